@@ -1,0 +1,70 @@
+// The data folder: where it is, its secrets, and the rule that one start at a time uses it.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { StartError } from './terminal.mjs';
+
+const OWNER_ONLY = 0o600;
+
+export function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    if (error.code === 'ENOENT') return null;
+    throw new StartError(`${file} cannot be read: ${error.message}`);
+  }
+}
+
+/** Written beside and moved over in one step is not needed here: `wx` makes the file once, and nobody changes it afterwards. */
+export function writeSecretJson(file, value) {
+  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`, { mode: OWNER_ONLY });
+}
+
+export function openDataFolder(env) {
+  const folder = resolve(env.DATA_DIR ?? 'data');
+  try {
+    for (const part of ['tenants', 'index', 'redis']) mkdirSync(join(folder, part), { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new StartError(`The data folder ${folder} cannot be made: ${error.message}. Set DATA_DIR to a folder that can be written.`);
+  }
+  return folder;
+}
+
+/** KEY_SECRET signs API keys, SECRETS_KEY (32 bytes, base64url) encrypts channel credentials: made once, unless the environment has them. */
+export function loadSecrets(folder, env) {
+  const file = join(folder, 'secrets.json');
+  const stored = readJson(file) ?? {};
+  const fresh = { KEY_SECRET: randomBytes(32).toString('base64url'), SECRETS_KEY: randomBytes(32).toString('base64url') };
+  const secrets = { ...fresh, ...stored };
+  if (stored.KEY_SECRET === undefined || stored.SECRETS_KEY === undefined) writeSecretJson(file, secrets);
+  return { KEY_SECRET: env.KEY_SECRET || secrets.KEY_SECRET, SECRETS_KEY: env.SECRETS_KEY || secrets.SECRETS_KEY };
+}
+
+function isStartScript(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('start.mjs');
+  } catch (error) {
+    if (error.code === 'ENOENT') return process.platform !== 'linux' && isAlive(pid);
+    return false;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Refuses a second start over the same data. What a killed one left behind does not count. Returns what releases the folder. */
+export function claimDataFolder(folder) {
+  const file = join(folder, 'run.json');
+  const other = readJson(file);
+  if (other !== null && other.pid !== process.pid && isStartScript(other.pid)) {
+    throw new StartError(`Concierge already runs over ${folder} (process ${other.pid}). Stop it with Ctrl-C, or set DATA_DIR to another folder.`);
+  }
+  writeFileSync(file, `${JSON.stringify({ pid: process.pid })}\n`);
+  return () => rmSync(file, { force: true });
+}

@@ -1,0 +1,59 @@
+// Which model answers: the providers file when it names a usable key, else the demo model.
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { probePort } from './commands.mjs';
+import { readJson, writeSecretJson } from './data-folder.mjs';
+import { StartError } from './terminal.mjs';
+
+/** What a new providers.json holds: edit it, or just set the environment variable it names. */
+const template = {
+  default: 'openai/gpt-5-mini',
+  fallbacks: [],
+  providers: {
+    openai: {
+      baseUrl: 'https://api.openai.com/v1',
+      apiKeyEnv: 'OPENAI_API_KEY',
+      models: { 'gpt-5-mini': { contextWindow: 272_000, maxOutputTokens: 32_000, price: { input: 0.25, output: 2 } } },
+    },
+  },
+  embeddings: { model: 'openai/text-embedding-3-small', apiKeyEnv: 'EMBEDDINGS_API_KEY' },
+};
+
+/** Whether one of the models that would be asked has a key in the file or in the environment. */
+export function hasUsableKey(file, env) {
+  const asked = [file.default, ...(file.fallbacks ?? [])];
+  return asked.some((ref) => {
+    const provider = file.providers?.[String(ref).split('/', 1)[0]];
+    return Boolean(provider?.apiKey || (provider?.apiKeyEnv && env[provider.apiKeyEnv]));
+  });
+}
+
+/** Why the demo model answers, in words that say what to do. */
+function missingKey(path, file) {
+  const provider = file.providers?.[String(file.default).split('/', 1)[0]];
+  const variable = provider?.apiKeyEnv;
+  return `demo model, because ${path} names no usable key${variable ? ` (set ${variable}, or put a key there)` : ''}`;
+}
+
+/** Which providers file the services get, and whether the demo model has to run. */
+export async function chooseModel(dataFolder, env) {
+  const path = env.PROVIDERS_FILE || join(dataFolder, 'providers.json');
+  if (!existsSync(path)) {
+    if (env.PROVIDERS_FILE) throw new StartError(`PROVIDERS_FILE names ${path}, which does not exist.`);
+    writeSecretJson(path, template);
+  }
+  const file = readJson(path);
+  if (file === null || typeof file !== 'object') throw new StartError(`${path} is not a JSON object.`);
+  if (hasUsableKey(file, env)) return { providersFile: path, description: `${file.default}, from ${path}`, demoPort: null };
+  const demoPort = await probePort(0, '127.0.0.1');
+  return { providersFile: writeDemoProviders(dataFolder, demoPort), description: missingKey(path, file), demoPort };
+}
+
+function writeDemoProviders(dataFolder, port) {
+  mkdirSync(join(dataFolder, 'demo'), { recursive: true });
+  const path = join(dataFolder, 'demo', 'providers.json');
+  const models = { demo: { contextWindow: 128_000, maxOutputTokens: 8192 } };
+  const demo = { default: 'demo/demo', providers: { demo: { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'demo', models } } };
+  writeFileSync(path, `${JSON.stringify(demo, null, 2)}\n`);
+  return path;
+}

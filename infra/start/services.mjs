@@ -1,0 +1,94 @@
+// The four services, from source, under this Node.
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { root } from '../bootstrap.mjs';
+import { probePort, until } from './commands.mjs';
+import { SupervisedProcess } from './supervised-process.mjs';
+import { StartError } from './terminal.mjs';
+
+const READY_TIMEOUT_MS = 60_000;
+const ASK_TIMEOUT_MS = 2000;
+/** Files are most of a worker's work, and each operation takes a thread of libuv's pool. */
+const THREADS_PER_CORE = 4;
+const MAX_THREADS = 32;
+
+const followParent = fileURLToPath(new URL('follow-parent.mjs', import.meta.url));
+
+const nodeFlags = ['--conditions=source', '--import', followParent];
+
+/** What every child gets: compiled code is kept between starts, or each start would strip the types again. */
+export function childEnvironment(env) {
+  return {
+    ...env,
+    NODE_COMPILE_CACHE: join(root, '.cache', 'compile'),
+    UV_THREADPOOL_SIZE: env.UV_THREADPOOL_SIZE ?? String(Math.min(MAX_THREADS, availableParallelism() * THREADS_PER_CORE)),
+  };
+}
+
+async function answers(url) {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(ASK_TIMEOUT_MS) });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+export function portsOf(env) {
+  return { gateway: Number(env.GATEWAY_PORT || 8000), ui: Number(env.UI_PORT || 8080) };
+}
+
+/** Refuses to start over a port that somebody else has. */
+export async function assertPortsAreFree(ports) {
+  const variables = { gateway: 'GATEWAY_PORT', ui: 'UI_PORT' };
+  for (const [name, port] of Object.entries(ports)) {
+    const free = await probePort(port).catch((error) => {
+      throw new StartError(`Port ${port} (${name}) cannot be used: ${error.message}`);
+    });
+    if (free === null) throw new StartError(`Port ${port} is in use: stop what listens there, or set ${variables[name]} to another one.`);
+  }
+}
+
+function nodeProcess(name, script, env) {
+  return new SupervisedProcess({ name, command: process.execPath, args: [...nodeFlags, script], env });
+}
+
+export function demoModelProcess(port, env) {
+  return nodeProcess('model', 'infra/start/demo-model.mjs', { ...env, DEMO_MODEL_PORT: String(port) });
+}
+
+/** The services in the order in which they are stopped. `ready` asks whether one can work. */
+export function createServices(ports, env) {
+  const gatewayUrl = env.GATEWAY_URL ?? `http://127.0.0.1:${ports.gateway}`;
+  const service = (name, extra = {}) => nodeProcess(name, `services/${name}/src/main.ts`, { ...env, ...extra });
+  const gateway = service('gateway', { GATEWAY_PORT: String(ports.gateway) });
+  const ui = service('ui', { UI_PORT: String(ports.ui), GATEWAY_URL: gatewayUrl });
+  const worker = service('worker');
+  const cron = service('cron');
+  return [
+    { child: gateway, ready: () => answers(`http://127.0.0.1:${ports.gateway}/readyz`) },
+    { child: ui, ready: () => answers(`http://127.0.0.1:${ports.ui}/`) },
+    { child: worker, ready: () => worker.isReady },
+    { child: cron, ready: () => cron.isReady },
+  ];
+}
+
+/** Resolves with the names of the services that are not ready when the time is over, or that keep failing. */
+export async function waitUntilReady(services, signal) {
+  const late = await Promise.all(
+    services.map(async ({ child, ready }) => {
+      let isReady = false;
+      await until(
+        async () => {
+          isReady = await ready();
+          return isReady || child.isFailing || child.state === 'stopped';
+        },
+        { timeoutMs: READY_TIMEOUT_MS, signal },
+      );
+      return isReady ? [] : [child.name];
+    }),
+  );
+  return late.flat();
+}

@@ -1,0 +1,47 @@
+// Installing a program with the system's package manager, where that asks for no password.
+import { findProgram, run } from './commands.mjs';
+import { say } from './terminal.mjs';
+
+const INSTALL_TIMEOUT_MS = 5 * 60_000;
+
+const managers = [
+  { program: 'apt-get', refresh: ['update', '-qq'], install: ['install', '-y', '-qq', '--no-install-recommends'], needsRoot: true },
+  { program: 'dnf', install: ['install', '-y', '-q'], needsRoot: true },
+  { program: 'apk', install: ['add', '--no-cache', '-q'], needsRoot: true },
+  { program: 'pacman', refresh: ['-Sy', '--noconfirm'], install: ['-S', '--noconfirm', '--needed'], needsRoot: true },
+  { program: 'brew', install: ['install', '--quiet'], needsRoot: false },
+];
+
+/** What each manager calls the program. */
+const packageNames = {
+  redis: { 'apt-get': 'redis-server', dnf: 'redis', apk: 'redis', pacman: 'valkey', brew: 'redis' },
+};
+
+async function withoutPassword(manager) {
+  if (!manager.needsRoot) return process.getuid?.() === 0 ? null : [];
+  if (process.getuid?.() === 0) return [];
+  const sudo = await run('sudo', ['-n', 'true'], { timeoutMs: 3000 });
+  return sudo.ok ? ['sudo', '-n'] : null;
+}
+
+/** The line a person has to type, for the package manager of this machine. */
+export function installHint(what) {
+  const manager = managers.find(({ program }) => findProgram(program) !== null);
+  if (manager === undefined) return `install ${what}`;
+  return `${manager.needsRoot ? 'sudo ' : ''}${manager.program} ${manager.install[0]} ${packageNames[what][manager.program]}`;
+}
+
+/** Tries to install `what`; resolves with null when it worked, else with the reason why not. */
+export async function installSystemPackage(what) {
+  const manager = managers.find(({ program }) => findProgram(program) !== null);
+  if (manager === undefined) return 'no package manager was found';
+  const prefix = await withoutPassword(manager);
+  if (prefix === null) return `${manager.program} needs a password`;
+  const name = packageNames[what][manager.program];
+  say(`Installing ${name} with ${manager.program} ...`);
+  const [command, ...before] = [...prefix, manager.program];
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };
+  if (manager.refresh !== undefined) await run(command, [...before, ...manager.refresh], { timeoutMs: INSTALL_TIMEOUT_MS, env });
+  const result = await run(command, [...before, ...manager.install, name], { timeoutMs: INSTALL_TIMEOUT_MS, env });
+  return result.ok ? null : `${manager.program} failed: ${result.stderr.trim().split('\n').at(-1)}`;
+}

@@ -1,0 +1,138 @@
+// `npm start`, top to bottom. Stopped in the opposite order: services, demo model, Redis last.
+import { join } from 'node:path';
+import { root, whenNpmIsGone } from '../bootstrap.mjs';
+import { printBanner } from './banner.mjs';
+import { claimDataFolder, loadSecrets, openDataFolder } from './data-folder.mjs';
+import { demoKeys } from './demo-tenant.mjs';
+import { chooseModel } from './providers.mjs';
+import { startRedis } from './redis.mjs';
+import { chooseSandbox } from './sandbox.mjs';
+import { assertPortsAreFree, childEnvironment, createServices, demoModelProcess, portsOf, waitUntilReady } from './services.mjs';
+import { complain, say, StartError } from './terminal.mjs';
+import { buildUi } from './ui-build.mjs';
+
+const DEFAULT_GRACE_S = 25;
+/** Beyond the grace, what a service needs to close its connections. */
+const CLOSE_MARGIN_MS = 6000;
+/** A Ctrl-C arrives several times (terminal, npm, wrapper): what comes within this is one. */
+const SAME_SIGNAL_MS = 1000;
+
+/** What has to be stopped, in the order in which it was started. */
+class RunningSystem {
+  #parts = [];
+  #stopping;
+  #askedAtMs = 0;
+  #graceMs;
+  #asked = new AbortController();
+
+  constructor(graceMs) {
+    this.#graceMs = graceMs;
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => this.#onSignal());
+    whenNpmIsGone(() => this.#begin());
+    // Whoever read our output is gone (`npm start | head`): as good as a closed terminal.
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => this.#begin());
+  }
+
+  /** Aborted when the person at the terminal wants to stop. */
+  get asked() {
+    return this.#asked.signal;
+  }
+
+  add(part) {
+    this.#parts.push(part);
+  }
+
+  stop() {
+    this.#stopping ??= this.#stopAll();
+    return this.#stopping;
+  }
+
+  #begin() {
+    if (this.#askedAtMs !== 0) return;
+    this.#askedAtMs = Date.now();
+    this.#asked.abort();
+    say('\nStopping: running turns may finish. Ctrl-C again ends everything at once.');
+    void this.stop().then((clean) => {
+      say(clean ? 'Stopped.' : 'Stopped, but not everything ended by itself.');
+      process.exit(clean ? 0 : 1);
+    });
+  }
+
+  #onSignal() {
+    if (this.#askedAtMs === 0) return this.#begin();
+    if (Date.now() - this.#askedAtMs < SAME_SIGNAL_MS) return;
+    complain('Ending everything at once.');
+    for (const part of this.#parts) part.kill();
+    process.exit(1);
+  }
+
+  async #stopAll() {
+    let clean = true;
+    for (const part of this.#parts.toReversed()) {
+      const stopped = await part.stop(this.#graceMs).catch((error) => {
+        complain(error.message);
+        return false;
+      });
+      clean = clean && stopped !== false;
+    }
+    return clean;
+  }
+}
+
+const asPart = (children) => ({
+  stop: async (graceMs) => (await Promise.all(children.map((child) => child.stop(graceMs + CLOSE_MARGIN_MS)))).every(Boolean),
+  kill: () => children.forEach((child) => child.kill()),
+});
+
+/** Everything the services need: Redis, model, sandbox, console, demo tenant. */
+async function prepare(system, env, dataFolder) {
+  const release = claimDataFolder(dataFolder);
+  system.add({ stop: async () => release(), kill: release });
+  const [redis, sandbox, model] = await Promise.all([startRedis(dataFolder, env), chooseSandbox(env), chooseModel(dataFolder, env)]);
+  if (redis.child !== null) system.add({ stop: redis.stop, kill: () => redis.child.kill() });
+  const childEnv = { ...env, REDIS_URL: redis.url, PROVIDERS_FILE: model.providersFile, SANDBOX: sandbox.kind };
+  const [keys] = await Promise.all([demoKeys(dataFolder, childEnv), buildUi(childEnv)]);
+  return { redis, sandbox, model, keys, childEnv };
+}
+
+async function startEverything(system, startedAt) {
+  const ports = portsOf(process.env);
+  await assertPortsAreFree(ports);
+  const dataFolder = openDataFolder(process.env);
+  const env = childEnvironment({ ...process.env, DATA_DIR: dataFolder, ...loadSecrets(dataFolder, process.env) });
+  const { redis, sandbox, model, keys, childEnv } = await prepare(system, env, dataFolder);
+  if (system.asked.aborted) return;
+  if (model.demoPort !== null) {
+    const demo = demoModelProcess(model.demoPort, childEnv);
+    system.add(asPart([demo]));
+    demo.start();
+  }
+  const services = createServices(ports, childEnv);
+  system.add(asPart(services.map(({ child }) => child)));
+  for (const { child } of services) child.start();
+  const late = await waitUntilReady(services, system.asked);
+  if (system.asked.aborted) return;
+  const backends = {
+    Redis: redis.description,
+    Index: process.env.DATABASE_URL ? 'PostgreSQL (DATABASE_URL)' : `SQLite, ${join(dataFolder, 'index')}`,
+    Files: join(dataFolder, 'tenants'),
+    Sandbox: sandbox.description,
+    Model: model.description,
+  };
+  printBanner({ ports, seconds: ((Date.now() - startedAt) / 1000).toFixed(1), backends, keys, late });
+}
+
+/** Starts the system and leaves it running until a signal stops it. Expects the repository as the working directory. */
+export async function startSystem() {
+  const startedAt = Date.now();
+  say(`Concierge, Node ${process.versions.node}, from ${root}`);
+  const system = new RunningSystem(Number(process.env.SHUTDOWN_GRACE_S || DEFAULT_GRACE_S) * 1000);
+  try {
+    await startEverything(system, startedAt);
+  } catch (error) {
+    if (system.asked.aborted) return;
+    complain(error instanceof StartError ? error.message : error.stack);
+    await system.stop();
+    process.exit(1);
+  }
+}

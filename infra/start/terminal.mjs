@@ -1,0 +1,68 @@
+// What people see: phases of the start, and the services' log lines behind a coloured name.
+
+const colours = { gateway: 36, worker: 35, cron: 33, ui: 34, redis: 31, model: 32 };
+const levels = { 10: ['trace', 90], 20: ['debug', 90], 30: ['info', 32], 40: ['warn', 33], 50: ['error', 31], 60: ['fatal', 31] };
+const NAME_WIDTH = 7;
+/** Fields that a reader of a terminal does not need. */
+const hidden = new Set(['level', 'time', 'pid', 'hostname', 'service', 'msg', 'err']);
+
+const wantsColour = process.env.NO_COLOR === undefined && (process.stdout.isTTY || process.env.FORCE_COLOR !== undefined);
+
+/** `text` in an ANSI colour, where the terminal shows colours. */
+export function paint(code, text) {
+  return wantsColour ? `\u001B[${code}m${text}\u001B[0m` : text;
+}
+
+export const bold = (text) => paint(1, text);
+export const dim = (text) => paint(2, text);
+
+/** One line of the start script itself. */
+export function say(text) {
+  process.stdout.write(`${text}\n`);
+}
+
+/** One line for something that is wrong; goes to standard error. */
+export function complain(text) {
+  process.stderr.write(`${paint(31, text)}\n`);
+}
+
+/** An error whose message is meant for the person at the terminal: printed as one line, without a stack. */
+export class StartError extends Error {
+  name = 'StartError';
+}
+
+function parseLine(line) {
+  if (!line.startsWith('{')) return null;
+  try {
+    const parsed = JSON.parse(line);
+    return typeof parsed.level === 'number' ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+function showField([name, value]) {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return `${name}=${text}`;
+}
+
+/** A pino line as people read it; any other line as it is. */
+export function readable(line) {
+  const entry = parseLine(line);
+  if (entry === null) return line;
+  const [level, colour] = levels[entry.level] ?? [String(entry.level), 0];
+  const clock = new Date(entry.time).toTimeString().slice(0, 8);
+  const fields = Object.entries(entry).filter(([name]) => !hidden.has(name));
+  const stack = entry.err?.stack ?? entry.err?.message;
+  return [
+    `${dim(clock)} ${paint(colour, level.padEnd(5))} ${entry.msg ?? ''}`,
+    ...(fields.length > 0 ? [` ${dim(fields.map(showField).join(' '))}`] : []),
+    ...(stack === undefined ? [] : [`\n${stack}`]),
+  ].join('');
+}
+
+/** Writes what a service said, each line behind the service's name. */
+export function showLine(service, line) {
+  const prefix = paint(colours[service] ?? 37, `${service.padEnd(NAME_WIDTH)} |`);
+  for (const part of readable(line).split('\n')) process.stdout.write(`${prefix} ${part}\n`);
+}

@@ -1,0 +1,69 @@
+import type { SessionMessage } from '@concierge/contract';
+import type { Conversation } from '../loop/conversation.ts';
+import { prunedNote } from '../loop/model-messages.ts';
+
+/** How much a session may hold before it is made smaller. */
+export interface ContextBudget {
+  /** Tokens that prompt, tools and messages may use together: the context window without what the answer needs. */
+  readonly limitTokens: number;
+  /** Tokens of the system prompt and the tool descriptions, estimated; the provider's own figures contain them. */
+  overheadTokens(): number;
+  estimateTokens(text: string): number;
+}
+
+/** Messages and characters of a session file, whatever the model could take: every turn reads, writes and sends them all. */
+export const sessionBounds = { maxMessages: 240, keepMessages: 60, maxCharacters: 1_500_000 } as const;
+
+/** Share of the window that is left to the answer when the model's own maximum would take more. */
+const ANSWER_SHARE_MAX = 0.25;
+/** Estimates are wrong by a few per cent. */
+const MARGIN_SHARE = 0.03;
+/** What providers charge for a picture of common size. */
+const IMAGE_TOKENS = 1100;
+const MESSAGE_OVERHEAD_TOKENS = 6;
+
+export function limitTokensOf(facts: { readonly contextWindow: number; readonly maxOutputTokens: number }): number {
+  const reserve = Math.min(facts.maxOutputTokens, facts.contextWindow * ANSWER_SHARE_MAX);
+  return Math.floor(facts.contextWindow - reserve - facts.contextWindow * MARGIN_SHARE);
+}
+
+/** Tokens of the next call: the provider's own count of the last one, and an estimate only for what has come since. */
+export function usedTokens(conversation: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>, budget: ContextBudget): number {
+  const counted = conversation.contextTokens;
+  if (counted !== null && counted.messages <= conversation.messages.length) {
+    return counted.tokens + sumOf(conversation.messages.slice(counted.messages), budget);
+  }
+  return budget.overheadTokens() + budget.estimateTokens(conversation.summary?.text ?? '') + sumOf(conversation.messages, budget);
+}
+
+/** One message as it will be sent. */
+export function messageTokens(message: SessionMessage, budget: Pick<ContextBudget, 'estimateTokens'>): number {
+  switch (message.role) {
+    case 'user': {
+      const images = message.attachments?.filter((upload) => upload.type.startsWith('image/')).length ?? 0;
+      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.sent) + images * IMAGE_TOKENS;
+    }
+    case 'assistant': {
+      const calls = message.toolCalls?.reduce((sum, call) => sum + budget.estimateTokens(call.arguments) + MESSAGE_OVERHEAD_TOKENS, 0) ?? 0;
+      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.text) + calls;
+    }
+    case 'tool':
+      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.pruned === true ? prunedNote(message.output) : message.output);
+  }
+}
+
+/** Characters that a message puts into the session file, roughly. */
+export function messageCharacters(message: SessionMessage): number {
+  switch (message.role) {
+    case 'user':
+      return message.text.length + message.sent.length;
+    case 'assistant':
+      return message.text.length + (message.toolCalls?.reduce((sum, call) => sum + call.arguments.length, 0) ?? 0);
+    case 'tool':
+      return message.output.length;
+  }
+}
+
+function sumOf(messages: readonly SessionMessage[], budget: ContextBudget): number {
+  return messages.reduce((sum, message) => sum + messageTokens(message, budget), 0);
+}

@@ -1,0 +1,91 @@
+import type { SessionMessage } from '@concierge/contract';
+import type { Conversation } from '../loop/conversation.ts';
+import { messageCharacters, messageTokens, sessionBounds, usedTokens, type ContextBudget } from './context-budget.ts';
+
+export interface CompactionPlan {
+  /** Old tool results of which the model will see a note only. */
+  readonly prunedIds: readonly string[];
+  /** So many messages from the front are summarised and moved to the history; 0: none. */
+  readonly cut: number;
+}
+
+/** Why a conversation is made smaller: the window is nearly full, the provider has refused it, or the file has grown long. */
+export type CompactionNeed = 'tokens' | 'overflowed' | 'bounds';
+
+type Subject = Pick<Conversation, 'messages' | 'summary' | 'contextTokens' | 'replies'>;
+
+/** A tool result that is shorter than this is not worth a note. */
+const PRUNE_MIN_CHARACTERS = 600;
+/** Newest tool results that stay as they are, as a share of the limit. */
+const PROTECTED_SHARE = { tokens: 0.2, overflowed: 0.04, bounds: 1 } as const;
+/** What is used after pruning, as a share of the limit, at which nothing needs to be summarised. */
+const ENOUGH_SHARE = 0.6;
+/** What is used after summarising, as a share of the limit. */
+const TARGET_SHARE = 0.4;
+/** A last exchange that alone takes more than this is cut in its middle. */
+const WHOLE_EXCHANGE_SHARE = 0.8;
+const SUMMARY_TOKENS = 2500;
+const SUMMARY_SHARE_MAX = 0.1;
+
+/** Null when there is room. Length is looked at once per turn, tokens before every call. */
+export function compactionNeed(conversation: Subject, budget: ContextBudget): CompactionNeed | null {
+  if (usedTokens(conversation, budget) > budget.limitTokens) return 'tokens';
+  const { messages, replies } = conversation;
+  if (replies > 0) return null;
+  if (messages.length > sessionBounds.maxMessages) return 'bounds';
+  return messages.reduce((sum, message) => sum + messageCharacters(message), 0) > sessionBounds.maxCharacters ? 'bounds' : null;
+}
+
+/** Old tool results first; if that is not enough, the oldest exchanges. Null when nothing can be made smaller. */
+export function planCompaction(conversation: Subject, budget: ContextBudget, need: CompactionNeed): CompactionPlan | null {
+  // A provider that refuses less than the limit has a smaller window than we were told.
+  const used = usedTokens(conversation, budget);
+  const limit = need === 'overflowed' ? Math.min(budget.limitTokens, used) : budget.limitTokens;
+  const pruned = need === 'bounds' ? new Map<string, number>() : pruneable(conversation.messages, budget, limit * PROTECTED_SHARE[need]);
+  const saved = [...pruned.values()].reduce((sum, tokens) => sum + tokens, 0);
+  const isEnough = need !== 'bounds' && pruned.size > 0 && used - saved <= limit * ENOUGH_SHARE;
+  const sizes = conversation.messages.map((message) => messageTokens(message, budget) - (pruned.get(message.id) ?? 0));
+  const cut = isEnough ? 0 : cutAt(conversation.messages, sizes, { limit, overhead: budget.overheadTokens() });
+  return cut === 0 && pruned.size === 0 ? null : { prunedIds: [...pruned.keys()], cut };
+}
+
+/** Tool results older than the newest `protectedTokens`, with what each would save. */
+function pruneable(messages: readonly SessionMessage[], budget: ContextBudget, protectedTokens: number): Map<string, number> {
+  const saves = new Map<string, number>();
+  let seen = 0;
+  for (const message of messages.toReversed()) {
+    if (message.role !== 'tool' || message.pruned === true) continue;
+    const tokens = messageTokens(message, budget);
+    seen += tokens;
+    if (seen <= protectedTokens || message.output.length < PRUNE_MIN_CHARACTERS) continue;
+    saves.set(message.id, tokens - messageTokens({ ...message, pruned: true }, budget));
+  }
+  return saves;
+}
+
+/**
+ * Where the kept part begins: at a user message, as early as fits; else at the last one; else, when that exchange alone is too
+ * much, at a reply inside it. Results follow their calls, so no place before a user message or a reply parts them.
+ */
+function cutAt(messages: readonly SessionMessage[], sizes: readonly number[], room: { limit: number; overhead: number }): number {
+  const target = Math.max(0, room.limit * TARGET_SHARE - room.overhead - Math.min(SUMMARY_TOKENS, room.limit * SUMMARY_SHARE_MAX));
+  const lastUser = messages.findLastIndex((message) => message.role === 'user');
+  let kept = 0;
+  let exchange = 0;
+  let reply = 0;
+  let lastExchangeTokens = 0;
+  for (let index = messages.length - 1; index > 0; index -= 1) {
+    kept += sizes[index] ?? 0;
+    if (index === lastUser) lastExchangeTokens = kept;
+    const fits = kept <= target && messages.length - index <= sessionBounds.keepMessages;
+    if (!fits && index < lastUser) break;
+    if (fits && messages[index]?.role === 'user') exchange = index;
+    if (fits && messages[index]?.role === 'assistant' && index > lastUser) reply = index;
+  }
+  if (exchange > 0) return exchange;
+  if (lastUser > 0 && lastExchangeTokens <= room.limit * WHOLE_EXCHANGE_SHARE - room.overhead) return lastUser;
+  if (reply > 0) return reply;
+  // Not even one round fits: the newest alone is the least that can be kept.
+  const lastReply = messages.findLastIndex((message) => message.role === 'assistant');
+  return Math.max(lastReply > lastUser ? lastReply : lastUser, 0);
+}

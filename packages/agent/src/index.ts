@@ -1,0 +1,14 @@
+export { limitTokensOf, sessionBounds, usedTokens, type ContextBudget } from './compaction/context-budget.ts';
+export { makeRoom, type CompactionRun } from './compaction/make-room.ts';
+export { breakOff } from './loop/break-off.ts';
+export { Conversation, type ConversationStart } from './loop/conversation.ts';
+export type { LoopRun, LoopTools, LoopWriter, ToolOutcome } from './loop/loop-run.ts';
+export type { ShownImages } from './loop/model-messages.ts';
+export { runAgentLoop } from './loop/run-agent-loop.ts';
+export { dynamicContext, timestamp, type UserTurn } from './prompt/dynamic-context.ts';
+export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
+export { allTools } from './tools/all-tools.ts';
+export { ToolBox, type ToolBoxOptions } from './tools/tool-box.ts';
+export type { FileView, SessionsView, ToolContext, TurnStatus } from './tools/tool-context.ts';
+export { accessOf, contactOf, toolScope } from './tools/tool-scope.ts';
+export { defineTool, ToolError, type Tool, type ToolAccess } from './tools/tool.ts';

@@ -1,0 +1,102 @@
+import { limits, type ToolMessage, type TurnEvent, type TurnStep } from '@concierge/contract';
+import { cutText } from '../tools/cut-text.ts';
+import { readArguments } from '../tools/read-arguments.ts';
+import type { OpenCall } from './conversation.ts';
+import type { LoopRun, ToolOutcome } from './loop-run.ts';
+
+type IntentStep = Extract<TurnStep, { kind: 'intent' }>;
+type ResultStep = Extract<TurnStep, { kind: 'result' }>;
+
+/** Read-only calls that run at the same time. */
+const PARALLEL_MAX = 8;
+/** More calls in one reply are a model that went astray; they are answered with an error. */
+const CALLS_PER_REPLY_MAX = 64;
+
+export const OUTCOME_UNKNOWN =
+  'Outcome unknown: the service stopped while this tool ran, so it may or may not have taken effect. Check before trying again.';
+
+/**
+ * Runs every open call of the last reply. Neighbours without side effects run together; a call with side effects runs alone, after
+ * everything before it and before everything after it, as the model wrote them down. Rejects only when the turn must stop.
+ */
+export async function callTools(run: LoopRun): Promise<void> {
+  for (const batch of batchesOf(run, run.conversation.openCalls())) {
+    run.signal.throwIfAborted();
+    // All have settled before any failure goes on: nothing of this turn runs behind its end.
+    const settled = await Promise.allSettled(batch.map((open) => runCall(run, open)));
+    for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+}
+
+/** The two events that close a call, in order. */
+export function closingEvents(message: ToolMessage, durationMs: number): TurnEvent[] {
+  const { callId: id, name, isError } = message;
+  const shown = cutText(message.output, limits.toolOutputEventMaxBytes);
+  return [
+    { type: 'tool_call_end', data: { id, name, durationMs, isError } },
+    { type: 'tool_result', data: { id, name, output: shown.text, ...(shown.isCut && { truncated: true }), isError } },
+  ];
+}
+
+function batchesOf(run: LoopRun, calls: readonly OpenCall[]): OpenCall[][] {
+  const batches: OpenCall[][] = [];
+  let open: OpenCall[] = [];
+  for (const call of calls) {
+    const runsAlone = run.tools.hasSideEffect(call.call.name);
+    if (runsAlone || open.length === PARALLEL_MAX) open = [];
+    if (open.length === 0) batches.push(open);
+    open.push(call);
+    if (runsAlone) open = [];
+  }
+  return batches;
+}
+
+async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
+  const { id, name } = open.call;
+  const hasSideEffect = run.tools.hasSideEffect(name);
+  const startedAtMs = Date.now();
+  await journal(run, { kind: 'intent', callId: id, name }, run.startedCalls.has(id) ? [] : [startEvent(open)]);
+  const outcome = await outcomeOf(run, open);
+  const durationMs = Date.now() - startedAtMs;
+  const message: ToolMessage = {
+    id: run.conversation.resultId(open.index),
+    turnId: run.conversation.turnId,
+    at: new Date().toISOString(),
+    role: 'tool',
+    callId: id,
+    name,
+    output: outcome.output,
+    isError: outcome.isError,
+  };
+  await journal(run, { kind: 'result', message, startedAtMs, durationMs }, closingEvents(message, durationMs));
+}
+
+/**
+ * What may run again is only noted. Around a side effect each step is written, which fails once another worker has the session, and
+ * then put on disk: an emptied Redis must not make it happen twice.
+ */
+async function journal(run: LoopRun, step: IntentStep | ResultStep, events: TurnEvent[]): Promise<void> {
+  const { conversation, tools, writer } = run;
+  if (tools.hasSideEffect(step.kind === 'intent' ? step.name : step.message.name)) {
+    await writer.step(step, events);
+    await writer.persist();
+  } else {
+    writer.record(step);
+    for (const event of events) writer.emit(event);
+  }
+  conversation.apply(step);
+}
+
+async function outcomeOf(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {
+  // Intended by an attempt that died: what has no side effect runs again, anything else may have happened already.
+  if (open.intended && run.tools.hasSideEffect(open.call.name)) return { output: OUTCOME_UNKNOWN, isError: true };
+  if (open.index >= CALLS_PER_REPLY_MAX) {
+    return { output: `Not run: at most ${String(CALLS_PER_REPLY_MAX)} tool calls fit into one reply.`, isError: true };
+  }
+  return await run.tools.call(open.call, run.signal);
+}
+
+function startEvent(open: OpenCall): TurnEvent {
+  const input = readArguments(open.call.arguments);
+  return { type: 'tool_call_start', data: { id: open.call.id, name: open.call.name, input: input.ok ? input.value : {} } };
+}

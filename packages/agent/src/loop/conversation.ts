@@ -1,0 +1,237 @@
+import type {
+  AssistantMessage,
+  FinishReason,
+  HistoryLine,
+  Session,
+  SessionMessage,
+  SessionSummary,
+  ToolCall,
+  ToolMessage,
+  TurnStep,
+} from '@concierge/contract';
+import { TurnTally } from './turn-tally.ts';
+
+type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
+type CompactionStep = Extract<TurnStep, { kind: 'compaction' }>;
+
+/** A call of the last reply and how far it came. */
+export interface OpenCall {
+  readonly call: ToolCall;
+  /** Place among the calls of its reply. */
+  readonly index: number;
+  /** An intent was journaled: the tool may have run. */
+  readonly intended: boolean;
+}
+
+export type ConversationStart = Pick<Session, 'id' | 'summary' | 'messages' | 'messageCount' | 'contextTokens'>;
+
+/**
+ * The session while a turn works on it. It changes only by `apply`, with the same steps that are journaled: a recovering attempt
+ * that applies the journal stands exactly where the one before it stood. Per round: `assistant` (open calls) → `intent`,
+ * `result` for each call → results in the order of the calls → `assistant` …, until a reply has no calls.
+ */
+export class Conversation {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly tally = new TurnTally();
+  readonly archived: HistoryLine[] = [];
+  #messages: SessionMessage[];
+  #summary: SessionSummary | null;
+  #contextTokens: Session['contextTokens'];
+  #messageCount: number;
+  #replies = 0;
+  #lastReply: AssistantStep | undefined;
+  readonly #callIds = new Set<string>();
+  readonly #intended = new Set<string>();
+  readonly #results = new Map<string, ToolMessage>();
+  #partial = '';
+  #firstHeardAtMs: number | null = null;
+
+  constructor(session: ConversationStart, turnId: string) {
+    this.sessionId = session.id;
+    this.turnId = turnId;
+    this.#messages = [...session.messages];
+    this.#summary = session.summary;
+    this.#contextTokens = session.contextTokens;
+    this.#messageCount = session.messageCount;
+  }
+
+  get messages(): readonly SessionMessage[] {
+    return this.#messages;
+  }
+
+  get summary(): SessionSummary | null {
+    return this.#summary;
+  }
+
+  get contextTokens(): Session['contextTokens'] {
+    return this.#contextTokens;
+  }
+
+  /** Of the whole conversation, what was moved to the history included. */
+  get messageCount(): number {
+    return this.#messageCount;
+  }
+
+  /** The user's message of this turn has been added. */
+  get hasPrompt(): boolean {
+    return this.tally.startedAt !== null;
+  }
+
+  /** Finished model replies of this turn. */
+  get replies(): number {
+    return this.#replies;
+  }
+
+  /** Derived from the turn and the round, so that a repeated attempt gives the same message the same id. */
+  get nextReplyId(): string {
+    return `${this.turnId}.${String(this.#replies + 1)}`;
+  }
+
+  /** The last reply of this turn asks for nothing more. */
+  get answered(): boolean {
+    return this.#lastReply !== undefined && this.#lastReply.message.toolCalls === undefined;
+  }
+
+  /** Said in the current reply so far; empty between replies. */
+  get partialText(): string {
+    return this.#partial;
+  }
+
+  get firstHeardAtMs(): number | null {
+    return this.#firstHeardAtMs;
+  }
+
+  hear(delta: string): void {
+    this.#firstHeardAtMs ??= Date.now();
+    this.#partial += delta;
+  }
+
+  /** Forgets what the current reply has said; true when there was something. */
+  voidPartial(): boolean {
+    const wasHeard = this.#partial !== '';
+    this.#partial = '';
+    return wasHeard;
+  }
+
+  /** Calls of the last reply that have no result yet, in call order. */
+  openCalls(): OpenCall[] {
+    const calls = this.#lastReply?.message.toolCalls ?? [];
+    return calls
+      .map((call, index) => ({ call, index, intended: this.#intended.has(call.id) }))
+      .filter(({ call }) => !this.#results.has(call.id));
+  }
+
+  resultId(index: number): string {
+    return `${this.turnId}.${String(this.#replies)}.${String(index + 1)}`;
+  }
+
+  /** Providers repeat call ids from round to round; events, journal and results need one id per call of a turn. */
+  withUniqueIds(calls: readonly ToolCall[]): ToolCall[] {
+    const taken = new Set(this.#callIds);
+    return calls.map((call, index) => {
+      const unique = call.id !== '' && !taken.has(call.id) ? call.id : `call_${String(this.#replies + 1)}_${String(index + 1)}_${call.id}`;
+      taken.add(unique);
+      return { ...call, id: unique };
+    });
+  }
+
+  apply(step: TurnStep): void {
+    this.tally.count(step);
+    switch (step.kind) {
+      case 'prompt':
+        this.#push(step.message);
+        return;
+      case 'assistant':
+        this.#applyReply(step);
+        return;
+      case 'intent':
+        this.#intended.add(step.callId);
+        return;
+      case 'result':
+        this.#applyResult(step.message);
+        return;
+      case 'compaction':
+        this.#applyCompaction(step);
+        return;
+    }
+  }
+
+  /**
+   * Ends the conversation where it stands, because the turn was cancelled or failed: what was said stays as a partial message and
+   * every open call is closed with `note`. Returns the results made up for open calls, in call order.
+   */
+  breakOff(note: string): ToolMessage[] {
+    const at = new Date().toISOString();
+    const closed = this.openCalls().map(
+      ({ call, index }): ToolMessage => ({
+        id: this.resultId(index),
+        turnId: this.turnId,
+        at,
+        role: 'tool',
+        callId: call.id,
+        name: call.name,
+        output: note,
+        isError: true,
+      }),
+    );
+    for (const message of closed) this.#applyResult(message);
+    if (this.#partial !== '') this.#push(this.#partialReply(at));
+    if (this.#firstHeardAtMs !== null) this.tally.heardAt(this.#firstHeardAtMs);
+    this.#partial = '';
+    return closed;
+  }
+
+  finishReason(maxTurns: number): FinishReason {
+    if (this.#replies > maxTurns) return 'max_turns';
+    const reason = this.#lastReply?.finishReason ?? 'stop';
+    return reason === 'tool_calls' ? 'stop' : reason;
+  }
+
+  #applyReply(step: AssistantStep): void {
+    this.#replies += 1;
+    this.#lastReply = step;
+    this.#intended.clear();
+    this.#results.clear();
+    this.#partial = '';
+    this.#firstHeardAtMs = null;
+    for (const call of step.message.toolCalls ?? []) this.#callIds.add(call.id);
+    this.#push(step.message);
+    // Without figures from the provider the next decision has to estimate everything.
+    const tokens = step.usage.inputTokens + step.usage.outputTokens;
+    this.#contextTokens = step.usage.inputTokens > 0 ? { tokens, messages: this.#messages.length } : null;
+  }
+
+  /** Results are finished in any order; they join the conversation together, in the order of their calls. */
+  #applyResult(message: ToolMessage): void {
+    this.#results.set(message.callId, message);
+    const calls = this.#lastReply?.message.toolCalls ?? [];
+    if (this.#results.size < calls.length) return;
+    for (const call of calls) {
+      const result = this.#results.get(call.id);
+      if (result !== undefined) this.#push(result);
+    }
+  }
+
+  #applyCompaction(step: CompactionStep): void {
+    const pruned = new Set(step.prunedIds);
+    const cut = step.keepFromId === null ? this.#messages.length : this.#messages.findIndex((message) => message.id === step.keepFromId);
+    // A cut that names a message of another version of the session moves nothing: too much context is better than a lost message.
+    const moved = this.#messages.slice(0, Math.max(cut, 0));
+    for (const message of moved) this.archived.push({ kind: 'message', message });
+    this.#messages = this.#messages
+      .slice(moved.length)
+      .map((message) => (message.role === 'tool' && pruned.has(message.id) ? { ...message, pruned: true } : message));
+    if (moved.length > 0) this.#summary = step.summary;
+    this.#contextTokens = null;
+  }
+
+  #push(message: SessionMessage): void {
+    this.#messages.push(message);
+    this.#messageCount += 1;
+  }
+
+  #partialReply(at: string): AssistantMessage {
+    return { id: this.nextReplyId, turnId: this.turnId, at, role: 'assistant', text: this.#partial, partial: true };
+  }
+}

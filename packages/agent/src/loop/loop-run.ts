@@ -1,0 +1,47 @@
+import type { ToolCall, TurnEvent, TurnStep } from '@concierge/contract';
+import type { Model, ModelTool } from '@concierge/model';
+import type { Conversation } from './conversation.ts';
+import type { ShownImages } from './model-messages.ts';
+
+/** Where a turn's events and steps go; the turn's own writer in the worker, an array in tests. */
+export interface LoopWriter {
+  emit(event: TurnEvent): void;
+  /** Journals a step with the next write, which it does not cause or wait for: what a crash forgets of it is done again. */
+  record(step: TurnStep): void;
+  /** Journals the step after everything emitted so far, publishes `events` with it, and resolves once that is written. */
+  step(step: TurnStep, events?: TurnEvent[]): Promise<void>;
+  /** Resolves when every step so far is on disk, where a lost Redis cannot make it run again. */
+  persist(): Promise<void>;
+}
+
+export interface ToolOutcome {
+  readonly output: string;
+  readonly isError: boolean;
+}
+
+/** The agent's tools as the loop sees them: already filtered, and never throwing but for an abort. */
+export interface LoopTools {
+  readonly offered: readonly ModelTool[];
+  /** True when running the tool twice could do harm. False for a name that is no tool of this agent. */
+  hasSideEffect(name: string): boolean;
+  /** Every failure is an outcome. Rejects only with the signal's reason. */
+  call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
+}
+
+/** Makes room before a model call. Resolves to whether anything was made smaller. `overflowed`: the provider said the context is too long. */
+export type MakeRoom = (reason: 'due' | 'overflowed') => Promise<boolean>;
+
+/** All that one turn's loop works with. */
+export interface LoopRun {
+  readonly conversation: Conversation;
+  readonly model: Model;
+  readonly system: string;
+  readonly tools: LoopTools;
+  readonly images: ShownImages;
+  readonly maxTurns: number;
+  readonly signal: AbortSignal;
+  readonly writer: LoopWriter;
+  readonly makeRoom: MakeRoom;
+  /** Calls whose `tool_call_start` an earlier attempt has already published. */
+  readonly startedCalls: ReadonlySet<string>;
+}

@@ -1,0 +1,276 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ToolMessage, TurnStep } from '@concierge/contract';
+import { ModelError } from '@concierge/model';
+import { HandlerTools, loopFixture, userMessage } from '../fixtures/loop-fixture.ts';
+import { callTools, ending, modelUsage, say, ScriptedReplies, toolCall } from '../fixtures/scripted-replies.ts';
+import { breakOff } from './break-off.ts';
+import { OUTCOME_UNKNOWN } from './call-tools.ts';
+import { runAgentLoop } from './run-agent-loop.ts';
+
+const results = (messages: readonly { role: string }[]): ToolMessage[] => messages.filter((message): message is ToolMessage => message.role === 'tool');
+
+describe('the agent loop', () => {
+  it('streams the answer, journals it and finishes with the model’s reason', async () => {
+    const model = new ScriptedReplies([[{ type: 'text', delta: 'Hel' }, { type: 'text', delta: 'lo' }, ending({ text: 'Hello' })]]);
+    const run = loopFixture({ model });
+    await expect(runAgentLoop(run)).resolves.toBe('stop');
+    expect(run.writer.log).toEqual(['text_delta', 'text_delta', 'step assistant']);
+    expect(run.writer.text).toBe('Hello');
+    expect(run.conversation.messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
+    expect(run.conversation.tally.usage).toEqual({ inputTokens: 100, outputTokens: 10 });
+    expect(run.conversation.contextTokens).toEqual({ tokens: 110, messages: 2 });
+    expect(model.requests[0]).toMatchObject({ system: 'system', messages: [{ role: 'user', content: 'hello' }], conversationId: '0'.repeat(32) });
+  });
+
+  it('runs tools between replies and says start, end and result of each call', async () => {
+    const model = new ScriptedReplies([callTools(toolCall('c1', 'look', { at: 1 })), say('done')]);
+    const run = loopFixture({ model, tools: new HandlerTools({ look: () => Promise.resolve('seen') }) });
+    await expect(runAgentLoop(run)).resolves.toBe('stop');
+    expect(run.writer.log).toEqual([
+      'step assistant',
+      'step intent',
+      'tool_call_start',
+      'step result',
+      'tool_call_end',
+      'tool_result',
+      'text_delta',
+      'step assistant',
+    ]);
+    expect(run.writer.events[0]).toEqual({ type: 'tool_call_start', data: { id: 'c1', name: 'look', input: { at: 1 } } });
+    expect(run.writer.events[2]).toEqual({ type: 'tool_result', data: { id: 'c1', name: 'look', output: 'seen', isError: false } });
+    expect(model.requests[1]?.messages.slice(1)).toEqual([
+      { role: 'assistant', text: '', toolCalls: [toolCall('c1', 'look', { at: 1 })] },
+      { role: 'tool', callId: 'c1', output: 'seen' },
+    ]);
+  });
+
+  it('puts intent and result of a side effect on disk around the call', async () => {
+    const run = loopFixture({
+      model: new ScriptedReplies([callTools(toolCall('c1', 'write')), say('done')]),
+      tools: new HandlerTools({ write: () => Promise.resolve('ok') }),
+    });
+    await runAgentLoop(run);
+    expect(run.writer.log.slice(0, 8)).toEqual([
+      'step assistant',
+      'step intent',
+      'tool_call_start',
+      'persist',
+      'step result',
+      'tool_call_end',
+      'tool_result',
+      'persist',
+    ]);
+  });
+
+  it('runs read-only calls together and gives their results in call order', async () => {
+    const second = Promise.withResolvers<undefined>();
+    const tools = new HandlerTools({
+      first: async () => {
+        await second.promise;
+        return 'one';
+      },
+      second: () => {
+        second.resolve(undefined);
+        return Promise.resolve('two');
+      },
+    });
+    const model = new ScriptedReplies([callTools(toolCall('a', 'first'), toolCall('b', 'second')), say('done')]);
+    const run = loopFixture({ model, tools });
+    await runAgentLoop(run);
+    expect(results(run.conversation.messages).map(({ output }) => output)).toEqual(['one', 'two']);
+    expect(run.writer.events.filter(({ type }) => type === 'tool_result').map(({ data }) => data)).toMatchObject([{ id: 'b' }, { id: 'a' }]);
+  });
+
+  it('runs side effects one after another, in call order, apart from everything else', async () => {
+    let inside = 0;
+    const seen: string[] = [];
+    const handler = (name: string) => async (): Promise<string> => {
+      inside += 1;
+      seen.push(`${name} beside ${String(inside - 1)}`);
+      await Promise.resolve();
+      inside -= 1;
+      return name;
+    };
+    const tools = new HandlerTools({ write_a: handler('write_a'), write_b: handler('write_b'), look: handler('look') });
+    const calls = [toolCall('1', 'write_a'), toolCall('2', 'look'), toolCall('3', 'write_b')];
+    await runAgentLoop(loopFixture({ model: new ScriptedReplies([callTools(...calls), say('done')]), tools }));
+    expect(seen).toEqual(['write_a beside 0', 'look beside 0', 'write_b beside 0']);
+  });
+
+  it('answers the user with one last call without tools when maxTurns is reached', async () => {
+    const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
+    const model = new ScriptedReplies([callTools(toolCall('a', 'look')), callTools(toolCall('b', 'look')), say('what I have')]);
+    const run = loopFixture({ model, tools, run: { maxTurns: 2 } });
+    await expect(runAgentLoop(run)).resolves.toBe('max_turns');
+    expect(model.requests.map((request) => request.tools.length)).toEqual([1, 1, 0]);
+  });
+
+  it('does not take tool calls of the last call, which was offered none', async () => {
+    const model = new ScriptedReplies([callTools(toolCall('a', 'look')), [ending({ text: 'x', toolCalls: [toolCall('b', 'look')] })]]);
+    const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
+    await expect(runAgentLoop(loopFixture({ model, tools, run: { maxTurns: 1 } }))).resolves.toBe('max_turns');
+    expect(tools.ran).toEqual(['a']);
+  });
+
+  it('never runs tool calls of a reply that was cut by length', async () => {
+    const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
+    const run = loopFixture({ model: new ScriptedReplies([[ending({ text: 'half', toolCalls: [toolCall('a', 'look')], finishReason: 'length' })]]), tools });
+    await expect(runAgentLoop(run)).resolves.toBe('length');
+    expect(tools.ran).toEqual([]);
+    expect(run.conversation.messages.at(-1)).not.toHaveProperty('toolCalls');
+  });
+
+  it('gives repeated call ids of a provider names of their own', async () => {
+    const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
+    const model = new ScriptedReplies([callTools(toolCall('x', 'look'), toolCall('x', 'look')), callTools(toolCall('x', 'look')), say('done')]);
+    const run = loopFixture({ model, tools });
+    await runAgentLoop(run);
+    expect(new Set(results(run.conversation.messages).map(({ callId }) => callId)).size).toBe(3);
+    expect(results(run.conversation.messages)).toHaveLength(3);
+  });
+
+  it('takes bad JSON as a call with an empty input and leaves the answer to the tools', async () => {
+    const run = loopFixture({ model: new ScriptedReplies([callTools({ id: 'a', name: 'look', arguments: '{"x":' }), say('sorry')]) });
+    await runAgentLoop(run);
+    expect(run.writer.events[0]).toMatchObject({ type: 'tool_call_start', data: { input: {} } });
+    expect(results(run.conversation.messages)[0]).toMatchObject({ isError: true });
+  });
+
+  it('cuts a long result in the event and says so, and keeps it whole for the model', async () => {
+    const long = 'ä'.repeat(10_000);
+    const run = loopFixture({
+      model: new ScriptedReplies([callTools(toolCall('a', 'look')), say('done')]),
+      tools: new HandlerTools({ look: () => Promise.resolve(long) }),
+    });
+    await runAgentLoop(run);
+    expect(run.writer.events.find(({ type }) => type === 'tool_result')).toMatchObject({ data: { output: 'ä'.repeat(8192), truncated: true } });
+    expect(results(run.conversation.messages)[0]?.output).toBe(long);
+  });
+
+  it('passes on that what was said is void', async () => {
+    const reply = [{ type: 'text', delta: 'Hm' } as const, { type: 'reset', reason: 'fallback_model' } as const, ...say('Well')];
+    const run = loopFixture({ model: new ScriptedReplies([reply]) });
+    await runAgentLoop(run);
+    expect(run.writer.log).toEqual(['text_delta', 'text_reset', 'text_delta', 'step assistant']);
+    expect(run.conversation.messages.at(-1)).toMatchObject({ text: 'Well' });
+  });
+
+  it('makes room once when the provider finds the context too long', async () => {
+    const overflow = new ModelError('context_overflow', 'too long');
+    const reasons: string[] = [];
+    const makeRoom = (reason: string): Promise<boolean> => {
+      reasons.push(reason);
+      return Promise.resolve(reason === 'overflowed');
+    };
+    await expect(runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, say('ok')]), run: { makeRoom } }))).resolves.toBe('stop');
+    expect(reasons).toEqual(['due', 'overflowed']);
+    await expect(runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, overflow, say('never')]), run: { makeRoom } }))).rejects.toBe(overflow);
+  });
+
+  it('is an error of the provider when a reply just stops', async () => {
+    const run = loopFixture({ model: new ScriptedReplies([[{ type: 'text', delta: 'I was' }]]) });
+    await expect(runAgentLoop(run)).rejects.toMatchObject({ code: 'provider_error' });
+  });
+
+  it('says no more once it is told to stop, and keeps what was said', async () => {
+    const stop = new AbortController();
+    const model = new ScriptedReplies([
+      async function* (_request, signal) {
+        yield { type: 'text', delta: 'I was about to' };
+        stop.abort(new Error('cancelled'));
+        await Promise.resolve();
+        signal.throwIfAborted();
+      },
+    ]);
+    const run = loopFixture({ model, run: { signal: stop.signal } });
+    await expect(runAgentLoop(run)).rejects.toThrow('cancelled');
+    breakOff(run, 'Stopped.');
+    expect(run.conversation.messages.at(-1)).toMatchObject({ role: 'assistant', text: 'I was about to', partial: true });
+    expect(run.conversation.messageCount).toBe(2);
+  });
+
+  it('closes a running call when it is broken off, in the conversation and for the reader', async () => {
+    const stop = new AbortController();
+    const tools = new HandlerTools({
+      look: () => Promise.resolve('seen'),
+      write: (_input, signal) => {
+        stop.abort(new Error('cancelled'));
+        return Promise.reject<string>(signal.reason);
+      },
+    });
+    const calls = [toolCall('a', 'look'), toolCall('b', 'write'), toolCall('c', 'look')];
+    const run = loopFixture({ model: new ScriptedReplies([callTools(...calls)]), tools, run: { signal: stop.signal } });
+    await expect(runAgentLoop(run)).rejects.toThrow('cancelled');
+    breakOff(run, 'Stopped.');
+    expect(results(run.conversation.messages).map(({ callId, output }) => [callId, output])).toEqual([
+      ['a', 'seen'],
+      ['b', 'Stopped.'],
+      ['c', 'Stopped.'],
+    ]);
+    const counts = (type: string): number => run.writer.events.filter((event) => event.type === type).length;
+    expect([counts('tool_call_start'), counts('tool_call_end'), counts('tool_result')]).toEqual([2, 2, 2]);
+  });
+});
+
+describe('an attempt after a crash', () => {
+  const prompt: TurnStep = { kind: 'prompt', message: userMessage('hello') };
+
+  /** A whole turn with a read-only and a side-effecting call, and its journal. */
+  async function wholeTurn(): Promise<TurnStep[]> {
+    const model = new ScriptedReplies([callTools(toolCall('r', 'look'), toolCall('w', 'write')), say('done')]);
+    const run = loopFixture({ model, tools: tools() });
+    await runAgentLoop(run);
+    return [prompt, ...run.writer.journal];
+  }
+  const tools = (): HandlerTools => new HandlerTools({ look: () => Promise.resolve('seen'), write: () => Promise.resolve('written') });
+
+  it('goes on after every possible last step and never repeats a side effect', async () => {
+    const journal = await wholeTurn();
+    expect(journal.map(({ kind }) => kind)).toEqual(['prompt', 'assistant', 'intent', 'result', 'intent', 'result', 'assistant']);
+    for (let kept = 1; kept <= journal.length; kept += 1) {
+      const steps = journal.slice(0, kept);
+      const replies = [callTools(toolCall('r', 'look'), toolCall('w', 'write')), say('done')].slice(steps.filter(({ kind }) => kind === 'assistant').length);
+      const run = loopFixture({ model: new ScriptedReplies(replies), tools: tools(), steps });
+      await expect(runAgentLoop(run)).resolves.toBe('stop');
+      expect(run.conversation.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant']);
+      const hadIntent = steps.some((step) => step.kind === 'intent' && step.callId === 'w');
+      expect(run.tools.ran.includes('w')).toBe(!hadIntent);
+      const written = results(run.conversation.messages).find(({ callId }) => callId === 'w');
+      expect(written?.output).toBe(kept === 5 ? OUTCOME_UNKNOWN : 'written');
+      expect(written?.isError).toBe(kept === 5);
+      expect(run.conversation.tally.usage).toEqual({ inputTokens: 200, outputTokens: 20 });
+    }
+  });
+
+  it('does not say again that a call has started', async () => {
+    const journal = await wholeTurn();
+    const model = new ScriptedReplies([say('done')]);
+    const run = loopFixture({ model, tools: tools(), steps: journal.slice(0, 3), run: { startedCalls: new Set(['r']) } });
+    await runAgentLoop(run);
+    const of = (id: string): string[] => run.writer.events.filter(({ data }) => 'id' in data && data.id === id).map(({ type }) => type);
+    expect(of('r')).toEqual(['tool_call_end', 'tool_result']);
+    expect(of('w')).toEqual(['tool_call_start', 'tool_call_end', 'tool_result']);
+  });
+
+  it('asks the model nothing when the answer is already journaled', async () => {
+    const model = new ScriptedReplies([]);
+    const run = loopFixture({ model, tools: tools(), steps: await wholeTurn() });
+    await expect(runAgentLoop(run)).resolves.toBe('stop');
+    expect(model.requests).toEqual([]);
+  });
+
+  it('stands where the attempt before it stood', async () => {
+    const journal = await wholeTurn();
+    const one = loopFixture({ model: new ScriptedReplies([]), steps: journal });
+    const other = loopFixture({ model: new ScriptedReplies([]), steps: structuredClone(journal) });
+    expect(JSON.stringify(other.conversation.messages)).toBe(JSON.stringify(one.conversation.messages));
+    expect(one.conversation.tally.models).toEqual([{ ...modelUsage(200, 20), calls: 2 }]);
+  });
+
+  it('stops before a side effect when its intent cannot be written', async () => {
+    const run = loopFixture({ model: new ScriptedReplies([callTools(toolCall('w', 'write'))]), tools: tools() });
+    run.writer.failAt = (step) => (step.kind === 'intent' ? new Error('lease lost') : undefined);
+    await expect(runAgentLoop(run)).rejects.toThrow('lease lost');
+    expect(run.tools.ran).toEqual([]);
+  });
+});

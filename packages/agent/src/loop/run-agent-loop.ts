@@ -1,0 +1,37 @@
+import type { FinishReason } from '@concierge/contract';
+import { callTools } from './call-tools.ts';
+import type { LoopRun } from './loop-run.ts';
+import { streamReply } from './stream-reply.ts';
+
+/**
+ * One turn, from the first model call to the answer: at most `maxTurns` calls with tools, then one without. What happens is
+ * journaled step by step, and `run.conversation` holds it. A conversation that an earlier attempt began goes on after its last
+ * finished step. Rejects with the signal's reason, with what the writer rejects with, and with the model's error.
+ */
+export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
+  const { conversation } = run;
+  await callTools(run); // What an earlier attempt left open; usually nothing.
+  for (let round = conversation.replies; !conversation.answered && round <= run.maxTurns; round += 1) {
+    run.signal.throwIfAborted();
+    await run.makeRoom('due');
+    await replyInBounds(run, round < run.maxTurns);
+    await callTools(run);
+  }
+  return conversation.finishReason(run.maxTurns);
+}
+
+/** A reply, if need be after making room: a context that is too long is cut once, and a second refusal is the turn's error. */
+async function replyInBounds(run: LoopRun, withTools: boolean): Promise<void> {
+  try {
+    await streamReply(run, withTools);
+  } catch (error) {
+    if (!isContextOverflow(error) || !(await run.makeRoom('overflowed'))) throw error;
+    if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: 'restarted' } });
+    await streamReply(run, withTools);
+  }
+}
+
+/** The model port is imported as types only, so its error is known by its kind. */
+function isContextOverflow(error: unknown): boolean {
+  return error instanceof Error && 'kind' in error && error.kind === 'context_overflow';
+}

@@ -1,0 +1,77 @@
+import { limits, type UploadRef } from '@concierge/contract';
+
+export interface UserTurn {
+  readonly text: string;
+  readonly heartbeat: string | null;
+  /** IANA name; UTC when the tenant has none. */
+  readonly timezone: string | undefined;
+  readonly now: Date;
+  /** Extracted text of the attachments that have any, in their order. */
+  readonly attachments: readonly { readonly upload: UploadRef; readonly text: string | undefined }[];
+}
+
+/** Extracted text of all attachments of one message; more is cut, so that one message cannot fill the window. */
+const ATTACHMENTS_MAX_CHARACTERS = 2 * limits.attachmentTextMaxCharacters;
+
+/**
+ * The user's message as the model is sent it: time and HEARTBEAT first, then the message, then the text of its attachments. It is
+ * stored as built and sent so ever after; building it again later would give other bytes.
+ */
+export function dynamicContext(turn: UserTurn): string {
+  const heartbeat = turn.heartbeat === null || turn.heartbeat.trim() === '' ? '' : `\n<heartbeat>\n${turn.heartbeat.trim()}\n</heartbeat>`;
+  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${heartbeat}\n</context>`;
+  return [context, turn.text, ...attachmentBlocks(turn.attachments)].join('\n\n');
+}
+
+/** As in `Friday 2026-11-20 14:05:09 GMT+01:00 (Europe/Berlin)`. */
+export function timestamp(now: Date, timezone: string): string {
+  const parts = new Map(formatOf(timezone).formatToParts(now).map(({ type, value }) => [type, value]));
+  const part = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? '';
+  const date = `${part('weekday')} ${part('year')}-${part('month')}-${part('day')}`;
+  return `${date} ${part('hour')}:${part('minute')}:${part('second')} ${part('timeZoneName')} (${timezone})`;
+}
+
+/** Making a format costs a hundred times more than using it; zones are few and validated. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(timezone: string): Intl.DateTimeFormat {
+  const known = formats.get(timezone);
+  if (known !== undefined) return known;
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: timezone,
+    weekday: 'long',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'longOffset',
+  });
+  formats.set(timezone, format);
+  return format;
+}
+
+function attachmentBlocks(attachments: UserTurn['attachments']): string[] {
+  let left = ATTACHMENTS_MAX_CHARACTERS;
+  return attachments.map(({ upload, text }) => {
+    const open = `<attachment id="${upload.id}" name="${escapeAttribute(upload.name)}" type="${upload.type}">`;
+    if (upload.type.startsWith('image/')) return `${open}shown as an image</attachment>`;
+    if (text === undefined || text.trim() === '') return `${open}no text could be read from this file</attachment>`;
+    const shown = firstCodePoints(text, Math.min(left, limits.attachmentTextMaxCharacters));
+    left -= shown.length;
+    return `${open}\n${shown}${shown.length < text.length ? '\n[cut here: the file is longer]' : ''}\n</attachment>`;
+  });
+}
+
+/** At most `count` UTF-16 units, which is never more than as many code points, and never half a pair. */
+function firstCodePoints(text: string, count: number): string {
+  if (text.length <= count) return text;
+  const last = text.charCodeAt(count - 1);
+  return text.slice(0, last >= 0xd8_00 && last <= 0xdb_ff ? count - 1 : count);
+}
+
+function escapeAttribute(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
+}

@@ -1,0 +1,43 @@
+import { AppError } from '@concierge/contract';
+import type { TenantFiles } from '@concierge/tenant';
+import type { ToolAccess } from './tool.ts';
+import type { FileView } from './tool-context.ts';
+
+/** All that the cs agent may see of the tenant's files. */
+const csFolders = new Set(['skills', 'templates']);
+
+/** The tenant's files as an agent of this access may use them: cs reads two folders and writes nothing. */
+export function fileView(files: TenantFiles, access: ToolAccess): FileView {
+  return access === 'admin' ? wholeView(files) : csView(files);
+}
+
+function wholeView(files: TenantFiles): FileView {
+  return {
+    readText: async (path) => await files.readText(path),
+    list: async (path, options) => await files.list(path, options),
+    stat: async (path) => await files.stat(path),
+    writeText: async (path, text) => await files.writeText(path, text),
+    updateText: async (path, change) => await files.updateText(path, change),
+  };
+}
+
+function csView(files: TenantFiles): FileView {
+  return {
+    readText: async (path) => await files.readText(seen(path)),
+    list: async (path, options) => await files.list(seen(path), options),
+    stat: async (path) => await files.stat(seen(path)),
+    writeText: () => Promise.reject(hidden()),
+    updateText: () => Promise.reject(hidden()),
+  };
+}
+
+/** The path again, when it is in a folder that cs may see. The walk itself refuses every way out of it. */
+function seen(path: string): string {
+  const [first = ''] = path.split('/');
+  if (!csFolders.has(first)) throw hidden();
+  return path;
+}
+
+function hidden(): AppError {
+  return new AppError('not_found', 'There is no such file. You can see what is under skills/ and templates/.');
+}

@@ -1,0 +1,41 @@
+import { JsonObject, limits } from '@concierge/contract';
+
+export type ReadArguments = { readonly ok: true; readonly value: JsonObject } | { readonly ok: false; readonly reason: string };
+
+/** A model's arguments as an object. Empty text is no arguments. The reason of a refusal is meant for the model. */
+export function readArguments(text: string): ReadArguments {
+  if (text.trim() === '') return { ok: true, value: {} };
+  // Counted before parsing: parse takes a million levels, and stringify throws at twenty thousand.
+  if (jsonDepth(text) > limits.jsonMaxDepth) {
+    return { ok: false, reason: `The arguments are nested deeper than ${String(limits.jsonMaxDepth)} levels.` };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { ok: false, reason: `The arguments are not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}` };
+  }
+  const object = JsonObject.safeParse(value);
+  return object.success ? { ok: true, value: object.data } : { ok: false, reason: 'The arguments must be one JSON object.' };
+}
+
+/** Deepest nesting of arrays and objects in a JSON text; brackets inside strings do not count. Linear, and fine with broken JSON. */
+export function jsonDepth(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let isInString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (isInString) {
+      if (unit === BACKSLASH) index += 1;
+      else if (unit === QUOTE) isInString = false;
+    } else if (unit === QUOTE) isInString = true;
+    else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
+      depth += 1;
+      deepest = Math.max(deepest, depth);
+    } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) depth -= 1;
+  }
+  return deepest;
+}
+
+const [BACKSLASH, QUOTE, OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET] = [0x5c, 0x22, 0x7b, 0x5b, 0x7d, 0x5d];

@@ -1,0 +1,47 @@
+import type { SessionListItem, SessionView } from '@concierge/contract';
+import type { FileEntry, FileText, MemoryFiles, Skills } from '@concierge/tenant';
+import type { ToolAccess } from './tool.ts';
+
+/** The files that this agent may touch at all. A path outside is `not_found`, as if it did not exist. */
+export interface FileView {
+  /** @throws AppError */
+  readText(path: string): Promise<FileText>;
+  list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
+  stat(path: string): Promise<FileEntry | undefined>;
+  writeText(path: string, text: string): Promise<{ created: boolean }>;
+  /** Read, change and write with nobody in between. Throws what `change` throws. */
+  updateText(path: string, change: (text: string) => string): Promise<unknown>;
+}
+
+export interface SessionsView {
+  list(query: { limit: number; agent: string | undefined }): Promise<SessionListItem[]>;
+  /** The whole conversation; undefined when there is none that this agent may see. */
+  history(sessionId: string): Promise<SessionView | undefined>;
+}
+
+export interface TurnStatus {
+  readonly agent: string;
+  readonly channel: string;
+  readonly sessionId: string;
+  readonly time: string;
+  readonly model: string;
+  readonly contextTokens: number;
+  readonly contextWindow: number;
+  readonly messages: number;
+  readonly compacted: boolean;
+  readonly turn: { readonly modelCalls: number; readonly maxTurns: number; readonly inputTokens: number; readonly outputTokens: number };
+}
+
+/** What a tool can reach: capabilities of one turn, already narrowed to its agent and sender. There is no way round them. */
+export interface ToolContext {
+  readonly access: ToolAccess;
+  readonly sessionId: string;
+  readonly files: FileView;
+  /** The tenant's notes for the admin, this contact's for cs. */
+  readonly memory: Pick<MemoryFiles, 'write' | 'get' | 'list'>;
+  readonly skills: Pick<Skills, 'load' | 'readFile' | 'list'>;
+  readonly sessions: SessionsView;
+  status(): TurnStatus;
+  /** Ends with the turn or at the call's deadline. */
+  readonly signal: AbortSignal;
+}

@@ -1,0 +1,68 @@
+import { limits, type JsonObject, type ToolName } from '@concierge/contract';
+import { z } from 'zod';
+import type { ToolContext } from './tool-context.ts';
+
+/** A failure that the model should read and can act on. Its message becomes the result. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+}
+
+/** Who asks: the contract's narrower forms (`*`) apply to `cs`. */
+export type ToolAccess = 'admin' | 'cs';
+
+export interface Tool {
+  readonly name: ToolName;
+  /** What the model reads. */
+  description(access: ToolAccess): string;
+  /** JSON Schema of the arguments. */
+  readonly parameters: JsonObject;
+  /** `none`: running it twice does no harm, and it may run beside others. */
+  readonly sideEffect: 'none' | 'writes';
+  readonly timeoutMs: number;
+  /** Checks the arguments, then runs. Throws ToolError for bad arguments; any error becomes the result. */
+  run(input: JsonObject, context: ToolContext): Promise<string>;
+}
+
+interface ToolDefinition<Schema extends z.ZodObject> {
+  readonly name: ToolName;
+  readonly description: string;
+  /** In place of `description` for the cs agent, where it gets a narrower form. */
+  readonly narrowDescription?: string;
+  readonly schema: Schema;
+  readonly sideEffect: 'none' | 'writes';
+  readonly timeoutMs?: number;
+  run(input: z.output<Schema>, context: ToolContext): Promise<string>;
+}
+
+/** A tool from its definition. The schema both validates what the model wrote and tells it what to write. */
+export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
+  const { name, schema, sideEffect, narrowDescription = definition.description } = definition;
+  return {
+    name,
+    sideEffect,
+    timeoutMs: definition.timeoutMs ?? limits.toolTimeoutMs,
+    parameters: parametersOf(schema),
+    description: (access) => (access === 'cs' ? narrowDescription : definition.description),
+    run: async (input, context) => {
+      const parsed = schema.safeParse(withoutNulls(input));
+      if (!parsed.success) throw new ToolError(argumentProblems(name, parsed.error));
+      return await definition.run(parsed.data, context);
+    },
+  };
+}
+
+function parametersOf(schema: z.ZodObject): JsonObject {
+  // The default mode describes the output and makes defaulted fields required.
+  const { $schema: _dialect, ...parameters } = z.toJSONSchema(schema, { io: 'input' });
+  return parameters;
+}
+
+/** Models write null for an argument they leave out. */
+function withoutNulls(input: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
+}
+
+function argumentProblems(name: string, error: z.ZodError): string {
+  const problems = error.issues.map((issue) => `- ${issue.path.length === 0 ? '' : `${issue.path.join('.')}: `}${issue.message}`);
+  return `The arguments of ${name} are not valid:\n${problems.join('\n')}\nCorrect them and call ${name} again.`;
+}

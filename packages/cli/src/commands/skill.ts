@@ -1,0 +1,91 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, join, relative, resolve, sep } from 'node:path';
+import { AppError, limits, skillNamePattern } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import { Command } from 'commander';
+import { table } from '../answer.ts';
+import type { CommandContext } from '../program.ts';
+
+const FILES_MAX = 200;
+
+interface LocalFile {
+  /** Relative to the skill's folder, with forward slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Regular files only: what a link leads to is not part of the skill. */
+async function readSkillFolder(folder: string): Promise<LocalFile[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+    throw new AppError('invalid_request', `${folder} cannot be read.`, { cause: error });
+  });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  if (!paths.includes(join(folder, 'SKILL.md'))) throw new AppError('invalid_request', `${folder} has no SKILL.md.`);
+  if (paths.length > FILES_MAX) throw new AppError('too_large', `A skill has at most ${String(FILES_MAX)} files; ${folder} has ${String(paths.length)}.`);
+  const files: LocalFile[] = [];
+  for (const path of paths.toSorted()) files.push({ path: relative(folder, path).split(sep).join('/'), text: await readText(path) });
+  return files;
+}
+
+async function readText(path: string): Promise<string> {
+  const bytes = await readFile(path);
+  if (bytes.byteLength > limits.fileMaxBytes) throw new AppError('too_large', `${path} is larger than ${String(limits.fileMaxBytes)} bytes.`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new AppError('unsupported_media_type', `${path} is not text: a skill holds text files only.`, { cause: error });
+  }
+}
+
+async function filesOf(scope: TenantScope, name: string): Promise<string[]> {
+  const entries = await scope.files.list(`skills/${name}`, { recursive: true, limit: FILES_MAX });
+  return entries.filter(({ kind }) => kind === 'file').map(({ path }) => path);
+}
+
+async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
+  const { valid, invalid } = await (await deployment.scope(tenantId)).skills.scan();
+  const rows = [...valid.map(({ name, trigger, description }) => [name, trigger, description]), ...invalid.map(({ path, reason }) => [path, '', `cannot be used: ${reason}`])];
+  answer({ json: valid, text: rows.length === 0 ? 'No skills.' : table(['SKILL', 'TRIGGER', 'DESCRIPTION'], rows) });
+}
+
+/** SKILL.md last: until it is there, the folder is no skill, and an agent sees it whole or not at all. */
+async function add({ deployment, answer }: CommandContext, tenantId: string, given: string): Promise<void> {
+  const scope = await deployment.scope(tenantId);
+  const folder = resolve(given);
+  const name = basename(folder);
+  if (!skillNamePattern.test(name)) throw new AppError('invalid_request', `The folder's name is the skill's: ${name} must be lower-case letters, digits and inner hyphens.`);
+  const files = await readSkillFolder(folder);
+  for (const { path, text } of files.toSorted((left, right) => Number(left.path === 'SKILL.md') - Number(right.path === 'SKILL.md'))) {
+    await scope.files.writeText(`skills/${name}/${path}`, text);
+  }
+  const { skill } = await scope.skills.load(name);
+  await scope.reindexSkills();
+  answer({ json: skill, text: `${name} is added (${String(files.length)} files); the next turn knows it.` });
+}
+
+async function remove({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
+  const scope = await deployment.scope(tenantId);
+  if (!skillNamePattern.test(name)) throw new AppError('invalid_request', `${name} is not the name of a skill.`);
+  const paths = await filesOf(scope, name).catch((error: unknown) => {
+    if (error instanceof AppError && error.code === 'not_found') throw new AppError('not_found', `${tenantId} has no skill ${name}.`, { cause: error });
+    throw error;
+  });
+  for (const path of paths.toSorted((left, right) => Number(right.endsWith('/SKILL.md')) - Number(left.endsWith('/SKILL.md')))) await scope.files.remove(path);
+  await scope.reindexSkills();
+  answer({ json: { name, removed: true }, text: `${name} is removed.` });
+}
+
+/** `concierge skill …` */
+export function skillCommand(context: CommandContext): Command {
+  const command = new Command('skill').description('skills of a tenant');
+  command.command('list <tenant>').description('all skills').action(async (tenantId: string) => await list(context, tenantId));
+  command
+    .command('add <tenant> <folder>')
+    .description('copy a folder with a SKILL.md; its name is the name of the skill')
+    .action(async (tenantId: string, folder: string) => await add(context, tenantId, folder));
+  command
+    .command('remove <tenant> <name>')
+    .description('remove a skill and its files')
+    .action(async (tenantId: string, name: string) => await remove(context, tenantId, name));
+  return command;
+}

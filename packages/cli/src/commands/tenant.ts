@@ -1,0 +1,103 @@
+import { createInterface } from 'node:readline/promises';
+import { AppError, TenantPlan } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import { Command, Option } from 'commander';
+import { facts, table } from '../answer.ts';
+import type { CommandContext } from '../program.ts';
+import { allScopes } from './key.ts';
+
+interface TenantFacts {
+  readonly tenantId: string;
+  readonly plan: string;
+  readonly name: string | null;
+  readonly suspended: boolean;
+  /** What is wrong with tenant.json; null when nothing is. */
+  readonly problem: string | null;
+}
+
+async function factsOf(scope: TenantScope): Promise<TenantFacts> {
+  const { plan, name, suspended } = await scope.settings();
+  return { tenantId: scope.accountId, plan, name: name ?? null, suspended: suspended === true, problem: scope.settingsProblem() };
+}
+
+function describe({ suspended, problem }: TenantFacts): string {
+  return [...(suspended ? ['suspended'] : ['active']), ...(problem === null ? [] : [`tenant.json: ${problem}`])].join(', ');
+}
+
+async function create({ deployment, answer }: CommandContext, id: string, plan: string): Promise<void> {
+  const scope = await (await deployment.tenants()).create(id, { plan: TenantPlan.parse(plan) });
+  const admin = await scope.keys.create({ label: 'admin', scopes: ['admin'] }, allScopes);
+  const cs = await scope.keys.create({ label: 'cs', scopes: ['cs'] }, allScopes);
+  const keys = { admin: admin.key, cs: cs.key };
+  answer({ json: { tenantId: id, keys }, text: facts({ tenant: id, 'admin key': keys.admin, 'cs key': keys.cs, note: 'the keys are shown this once' }) });
+}
+
+async function list({ deployment, answer }: CommandContext): Promise<void> {
+  const tenants = await deployment.tenants();
+  const found: TenantFacts[] = [];
+  for (const id of await tenants.list()) found.push(await factsOf(await tenants.open(id)));
+  const rows = found.map((tenant) => [tenant.tenantId, tenant.plan, describe(tenant), tenant.name ?? '']);
+  answer({ json: found, text: found.length === 0 ? 'There is no tenant yet: concierge tenant create <id>' : table(['TENANT', 'PLAN', 'STATE', 'NAME'], rows) });
+}
+
+async function show({ deployment, answer }: CommandContext, id: string): Promise<void> {
+  const scope = await deployment.scope(id);
+  const [tenant, settings, skills] = [await factsOf(scope), await scope.settings(), await scope.skills.scan()];
+  const keys = await scope.keys.list();
+  const counts = { activeKeys: keys.filter(({ revokedAt }) => revokedAt === null).length, skills: skills.valid.length, waitingTurns: (await scope.inbox.list()).length };
+  const json = { ...tenant, folder: scope.root, settings, ...counts };
+  const text = {
+    tenant: id,
+    plan: settings.plan,
+    state: describe(tenant),
+    folder: scope.root,
+    'active keys': String(counts.activeKeys),
+    skills: String(counts.skills),
+    'turns not yet answered': String(counts.waitingTurns),
+  };
+  answer({ json, text: facts(text) });
+}
+
+async function setSuspended({ deployment, answer }: CommandContext, id: string, suspended: boolean): Promise<void> {
+  await deployment.scope(id);
+  await (await deployment.tenants()).setSuspended(id, suspended);
+  answer({ json: { tenantId: id, suspended }, text: `${id} is ${suspended ? 'suspended' : 'active'}.` });
+}
+
+/** Only a person at a terminal is asked; a program says what it means. */
+async function confirm(id: string): Promise<void> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const typed = await terminal.question(`This removes every file of ${id} for good. Type its id to go on: `);
+  terminal.close();
+  if (typed !== id) throw new AppError('invalid_request', 'Nothing was removed.');
+}
+
+async function remove({ deployment, answer }: CommandContext, id: string, { yes, json }: { readonly yes?: true; readonly json?: true }): Promise<void> {
+  await deployment.scope(id);
+  if (yes !== true && json !== true && process.stdin.isTTY) await confirm(id);
+  await (await deployment.tenants()).delete(id);
+  answer({ json: { tenantId: id, deleted: true }, text: `${id} is removed.` });
+}
+
+/** `concierge tenant …` */
+export function tenantCommand(context: CommandContext): Command {
+  const command = new Command('tenant').description('tenants of this deployment');
+  command
+    .command('create <id>')
+    .description('make a tenant with starter files, an admin and a cs key')
+    .addOption(new Option('--plan <plan>', 'what it may use').choices(TenantPlan.options).default('standard'))
+    .action(async (id: string, { plan }: { plan: string }) => await create(context, id, plan));
+  command.command('list').description('all tenants').action(async () => await list(context));
+  command.command('show <id>').description('one tenant').action(async (id: string) => await show(context, id));
+  command
+    .command('suspend <id>')
+    .description('refuse its keys; accepted turns wait')
+    .action(async (id: string) => await setSuspended(context, id, true));
+  command.command('resume <id>').description('end a suspension').action(async (id: string) => await setSuspended(context, id, false));
+  command
+    .command('delete <id>')
+    .description('remove a tenant and everything of it')
+    .option('--yes', 'do not ask')
+    .action(async (id: string, options: { yes?: true; json?: true }) => await remove(context, id, options));
+  return command;
+}

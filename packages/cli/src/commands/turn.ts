@@ -1,0 +1,88 @@
+import { AppError, TurnStatus, type TurnView } from '@concierge/contract';
+import { Command, Option } from 'commander';
+import { facts, table } from '../answer.ts';
+import type { CommandContext } from '../program.ts';
+import { retryTurn } from '../retry-turn.ts';
+
+const LIST_MAX = 500;
+
+interface ListOptions {
+  readonly status?: string;
+  readonly limit: string;
+}
+
+function seconds(from: string | null, to: string | null): string {
+  return from === null || to === null ? '' : `${((Date.parse(to) - Date.parse(from)) / 1000).toFixed(1)} s`;
+}
+
+function row(turn: TurnView): string[] {
+  const outcome = turn.error === null ? (turn.finishReason ?? '') : turn.error.code;
+  return [turn.id, turn.status, outcome, turn.agent, turn.channel, turn.acceptedAt, seconds(turn.acceptedAt, turn.endedAt), String(turn.attempts)];
+}
+
+async function list({ deployment, answer }: CommandContext, tenantId: string, options: ListOptions): Promise<void> {
+  const limit = Number(options.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > LIST_MAX) throw new AppError('invalid_request', `--limit must be 1 to ${String(LIST_MAX)}.`);
+  const status = options.status === undefined ? undefined : TurnStatus.parse(options.status);
+  const scope = await deployment.scope(tenantId);
+  const { items } = await (await deployment.turns()).list(scope, { limit, status });
+  answer({ json: items, text: table(['TURN', 'STATE', 'OUTCOME', 'AGENT', 'CHANNEL', 'ACCEPTED', 'TOOK', 'STARTS'], items.map(row)) });
+}
+
+async function show({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
+  const scope = await deployment.scope(tenantId);
+  const turn = await (await deployment.turns()).find(scope, turnId);
+  if (turn === undefined) throw new AppError('not_found', `${tenantId} has no turn ${turnId}.`);
+  const { usage, error, steps = [] } = turn;
+  const head = {
+    turn: turn.id,
+    session: turn.contact_id,
+    state: turn.status,
+    agent: `${turn.agent} on ${turn.channel}, from ${turn.origin}`,
+    accepted: turn.acceptedAt,
+    started: turn.startedAt ?? '-',
+    'first text': turn.firstTextAt ?? '-',
+    ended: turn.endedAt ?? '-',
+    starts: String(turn.attempts),
+    tokens: `${String(usage.inputTokens)} in, ${String(usage.outputTokens)} out`,
+    ...(error === null ? {} : { error: `${error.code}: ${error.message}` }),
+  };
+  const rows = steps.map((step) => [step.kind, step.name, step.startedAt, `${String(step.durationMs)} ms`, step.isError ? 'failed' : '']);
+  answer({ json: turn, text: [facts(head), ...(rows.length === 0 ? [] : ['', table(['STEP', 'NAME', 'STARTED', 'TOOK', ''], rows)])].join('\n') });
+}
+
+async function retry({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
+  const scope = await deployment.scope(tenantId);
+  const receipt = await retryTurn({ scope, turns: await deployment.turns() }, turnId);
+  answer({ json: { turnId: receipt.turnId, contact_id: receipt.sessionId, retryOf: turnId }, text: `Accepted again as ${receipt.turnId}.` });
+}
+
+async function cancel({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
+  const scope = await deployment.scope(tenantId);
+  const turn = await (await deployment.turns()).cancel(scope, turnId);
+  const live = turn.status === 'waiting' || turn.status === 'running';
+  answer({ json: { turnId, status: turn.status, cancelling: live }, text: live ? `${turnId} is asked to stop.` : `${turnId} has ended already (${turn.status}).` });
+}
+
+/** `concierge turn …` */
+export function turnCommand(context: CommandContext): Command {
+  const command = new Command('turn').description('turns of a tenant');
+  command
+    .command('list <tenant>')
+    .description('newest first')
+    .addOption(new Option('--status <state>', 'only these').choices(TurnStatus.options))
+    .option('--limit <count>', 'how many at most', '25')
+    .action(async (tenantId: string, options: ListOptions) => await list(context, tenantId, options));
+  const one: readonly [string, string, typeof show][] = [
+    ['show', 'one turn with its steps', show],
+    ['retry', 'ask what a failed or cancelled turn asked once more', retry],
+    ['cancel', 'stop a waiting or running turn', cancel],
+  ];
+  for (const [name, description, act] of one) {
+    command
+      .command(`${name} <tenant> <id>`)
+      .description(description)
+      .action(async (tenantId: string, turnId: string) => await act(context, tenantId, turnId));
+  }
+  return command;
+}

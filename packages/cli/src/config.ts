@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseConfig } from '@concierge/runtime';
+import { z } from 'zod';
+
+const Environment = z.object({
+  DATA_DIR: z.string().default('./data'),
+  REDIS_URL: z
+    .string()
+    .regex(/^(?:rediss?:\/\/|unix:\/)/u, 'must be a redis:// address or unix:/path')
+    .optional(),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(?:ql)?:\/\//u, 'must be a postgres:// address')
+    .optional(),
+  KEY_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  PROVIDERS_FILE: z.string().optional(),
+  SANDBOX: z.enum(['auto', 'docker', 'bubblewrap', 'off']).default('auto'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
+});
+
+const Secrets = z.looseObject({ KEY_SECRET: z.string().optional() });
+
+export interface Config {
+  readonly dataDir: string;
+  /** Of the environment, else of the embedded server; undefined when neither is there. */
+  readonly redisUrl: string | undefined;
+  readonly databaseUrl: string | undefined;
+  /** Of the environment, else of DATA_DIR/secrets.json; undefined before the first start. */
+  readonly keySecret: string | undefined;
+  readonly providersFile: string;
+  readonly sandbox: 'auto' | 'docker' | 'bubblewrap' | 'off';
+  readonly logLevel: string;
+  /** For keys that providers.json names by variable. */
+  readonly environment: (name: string) => string | undefined;
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The same places that the services use: the environment first, then what `npm start` has left in the data folder.
+ * @throws ConfigError listing every bad value at once
+ */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const given = parseConfig(Environment, env);
+  const dataDir = resolve(given.DATA_DIR);
+  const secrets = Secrets.parse(JSON.parse(readIfThere(join(dataDir, 'secrets.json')) ?? '{}'));
+  return {
+    dataDir,
+    redisUrl: given.REDIS_URL ?? readIfThere(join(dataDir, 'redis', 'url'))?.trim(),
+    databaseUrl: given.DATABASE_URL,
+    keySecret: given.KEY_SECRET ?? secrets.KEY_SECRET,
+    providersFile: given.PROVIDERS_FILE ?? join(dataDir, 'providers.json'),
+    sandbox: given.SANDBOX,
+    logLevel: given.LOG_LEVEL,
+    environment: (name) => env[name],
+  };
+}

@@ -1,0 +1,73 @@
+import { AppError } from '@concierge/contract';
+import { connectRedis, createLog, redisReady, type Log } from '@concierge/runtime';
+import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Doorbells, Lanes, Turns } from '@concierge/turn';
+import type { Config } from './config.ts';
+
+const REDIS_TIMEOUT_MS = 3000;
+
+type Redis = ReturnType<typeof connectRedis>;
+
+/** The files, index and Redis of one deployment; each is opened when a command first needs it. Whoever made it closes it. */
+export class Deployment {
+  readonly config: Config;
+  readonly log: Log;
+  #index: Promise<IndexStore> | undefined;
+  #tenants: Tenants | undefined;
+  #redis: Redis | undefined;
+  #doorbells: Doorbells | undefined;
+
+  constructor(config: Config) {
+    this.config = config;
+    this.log = createLog({ service: 'cli', level: config.logLevel, toStderr: true });
+  }
+
+  async index(): Promise<IndexStore> {
+    const { databaseUrl, dataDir } = this.config;
+    this.#index ??= openIndex({ databaseUrl, dataDir, log: this.log });
+    return await this.#index;
+  }
+
+  /** @throws AppError invalid_request, when nothing was ever started here */
+  async tenants(): Promise<Tenants> {
+    const { dataDir, keySecret } = this.config;
+    if (keySecret === undefined) {
+      throw new AppError('invalid_request', `There is no KEY_SECRET in the environment nor in ${dataDir}/secrets.json: run npm start once, or set DATA_DIR.`);
+    }
+    this.#tenants ??= new Tenants({ dataDir, index: await this.index(), keySecret, log: this.log });
+    return this.#tenants;
+  }
+
+  /** @throws AppError not_found */
+  async scope(tenantId: string): Promise<TenantScope> {
+    return await (await this.tenants()).open(tenantId).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'not_found') throw new AppError('not_found', `There is no tenant ${tenantId}.`, { cause: error });
+      throw error;
+    });
+  }
+
+  /** @throws AppError overloaded, when it does not answer */
+  async redis(): Promise<Redis> {
+    const { redisUrl } = this.config;
+    if (redisUrl === undefined) throw new AppError('overloaded', 'Redis is not known: run npm start, or set REDIS_URL.');
+    // Its warnings would stand beside the one line that says the same.
+    this.#redis ??= connectRedis({ url: redisUrl, role: 'producer', log: this.log.child({}, { level: 'silent' }) });
+    await redisReady(this.#redis, REDIS_TIMEOUT_MS).catch((error: unknown) => {
+      throw new AppError('overloaded', 'Redis does not answer: is Concierge running?', { cause: error });
+    });
+    return this.#redis;
+  }
+
+  async turns(): Promise<Turns> {
+    const redis = await this.redis();
+    this.#doorbells ??= new Doorbells(redis, this.log);
+    return new Turns({ redis, lanes: new Lanes(redis), doorbells: this.#doorbells, log: this.log });
+  }
+
+  async close(): Promise<void> {
+    await this.#doorbells?.stop();
+    this.#redis?.disconnect();
+    const index = await this.#index?.catch(() => undefined);
+    await index?.close();
+  }
+}

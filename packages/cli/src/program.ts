@@ -1,0 +1,29 @@
+import { Command } from 'commander';
+import { doctorCommand } from './commands/doctor.ts';
+import { keyCommand } from './commands/key.ts';
+import { reindexCommand } from './commands/reindex.ts';
+import { skillCommand } from './commands/skill.ts';
+import { tenantCommand } from './commands/tenant.ts';
+import { turnCommand } from './commands/turn.ts';
+import type { Answer } from './answer.ts';
+import type { Deployment } from './deployment.ts';
+
+/** What every command is built with. */
+export interface CommandContext {
+  readonly deployment: Deployment;
+  /** Hands the command's answer to whoever prints it. */
+  readonly answer: (answer: Answer) => void;
+}
+
+function withJson(command: Command): Command {
+  if (command.commands.length === 0) command.option('--json', 'print JSON');
+  for (const sub of command.commands) withJson(sub);
+  return command;
+}
+
+/** The whole command line; nothing runs and nothing is opened before it is parsed. */
+export function createProgram(context: CommandContext): Command {
+  const program = new Command('concierge').description("Concierge, the operators' command line").showHelpAfterError('(--help shows what there is)');
+  for (const create of [tenantCommand, keyCommand, skillCommand, reindexCommand, turnCommand, doctorCommand]) program.addCommand(create(context));
+  return withJson(program);
+}

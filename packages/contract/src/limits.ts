@@ -1,0 +1,66 @@
+/** Every number the interface promises. Units are in the names; a number that appears anywhere else is a defect. */
+export const limits = {
+  /** Unicode code points of one message (service interface, "Limits"). */
+  messageMaxCharacters: 32_000,
+  sessionsListDefault: 25,
+  sessionsListMax: 100,
+  attachmentsMax: 10,
+  uploadFilesMax: 10,
+  uploadMaxBytes: 10 * 1024 * 1024,
+  /** Extracted text of one attachment that reaches the model, in code points. */
+  attachmentTextMaxCharacters: 60_000,
+  /** Pixels of an uploaded image, checked before anything decodes it. */
+  imageMaxPixels: 50_000_000,
+  /** Body of any JSON request, in bytes: 32,000 code points escaped at their longest, with room for the rest. */
+  jsonBodyMaxBytes: 512 * 1024,
+  /** Body of a webhook; Meta sends up to 3 MB. */
+  webhookBodyMaxBytes: 4 * 1024 * 1024,
+  /** Body of PUT /api/files. */
+  fileMaxBytes: 2 * 1024 * 1024,
+  /** Nesting of any JSON that comes in: stringify throws long before parse does. */
+  jsonMaxDepth: 64,
+  senderMaxCharacters: 256,
+  idempotencyKeyMaxCharacters: 255,
+  idempotencyTtlSeconds: 24 * 3600,
+  /** Turns that may wait behind the running one in a session. */
+  laneMaxWaiting: 50,
+  maxTurnsDefault: 20,
+  maxTurnsMax: 100,
+  /** Starts of one turn without a finished step before it ends in an error. */
+  turnMaxStarts: 3,
+  /** One turn, first start to end, over all its model calls and tools. */
+  turnTimeoutMs: 30 * 60_000,
+  toolOutputEventMaxBytes: 16 * 1024,
+  /** A tool result as the model sees it. */
+  toolOutputModelMaxBytes: 64 * 1024,
+  toolTimeoutMs: 60_000,
+  toolTimeoutMaxMs: 600_000,
+  streamTtlSeconds: 3600,
+  sseHeartbeatMs: 15_000,
+  /** Bytes a client may leave unread before it is dropped; it resumes. */
+  sseMaxBufferedBytes: 1024 * 1024,
+  previewRequestsPerHour: 200,
+  previewMemoryBytes: 100_000_000,
+  pathSegmentMaxBytes: 255,
+  skillNameMaxCharacters: 64,
+  skillDescriptionMaxCharacters: 1024,
+  keyLabelMaxCharacters: 100,
+  /** A revoked key is refused by every gateway after at most this long. */
+  keyCacheMs: 500,
+} as const;
+
+/** Length as the interface counts it. */
+export function codePoints(text: string): number {
+  let surrogatePairs = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit >= 0xd8_00 && unit <= 0xdb_ff && index + 1 < text.length) {
+      const next = text.charCodeAt(index + 1);
+      if (next >= 0xdc_00 && next <= 0xdf_ff) {
+        surrogatePairs += 1;
+        index += 1;
+      }
+    }
+  }
+  return text.length - surrogatePairs;
+}

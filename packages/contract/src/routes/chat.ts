@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { AdminChatBody, ChatQuery, ChatReply, CsChatBody } from '../chat.ts';
+import { limits } from '../limits.ts';
+import { defineRoute } from './route.ts';
+
+const visibleAscii = /^[\u0021-\u007e]+$/u;
+const IdempotencyKey = z.string().min(1).max(limits.idempotencyKeyMaxCharacters).regex(visibleAscii, 'must be visible ASCII characters');
+
+const headers = z.object({
+  'idempotency-key': IdempotencyKey.optional().meta({ description: 'The same key and body within 24 hours is the same turn, never a second one.' }),
+});
+
+const answers = {
+  200: {
+    description: 'The reply: a stream of turn events, or one JSON object with `Accept: application/json`.',
+    json: ChatReply,
+    events: true,
+    headers: { 'Idempotency-Replayed': '`true` when this Idempotency-Key had already been accepted.' },
+  },
+} as const;
+
+const errors = [
+  'not_found',
+  'session_busy',
+  'idempotency_conflict',
+  'too_many_waiting',
+  'provider_error',
+  'turn_crashed',
+  'turn_timeout',
+] as const;
+
+/** POST /api/admin (service interface). */
+export const chatWithAdmin = defineRoute({
+  id: 'chatWithAdmin',
+  method: 'post',
+  path: '/api/admin',
+  tag: 'chat',
+  summary: 'Talk to the owner-facing agent',
+  auth: 'key',
+  scopes: ['admin'],
+  startsTurn: true,
+  query: ChatQuery,
+  headers,
+  body: { kind: 'json', schema: AdminChatBody },
+  answers,
+  errors,
+});
+
+/** POST /api/cs (service interface). */
+export const chatWithCs = defineRoute({
+  id: 'chatWithCs',
+  method: 'post',
+  path: '/api/cs',
+  tag: 'chat',
+  summary: 'Talk to the customer-facing agent',
+  auth: 'key',
+  scopes: ['admin', 'cs'],
+  startsTurn: true,
+  query: ChatQuery,
+  headers,
+  body: { kind: 'json', schema: CsChatBody },
+  answers,
+  errors: [...errors, 'contact_mismatch'],
+});

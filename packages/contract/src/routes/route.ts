@@ -1,0 +1,78 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../error-code.ts';
+import type { KeyScope } from '../key.ts';
+
+/** `key`: an API key. `operator`: loopback or the operators' token. `signature`: a chat app's own. */
+export type RouteAuth = 'key' | 'operator' | 'signature' | 'none';
+export type RouteMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** What a request carries. `files`: multipart. `text`: any UTF-8 text, stored as sent. `raw`: bytes, read before anything interprets them. */
+export type RouteBody =
+  | { readonly kind: 'json'; readonly schema: z.ZodType; readonly types?: readonly string[] }
+  | { readonly kind: 'files'; readonly schema: z.ZodType }
+  | { readonly kind: 'text'; readonly maxBytes: number }
+  | { readonly kind: 'raw'; readonly maxBytes: number };
+
+export interface RouteAnswer {
+  readonly description: string;
+  /** Schema of an application/json body. */
+  readonly json?: z.ZodType;
+  /** The body is a stream of turn events (text/event-stream). */
+  readonly events?: true;
+  /** Media type of a body that is neither. */
+  readonly text?: string;
+  /** Headers beyond the ones every answer carries, with what they say. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One endpoint, said once: Express, the OpenAPI document and the contract tests all read this object. */
+export interface Route {
+  /** The OpenAPI `operationId`. */
+  readonly id: string;
+  readonly method: RouteMethod;
+  /** OpenAPI form. With `rest`, the last parameter takes everything that is left, slashes included. */
+  readonly path: string;
+  readonly rest?: true;
+  readonly tag: 'chat' | 'turns' | 'sessions' | 'skills' | 'uploads' | 'tenant' | 'files' | 'keys' | 'usage' | 'webhooks' | 'operations';
+  readonly summary: string;
+  readonly description?: string;
+  readonly auth: RouteAuth;
+  /** A key needs one of these. `admin` is always among them; `read` only on GET. */
+  readonly scopes: readonly KeyScope[];
+  /** Accepts new turns, so it is refused while the service shuts down. */
+  readonly startsTurn?: true;
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  /** Request headers with a meaning of their own, lower-case names. */
+  readonly headers?: z.ZodObject;
+  readonly body?: RouteBody;
+  readonly answers: Readonly<Record<number, RouteAnswer>>;
+  /** Codes beyond those that its authentication, body and parameters bring along; see `errorsOf`. */
+  readonly errors: readonly ErrorCode[];
+}
+
+/** Keeps the literal types, so that a handler sees exactly its own parameters and body. */
+export function defineRoute<const Definition extends Route>(route: Definition): Definition {
+  return route;
+}
+
+const codesOfKey = ['missing_key', 'invalid_key', 'revoked_key', 'scope_required', 'tenant_suspended', 'rate_limited', 'overloaded'] as const;
+const codesOfBody = {
+  json: ['invalid_json', 'invalid_request', 'too_large', 'unsupported_media_type'],
+  files: ['invalid_request', 'too_large', 'unsupported_media_type'],
+  text: ['invalid_request', 'too_large', 'unsupported_media_type'],
+  raw: [],
+} as const satisfies Record<RouteBody['kind'], readonly ErrorCode[]>;
+
+/** Every code with which the route can answer. */
+export function errorsOf(route: Route): readonly ErrorCode[] {
+  const codes = new Set<ErrorCode>(route.errors);
+  if (route.auth === 'key') for (const code of codesOfKey) codes.add(code);
+  if (route.auth === 'operator') codes.add('invalid_key').add('missing_key');
+  if (route.auth === 'signature') codes.add('invalid_signature');
+  if (route.body !== undefined) for (const code of codesOfBody[route.body.kind]) codes.add(code);
+  if (route.query !== undefined || route.headers !== undefined) codes.add('invalid_request');
+  if (route.startsTurn === true) codes.add('shutting_down');
+  codes.add('internal_error');
+  return [...codes];
+}

@@ -1,0 +1,49 @@
+import { chatWithAdmin, chatWithCs } from './chat.ts';
+import { deleteFile, getFile, listFiles, putFile } from './files.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import { docs, livez, metrics, openapi, readyz } from './operations.ts';
+import type { Route } from './route.ts';
+import { deleteSession, getSession, listSessions } from './sessions.ts';
+import { listSkills, reindexSkills } from './skills.ts';
+import { getTenant, updateTenant } from './tenant.ts';
+import { cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
+import { createUploads } from './uploads.ts';
+import { getUsage } from './usage.ts';
+import { receiveWebhook, verifyWebhook } from './webhooks.ts';
+
+/** Every endpoint of the service by its id, in the order in which the documentation shows them. */
+export const routes = {
+  chatWithAdmin,
+  chatWithCs,
+  listTurns,
+  getTurn,
+  followTurn,
+  cancelTurn,
+  listSessions,
+  getSession,
+  deleteSession,
+  listSkills,
+  reindexSkills,
+  createUploads,
+  getTenant,
+  updateTenant,
+  listFiles,
+  getFile,
+  putFile,
+  deleteFile,
+  listKeys,
+  createKey,
+  revokeKey,
+  rotateKey,
+  getUsage,
+  verifyWebhook,
+  receiveWebhook,
+  livez,
+  readyz,
+  metrics,
+  openapi,
+  docs,
+} as const satisfies Record<string, Route>;
+
+export type Routes = typeof routes;
+export type RouteId = keyof Routes;

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { ContactId } from '../chat.ts';
+import { SessionListItem, SessionView } from '../session.ts';
+import { builtInAgents } from '../tenant.ts';
+import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
+import { defineRoute } from './route.ts';
+
+const params = z.object({ id: ContactId });
+
+/** GET /api/sessions (service interface). */
+export const listSessions = defineRoute({
+  id: 'listSessions',
+  method: 'get',
+  path: '/api/sessions',
+  tag: 'sessions',
+  summary: 'List sessions, most recently used first',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  query: z.strictObject({ limit: limitParameter, agent: z.enum(builtInAgents).optional(), cursor: cursorParameter }),
+  answers: { 200: { description: 'Sessions.', json: z.array(SessionListItem), headers: pageHeaders } },
+  errors: [],
+});
+
+export const getSession = defineRoute({
+  id: 'getSession',
+  method: 'get',
+  path: '/api/sessions/{id}',
+  tag: 'sessions',
+  summary: 'The whole conversation',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  params,
+  answers: { 200: { description: 'The session with all of its messages.', json: SessionView } },
+  errors: ['not_found'],
+});
+
+export const deleteSession = defineRoute({
+  id: 'deleteSession',
+  method: 'delete',
+  path: '/api/sessions/{id}',
+  tag: 'sessions',
+  summary: 'Delete a conversation',
+  auth: 'key',
+  scopes: ['admin'],
+  params,
+  answers: { 204: { description: 'It is gone.' } },
+  errors: ['not_found', 'session_busy'],
+});

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { CanonicalChannel } from './channel.ts';
+import { AgentName } from './tenant.ts';
+import { ModelUsage, TurnRecord } from './turn.ts';
+import { UploadRef } from './upload.ts';
+
+const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
+
+/** What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt caches still match. */
+export const UserMessage = z.object({ ...base, role: z.literal('user'), text: z.string(), sent: z.string(), attachments: z.array(UploadRef).optional() });
+export const ToolCall = z.object({ id: z.string(), name: z.string(), /** As the model wrote it; may be no JSON at all. */ arguments: z.string() });
+export type ToolCall = z.infer<typeof ToolCall>;
+export const AssistantMessage = z.object({ ...base, role: z.literal('assistant'), text: z.string(), toolCalls: z.array(ToolCall).optional(), model: z.string().optional(), /** Cut by a cancel or an error. */ partial: z.literal(true).optional() });
+export const ToolMessage = z.object({ ...base, role: z.literal('tool'), callId: z.string(), name: z.string(), output: z.string(), isError: z.boolean(), /** Compaction: the model is sent a short note instead of the output from now on. */ pruned: z.literal(true).optional() });
+export const SessionMessage = z.discriminatedUnion('role', [UserMessage, AssistantMessage, ToolMessage]);
+export type UserMessage = z.infer<typeof UserMessage>;
+export type AssistantMessage = z.infer<typeof AssistantMessage>;
+export type ToolMessage = z.infer<typeof ToolMessage>;
+export type SessionMessage = z.infer<typeof SessionMessage>;
+
+/** Stands for the messages that compaction moved to the history file. */
+export const SessionSummary = z.object({ text: z.string(), messages: z.int().nonnegative(), updatedAt: z.iso.datetime() });
+export type SessionSummary = z.infer<typeof SessionSummary>;
+
+/**
+ * tenants/<id>/sessions/<sessionId>.json. `revision` rises by one with every publication; `turns` names the turns this file
+ * contains, so that one that was saved but not announced is announced, not run again.
+ */
+export const Session = z.object({
+  version: z.literal(1),
+  id: z.string(),
+  agent: AgentName,
+  channel: CanonicalChannel,
+  sender: z.string().nullable(),
+  revision: z.int().nonnegative(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  title: z.string(),
+  /** Of the whole conversation, history included. */
+  messageCount: z.int().nonnegative(),
+  summary: SessionSummary.nullable(),
+  messages: z.array(SessionMessage),
+  turns: z.array(TurnRecord),
+  /** The provider's own count for the last call, and how many of `messages` it covered: what compaction is decided on. */
+  contextTokens: z.object({ tokens: z.int().nonnegative(), messages: z.int().nonnegative() }).nullable(),
+});
+export type Session = z.infer<typeof Session>;
+
+/** One line of sessions/<sessionId>.history.jsonl: what compaction took out of the session file. */
+export const HistoryLine = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('message'), message: SessionMessage }),
+  z.object({ kind: z.literal('turn'), turn: TurnRecord }),
+]);
+export type HistoryLine = z.infer<typeof HistoryLine>;
+
+export const SessionListItem = z
+  .object({ id: z.string(), updatedAt: z.iso.datetime(), agent: AgentName, channel: CanonicalChannel, title: z.string(), messageCount: z.int().nonnegative() })
+  .meta({ id: 'SessionListItem' });
+export type SessionListItem = z.infer<typeof SessionListItem>;
+
+/** GET /api/sessions/{id}: the whole conversation, history first. */
+export const SessionView = z
+  .object({
+    id: z.string(),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+    agent: AgentName,
+    channel: CanonicalChannel,
+    title: z.string(),
+    messageCount: z.int().nonnegative(),
+    messages: z.array(
+      z.discriminatedUnion('role', [UserMessage.omit({ sent: true }), AssistantMessage, ToolMessage]),
+    ),
+  })
+  .meta({ id: 'Session' });
+export type SessionView = z.infer<typeof SessionView>;
+
+/**
+ * What a turn has finished, in order; the journal a recovering attempt folds. Internal: never sent to a client.
+ * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between rounds.
+ */
+export const TurnStep = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('prompt'), message: UserMessage }),
+  z.object({
+    kind: z.literal('assistant'),
+    message: AssistantMessage,
+    finishReason: z.enum(['stop', 'tool_calls', 'length', 'content_filter']),
+    usage: ModelUsage,
+    startedAtMs: z.number(),
+    firstTextAtMs: z.number().nullable(),
+    durationMs: z.number(),
+  }),
+  z.object({ kind: z.literal('intent'), callId: z.string(), name: z.string() }),
+  z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),
+  z.object({
+    kind: z.literal('compaction'),
+    /** Null while nothing but old tool results was cut. */
+    summary: SessionSummary.nullable(),
+    /** The first message that stays in the session file; null when none does. */
+    keepFromId: z.string().nullable(),
+    /** Tool results of which the model is sent a note from now on, by message id. */
+    prunedIds: z.array(z.string()),
+    usage: ModelUsage.nullable(),
+    startedAtMs: z.number(),
+    durationMs: z.number(),
+  }),
+]);
+export type TurnStep = z.infer<typeof TurnStep>;

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { limits } from './limits.ts';
+
+export const tenantIdPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
+export const TenantId = z.string().regex(tenantIdPattern, 'must be 1 to 63 lower-case letters, digits and inner hyphens');
+
+const Duration = z.string().regex(/^[1-9][0-9]{0,4}[smhd]$/u, 'must be a duration such as 30m');
+
+export const agentNamePattern = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u;
+export const AgentName = z.string().regex(agentNamePattern, 'is not an agent name').meta({ id: 'AgentName' });
+export const builtInAgents = ['admin', 'cs'] as const;
+
+export const TenantPlan = z.enum(['preview', 'standard']);
+
+function isTimeZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** tenants/<id>/tenant.json (contract §2). Every field is optional but `plan`. */
+export const TenantSettings = z
+  .strictObject({
+    plan: TenantPlan,
+    name: z.string().max(200).optional(),
+    suspended: z.boolean().optional(),
+    timezone: z.string().refine(isTimeZone, 'is not an IANA time zone').optional(),
+    model: z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model').optional(),
+    limits: z.strictObject({ requestsPerHour: z.int().positive().optional(), memoryBytes: z.int().positive().optional() }).optional(),
+    agents: z
+      .record(
+        AgentName,
+        z.strictObject({
+          maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
+          model: z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model').optional(),
+          tools: z.array(z.string()).optional(),
+        }),
+      )
+      .optional(),
+    channels: z
+      .record(
+        z.string(),
+        z.strictObject({ busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(), debounceMs: z.int().min(0).max(60_000).optional() }),
+      )
+      .optional(),
+    heartbeat: z
+      .strictObject({
+        every: Duration.optional(),
+        activeHours: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/u, 'must read 08:00-20:00').optional(),
+      })
+      .optional(),
+  })
+  .meta({ id: 'TenantSettings' });
+export type TenantSettings = z.infer<typeof TenantSettings>;
+
+/** What PATCH /api/tenant may change: what the operator decides (plan, suspension, limits) is not the owner's. JSON merge patch (RFC 7396). */
+export const TenantPatch = z
+  .strictObject({
+    name: TenantSettings.shape.name.unwrap().nullable().optional(),
+    timezone: TenantSettings.shape.timezone.unwrap().nullable().optional(),
+    model: TenantSettings.shape.model.unwrap().nullable().optional(),
+    agents: TenantSettings.shape.agents.unwrap().nullable().optional(),
+    channels: TenantSettings.shape.channels.unwrap().nullable().optional(),
+    heartbeat: TenantSettings.shape.heartbeat.unwrap().nullable().optional(),
+  })
+  .meta({ id: 'TenantPatch' });
+export type TenantPatch = z.infer<typeof TenantPatch>;

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { CanonicalChannel } from './channel.ts';
+import { Usage } from './chat.ts';
+import { errorCodeNames } from './error-code.ts';
+import { FinishReason } from './turn-event.ts';
+import { AgentName, TenantId } from './tenant.ts';
+import { UploadRef } from './upload.ts';
+
+/** Who asked: decides nothing about rights, only about where a reply may go and what a list shows. */
+export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent']);
+
+/** What the turn may do, fixed when it is accepted: the minimum of the key's scopes and of whoever started it. */
+export const Authority = z.enum(['admin', 'cs']);
+export type Authority = z.infer<typeof Authority>;
+
+/** The surface's words, parsed: what every surface builds, and nothing more. */
+export const TurnInput = z.object({
+  origin: TurnOrigin,
+  agent: AgentName,
+  authority: Authority,
+  channel: CanonicalChannel,
+  /** Stable identifier of a contact; null for an anonymous or an admin conversation. */
+  sender: z.string().nullable(),
+  /** Continues this session. */
+  contactId: z.string().nullable(),
+  text: z.string(),
+  attachments: z.array(UploadRef),
+  busy: z.enum(['queue', 'reject', 'interrupt']),
+  /** The surface's own id of this message (idempotency key, provider message id, schedule tick): a second one is the same turn. */
+  dedupeId: z.string().nullable(),
+  /** SHA-256 (hex) of what must be equal for two messages with one `dedupeId` to be the same. */
+  requestHash: z.string(),
+  keyId: z.string().nullable(),
+});
+export type TurnInput = z.infer<typeof TurnInput>;
+
+/** tenants/<id>/inbox/<turnId>.json: once this is on disk, the turn is accepted. */
+export const AcceptedTurn = TurnInput.omit({ busy: true, contactId: true, dedupeId: true }).extend({
+  version: z.literal(1),
+  turnId: z.string(),
+  accountId: TenantId,
+  sessionId: z.string(),
+  /** Milliseconds since the epoch; order of acceptance when lanes are laid again. */
+  acceptedAtMs: z.number(),
+});
+export type AcceptedTurn = z.infer<typeof AcceptedTurn>;
+
+/** Waiting → running → one of the last three. Running → waiting when its worker died or was drained. */
+export const TurnStatus = z.enum(['waiting', 'running', 'done', 'failed', 'cancelled']);
+export type TurnStatus = z.infer<typeof TurnStatus>;
+
+/** One finished step, as lists and the console show it. */
+export const TurnStepView = z.object({
+  kind: z.enum(['model', 'tool', 'compaction']),
+  name: z.string(),
+  startedAt: z.iso.datetime(),
+  durationMs: z.int().nonnegative(),
+  isError: z.boolean(),
+  usage: Usage.optional(),
+});
+export type TurnStepView = z.infer<typeof TurnStepView>;
+
+export const ModelUsage = Usage.extend({ model: z.string(), calls: z.int().nonnegative(), cachedInputTokens: z.int().nonnegative(), costUsd: z.number().nonnegative().nullable() });
+export type ModelUsage = z.infer<typeof ModelUsage>;
+
+/** What remains of an ended turn: lives in the session file, so that index and Redis can be thrown away. */
+export const TurnRecord = z.object({
+  id: z.string(),
+  status: z.enum(['done', 'failed', 'cancelled']),
+  origin: TurnOrigin,
+  acceptedAt: z.iso.datetime(),
+  startedAt: z.iso.datetime().nullable(),
+  firstTextAt: z.iso.datetime().nullable(),
+  endedAt: z.iso.datetime(),
+  attempts: z.int().nonnegative(),
+  usage: Usage,
+  models: z.array(ModelUsage),
+  finishReason: FinishReason.nullable(),
+  error: z.object({ code: z.enum(errorCodeNames), message: z.string() }).nullable(),
+  steps: z.array(TurnStepView),
+  requestHash: z.string(),
+  keyId: z.string().nullable(),
+});
+export type TurnRecord = z.infer<typeof TurnRecord>;
+
+/** GET /api/turns and /api/turns/{id}. `steps` only on the single turn. */
+export const TurnView = z
+  .object({
+    id: z.string(),
+    contact_id: z.string(),
+    agent: AgentName,
+    channel: CanonicalChannel,
+    origin: TurnOrigin,
+    status: TurnStatus,
+    acceptedAt: z.iso.datetime(),
+    startedAt: z.iso.datetime().nullable(),
+    firstTextAt: z.iso.datetime().nullable(),
+    endedAt: z.iso.datetime().nullable(),
+    attempts: z.int().nonnegative(),
+    usage: Usage,
+    finishReason: FinishReason.nullable(),
+    error: z.object({ code: z.enum(errorCodeNames), message: z.string() }).nullable(),
+    steps: z.array(TurnStepView).optional(),
+  })
+  .meta({ id: 'Turn' });
+export type TurnView = z.infer<typeof TurnView>;

@@ -1,0 +1,61 @@
+import { textOfMessage, type CompletionMessage, type CompletionRequest } from './completion-request.ts';
+
+export interface DemoResult {
+  readonly tool: string;
+  readonly output: string;
+}
+
+/** What the demo model understands of a request. */
+export interface DemoTurn {
+  /** The user's own words: without the context block before them and the attachments after. */
+  readonly words: string;
+  /** Names of the attached files. */
+  readonly attachments: readonly string[];
+  readonly offered: ReadonlySet<string>;
+  /** Of the tools called since the user spoke. */
+  readonly results: readonly DemoResult[];
+  readonly isFirst: boolean;
+  readonly prompt: DemoPrompt;
+}
+
+/** What it finds in the system prompt. */
+export interface DemoPrompt {
+  /** The agent's name by its IDENTITY, if one can be made out. */
+  readonly name: string | undefined;
+  readonly sections: readonly string[];
+  readonly skills: readonly { readonly name: string; readonly description: string }[];
+}
+
+export function readTurn(request: CompletionRequest): DemoTurn {
+  const { messages } = request;
+  const lastUser = messages.findLastIndex((message) => message.role === 'user');
+  const userMessage = messages[lastUser];
+  const sent = userMessage === undefined ? '' : textOfMessage(userMessage);
+  return {
+    words: sent.replace(/^<context>[^]*?<\/context>\s*/u, '').replaceAll(/<attachment\b[^]*?<\/attachment>/gu, '').trim(),
+    attachments: [...sent.matchAll(/<attachment [^>]*name="([^"]*)"/gu)].map(([, name = '']) => name),
+    offered: new Set(request.tools?.map((tool) => tool.function.name)),
+    results: resultsOf(messages.slice(lastUser + 1)),
+    isFirst: messages.filter((message) => message.role === 'user').length === 1,
+    prompt: readPrompt(messages.filter((message) => message.role === 'system').map(textOfMessage).join('\n')),
+  };
+}
+
+function resultsOf(messages: readonly CompletionMessage[]): DemoResult[] {
+  const names = new Map(messages.flatMap((message) => message.tool_calls ?? []).map((call): [string, string] => [call.id, call.function.name]));
+  return messages
+    .filter((message) => message.role === 'tool')
+    .map((message) => ({ tool: names.get(message.tool_call_id ?? '') ?? 'a tool', output: textOfMessage(message) }));
+}
+
+function readPrompt(system: string): DemoPrompt {
+  const parts = system.split(/^# /mu).slice(1);
+  const section = (title: string): string => parts.find((part) => part.startsWith(`${title}\n`)) ?? '';
+  const name = /^\W*name\W*:\W*([\p{L}\d][\p{L}\d ._-]{0,40})/imu.exec(section('Identity')) ?? /\byou are (?:called )?\**(\p{Lu}[\p{L}\d-]{1,30})/iu.exec(section('Identity'));
+  const skills = [...section('Skills').matchAll(/^- ([a-z0-9-]+): (.+)$/gmu)];
+  return {
+    name: name?.[1]?.trim(),
+    sections: parts.map((part) => part.slice(0, part.indexOf('\n')).trim()).filter((title) => title !== ''),
+    skills: skills.map(([, skill = '', description = '']) => ({ name: skill, description })),
+  };
+}

@@ -1,0 +1,26 @@
+export { costUsd } from './cost.ts';
+export { estimateTokens } from './estimate-tokens.ts';
+export { ModelError, type ModelErrorKind, type ModelErrorOptions } from './model-error.ts';
+export type {
+  ImagePart,
+  Model,
+  ModelEnd,
+  ModelEvent,
+  ModelFinishReason,
+  ModelMessage,
+  ModelRequest,
+  ModelTool,
+  TextPart,
+} from './model.ts';
+export {
+  ProvidersFileError,
+  demoProviders,
+  findModel,
+  hasUsableKey,
+  loadProviders,
+  resolveProviders,
+  type EnvironmentLookup,
+  type Provider,
+  type Providers,
+  type UsableModel,
+} from './providers.ts';

@@ -1,0 +1,73 @@
+import type { ModelUsage, ToolCall } from '@concierge/contract';
+
+export interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+export interface ImagePart {
+  readonly type: 'image';
+  /** As in `image/png`. */
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+export type ModelMessage =
+  | { readonly role: 'user'; readonly content: string | readonly (TextPart | ImagePart)[] }
+  | { readonly role: 'assistant'; readonly text: string; readonly toolCalls: readonly ToolCall[] }
+  | { readonly role: 'tool'; readonly callId: string; readonly output: string };
+
+export interface ModelTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments: an object schema. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+export interface ModelRequest {
+  readonly system: string;
+  readonly messages: readonly ModelMessage[];
+  readonly tools: readonly ModelTool[];
+  /** The same for every call of one conversation: providers that cache prompts route by it. */
+  readonly conversationId?: string;
+}
+
+/**
+ * Why a reply ended. `length`: cut, its tool calls may be torn and must not run. `tool_calls` exactly when there are calls
+ * to run.
+ */
+export type ModelFinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter';
+
+export interface ModelEnd {
+  readonly type: 'end';
+  /** The whole reply: what was said since the start or since the last `reset`. */
+  readonly text: string;
+  /** In the model's order, ids unique within the reply; `arguments` as the model wrote them, perhaps no JSON at all. */
+  readonly toolCalls: readonly ToolCall[];
+  readonly finishReason: ModelFinishReason;
+  /** Of the one call that answered. */
+  readonly usage: ModelUsage;
+  /** The provider gave no figures; `usage` is our own count. */
+  readonly usageEstimated: boolean;
+  /** `provider/model` that answered. */
+  readonly model: string;
+}
+
+/**
+ * `text` deltas are never empty; what came in one piece from the provider is one event. `reset`: what was said since the
+ * start (or the last `reset`) is void and comes again, from the same model (`restarted`) or another (`fallback_model`).
+ * `end` is last, exactly once.
+ */
+export type ModelEvent =
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'reset'; readonly reason: 'fallback_model' | 'restarted' }
+  | ModelEnd;
+
+/** The port. Sides: a provider over HTTP, and whatever a test puts in its place. */
+export interface Model {
+  /**
+   * One reply. Retries and fallbacks happen inside. Throws `ModelError` when all of them are used up, and the signal's own
+   * reason, promptly, when it aborts. Leaving the iteration early ends the request.
+   */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+}

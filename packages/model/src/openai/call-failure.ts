@@ -1,0 +1,129 @@
+import { APIConnectionError, APIError } from 'openai';
+import { z } from 'zod';
+import type { ModelErrorKind } from '../model-error.ts';
+import { isContextOverflow } from './context-overflow.ts';
+
+/** What may help: the same model again, only another model, or nothing. */
+export type Remedy = 'retry' | 'fallback' | 'none';
+
+/** One attempt failed. */
+export class CallFailure extends Error {
+  override readonly name = 'CallFailure';
+  readonly kind: ModelErrorKind;
+  readonly remedy: Remedy;
+  readonly status: number | undefined;
+  /** The provider asked for this much patience. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(verdict: Verdict, message: string, facts: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {}) {
+    super(message, { cause: facts.cause });
+    this.kind = verdict.kind;
+    this.remedy = verdict.remedy;
+    this.status = facts.status;
+    this.retryAfterMs = facts.retryAfterMs;
+  }
+}
+
+interface Verdict {
+  readonly kind: ModelErrorKind;
+  readonly remedy: Remedy;
+}
+
+const unavailable: Verdict = { kind: 'unavailable', remedy: 'retry' };
+const rejected: Verdict = { kind: 'rejected', remedy: 'none' };
+/** This provider will not serve us: key, credit, region, model name. Another may. */
+const refusedHere: Verdict = { kind: 'rejected', remedy: 'fallback' };
+
+const verdictByStatus: Readonly<Record<number, Verdict>> = {
+  401: refusedHere,
+  402: refusedHere,
+  403: refusedHere,
+  404: refusedHere,
+  408: { kind: 'timeout', remedy: 'retry' },
+  409: unavailable,
+  425: unavailable,
+  429: { kind: 'rate_limited', remedy: 'retry' },
+  504: { kind: 'timeout', remedy: 'retry' },
+};
+
+/**
+ * Codes that say more than their status (https://platform.openai.com/docs/guides/error-codes): used-up credit comes as 429
+ * and waiting does not bring it back; an unknown model may come as 400.
+ */
+const verdictByCode: Readonly<Record<string, Verdict>> = {
+  insufficient_quota: refusedHere,
+  billing_not_active: refusedHere,
+  model_not_found: refusedHere,
+  rate_limit_exceeded: { kind: 'rate_limited', remedy: 'retry' },
+  server_error: unavailable,
+  overloaded_error: unavailable,
+};
+
+/** The provider's stream did not keep to the protocol, or ended before the reply did. */
+export function brokenStream(message: string, cause?: unknown): CallFailure {
+  return new CallFailure(unavailable, message, { cause });
+}
+
+export function timedOut(message: string): CallFailure {
+  return new CallFailure({ kind: 'timeout', remedy: 'retry' }, message);
+}
+
+/** More text than any reply has: the model or a proxy runs in circles, and would again. */
+export function runawayReply(message: string): CallFailure {
+  return new CallFailure(refusedHere, message);
+}
+
+/** Turns whatever an attempt threw into a failure; never throws. */
+export function toCallFailure(error: unknown): CallFailure {
+  if (error instanceof CallFailure) return error;
+  // Before APIError, which it extends: no answer came at all.
+  if (error instanceof APIConnectionError) return new CallFailure(unavailable, error.message, { cause: error.cause });
+  if (error instanceof APIError) {
+    const retryAfterMs = error.headers === undefined ? undefined : retryAfterOf(error.headers);
+    return fromProvider({ status: error.status, code: error.code ?? error.type, message: error.message, retryAfterMs });
+  }
+  return new CallFailure(unavailable, error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+const ErrorPayload = z.object({
+  message: z.string().optional().catch(undefined),
+  code: z.union([z.string(), z.number()]).nullish().catch(null),
+  type: z.string().nullish().catch(null),
+});
+
+/** An `error` object in the middle of a stream: OpenRouter, vLLM and others report so what comes after the 200; `code` may be a status. */
+export function failureInStream(payload: unknown): CallFailure {
+  const parsed = ErrorPayload.safeParse(payload);
+  if (!parsed.success) return brokenStream(`the provider reported an error: ${JSON.stringify(payload).slice(0, 500)}`);
+  const { message = 'the provider reported an error', code, type } = parsed.data;
+  const status = typeof code === 'number' ? code : undefined;
+  return fromProvider({ status, code: typeof code === 'string' ? code : type, message, retryAfterMs: undefined });
+}
+
+interface ProviderAnswer {
+  readonly status: number | undefined;
+  readonly code: string | null | undefined;
+  readonly message: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+function fromProvider({ status, code, message, retryAfterMs }: ProviderAnswer): CallFailure {
+  const verdict = isContextOverflow({ status, code, message }) ? ({ kind: 'context_overflow', remedy: 'none' } as const) : verdictOf(status, code);
+  return new CallFailure(verdict, message, { status, retryAfterMs });
+}
+
+function verdictOf(status: number | undefined, code: string | null | undefined): Verdict {
+  if (typeof code === 'string' && Object.hasOwn(verdictByCode, code)) return verdictByCode[code] ?? unavailable;
+  if (status === undefined || status >= 500) return (status === undefined ? undefined : verdictByStatus[status]) ?? unavailable;
+  return verdictByStatus[status] ?? rejected;
+}
+
+/** `retry-after-ms` (OpenAI), or `Retry-After` in seconds or as a date (RFC 9110, 10.2.3). */
+function retryAfterOf(headers: Headers): number | undefined {
+  const milliseconds = Number(headers.get('retry-after-ms') ?? Number.NaN);
+  if (milliseconds >= 0) return milliseconds;
+  const header = headers.get('retry-after');
+  if (header === null) return undefined;
+  const waitMs = header.trim() !== '' && Number.isFinite(Number(header)) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  return Number.isFinite(waitMs) ? Math.max(0, waitMs) : undefined;
+}

@@ -1,0 +1,131 @@
+import type { ModelFacts } from '@concierge/contract';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ModelError, type ModelErrorKind } from '../model-error.ts';
+import type { Model, ModelEvent, ModelRequest } from '../model.ts';
+import { toCallFailure, type CallFailure } from './call-failure.ts';
+import type { ChatModel } from './chat-model.ts';
+import type { ModelLimits } from './limits.ts';
+
+export interface FailedAttempt {
+  /** `provider/model`. */
+  readonly model: string;
+  /** From 1, per model; 0 when the model could not be asked at all. */
+  readonly attempt: number;
+  readonly kind: ModelErrorKind;
+  readonly status: number | undefined;
+  /** For operators: may quote the provider, never a key. */
+  readonly reason: string;
+  /** Until the same model is asked again; null: it is not. */
+  readonly waitMs: number | null;
+}
+
+export interface FallbackModelOptions {
+  readonly limits: ModelLimits;
+  readonly onFailedAttempt: (failure: FailedAttempt) => void;
+}
+
+interface Attempt {
+  readonly model: ChatModel;
+  readonly number: number;
+  /** The last one of the line: nobody left to turn to. */
+  readonly last: boolean;
+}
+
+/** Asks the models of a line, each a few times, until one has answered to the end. */
+export class FallbackModel implements Model {
+  readonly ref: string;
+  readonly facts: ModelFacts;
+  readonly #line: readonly ChatModel[];
+  readonly #options: FallbackModelOptions;
+
+  /** `line` must not be empty. */
+  constructor(line: readonly ChatModel[], options: FallbackModelOptions) {
+    const [first] = line;
+    if (first === undefined) throw new RangeError('a line of models needs a first one');
+    this.ref = first.facts.ref;
+    this.facts = first.facts.facts;
+    this.#line = line;
+    this.#options = options;
+  }
+
+  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, undefined> {
+    /** Whose text has gone out without an end. */
+    let spokenBy: ChatModel | undefined;
+    let failure: CallFailure | undefined;
+    for (const attempt of this.#attempts(() => failure)) {
+      signal.throwIfAborted();
+      let voided = spokenBy;
+      try {
+        for await (const event of attempt.model.attempt(request, signal)) {
+          // Announced only when there is something to put in its place: a cut answer beats none.
+          if (voided !== undefined) yield { type: 'reset', reason: voided === attempt.model ? 'restarted' : 'fallback_model' };
+          voided = undefined;
+          spokenBy = attempt.model;
+          yield event;
+        }
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        failure = toCallFailure(error);
+        const waitMs = this.#report(attempt, failure);
+        const isHopeless = failure.remedy === 'none' || (waitMs === null && attempt.last);
+        if (isHopeless) throw asModelError(failure, attempt.model);
+        if (waitMs !== null) await pause(waitMs, signal);
+      }
+    }
+  }
+
+  /** Every attempt there may be, in order; a model whose last failure no repetition helps is left. */
+  *#attempts(lastFailure: () => CallFailure | undefined): Generator<Attempt, void, undefined> {
+    for (const [place, model] of this.#line.entries()) {
+      for (let number = 1; number <= this.#options.limits.attempts; number += 1) {
+        yield { model, number, last: place === this.#line.length - 1 };
+        const failure = lastFailure();
+        if (failure !== undefined && !this.#mayRepeat(failure)) break;
+      }
+    }
+  }
+
+  #mayRepeat(failure: CallFailure): boolean {
+    return failure.remedy === 'retry' && (failure.retryAfterMs ?? 0) <= this.#options.limits.retryAfterMaxMs;
+  }
+
+  /** The wait before the same model is asked again; null when it is not. */
+  #report({ model, number }: Attempt, failure: CallFailure): number | null {
+    const { limits } = this.#options;
+    const waitMs = number < limits.attempts && this.#mayRepeat(failure) ? waitBefore(number, { failure, limits }) : null;
+    const reason = redact(failure.message, model.facts.provider.apiKey);
+    this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind: failure.kind, status: failure.status, reason, waitMs });
+    return waitMs;
+  }
+}
+
+function waitBefore(attempt: number, { failure, limits }: { failure: CallFailure; limits: ModelLimits }): number {
+  const ceilingMs = Math.min(limits.backoffMs * 2 ** (attempt - 1), limits.backoffMaxMs);
+  const ownMs = ceilingMs / 2 + (Math.random() * ceilingMs) / 2;
+  return Math.max(ownMs, failure.retryAfterMs ?? 0);
+}
+
+/** Throws the signal's own reason, not the timer's wrapping of it. */
+async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(waitMs, undefined, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+function asModelError(failure: CallFailure, model: ChatModel): ModelError {
+  const { ref, provider } = model.facts;
+  const message = `${ref}: ${redact(failure.message, provider.apiKey)}`;
+  return new ModelError(failure.kind, message, { model: ref, status: failure.status, cause: failure.cause });
+}
+
+/** Shorter ones are placeholders of servers that ask for no key. */
+const SECRET_MIN_CHARACTERS = 8;
+
+/** Providers like to quote the key they refuse. */
+function redact(message: string, apiKey: string | null): string {
+  return apiKey === null || apiKey.length < SECRET_MIN_CHARACTERS ? message : message.replaceAll(apiKey, '[key]');
+}

@@ -1,0 +1,3 @@
+export type { FailedAttempt } from './fallback-model.ts';
+export { defaultModelLimits, type ModelLimits } from './limits.ts';
+export { Models, type ModelsOptions, type ProviderModel } from './models.ts';

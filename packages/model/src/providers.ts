@@ -1,0 +1,151 @@
+import { readFile } from 'node:fs/promises';
+import { ModelFacts, ProvidersFile } from '@concierge/contract';
+import type { z } from 'zod';
+
+/** One provider that can be called: it names a key that exists, or none because it needs none. */
+export interface Provider {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** null: the provider asks for no key (a model server on the own machine, say). */
+  readonly apiKey: string | null;
+  readonly models: Readonly<Record<string, ModelFacts>>;
+}
+
+/** A `provider/model` that can be called. */
+export interface UsableModel {
+  readonly ref: string;
+  readonly provider: Provider;
+  /** What the provider calls the model. */
+  readonly name: string;
+  readonly facts: ModelFacts;
+  /** The providers file says so itself; otherwise `facts` are cautious defaults. */
+  readonly listed: boolean;
+}
+
+export interface Providers {
+  readonly default: string;
+  readonly fallbacks: readonly string[];
+  /** Only those that can be called, by name. */
+  readonly usable: ReadonlyMap<string, Provider>;
+  /** One line for each provider that cannot: for the log and `concierge doctor`. */
+  readonly unusable: readonly string[];
+  readonly embeddings: { readonly ref: string; readonly apiKey: string | null } | null;
+}
+
+/** Looks up an environment variable. */
+export type EnvironmentLookup = (name: string) => string | undefined;
+
+/** The providers file is no JSON or does not have its shape; `problems` lists everything that is wrong, keys never quoted. */
+export class ProvidersFileError extends Error {
+  override readonly name = 'ProvidersFileError';
+  readonly problems: readonly string[];
+
+  constructor(path: string, problems: readonly string[]) {
+    super(`${path}: ${problems.join('; ')}`);
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads providers.json (contract §1) and resolves its keys. Undefined when there is no such file.
+ * Throws `ProvidersFileError` when it is not valid.
+ */
+export async function loadProviders(path: string, lookup: EnvironmentLookup): Promise<Providers | undefined> {
+  const text = await readIfThere(path);
+  if (text === undefined) return undefined;
+  return resolveProviders(parseProviders(path, text), lookup);
+}
+
+/** The same from a file that has been parsed. */
+export function resolveProviders(file: ProvidersFile, lookup: EnvironmentLookup): Providers {
+  const usable = new Map<string, Provider>();
+  const unusable: string[] = [];
+  for (const [name, { baseUrl, models, ...key }] of Object.entries(file.providers)) {
+    const apiKey = resolveKey(key, lookup);
+    if (apiKey === undefined) unusable.push(`${name}: the environment variable ${key.apiKeyEnv ?? ''} is not set`);
+    else usable.set(name, { name, baseUrl, apiKey, models });
+  }
+  return { default: file.default, fallbacks: file.fallbacks, usable, unusable, embeddings: resolveEmbeddings(file, lookup) };
+}
+
+/** What to use when no key is configured: the demo model at `baseUrl` (see `@concierge/model/demo`) and nothing else. */
+export function demoProviders(baseUrl: string): Providers {
+  const models = { demo: ModelFacts.parse({ images: false, price: { input: 0, output: 0 } }) };
+  return {
+    default: 'demo/demo',
+    fallbacks: [],
+    usable: new Map([['demo', { name: 'demo', baseUrl, apiKey: null, models }]]),
+    unusable: [],
+    embeddings: null,
+  };
+}
+
+/** Can the default model, or one of the fallbacks, be called at all? Says nothing about whether the provider accepts the key. */
+export function hasUsableKey(providers: Providers | undefined): boolean {
+  if (providers === undefined) return false;
+  return [providers.default, ...providers.fallbacks].some((ref) => findModel(providers, ref) !== undefined);
+}
+
+/** Undefined when the provider is unknown or has no key. A model the file does not list gets default facts. */
+export function findModel(providers: Providers, ref: string): UsableModel | undefined {
+  const { providerName, modelName } = splitRef(ref);
+  const provider = providers.usable.get(providerName);
+  if (provider === undefined || modelName === '') return undefined;
+  const listed = Object.hasOwn(provider.models, modelName);
+  const facts = (listed ? provider.models[modelName] : undefined) ?? ModelFacts.parse({});
+  return { ref, provider, name: modelName, facts, listed };
+}
+
+/** `openrouter/meta-llama/llama-4` is the model `meta-llama/llama-4` of `openrouter`. */
+function splitRef(ref: string): { providerName: string; modelName: string } {
+  const slash = ref.indexOf('/');
+  return { providerName: ref.slice(0, Math.max(0, slash)), modelName: ref.slice(slash + 1) };
+}
+
+interface KeySource {
+  readonly apiKey?: string | undefined;
+  readonly apiKeyEnv?: string | undefined;
+}
+
+/** Undefined: a key is named but not there. Null: none is named. */
+function resolveKey({ apiKey, apiKeyEnv }: KeySource, lookup: EnvironmentLookup): string | null | undefined {
+  if (apiKey !== undefined) return apiKey;
+  if (apiKeyEnv === undefined) return null;
+  const found = lookup(apiKeyEnv)?.trim();
+  return found === '' ? undefined : found;
+}
+
+function resolveEmbeddings({ embeddings, providers }: ProvidersFile, lookup: EnvironmentLookup): Providers['embeddings'] {
+  if (embeddings === undefined) return null;
+  const own = resolveKey(embeddings, lookup);
+  if (own === undefined) return null;
+  const provider = providers[splitRef(embeddings.model).providerName];
+  const apiKey = own ?? (provider === undefined ? undefined : resolveKey(provider, lookup));
+  return apiKey === undefined ? null : { ref: embeddings.model, apiKey };
+}
+
+function parseProviders(path: string, text: string): ProvidersFile {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the text around the fault, which may be a key.
+    throw new ProvidersFileError(path, ['is not valid JSON']);
+  }
+  const parsed = ProvidersFile.safeParse(content);
+  if (parsed.success) return parsed.data;
+  throw new ProvidersFileError(path, parsed.error.issues.map(describeIssue));
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  return `${issue.path.join('.')}: ${issue.message}`;
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

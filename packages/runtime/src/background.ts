@@ -1,0 +1,8 @@
+import type { Log } from './log.ts';
+
+/** For a promise whose outcome nobody waits for: its failure is logged, never unhandled. */
+export function background(task: Promise<unknown>, log: Pick<Log, 'error'>): void {
+  task.catch((error: unknown) => {
+    log.error({ err: error }, 'background task failed');
+  });
+}

@@ -1,0 +1,17 @@
+export { background } from './background.ts';
+export { ConfigError, parseConfig } from './config.ts';
+export { armFailpoints, failpoint } from './failpoint.ts';
+export { runService, startService, type Running, type ServiceOptions, type StartOptions, type Stoppable } from './lifecycle.ts';
+export { createLog, type Log, type LogOptions } from './log.ts';
+export { newMetrics } from './metrics.ts';
+export { assertNoEviction, connectRedis, reconnectDelayMs, redisReady, type RedisConnectOptions, type RedisRole } from './redis.ts';
+export { serviceEnvironment, toServiceSettings, type ServiceSettings } from './service-environment.ts';
+export { RedisScript, type ScriptReply } from './script.ts';
+export {
+  isPostgresUnavailable,
+  openPostgres,
+  postgresErrorCode,
+  type PostgresConnection,
+  type PostgresOptions,
+} from './postgres.ts';
+export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

@@ -1,0 +1,81 @@
+import { PostgresDialect, type Dialect } from 'kysely';
+import { Pool, types } from 'pg';
+import type { Log } from './log.ts';
+
+export interface PostgresOptions {
+  /** `postgres://…` */
+  readonly url: string;
+  readonly log: Log;
+  /** Connections of this process. */
+  readonly max?: number;
+  /** The server ends a statement after this; a little later the client stops waiting for a server that is gone. */
+  readonly statementTimeoutMs?: number;
+}
+
+export interface PostgresConnection {
+  readonly pool: Pool;
+  /** For one `Kysely`; `destroy` of that Kysely ends the pool. */
+  readonly dialect: Dialect;
+  close(): Promise<void>;
+}
+
+const POOL_MAX = 10;
+const CONNECT_TIMEOUT_MS = 3000;
+const STATEMENT_TIMEOUT_MS = 10_000;
+/** How much longer than the server the client waits: the server's own word is the better error. */
+const ANSWER_GRACE_MS = 2000;
+const IDLE_TIMEOUT_MS = 30_000;
+
+/**
+ * A pool whose broken connections never end the process: an idle one is dropped, a busy one fails its query. Connects on first use.
+ * `bigint` columns are read as numbers, exact up to 2⁵³.
+ */
+export function openPostgres(options: PostgresOptions): PostgresConnection {
+  const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
+  const pool = new Pool({
+    connectionString: options.url,
+    application_name: 'concierge',
+    max: options.max ?? POOL_MAX,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
+    idle_in_transaction_session_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
+    keepAlive: true,
+    types: { getTypeParser: parserOf },
+  });
+  pool.on('error', (error) => {
+    options.log.warn({ err: error }, 'an idle connection to postgres was lost');
+  });
+  // pg takes its own listener off a client that is checked out; without one, a lost connection is an uncaught 'error' event.
+  pool.on('connect', (client) => {
+    client.on('error', (error) => {
+      options.log.debug({ err: error }, 'a connection to postgres was lost');
+    });
+  });
+  let closed: Promise<void> | undefined;
+  return { pool, dialect: new PostgresDialect({ pool }), close: () => (closed ??= pool.end()) };
+}
+
+const parserOf: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  oid === types.builtins.INT8 && format !== 'binary' ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format);
+
+/** Of SQLSTATE, https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator's intervention. */
+const unavailableClasses = new Set(['08', '53', '57']);
+const serializationFailures = new Set(['40001', '40P01', '55P03']);
+
+/** Five characters such as `42P01`; undefined for what did not come from the server. */
+export function postgresErrorCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error) || typeof error.code !== 'string') return undefined;
+  return /^[0-9A-Z]{5}$/u.test(error.code) ? error.code : undefined;
+}
+
+/**
+ * Is it the database's state and not the query that failed? Then the same query may succeed later. What pg itself throws for a
+ * connection that cannot be made, is lost or stays silent is a plain `Error` without SQLSTATE; a defect of ours is a `TypeError` or its like.
+ */
+export function isPostgresUnavailable(error: unknown): boolean {
+  const code = postgresErrorCode(error);
+  if (code !== undefined) return unavailableClasses.has(code.slice(0, 2)) || serializationFailures.has(code);
+  return typeof error === 'object' && error !== null && 'name' in error && (error.name === 'Error' || error.name === 'AggregateError');
+}

@@ -1,0 +1,79 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import type { Log } from './log.ts';
+
+/** `producer`: fails fast, for whoever has a client waiting. `worker`: waits as long as it takes, for blocking reads. `subscriber`: waits, and resubscribes by itself. */
+export type RedisRole = 'producer' | 'worker' | 'subscriber';
+
+export interface RedisConnectOptions {
+  /** `redis://…`, `rediss://…`, or `unix:/path/to/socket`. */
+  readonly url: string;
+  readonly role: RedisRole;
+  readonly log: Log;
+}
+
+type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
+
+const COMMAND_TIMEOUT_MS = 1500;
+
+/** min(100·2ⁿ, 2000) ms and up to a tenth more, so that many clients do not come back at once. */
+export function reconnectDelayMs(attempt: number): number {
+  const delay = Math.min(100 * 2 ** Math.min(attempt, 6), 2000);
+  return delay + Math.round(Math.random() * delay * 0.1);
+}
+
+function optionsOf(role: RedisRole): ClientOptions {
+  const common: ClientOptions = { retryStrategy: reconnectDelayMs, enableReadyCheck: true, keepAlive: 10_000, connectTimeout: 5000, lazyConnect: false };
+  switch (role) {
+    case 'producer': {
+      return { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS };
+    }
+    case 'worker': {
+      return { ...common, maxRetriesPerRequest: null };
+    }
+    case 'subscriber': {
+      return { ...common, maxRetriesPerRequest: null, autoResubscribe: true };
+    }
+  }
+}
+
+/** Connects with the settings that each role needs. The first failure and each change are logged once; an `error` never ends the process. */
+export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
+  const options = optionsOf(role);
+  const redis = url.startsWith('unix:') ? new Redis({ ...options, path: url.slice('unix:'.length) }) : new Redis(url, options);
+  let down = false;
+  redis.on('error', (error: unknown) => {
+    if (!down) log.warn({ err: error, role }, 'redis is not reachable');
+    down = true;
+  });
+  redis.on('ready', () => {
+    if (down) log.info({ role }, 'redis is back');
+    down = false;
+  });
+  return redis;
+}
+
+/** Resolves when the connection can be used; rejects after `timeoutMs`. */
+export async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
+  if (redis.status === 'ready') return;
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      redis.off('ready', ready);
+      reject(new Error(`redis is not ready after ${String(timeoutMs)} ms`));
+    }, timeoutMs);
+    function ready(): void {
+      clearTimeout(timer);
+      resolve();
+    }
+    redis.once('ready', ready);
+  });
+}
+
+/** Refuses a Redis that may evict what was accepted (design: noeviction). Unknown policies (managed services hide CONFIG) pass with a warning. */
+export async function assertNoEviction(redis: Redis, log: Log): Promise<void> {
+  const policy = await redis.config('GET', 'maxmemory-policy').then(
+    (answer: unknown) => (Array.isArray(answer) ? String(answer[1]) : null),
+    () => null,
+  );
+  if (policy === null) log.warn('cannot read maxmemory-policy: make sure that it is noeviction');
+  else if (policy !== 'noeviction') throw new Error(`Redis has maxmemory-policy ${policy}; Concierge needs noeviction`);
+}

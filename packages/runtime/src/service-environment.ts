@@ -1,0 +1,46 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+/** What every service over tenants' files reads from its environment (contract §1); spread into its own schema. */
+export const serviceEnvironment = {
+  DATA_DIR: z.string().default('./data'),
+  REDIS_URL: z.string().regex(/^(?:rediss?:\/\/|unix:\/)/u, 'must be a redis:// address or unix:/path'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(?:ql)?:\/\//u, 'must be a postgres:// address')
+    .optional(),
+  KEY_SECRET: z.string().min(32, 'must have at least 32 characters'),
+  SHUTDOWN_GRACE_S: z.coerce.number().nonnegative().max(3600).default(25),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  LOG_PRETTY: z.stringbool().optional(),
+  NODE_ENV: z.string().optional(),
+  FAILPOINT: z.string().optional(),
+};
+
+const ServiceEnvironment = z.object(serviceEnvironment);
+
+export interface ServiceSettings {
+  readonly dataDir: string;
+  readonly redisUrl: string;
+  /** Undefined: SQLite in the data directory. */
+  readonly databaseUrl: string | undefined;
+  readonly keySecret: string;
+  readonly graceMs: number;
+  readonly logLevel: string;
+  readonly prettyLog: boolean;
+  /** Empty but under NODE_ENV=test. */
+  readonly failpoints: string;
+}
+
+export function toServiceSettings(given: z.output<typeof ServiceEnvironment>): ServiceSettings {
+  return {
+    dataDir: resolve(given.DATA_DIR),
+    redisUrl: given.REDIS_URL,
+    databaseUrl: given.DATABASE_URL,
+    keySecret: given.KEY_SECRET,
+    graceMs: given.SHUTDOWN_GRACE_S * 1000,
+    logLevel: given.LOG_LEVEL,
+    prettyLog: given.LOG_PRETTY ?? process.stdout.isTTY,
+    failpoints: given.NODE_ENV === 'test' ? (given.FAILPOINT ?? '') : '',
+  };
+}

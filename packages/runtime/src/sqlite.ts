@@ -1,0 +1,153 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import {
+  CompiledQuery,
+  SqliteAdapter,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type DatabaseConnection,
+  type Dialect,
+  type SqliteDatabase,
+  type SqliteStatement,
+} from 'kysely';
+
+export interface SqliteOptions {
+  /**
+   * How long a statement waits for another process's lock before it fails with SQLITE_BUSY. It waits **inside** the call and
+   * stops the event loop meanwhile: keep it short and try again from outside.
+   */
+  readonly busyTimeoutMs?: number;
+  /**
+   * `normal` survives a power cut without losing its shape. `off` leaves writing to the operating system, which is as safe
+   * against a killed process, but a power cut may leave the file torn: only for what can be rebuilt.
+   */
+  readonly synchronous?: 'normal' | 'off';
+  /** False: fails with SQLITE_CANTOPEN where there is no file. True unless given. */
+  readonly create?: boolean;
+  /** Of the page cache, per connection. */
+  readonly cacheKib?: number;
+}
+
+export interface SqliteConnection {
+  readonly database: DatabaseSync;
+  /** For one `Kysely`. Its transactions take the write lock when they begin. */
+  readonly dialect: Dialect;
+  close(): void;
+}
+
+const BUSY_TIMEOUT_MS = 50;
+const CACHE_KIB = 1024;
+/** Statements kept prepared; queries come from code, so there are a few dozen shapes, but for lists of varying length. */
+const STATEMENTS_MAX = 100;
+
+/**
+ * Opens a database in WAL mode with foreign keys on. Whoever opens it closes it; `destroy` of a Kysely over the dialect closes it too.
+ * @throws the error of node:sqlite; `sqliteErrorCode` reads it
+ */
+export function openSqlite(path: string, options: SqliteOptions = {}): SqliteConnection {
+  const location = pathToFileURL(path);
+  location.searchParams.set('mode', options.create === false ? 'rw' : 'rwc');
+  const database = new DatabaseSync(location, { timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
+  try {
+    database.exec(
+      `pragma journal_mode = wal; pragma synchronous = ${options.synchronous ?? 'normal'}; pragma cache_size = -${String(options.cacheKib ?? CACHE_KIB)};`,
+    );
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  const prepared = new PreparedDatabase(database);
+  return { database, dialect: dialectOf(prepared), close: () => prepared.close() };
+}
+
+/** SQLite's primary result code (sqlite.org/rescode.html), as in 5 for SQLITE_BUSY; undefined for what is no error of SQLite. */
+export function sqliteErrorCode(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  return error.errcode & 0xff;
+}
+
+function dialectOf(database: PreparedDatabase): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new ImmediateDriver(database),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+/** A deferred transaction that reads before it writes fails at once with SQLITE_BUSY_SNAPSHOT when another process wrote in between. */
+class ImmediateDriver extends SqliteDriver {
+  readonly #database: PreparedDatabase;
+
+  constructor(database: PreparedDatabase) {
+    super({ database });
+    this.#database = database;
+  }
+
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  /** A full disk or an I/O error has rolled back already; a second one would hide the error that did it. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#database.isTransaction) await super.rollbackTransaction(connection);
+  }
+}
+
+/** node:sqlite in the shape that kysely's SQLite driver wants, with its statements kept. */
+class PreparedDatabase implements SqliteDatabase {
+  readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, SqliteStatement>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  prepare(sql: string): SqliteStatement {
+    const kept = this.#statements.get(sql);
+    if (kept !== undefined) return kept;
+    const statement = new PreparedStatement(this.#database.prepare(sql));
+    if (this.#statements.size >= STATEMENTS_MAX) this.#statements.clear();
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  get isTransaction(): boolean {
+    return this.#database.isTransaction;
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.#database.isOpen) this.#database.close();
+  }
+}
+
+class PreparedStatement implements SqliteStatement {
+  readonly reader: boolean;
+  readonly #statement: StatementSync;
+
+  constructor(statement: StatementSync) {
+    this.#statement = statement;
+    this.reader = statement.columns().length > 0;
+  }
+
+  all(parameters: readonly unknown[]): unknown[] {
+    return this.#statement.all(...parameters.map(bindable));
+  }
+
+  run(parameters: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint } {
+    return this.#statement.run(...parameters.map(bindable));
+  }
+
+  iterate(parameters: readonly unknown[]): IterableIterator<unknown> {
+    return this.#statement.iterate(...parameters.map(bindable));
+  }
+}
+
+function bindable(value: unknown): SQLInputValue {
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value;
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  if (value instanceof Uint8Array) return value;
+  throw new TypeError(`SQLite cannot bind a ${typeof value}`);
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { link, open, readdir, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FolderSync } from './folder-sync.ts';
+import { ignoreMissing, isSystemError } from './system-error.ts';
+
+/** Names that begin like this are left-overs of a write that was cut off, or of one that is under way. */
+export const temporaryPrefix = '.tmp-';
+
+/** No writer of ours takes this long between its temporary file and the rename, except one that was frozen; that one fails cleanly. */
+export const temporaryMaxAgeMs = 15 * 60_000;
+
+const privateMode = 0o600;
+const processMark = randomBytes(8).toString('hex');
+let temporaries = 0;
+
+/** A name no other process or call uses. */
+export function temporaryName(): string {
+  temporaries += 1;
+  return `${temporaryPrefix}${processMark}-${temporaries.toString(36)}`;
+}
+
+export interface AtomicWrite {
+  readonly folder: string;
+  readonly name: string;
+  readonly content: string | Uint8Array;
+  readonly folders: FolderSync;
+  /** Default 0o600: what we keep for ourselves. */
+  readonly mode?: number;
+}
+
+/** A new file with this content, fsynced, under a temporary name; its path. Leaves nothing behind when it fails. */
+export async function writeTemporary(folder: string, content: string | Uint8Array, mode = privateMode): Promise<string> {
+  const path = join(folder, temporaryName());
+  try {
+    await writeFile(path, content, { flag: 'wx', flush: true, mode });
+    return path;
+  } catch (error) {
+    await ignoreMissing(unlink(path)).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Temp, fsync, rename, fsync of the folder: readers see the old file or the new one, and after it returns the new one stays. */
+export async function replaceFile({ folder, name, content, folders, mode }: AtomicWrite): Promise<void> {
+  const temporary = await writeTemporary(folder, content, mode);
+  try {
+    await rename(temporary, join(folder, name));
+  } catch (error) {
+    await ignoreMissing(unlink(temporary)).catch(() => undefined);
+    throw error;
+  }
+  await folders.sync(folder);
+}
+
+/**
+ * Temp, fsync, link, fsync of the folder. False when the name is taken; then, too, the name is on disk when this returns, so
+ * that two callers may both tell their clients so.
+ */
+export async function createFile({ folder, name, content, folders, mode }: AtomicWrite): Promise<boolean> {
+  const temporary = await writeTemporary(folder, content, mode);
+  try {
+    const created = await linkNew(temporary, join(folder, name));
+    // The temporary name is of no use to anyone by now; it goes while the disk is busy with the folder.
+    await Promise.all([folders.sync(folder), unlink(temporary)]);
+    return created;
+  } catch (error) {
+    await ignoreMissing(unlink(temporary)).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** A second name for a file; false when the name is taken: the compare-and-set of every file system. */
+export async function linkNew(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if (isSystemError(error, 'EEXIST')) return false;
+    throw error;
+  }
+}
+
+/**
+ * Appends lines and fsyncs. Begins with a line break, so that a line which a crash tore cannot swallow the next one; readers
+ * skip blank and torn lines. One `write` call: writers of several processes do not mix on a local disk.
+ */
+export async function appendLines(
+  path: string,
+  lines: readonly string[],
+  folder: { readonly path: string; readonly folders: FolderSync },
+): Promise<void> {
+  if (lines.length === 0) return;
+  const bytes = Buffer.from(`\n${lines.join('\n')}\n`);
+  const handle = await open(path, 'a', privateMode);
+  let isNew: boolean;
+  try {
+    isNew = (await handle.stat()).size === 0;
+    for (let written = 0; written < bytes.length;) {
+      written += (await handle.write(bytes, written)).bytesWritten;
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  if (isNew) await folder.folders.sync(folder.path);
+}
+
+/** Removes temporaries older than `olderThanMs`; how many. A folder that is not there has none. */
+export async function sweepTemporaries(folder: string, olderThanMs = temporaryMaxAgeMs): Promise<number> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw error;
+  });
+  return removeOldTemporaries(
+    folder,
+    names.filter((name) => name.startsWith(temporaryPrefix)),
+    olderThanMs,
+  );
+}
+
+/** As `sweepTemporaries`, where the caller has listed the folder already. */
+export async function removeOldTemporaries(folder: string, names: readonly string[], olderThanMs = temporaryMaxAgeMs): Promise<number> {
+  const limitMs = Date.now() - olderThanMs;
+  let removed = 0;
+  for (const name of names) {
+    const path = join(folder, name);
+    const facts = await stat(path).catch(() => undefined);
+    if (facts === undefined || facts.isDirectory() || facts.mtimeMs > limitMs) continue;
+    await ignoreMissing(unlink(path));
+    removed += 1;
+  }
+  return removed;
+}

@@ -1,0 +1,51 @@
+import matter from 'gray-matter';
+
+const maxFrontMatterBytes = 64 * 1024;
+
+export interface FrontMatter {
+  /** As YAML has it; read it through a schema. */
+  readonly data: unknown;
+  /** What follows the closing fence. */
+  readonly body: string;
+}
+
+/** The front matter cannot be used; the message says why and may be shown to the tenant. */
+export class FrontMatterError extends Error {
+  override readonly name = 'FrontMatterError';
+}
+
+function refuse(): never {
+  throw new FrontMatterError('only YAML front matter is read');
+}
+
+/**
+ * Splits a Markdown file into its YAML front matter and its body. A file that begins with no fence is all body. The only way to
+ * gray-matter in this repository: left to itself it takes the language from the opening fence, and for `---js` it runs the
+ * text as a program. @throws FrontMatterError
+ */
+export function parseFrontMatter(text: string): FrontMatter {
+  const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
+  if (!source.startsWith('---')) return { data: {}, body: source };
+  const opening = /^---[ \t]*\r?\n/u.exec(source);
+  if (opening === null) throw new FrontMatterError('the front matter must open with a line of just ---');
+  const closing = /^---[ \t]*\r?$/mu.exec(source.slice(opening[0].length));
+  if (closing === null) throw new FrontMatterError('the front matter is not closed by a line of just ---');
+  if (closing.index > maxFrontMatterBytes) throw new FrontMatterError('the front matter is too long');
+  const block = source.slice(opening[0].length, opening[0].length + closing.index);
+  const body = source.slice(opening[0].length + closing.index + closing[0].length).replace(/^\n/u, '');
+  return { data: parseYaml(block), body };
+}
+
+function parseYaml(block: string): unknown {
+  try {
+    // Options are never left out: without them results are shared between callers and a second parse hides the error of the first.
+    return matter(`---\n${block}\n---\n`, { language: 'yaml', engines: { js: refuse, javascript: refuse, json: refuse } }).data;
+  } catch (error) {
+    if (error instanceof FrontMatterError) throw error;
+    throw new FrontMatterError(`the front matter is not YAML: ${firstLine(error)}`);
+  }
+}
+
+function firstLine(error: unknown): string {
+  return error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'it cannot be read';
+}

@@ -1,0 +1,139 @@
+import { readdir, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AcceptedTurn, TurnStep } from '@concierge/contract';
+import { failpoint, type Log } from '@concierge/runtime';
+import { appendLines, createFile, removeOldTemporaries, temporaryMaxAgeMs, temporaryPrefix } from './atomic-file.ts';
+import type { FolderSync } from './folder-sync.ts';
+import { parseJson, parseLines, readIfThere } from './json-file.ts';
+import { ignoreMissing, isSystemError } from './system-error.ts';
+
+const journalSuffix = '.journal.jsonl';
+const cancelSuffix = '.cancel';
+const turnSuffix = '.json';
+
+export interface InboxItem {
+  readonly turnId: string;
+  /** When it was accepted, by the file system's clock. */
+  readonly mtimeMs: number;
+}
+
+export interface InboxOptions {
+  /** tenants/<id>/inbox */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly log: Log;
+}
+
+/**
+ * What has been accepted and is not in a session file yet. A turn is accepted when its file is here and on disk, and not
+ * before. Beside it: a journal of the steps that must not run twice, and a mark when it is to be cancelled.
+ */
+export class Inbox {
+  readonly #folder: string;
+  readonly #folders: FolderSync;
+  readonly #log: Log;
+
+  constructor({ folder, folders, log }: InboxOptions) {
+    this.#folder = folder;
+    this.#folders = folders;
+    this.#log = log;
+  }
+
+  /** After it returns the turn is accepted, whoever's file it is: `exists` says that a turn with this id was here before. */
+  async accept(turn: AcceptedTurn): Promise<'accepted' | 'exists'> {
+    const name = fileNameOf(turn.turnId, turnSuffix);
+    const created = await createFile({ folder: this.#folder, name, content: JSON.stringify(turn), folders: this.#folders });
+    await failpoint('inbox.after-file');
+    return created ? 'accepted' : 'exists';
+  }
+
+  /** undefined when it is not here, or no longer. A file that a damaged disk has spoilt is set aside and reported. */
+  async read(turnId: string): Promise<AcceptedTurn | undefined> {
+    const path = this.#pathOf(turnId, turnSuffix);
+    const text = await readIfThere(path);
+    if (text === undefined) return undefined;
+    const parsed = parseJson(AcceptedTurn, text);
+    if (parsed.status === 'ok') return parsed.value;
+    this.#log.error({ turnId, reason: parsed.reason }, 'inbox file is damaged and was set aside');
+    await ignoreMissing(rename(path, `${path}.broken`));
+    return undefined;
+  }
+
+  /** In no order. One directory read and one `stat` per turn; see `turnIds` for less. */
+  async list(): Promise<InboxItem[]> {
+    const items: InboxItem[] = [];
+    for (const turnId of await this.turnIds()) {
+      const facts = await stat(this.#pathOf(turnId, turnSuffix)).catch(() => undefined);
+      if (facts !== undefined) items.push({ turnId, mtimeMs: facts.mtimeMs });
+    }
+    return items;
+  }
+
+  /** In no order. One directory read. */
+  async turnIds(): Promise<string[]> {
+    return (await this.#names()).filter(isTurnFile).map((name) => name.slice(0, -turnSuffix.length));
+  }
+
+  /** On disk when it returns. Marking a turn that is not here, or twice, does no harm. */
+  async markCancelled(turnId: string): Promise<void> {
+    await writeFile(this.#pathOf(turnId, cancelSuffix), '', { mode: 0o600 });
+    await this.#folders.sync(this.#folder);
+  }
+
+  async isCancelled(turnId: string): Promise<boolean> {
+    return (await stat(this.#pathOf(turnId, cancelSuffix)).catch(() => undefined)) !== undefined;
+  }
+
+  /** On disk when it returns. */
+  async appendJournal(turnId: string, steps: readonly TurnStep[]): Promise<void> {
+    const lines = steps.map((step) => JSON.stringify(step));
+    await appendLines(this.#pathOf(turnId, journalSuffix), lines, { path: this.#folder, folders: this.#folders });
+  }
+
+  /** In the order in which they were written; a line that a crash tore is skipped, nothing was done on its strength. */
+  async readJournal(turnId: string): Promise<TurnStep[]> {
+    return parseLines(TurnStep, (await readIfThere(this.#pathOf(turnId, journalSuffix))) ?? '');
+  }
+
+  /** Call when the session that contains the turn is published. The turn's own file goes last: with it, all is told. */
+  async remove(turnId: string): Promise<void> {
+    await Promise.all([
+      ignoreMissing(unlink(this.#pathOf(turnId, journalSuffix))),
+      ignoreMissing(unlink(this.#pathOf(turnId, cancelSuffix))),
+    ]);
+    await ignoreMissing(unlink(this.#pathOf(turnId, turnSuffix)));
+  }
+
+  /** Clears away temporaries of writers that died, and journals and marks whose turn has gone. */
+  async sweep(olderThanMs = temporaryMaxAgeMs): Promise<void> {
+    const names = await this.#names();
+    const turns = new Set(names.filter(isTurnFile).map((name) => name.slice(0, -turnSuffix.length)));
+    const orphans = names.filter((name) => {
+      const match = /^(?<turnId>.+?)(?:\.journal\.jsonl|\.cancel)$/u.exec(name);
+      return match?.groups?.['turnId'] !== undefined && !turns.has(match.groups['turnId']);
+    });
+    const temporaries = names.filter((name) => name.startsWith(temporaryPrefix));
+    await removeOldTemporaries(this.#folder, [...temporaries, ...orphans], olderThanMs);
+  }
+
+  async #names(): Promise<string[]> {
+    return readdir(this.#folder).catch((error: unknown) => {
+      if (isSystemError(error, 'ENOENT')) return [];
+      throw error;
+    });
+  }
+
+  #pathOf(turnId: string, suffix: string): string {
+    return join(this.#folder, fileNameOf(turnId, suffix));
+  }
+}
+
+/** Turn ids are ours; this is the second look before one becomes a path. */
+function fileNameOf(turnId: string, suffix: string): string {
+  if (!/^[A-Za-z0-9_-]{1,200}$/u.test(turnId)) throw new Error('not a turn id');
+  return `${turnId}${suffix}`;
+}
+
+function isTurnFile(name: string): boolean {
+  return /^[A-Za-z0-9_-]{1,200}\.json$/u.test(name);
+}

@@ -1,0 +1,34 @@
+import type { Kysely } from 'kysely';
+import type { CompiledQueries } from './compiled-queries.ts';
+import type { IndexDialect } from './migrations.ts';
+import type { IndexTables } from './tables.ts';
+
+export type Work<Result> = (db: Kysely<IndexTables>) => Promise<Result>;
+
+/** A connection that nobody else uses, for temporary tables. */
+export interface OwnConnection {
+  readonly db: Kysely<IndexTables>;
+  /** One transaction on it; no other write of the tenant runs meanwhile. */
+  alone<Result>(work: Work<Result>): Promise<Result>;
+}
+
+/**
+ * What differs between the two databases: how a tenant's rows are reached, kept apart and locked. `work` may run more than once
+ * (it is rolled back before it runs again), and must do nothing but query.
+ */
+export interface IndexBackend {
+  readonly dialect: IndexDialect;
+  readonly queries: CompiledQueries;
+  read<Result>(accountId: string, work: Work<Result>): Promise<Result>;
+  /** One transaction. */
+  write<Result>(accountId: string, work: Work<Result>): Promise<Result>;
+  /** One transaction; no other write of the tenant runs meanwhile. */
+  writeAlone<Result>(accountId: string, work: Work<Result>): Promise<Result>;
+  /** The connection is closed when `work` is done. */
+  withOwnConnection<Result>(accountId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result>;
+  /** Has a rebuild filled it? The answer may be a second old. */
+  isBuilt(accountId: string): Promise<boolean>;
+  drop(accountId: string): Promise<void>;
+  check(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,127 @@
+import { sql, type ColumnDefinitionBuilder, type Kysely } from 'kysely';
+import { indexTableNames, type IndexTables } from './tables.ts';
+
+export type IndexDialect = 'sqlite' | 'postgres';
+
+/** One step of the schema, run once, in a transaction, under the store's lock. */
+export type Migration = (db: Kysely<IndexTables>, dialect: IndexDialect) => Promise<void>;
+
+/** Append only; the number of steps that have run is the database's version. */
+export const migrations: readonly Migration[] = [createTables];
+
+// eslint-disable-next-line max-lines-per-function -- a table of tables
+async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
+  // Byte order in both databases: the order of ids is part of the cursors.
+  const text = dialect === 'sqlite' ? sql`text` : sql`text collate "C"`;
+  const required = (column: ColumnDefinitionBuilder): ColumnDefinitionBuilder => column.notNull();
+  const table = (name: keyof IndexTables) => db.schema.createTable(name).addColumn('account_id', text, required);
+  // Small rows live in their key's tree; turns are large, and are better appended to a heap.
+  const clustered = (name: keyof IndexTables) => (dialect === 'sqlite' ? table(name).modifyEnd(sql`without rowid`) : table(name));
+
+  await clustered('sessions')
+    .addColumn('id', text, required)
+    .addColumn('agent', text, required)
+    .addColumn('channel', text, required)
+    .addColumn('title', text, required)
+    .addColumn('message_count', 'bigint', required)
+    .addColumn('revision', 'bigint', required)
+    .addColumn('created_at', 'bigint', required)
+    .addColumn('updated_at', 'bigint', required)
+    .addColumn('generation', 'bigint', required)
+    .addPrimaryKeyConstraint('sessions_key', ['account_id', 'id'])
+    .execute();
+  await db.schema.createIndex('sessions_by_time').on('sessions').columns(['account_id', 'updated_at', 'id']).execute();
+  await db.schema.createIndex('sessions_by_agent').on('sessions').columns(['account_id', 'agent', 'updated_at', 'id']).execute();
+
+  await table('turns')
+    .addColumn('id', text, required)
+    .addColumn('session_id', text, required)
+    .addColumn('session_created_at', 'bigint', required)
+    .addColumn('agent', text, required)
+    .addColumn('channel', text, required)
+    .addColumn('status', text, required)
+    .addColumn('accepted_at', 'bigint', required)
+    .addColumn('revision', 'bigint', required)
+    .addColumn('generation', 'bigint', required)
+    .addColumn('record', text, required)
+    .addPrimaryKeyConstraint('turns_key', ['account_id', 'id'])
+    .execute();
+  // With the session, so that its turns are found without reading the records.
+  await db.schema.createIndex('turns_by_time').on('turns').columns(['account_id', 'accepted_at', 'id', 'session_id']).execute();
+  // Most turns are done: to find those in the list costs nothing, and the index of the others stays small.
+  await db.schema
+    .createIndex('turns_not_done')
+    .on('turns')
+    .columns(['account_id', 'status', 'accepted_at', 'id'])
+    .where('status', '<>', sql.lit('done'))
+    .execute();
+
+  await clustered('usage')
+    .addColumn('turn_id', text, required)
+    .addColumn('session_id', text, required)
+    .addColumn('session_created_at', 'bigint', required)
+    .addColumn('day', text, required)
+    .addColumn('agent', text, required)
+    .addColumn('channel', text, required)
+    .addColumn('model', text, required)
+    .addColumn('calls', 'bigint', required)
+    .addColumn('input_tokens', 'bigint', required)
+    .addColumn('cached_input_tokens', 'bigint', required)
+    .addColumn('output_tokens', 'bigint', required)
+    .addColumn('cost_nano', 'bigint')
+    .addColumn('generation', 'bigint', required)
+    .addPrimaryKeyConstraint('usage_key', ['account_id', 'day', 'turn_id', 'model'])
+    .execute();
+
+  await clustered('removals')
+    .addColumn('session_id', text, required)
+    .addColumn('session_created_at', 'bigint', required)
+    .addColumn('generation', 'bigint', required)
+    .addPrimaryKeyConstraint('removals_key', ['account_id', 'session_id'])
+    .execute();
+  await clustered('removed_usage')
+    .addColumn('session_id', text, required)
+    .addColumn('session_created_at', 'bigint', required)
+    .addColumn('day', text, required)
+    .addColumn('agent', text, required)
+    .addColumn('channel', text, required)
+    .addColumn('model', text, required)
+    .addColumn('turns', 'bigint', required)
+    .addColumn('calls', 'bigint', required)
+    .addColumn('input_tokens', 'bigint', required)
+    .addColumn('cached_input_tokens', 'bigint', required)
+    .addColumn('output_tokens', 'bigint', required)
+    .addColumn('cost_nano', 'bigint')
+    .addColumn('generation', 'bigint', required)
+    .addPrimaryKeyConstraint('removed_usage_key', ['account_id', 'session_id', 'session_created_at', 'day', 'agent', 'channel', 'model'])
+    .execute();
+
+  await clustered('skills')
+    .addColumn('name', text, required)
+    .addColumn('description', text, required)
+    .addColumn('trigger', text, required)
+    .addColumn('path', text, required)
+    .addPrimaryKeyConstraint('skills_key', ['account_id', 'name'])
+    .execute();
+  await clustered('meta')
+    .addColumn('key', text, required)
+    .addColumn('value', text, required)
+    .addPrimaryKeyConstraint('meta_key', ['account_id', 'key'])
+    .execute();
+
+  if (dialect === 'postgres') for (const name of indexTableNames) await isolateTenants(db, name);
+}
+
+/**
+ * A row is seen and written only by a transaction whose `app.account_id` is the row's; without the setting there are no rows.
+ * FORCE binds the table's owner too, which the service usually is. Superusers and roles with BYPASSRLS are above any policy:
+ * so every query names its tenant as well, and the store warns about such a role.
+ */
+async function isolateTenants(db: Kysely<IndexTables>, name: keyof IndexTables): Promise<void> {
+  const table = sql.table(name);
+  await sql`alter table ${table} enable row level security`.execute(db);
+  await sql`alter table ${table} force row level security`.execute(db);
+  await sql`create policy tenant on ${table}
+    using (account_id = current_setting('app.account_id', true))
+    with check (account_id = current_setting('app.account_id', true))`.execute(db);
+}

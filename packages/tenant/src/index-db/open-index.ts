@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tenantIdPattern } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { IndexBackend } from './backend.ts';
+import { PostgresBackend } from './postgres-backend.ts';
+import { rebuildIndex } from './rebuild.ts';
+import { SqliteBackend } from './sqlite-backend.ts';
+import { TenantIndex } from './tenant-index.ts';
+import type { DriftReport, IndexSource, IndexStore } from './types.ts';
+
+export interface OpenIndexOptions {
+  /** `postgres://…`; without one, SQLite files under `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  readonly log: Log;
+}
+
+/**
+ * Tables and migrations make themselves when they are first needed. A database that does not answer now is logged and tried again with every
+ * use: the index is not needed to accept a turn.
+ */
+export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions): Promise<IndexStore> {
+  const backend =
+    databaseUrl === undefined
+      ? new SqliteBackend({ folder: join(dataDir, 'index'), bootId: currentBootId(), log })
+      : new PostgresBackend({ url: databaseUrl, log });
+  const store = storeOver(backend);
+  await store.check().catch((error: unknown) => {
+    log.warn({ err: error }, 'the index cannot be used yet');
+  });
+  return store;
+}
+
+/** An index over a backend that somebody else has set up. */
+export function storeOver(backend: IndexBackend): IndexStore {
+  const rebuild = async (accountId: string, source: IndexSource): Promise<DriftReport> => rebuildIndex(backend, named(accountId), source);
+  return {
+    forTenant: (accountId, source) =>
+      new TenantIndex({ accountId: named(accountId), backend, rebuild: source && (async () => rebuild(accountId, source)) }),
+    isFresh: async (accountId) => !(await backend.isBuilt(named(accountId))),
+    rebuild,
+    drop: async (accountId) => backend.drop(named(accountId)),
+    check: async () => backend.check(),
+    close: async () => backend.close(),
+  };
+}
+
+/** The id becomes a folder's name. */
+function named(accountId: string): string {
+  if (!tenantIdPattern.test(accountId)) throw new TypeError(`${JSON.stringify(accountId)} is not a tenant id`);
+  return accountId;
+}
+
+/** Where the system does not tell its boots apart, a power cut cannot be noticed: reindex after one (docs/operating.md). */
+function currentBootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
+}

@@ -1,0 +1,174 @@
+import { AppError } from '@concierge/contract';
+import { isPostgresUnavailable, openPostgres, postgresErrorCode, type Log, type PostgresConnection } from '@concierge/runtime';
+import { Kysely, sql, type Transaction } from 'kysely';
+import type { IndexBackend, OwnConnection, Work } from './backend.ts';
+import { CompiledQueries } from './compiled-queries.ts';
+import { readMeta } from './meta.ts';
+import { migrations } from './migrations.ts';
+import { indexTableNames, type IndexTables } from './tables.ts';
+
+export interface PostgresBackendOptions {
+  readonly url: string;
+  readonly log: Log;
+}
+
+/** `read` takes no lock, `shared` keeps `alone` out and the other way round; both per tenant, until the transaction ends. */
+type Access = 'read' | 'shared' | 'alone';
+
+/** Any constant, the same in all processes. */
+const MIGRATION_LOCK = 7_245_861_309;
+/** A rebuild's last transaction may replace every row of a large tenant. */
+const REBUILD_STATEMENT_TIMEOUT_MS = 15 * 60_000;
+const BUILT_CHECK_EVERY_MS = 1000;
+const UNDEFINED_TABLE = '42P01';
+
+/**
+ * All tenants in one database, kept apart by row-level security: each transaction says whose it is, and each query says so again
+ * (`migrations.ts` has the reasons). The tables are made on first use, and made again when somebody dropped them.
+ * A rebuild keeps one connection for its temporary tables: a pooler in between must be in session mode, or give `DATABASE_URL` a way round it.
+ */
+export class PostgresBackend implements IndexBackend {
+  readonly dialect = 'postgres';
+  readonly queries = new CompiledQueries();
+  readonly #options: PostgresBackendOptions;
+  readonly #connection: PostgresConnection;
+  readonly #db: Kysely<IndexTables>;
+  readonly #builtCheckedAtMs = new Map<string, number>();
+  #migrated: Promise<void> | undefined;
+
+  constructor(options: PostgresBackendOptions) {
+    this.#options = options;
+    this.#connection = openPostgres(options);
+    this.#db = new Kysely({ dialect: this.#connection.dialect });
+  }
+
+  async read<Result>(accountId: string, work: Work<Result>): Promise<Result> {
+    return this.#bound({ accountId, access: 'read' }, work);
+  }
+
+  async write<Result>(accountId: string, work: Work<Result>): Promise<Result> {
+    return this.#bound({ accountId, access: 'shared' }, work);
+  }
+
+  async writeAlone<Result>(accountId: string, work: Work<Result>): Promise<Result> {
+    return this.#bound({ accountId, access: 'alone' }, work);
+  }
+
+  async withOwnConnection<Result>(accountId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result> {
+    return this.#available(async () => {
+      const connection = openPostgres({ ...this.#options, max: 1, statementTimeoutMs: REBUILD_STATEMENT_TIMEOUT_MS });
+      try {
+        const db = new Kysely<IndexTables>({ dialect: connection.dialect });
+        return await db.connection().execute(
+          async (own) => work({ db: own, alone: async (change) => transaction(own, { accountId, access: 'alone' }, change) }),
+        );
+      } finally {
+        await connection.close();
+      }
+    });
+  }
+
+  /** A yes is believed for a second. */
+  async isBuilt(accountId: string): Promise<boolean> {
+    const checkedAtMs = this.#builtCheckedAtMs.get(accountId);
+    if (checkedAtMs !== undefined && Date.now() - checkedAtMs < BUILT_CHECK_EVERY_MS) return true;
+    const built = (await this.read(accountId, async (db) => readMeta(db, accountId, 'built'))) !== undefined;
+    if (built) this.#builtCheckedAtMs.set(accountId, Date.now());
+    else this.#builtCheckedAtMs.delete(accountId);
+    return built;
+  }
+
+  async drop(accountId: string): Promise<void> {
+    this.#builtCheckedAtMs.delete(accountId);
+    await this.writeAlone(accountId, async (db) => {
+      for (const name of indexTableNames) await db.deleteFrom(name).where('account_id', '=', accountId).execute();
+    });
+  }
+
+  async check(): Promise<void> {
+    await this.#available(async () => sql`select 1`.execute(this.#db));
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  async #bound<Result>(binding: Binding, work: Work<Result>): Promise<Result> {
+    return this.#available(async () => transaction(this.#db, binding, work));
+  }
+
+  async #available<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      await this.#ensureTables();
+      return await work().catch(async (error: unknown) => {
+        if (postgresErrorCode(error) !== UNDEFINED_TABLE) throw error;
+        this.#migrated = undefined;
+        this.#builtCheckedAtMs.clear();
+        await this.#ensureTables();
+        return work();
+      });
+    } catch (error) {
+      if (!isPostgresUnavailable(error)) throw error;
+      throw new AppError('overloaded', 'The index cannot be reached', { cause: error, retryAfterSeconds: 2 });
+    }
+  }
+
+  async #ensureTables(): Promise<void> {
+    this.#migrated ??= this.#migrate();
+    try {
+      await this.#migrated;
+    } catch (error) {
+      this.#migrated = undefined;
+      throw error;
+    }
+  }
+
+  async #migrate(): Promise<void> {
+    await this.#db.transaction().execute(async (db) => migrate(db));
+    const { rows } = await sql<{ above: boolean }>`select rolsuper or rolbypassrls as above from pg_roles where rolname = current_user`.execute(this.#db);
+    if (rows[0]?.above === true) this.#options.log.warn('the database role is above row-level security: use a role that is neither superuser nor BYPASSRLS');
+  }
+}
+
+interface Binding {
+  readonly accountId: string;
+  readonly access: Access;
+}
+
+async function transaction<Result>(db: Kysely<IndexTables>, binding: Binding, work: Work<Result>): Promise<Result> {
+  return db.transaction().execute(async (bound) => {
+    await bind(bound, binding);
+    return work(bound);
+  });
+}
+
+/** In a statement of its own: what comes after it sees everything that the former holder of the lock has committed. */
+async function bind(db: Transaction<IndexTables>, { accountId, access }: Binding): Promise<void> {
+  const key = sql`hashtextextended(${`concierge-index/${accountId}`}, 0)`;
+  const setting = sql`set_config('app.account_id', ${accountId}, true)`;
+  switch (access) {
+    case 'read': {
+      await sql`select ${setting}`.execute(db);
+      return;
+    }
+    case 'shared': {
+      await sql`select ${setting}, pg_advisory_xact_lock_shared(${key})`.execute(db);
+      return;
+    }
+    case 'alone': {
+      await sql`select ${setting}, pg_advisory_xact_lock(${key})`.execute(db);
+      return;
+    }
+  }
+}
+
+async function migrate(db: Transaction<IndexTables>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(db);
+  await sql`create table if not exists index_version (version int not null)`.execute(db);
+  const { rows } = await sql<{ version: number }>`select version from index_version`.execute(db);
+  const version = rows[0]?.version ?? 0;
+  if (version > migrations.length) throw new Error('the index in PostgreSQL was written by a newer version of Concierge');
+  for (const step of migrations.slice(version)) await step(db, 'postgres');
+  if (rows.length === 0) await sql`insert into index_version values (${migrations.length})`.execute(db);
+  else if (version < migrations.length) await sql`update index_version set version = ${migrations.length}`.execute(db);
+}

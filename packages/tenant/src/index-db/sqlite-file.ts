@@ -1,0 +1,91 @@
+import { statSync } from 'node:fs';
+import { openSqlite, sqliteErrorCode, type SqliteConnection } from '@concierge/runtime';
+import { Kysely } from 'kysely';
+import type { IndexTables } from './tables.ts';
+
+/** `busy`: another process holds the lock. `lost`: the file went away under the connection. `corrupt`: no database, or a broken one. */
+export type SqliteTrouble = 'busy' | 'lost' | 'corrupt';
+
+/** By primary result code, https://www.sqlite.org/rescode.html. */
+const troubles = new Map<number | undefined, SqliteTrouble>([
+  [5 /* BUSY */, 'busy'],
+  [6 /* LOCKED */, 'busy'],
+  [8 /* READONLY */, 'lost'],
+  [10 /* IOERR */, 'lost'],
+  [11 /* CORRUPT */, 'corrupt'],
+  [14 /* CANTOPEN */, 'lost'],
+  [26 /* NOTADB */, 'corrupt'],
+]);
+
+export function sqliteTrouble(error: unknown): SqliteTrouble | undefined {
+  return troubles.get(sqliteErrorCode(error));
+}
+
+/**
+ * One open `data.db`. It is closed when it has been retired and nobody uses it any more.
+ *
+ * Written with `synchronous = off`: a killed process loses nothing, as the operating system has the data; only a power cut or a
+ * crash of the machine can lose or tear what was written last. Such a file is found by the boot it belongs to (`sqlite-open.ts`) and is rebuilt
+ * from the tenant's files, so no turn ever waits for the index to reach the disk.
+ */
+export class SqliteFile {
+  readonly path: string;
+  readonly db: Kysely<IndexTables>;
+  /** A rebuild is known to have filled it; false must be asked again, another process may have done it. */
+  built = false;
+  readonly #connection: SqliteConnection;
+  readonly #identity: string | undefined;
+  #users = 0;
+  #retired = false;
+
+  constructor(path: string, { create }: { readonly create: boolean }) {
+    this.path = path;
+    this.#connection = openSqlite(path, { create, synchronous: 'off' });
+    this.db = new Kysely({ dialect: this.#connection.dialect });
+    this.#identity = fileIdentity(path);
+  }
+
+  /** Number of migrations that have run. */
+  get version(): number {
+    const row = this.#connection.database.prepare('pragma user_version').get();
+    return Number(row?.['user_version'] ?? 0);
+  }
+
+  /** Is the file that is open still the one at its path? Whoever deletes the index must not be answered from what he deleted. */
+  get isInPlace(): boolean {
+    return fileIdentity(this.path) === this.#identity;
+  }
+
+  /** Gives the space of the write-ahead log back; after a rebuild it is as large as the index. */
+  truncateLog(): void {
+    this.#connection.database.exec('pragma wal_checkpoint(truncate)');
+  }
+
+  async use<Result>(work: (file: SqliteFile) => Promise<Result>): Promise<Result> {
+    this.#users += 1;
+    try {
+      return await work(this);
+    } finally {
+      this.#users -= 1;
+      this.#closeWhenDone();
+    }
+  }
+
+  /** Not at once: whoever was handed the file in this turn of the event loop has not begun to use it. */
+  retire(): void {
+    setImmediate(() => {
+      this.#retired = true;
+      this.#closeWhenDone();
+    });
+  }
+
+  #closeWhenDone(): void {
+    if (this.#retired && this.#users === 0) this.#connection.close();
+  }
+}
+
+/** Changes when the file is replaced; undefined when there is none. */
+export function fileIdentity(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats && `${String(stats.dev)}:${String(stats.ino)}`;
+}

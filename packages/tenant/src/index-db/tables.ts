@@ -1,0 +1,99 @@
+import type { ChannelName } from '@concierge/contract';
+
+/**
+ * The index's tables, the same in both databases. Every row carries its tenant; in SQLite that is one value per file, in
+ * PostgreSQL the row-level policy's. Times are milliseconds since the epoch. `generation` is the rebuild during or after which a row was
+ * written: what says which rows a running rebuild must not touch.
+ */
+export interface IndexTables {
+  sessions: SessionsTable;
+  turns: TurnsTable;
+  usage: UsageTable;
+  removals: RemovalsTable;
+  removed_usage: RemovedUsageTable;
+  skills: SkillsTable;
+  meta: MetaTable;
+}
+
+interface TenantRow {
+  account_id: string;
+  generation: number;
+}
+
+export interface SessionsTable extends TenantRow {
+  id: string;
+  agent: string;
+  channel: ChannelName;
+  title: string;
+  message_count: number;
+  revision: number;
+  created_at: number;
+  updated_at: number;
+}
+
+/** Ended turns; the others are in the inbox and in Redis. */
+export interface TurnsTable extends TenantRow {
+  id: string;
+  session_id: string;
+  /** With `session_id` names one session: a later one of the same contact has the same id. */
+  session_created_at: number;
+  agent: string;
+  channel: ChannelName;
+  status: string;
+  accepted_at: number;
+  /** Of the session when it was written; an older one does not overwrite a newer one. */
+  revision: number;
+  /** The turn's record as JSON. */
+  record: string;
+}
+
+interface UsageNumbers {
+  /** YYYY-MM-DD, UTC. */
+  day: string;
+  agent: string;
+  channel: ChannelName;
+  model: string;
+  calls: number;
+  input_tokens: number;
+  cached_input_tokens: number;
+  output_tokens: number;
+  /** Billionths of a dollar: whole numbers add up to the same sum in any order. */
+  cost_nano: number | null;
+}
+
+export interface UsageTable extends TenantRow, UsageNumbers {
+  turn_id: string;
+  session_id: string;
+  session_created_at: number;
+}
+
+/** The last removal of each session id: a late write of the session that was removed must not bring it back. */
+export interface RemovalsTable extends TenantRow {
+  session_id: string;
+  /** Of the removed session. */
+  session_created_at: number;
+}
+
+/** What removed sessions had used, summed. */
+export interface RemovedUsageTable extends TenantRow, UsageNumbers {
+  session_id: string;
+  session_created_at: number;
+  turns: number;
+}
+
+export interface SkillsTable {
+  account_id: string;
+  name: string;
+  description: string;
+  trigger: string;
+  path: string;
+}
+
+/** `generation`: rises with each rebuild. `built`: the generation of the last finished one. `boot`: see the SQLite store. */
+export interface MetaTable {
+  account_id: string;
+  key: 'generation' | 'built' | 'boot';
+  value: string;
+}
+
+export const indexTableNames = ['sessions', 'turns', 'usage', 'removals', 'removed_usage', 'skills', 'meta'] as const satisfies readonly (keyof IndexTables)[];

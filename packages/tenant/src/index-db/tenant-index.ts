@@ -1,0 +1,98 @@
+import type { RemovedSession, SessionListItem, Skill, TurnView, UsageRow } from '@concierge/contract';
+import type { IndexBackend, Work } from './backend.ts';
+import { SessionPutter } from './put-sessions.ts';
+import { selectSessions, selectSkills, selectTurn, selectTurns, selectUsage } from './queries.ts';
+import { removeSession } from './remove-session.ts';
+import { replaceSkills } from './skills.ts';
+import type { IndexedTurn, Page, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } from './types.ts';
+
+export interface TenantIndexOptions {
+  readonly accountId: string;
+  readonly backend: IndexBackend;
+  /** Fills the index from the files when it was never built or got lost; without it, such an index is what was put into it. */
+  readonly rebuild: (() => Promise<unknown>) | undefined;
+}
+
+/**
+ * One tenant's lists. What is put is idempotent and may come late, twice or out of order.
+ *
+ * Errors: `overloaded` when the database cannot be reached or stays locked.
+ */
+export class TenantIndex {
+  readonly accountId: string;
+  readonly #backend: IndexBackend;
+  readonly #rebuild: (() => Promise<unknown>) | undefined;
+  #rebuilding: Promise<unknown> | undefined;
+
+  constructor(options: TenantIndexOptions) {
+    this.accountId = options.accountId;
+    this.#backend = options.backend;
+    this.#rebuild = options.rebuild;
+  }
+
+  /**
+   * Writes the session's row, the turns named by `turnIds` (otherwise all that the file still holds) and their usage. Call it after the session
+   * was published: a rebuild relies on finding the file of whatever was put before it began.
+   */
+  async putSession(session: SessionPut['session'], options: Pick<SessionPut, 'turnIds'> = {}): Promise<void> {
+    await this.putSessions([{ session, turnIds: options.turnIds }]);
+  }
+
+  /** Several in one transaction. */
+  async putSessions(puts: readonly SessionPut[]): Promise<void> {
+    if (puts.length === 0) return;
+    await this.#backend.write(this.accountId, async (db) => new SessionPutter(db, this.#backend.queries, this.accountId).put(puts));
+  }
+
+  /** Call it after the session's files are gone and `removed` (`removedSessionOf`) is on disk. */
+  async removeSession(removed: RemovedSession): Promise<void> {
+    await this.#backend.writeAlone(this.accountId, async (db) => removeSession(db, this.accountId, removed));
+  }
+
+  /**
+   * Newest first.
+   * @throws AppError invalid_request for a cursor that is none of this list
+   */
+  async listSessions(query: SessionsQuery): Promise<Page<SessionListItem>> {
+    return this.#read(async (db) => selectSessions(db, this.accountId, query));
+  }
+
+  /**
+   * Ended turns, last accepted first, without their steps. `waiting` and `running` turns are not the index's.
+   * @throws AppError invalid_request for a cursor that is none of this list
+   */
+  async listTurns(query: TurnsQuery): Promise<Page<TurnView>> {
+    return this.#read(async (db) => selectTurns(db, this.accountId, query));
+  }
+
+  async findTurn(turnId: string): Promise<IndexedTurn | undefined> {
+    return this.#read(async (db) => selectTurn(db, this.accountId, turnId));
+  }
+
+  async replaceSkills(skills: readonly Skill[]): Promise<void> {
+    await this.#backend.writeAlone(this.accountId, async (db) => replaceSkills(db, this.accountId, skills));
+  }
+
+  /** By name. */
+  async listSkills(): Promise<Skill[]> {
+    return this.#read(async (db) => selectSkills(db, this.accountId));
+  }
+
+  /** Sums by day, agent, channel and model, in that order; removed sessions included. */
+  async usage(query: UsageQuery): Promise<UsageRow[]> {
+    return this.#read(async (db) => selectUsage(db, this.accountId, query));
+  }
+
+  async #read<Result>(work: Work<Result>): Promise<Result> {
+    await this.#built();
+    return this.#backend.read(this.accountId, work);
+  }
+
+  async #built(): Promise<void> {
+    if (this.#rebuild === undefined || (await this.#backend.isBuilt(this.accountId))) return;
+    this.#rebuilding ??= this.#rebuild().finally(() => {
+      this.#rebuilding = undefined;
+    });
+    await this.#rebuilding;
+  }
+}

@@ -1,0 +1,107 @@
+import type { RemovedSession, Session, Skill, TurnRecord, TurnStatus, UsageRow } from '@concierge/contract';
+import type { TenantIndex } from './tenant-index.ts';
+
+/** What the index keeps of a session; a whole `Session` is one of these. Times are ISO 8601, kept to the millisecond. */
+export type IndexableSession = Pick<
+  Session,
+  'id' | 'agent' | 'channel' | 'revision' | 'createdAt' | 'updatedAt' | 'title' | 'messageCount'
+>;
+
+/** One session as the files have it. */
+export interface SourceSession {
+  readonly session: IndexableSession;
+  /** Of the session file and of its history file, each turn once. */
+  readonly turns: readonly TurnRecord[];
+}
+
+/**
+ * One tenant's files as the index is rebuilt from. Each iterator is read once, in this order; memory stays bounded by one
+ * session at a time. A file that cannot be read is the source's to report and skip: what throws ends the rebuild, and the old index stays.
+ */
+export interface IndexSource {
+  sessions(): AsyncIterable<SourceSession>;
+  /** What stayed of removed sessions. */
+  removed(): AsyncIterable<RemovedSession>;
+  skills(): Promise<readonly Skill[]>;
+}
+
+/** How many rows of one table differed from the files. */
+export interface TableDrift {
+  /** In the files, not in the index. */
+  readonly added: number;
+  readonly changed: number;
+  /** In the index, not in the files. */
+  readonly removed: number;
+}
+
+/** What a rebuild found and has put right. All zero: the index was what the files say. */
+export interface DriftReport {
+  readonly sessions: TableDrift;
+  readonly turns: TableDrift;
+  /** Usage of turns and of removed sessions. */
+  readonly usage: TableDrift;
+  readonly skills: TableDrift;
+}
+
+export interface Page<Item> {
+  readonly items: Item[];
+  /** Opaque; null on the last page. */
+  readonly nextCursor: string | null;
+}
+
+export interface SessionsQuery {
+  readonly limit: number;
+  readonly agent?: string | undefined;
+  readonly cursor?: string | undefined;
+}
+
+export interface TurnsQuery {
+  readonly limit: number;
+  readonly status?: TurnStatus | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** Days in UTC, as YYYY-MM-DD, both included; one that is left out is no bound. */
+export interface UsageQuery {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** An ended turn, with the session it belongs to. */
+export interface IndexedTurn {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly channel: UsageRow['channel'];
+  readonly record: TurnRecord;
+}
+
+/** One session to put, with the turns to write: those named by `turnIds`, otherwise all that it carries. */
+export interface SessionPut {
+  readonly session: IndexableSession & { readonly turns: readonly TurnRecord[] };
+  readonly turnIds?: readonly string[] | undefined;
+}
+
+/**
+ * The index of all tenants: a cache of what their files say. Losing it loses nothing (contract §7.5).
+ *
+ * Errors: `overloaded` when the database cannot be reached or stays locked.
+ */
+export interface IndexStore {
+  /**
+   * The one tenant's part. With a `source`, a read that meets an index that was never built, or was lost, rebuilds it first, so
+   * that deleting it changes no answer. Cheap: nothing is opened before the first use.
+   */
+  forTenant(accountId: string, source?: IndexSource): TenantIndex;
+  /** True until a rebuild has filled this tenant's index from its files; true again after the index was lost. */
+  isFresh(accountId: string): Promise<boolean>;
+  /**
+   * Makes the index say what the files say, in one transaction at the end; readers see the old content until then. What is
+   * written while it runs is kept.
+   */
+  rebuild(accountId: string, source: IndexSource): Promise<DriftReport>;
+  /** Forgets all of a tenant. */
+  drop(accountId: string): Promise<void>;
+  /** For readiness: rejects when the database does not answer. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,33 @@
+export { ContextFiles, type AgentContext, type ContextFile, type ContextRequest } from './context-files.ts';
+export { FolderSync } from './folder-sync.ts';
+export { FrontMatterError, parseFrontMatter, type FrontMatter } from './front-matter.ts';
+export type { FileEntry } from './folder-tree.ts';
+export { Inbox, type InboxItem } from './inbox.ts';
+export {
+  openIndex,
+  type DriftReport,
+  type IndexedTurn,
+  type IndexSource,
+  type IndexStore,
+  type OpenIndexOptions,
+  type Page,
+  type SessionPut,
+  type SessionsQuery,
+  type TableDrift,
+  type TenantIndex,
+  type TurnsQuery,
+  type UsageQuery,
+} from './index-db/index.ts';
+export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys.ts';
+export type { MemoryFiles, MemoryText } from './memory-files.ts';
+export { contactFolderOf, sessionIdOf } from './session-id.ts';
+export { repairUnpaired, unknownOutcome } from './session-repair.ts';
+export { RevisionConflict } from './session-revisions.ts';
+export { SessionStore } from './session-store.ts';
+export type { SettingsPatch } from './settings.ts';
+export type { InvalidSkill, LoadedSkill, Skills, SkillScan } from './skills.ts';
+export type { FileBytes, FileText, TenantFiles, WriteConditions } from './tenant-files.ts';
+export { TenantScope } from './tenant-scope.ts';
+export { Tenants, type Authenticated, type TenantsOptions } from './tenants.ts';
+export type { NewUpload, Uploads } from './uploads.ts';
+export { decodeCursor, encodeCursor, type Position } from './index-db/cursor.ts';

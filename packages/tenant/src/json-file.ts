@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises';
+import type { z } from 'zod';
+import { isSystemError } from './system-error.ts';
+
+/** What a file turned out to be. `broken` carries the reason for the log, not for a client. */
+export type Parsed<T> = { readonly status: 'ok'; readonly value: T } | { readonly status: 'broken'; readonly reason: string };
+
+/** JSON of ours, read through its schema. */
+export function parseJson<S extends z.ZodType>(schema: S, text: string): Parsed<z.output<S>> {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    return { status: 'broken', reason: error instanceof Error ? error.message : 'is not JSON' };
+  }
+  const parsed = schema.safeParse(json);
+  return parsed.success ? { status: 'ok', value: parsed.data } : { status: 'broken', reason: describeIssues(parsed.error) };
+}
+
+/** `agents.cs.maxTurns: Too big; …`: every issue on one line. */
+export function describeIssues(error: z.ZodError): string {
+  return error.issues.map((issue) => `${issue.path.map(String).join('.')}: ${issue.message}`).join('; ');
+}
+
+/** The text of a private file of ours; undefined when there is none. Not for folders a tenant's tools can write to. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  }
+}
+
+/** Lines that parse; torn and blank ones are skipped (see `appendLines`). */
+export function parseLines<S extends z.ZodType>(schema: S, text: string): z.output<S>[] {
+  const values: z.output<S>[] = [];
+  for (const line of text.split('\n')) {
+    if (line.trim() === '') continue;
+    const parsed = parseJson(schema, line);
+    if (parsed.status === 'ok') values.push(parsed.value);
+  }
+  return values;
+}

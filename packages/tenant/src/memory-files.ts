@@ -1,0 +1,149 @@
+import { AppError } from '@concierge/contract';
+import { folderBytes, type FileEntry } from './folder-tree.ts';
+import { HeldFolder, isPlainFile } from './path-walk.ts';
+import { contactFolderOf } from './session-id.ts';
+import { TenantFiles, type FileText } from './tenant-files.ts';
+
+const memoryFile = 'MEMORY.md';
+const notesFolder = 'memory';
+const notesMax = 10_000;
+const slugMaxCharacters = 60;
+
+export interface MemoryFilesOptions {
+  /** The tenant's folder. */
+  readonly root: string;
+  /** The tenant's own files, whose writes to memory are counted (see `MemoryQuota`). */
+  readonly files: TenantFiles;
+  readonly quota: MemoryQuota;
+}
+
+export interface MemoryText extends FileText {
+  readonly ref: string;
+}
+
+/**
+ * What agents keep: MEMORY.md, which is part of every prompt, and notes under memory/. The owner's lie in the tenant's folder, a
+ * contact's in one of its own, which no path of the owner's API or of another contact leads to.
+ */
+export class MemoryFiles {
+  readonly #options: MemoryFilesOptions;
+  readonly #files: TenantFiles;
+
+  constructor(options: MemoryFilesOptions, files: TenantFiles = options.files) {
+    this.#options = options;
+    this.#files = files;
+  }
+
+  /** The memory of one sender, and nothing but that. */
+  forContact(sender: string): MemoryFiles {
+    const { root, quota } = this.#options;
+    const beforeGrowth = async (_path: string, bytes: number): Promise<void> => {
+      await quota.assertRoom(bytes);
+    };
+    return new MemoryFiles(this.#options, new TenantFiles({ root, base: contactBase(sender), beforeGrowth }));
+  }
+
+  /**
+   * Adds to MEMORY.md, or with a title to the note of that title. Nothing that was there is lost, whoever else writes.
+   * @throws AppError memory_quota, too_large, invalid_request (empty text)
+   */
+  async write({ text, title }: { readonly text: string; readonly title?: string | undefined }): Promise<{ ref: string }> {
+    const body = text.trim();
+    if (body === '')
+      throw new AppError('invalid_request', 'There is nothing to remember.', { errors: [{ path: 'text', message: 'must not be empty' }] });
+    const day = new Date().toISOString().slice(0, 'YYYY-MM-DD'.length);
+    if (title === undefined || title.trim() === '') {
+      await this.#files.appendText(memoryFile, `\n- ${day}: ${body.replaceAll('\n', '\n  ')}\n`, '# Memory\n');
+      return { ref: memoryFile };
+    }
+    const ref = `${notesFolder}/${slugOf(title)}.md`;
+    await this.#files.appendText(ref, `\n## ${day}\n\n${body}\n`, `# ${title.trim().replaceAll(/\s+/gu, ' ')}\n`);
+    return { ref };
+  }
+
+  /** `ref` is what `write` and `list` give. @throws AppError not_found, invalid_request */
+  async get(ref: string): Promise<MemoryText> {
+    if (!isMemoryPath(ref)) throw new AppError('not_found', 'There is no such memory.');
+    return { ref, ...(await this.#files.readText(ref)) };
+  }
+
+  /** Files only; their paths are refs. */
+  async list(): Promise<FileEntry[]> {
+    const main = await this.#files.stat(memoryFile);
+    const notes = await this.#files.list(notesFolder, { recursive: true, limit: notesMax }).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'not_found') return [];
+      throw error;
+    });
+    return [...(main === undefined ? [] : [main]), ...notes].filter((entry) => entry.kind === 'file');
+  }
+
+  /** @throws AppError not_found */
+  async forget(ref: string): Promise<void> {
+    if (!isMemoryPath(ref)) throw new AppError('not_found', 'There is no such memory.');
+    await this.#files.remove(ref);
+  }
+
+  /** Bytes of all memory of the tenant, its contacts' included. */
+  async usedBytes(): Promise<number> {
+    return this.#options.quota.usedBytes();
+  }
+}
+
+/** Memory storage of a tenant (service interface, "Limits"): memory/, contacts/ and MEMORY.md together. */
+export class MemoryQuota {
+  readonly #root: string;
+  readonly #maxBytes: () => Promise<number | undefined>;
+
+  /** `maxBytes`: the tenant's limit as it now is; undefined where there is none. */
+  constructor(root: string, maxBytes: () => Promise<number | undefined>) {
+    this.#root = root;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Measured anew each time: what is written in the sandbox counts as well. */
+  async usedBytes(): Promise<number> {
+    await using root = await HeldFolder.open(this.#root);
+    let bytes = 0;
+    for (const name of [notesFolder, 'contacts', memoryFile]) {
+      const stats = await root.stat(name);
+      if (stats?.isDirectory() === true) bytes += await folderBytes(await root.enter(name));
+      else if (stats !== undefined && isPlainFile(stats)) bytes += stats.size;
+    }
+    return bytes;
+  }
+
+  /** @throws AppError memory_quota */
+  async assertRoom(bytes: number): Promise<void> {
+    const maxBytes = await this.#maxBytes();
+    if (maxBytes === undefined) return;
+    const used = await this.usedBytes();
+    if (used + bytes > maxBytes) {
+      throw new AppError(
+        'memory_quota',
+        `The memory storage of ${String(maxBytes)} bytes is used up (${String(used)} in use, ${String(bytes)} more needed).`,
+      );
+    }
+  }
+}
+
+/** Is this path of the tenant's files part of its memory? */
+export function isMemoryPath(path: string): boolean {
+  return path === memoryFile || path.startsWith(`${notesFolder}/`);
+}
+
+export function contactBase(sender: string): readonly [string, string] {
+  return ['contacts', contactFolderOf(sender)];
+}
+
+/** A file name for a title: its letters and digits; a title without any gets its hash. */
+function slugOf(title: string): string {
+  const slug = title
+    .normalize('NFKC')
+    .toLowerCase()
+    .normalize('NFKC')
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
+    .slice(0, slugMaxCharacters)
+    .toWellFormed()
+    .replaceAll(/^-+|-+$/gu, '');
+  return slug === '' ? contactFolderOf(title) : slug;
+}

@@ -1,0 +1,85 @@
+import { rename, unlink } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { AppError } from '@concierge/contract';
+import { writeTemporary } from './atomic-file.ts';
+import { foldName, invalidPath } from './path-rules.ts';
+import { assertPlainFile, type HeldFolder } from './path-walk.ts';
+import { ignoreMissing } from './system-error.ts';
+
+/** What tenants' own files get: their sandbox runs as somebody else and must be able to read them. */
+const visibleMode = 0o644;
+
+export interface PlainFile {
+  readonly bytes: Buffer;
+  readonly mtimeMs: number;
+}
+
+/** The content of a plain file in a held folder. @throws AppError not_found, invalid_request, too_large */
+export async function readPlainFile(folder: HeldFolder, name: string, maxBytes: number): Promise<PlainFile> {
+  const { handle, stats } = await folder.openFile(name);
+  try {
+    if (stats.size > maxBytes) throw tooLarge(maxBytes);
+    return { bytes: await readBounded(handle, stats.size, maxBytes), mtimeMs: stats.mtimeMs };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Reads to the end even when the file grew since it was measured, but never more than the limit. */
+async function readBounded(handle: FileHandle, expected: number, maxBytes: number): Promise<Buffer> {
+  let buffer = Buffer.allocUnsafe(expected + 1);
+  let filled = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled);
+    filled += bytesRead;
+    if (filled > maxBytes) throw tooLarge(maxBytes);
+    if (bytesRead === 0) return buffer.subarray(0, filled);
+    if (filled === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
+  }
+}
+
+/**
+ * Temp, fsync, rename, fsync of the folder, in a held folder. Refuses to replace anything but a plain file, and to make a
+ * name that differs from an existing one only in case. @throws AppError invalid_request
+ */
+export async function writePlainFile(folder: HeldFolder, name: string, content: string | Uint8Array): Promise<void> {
+  const existing = await folder.stat(name);
+  if (existing === undefined) await assertNoTwin(folder, name);
+  else assertPlainFile(existing);
+  const temporary = await writeTemporary(folder.at(''), content, visibleMode);
+  try {
+    await rename(temporary, folder.at(name));
+  } catch (error) {
+    await ignoreMissing(unlink(temporary)).catch(() => undefined);
+    throw error;
+  }
+  await folder.sync();
+}
+
+/** Appends and fsyncs; makes the file when there is none. @throws AppError invalid_request */
+export async function appendPlainFile(folder: HeldFolder, name: string, content: Uint8Array): Promise<void> {
+  const existing = await folder.stat(name);
+  if (existing === undefined) await assertNoTwin(folder, name);
+  const handle = await folder.openForAppend(name, visibleMode);
+  try {
+    for (let written = 0; written < content.length;) {
+      written += (await handle.write(content, written)).bytesWritten;
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  if (existing === undefined) await folder.sync();
+}
+
+/** `notes.md` beside `Notes.md` would be one file on some disks and two on others. @throws AppError invalid_request */
+export async function assertNoTwin(folder: HeldFolder, name: string): Promise<void> {
+  const folded = foldName(name);
+  for (const other of await folder.names()) {
+    if (other !== name && foldName(other) === folded) throw invalidPath(`collides with ${other}, which differs only in case`);
+  }
+}
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError('too_large', `The file is larger than ${String(maxBytes)} bytes.`);
+}

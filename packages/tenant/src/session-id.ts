@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto';
+
+const idHexDigits = 32;
+const unitSeparator = '\u001f';
+
+/** The stable session id, which is also the `contact_id` (contract §3): the first 32 hex digits of a SHA-256 over the three parts. */
+export function sessionIdOf(agent: string, channel: string, sender: string): string {
+  return firstDigits([agent, channel, sender].join(unitSeparator));
+}
+
+/** The name below `contacts/` of what is known about one sender; the sender's own spelling never becomes a path. */
+export function contactFolderOf(sender: string): string {
+  return firstDigits(sender);
+}
+
+/** The only names that sessions and contacts have on disk. */
+export function isHashedName(name: string): boolean {
+  return /^[0-9a-f]{32}$/u.test(name);
+}
+
+function firstDigits(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex').slice(0, idHexDigits);
+}

@@ -1,0 +1,45 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import type { TenantPlan, TenantSettings } from '@concierge/contract';
+import type { z } from 'zod';
+import { FolderSync } from './folder-sync.ts';
+import { textOf } from './settings.ts';
+
+/** Beside src and dist, so that both find it. */
+const starterFolder = fileURLToPath(new URL('../starter/', import.meta.url));
+const visibleMode = 0o644;
+const ownFolders = [
+  'sessions',
+  'sessions/.revisions',
+  'inbox',
+  'keys',
+  'channels',
+  'uploads',
+  'memory',
+  'contacts',
+  'templates',
+  'agents',
+] as const;
+
+/** Fills the folder of a new tenant: starter context files, an example skill, settings. All of it is on disk when this returns. */
+export async function writeStarter(root: string, plan: z.infer<typeof TenantPlan>): Promise<void> {
+  const folders = new Set<string>([root]);
+  for (const name of ownFolders) {
+    await mkdir(join(root, name), { recursive: true });
+    folders.add(join(root, name));
+  }
+  for (const entry of await readdir(starterFolder, { recursive: true, withFileTypes: true })) {
+    const to = join(root, entry.parentPath.slice(starterFolder.length), entry.name);
+    if (entry.isDirectory()) {
+      await mkdir(to, { recursive: true });
+      folders.add(to);
+    } else {
+      await writeFile(to, await readFile(join(entry.parentPath, entry.name)), { mode: visibleMode, flush: true });
+    }
+  }
+  const settings: TenantSettings = { plan };
+  await writeFile(join(root, 'tenant.json'), textOf(settings), { mode: 0o600, flush: true });
+  const sync = new FolderSync();
+  await Promise.all([...folders].map(async (folder) => sync.sync(folder)));
+}

@@ -1,0 +1,55 @@
+import type { Stats } from 'node:fs';
+import { lstat } from 'node:fs/promises';
+import { LRUCache } from 'lru-cache';
+import { isSystemError } from './system-error.ts';
+
+/** A change this soon after another may leave the same times behind: what was read so early is read again. */
+const racyMs = 1000;
+
+interface Entry<T> {
+  readonly signature: string;
+  readonly isSettled: boolean;
+  readonly value: T;
+}
+
+/**
+ * What was made of files and folders, as long as `lstat` says they are the same: an edit by anyone, on any machine, is seen by
+ * the next `get`, and the usual `get` costs one system call.
+ */
+export class StatCache<T extends NonNullable<unknown>> {
+  readonly #entries: LRUCache<string, Entry<T>>;
+
+  constructor(maxEntries: number) {
+    this.#entries = new LRUCache({ max: maxEntries });
+  }
+
+  /** undefined when nothing is there. Throws what `read` throws, and keeps nothing then. */
+  async get(path: string, read: () => Promise<T>): Promise<T | undefined> {
+    const stats = await statIfThere(path);
+    if (stats === undefined) {
+      this.#entries.delete(path);
+      return undefined;
+    }
+    const signature = signatureOf(stats);
+    const entry = this.#entries.get(path);
+    if (entry?.isSettled === true && entry.signature === signature) return entry.value;
+    // The time before reading: what changes while we read is newer than that.
+    const isSettled = stats.ctimeMs < Date.now() - racyMs;
+    const value = await read();
+    this.#entries.set(path, { signature, isSettled, value });
+    return value;
+  }
+}
+
+function signatureOf({ ino, size, mtimeMs, ctimeMs, nlink, mode }: Stats): string {
+  return [ino, size, mtimeMs, ctimeMs, nlink, mode].join(':');
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,14 @@
+/** Is this an error of the operating system with one of these codes, such as `ENOENT`? */
+export function isSystemError(error: unknown, ...codes: readonly string[]): error is NodeJS.ErrnoException {
+  // By its shape: an error of the runtime is no `instanceof Error` in another realm, such as a test's.
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
+}
+
+/** For clearing up, where a file that is gone already is what was wanted. */
+export async function ignoreMissing(task: Promise<unknown>): Promise<void> {
+  try {
+    await task;
+  } catch (error) {
+    if (!isSystemError(error, 'ENOENT', 'ENOTDIR')) throw error;
+  }
+}

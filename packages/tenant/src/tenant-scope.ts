@@ -1,0 +1,121 @@
+import { join } from 'node:path';
+import { limits, type ReindexReport, type TenantSettings } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import { ContextFiles } from './context-files.ts';
+import type { FolderSync } from './folder-sync.ts';
+import { Inbox } from './inbox.ts';
+import type { TenantIndex } from './index-db/tenant-index.ts';
+import type { DriftReport, IndexStore } from './index-db/types.ts';
+import type { Keys } from './keys.ts';
+import { isMemoryPath, MemoryFiles, MemoryQuota } from './memory-files.ts';
+import { FilesSource } from './reindex.ts';
+import type { SessionCache } from './session-cache.ts';
+import { SessionStore } from './session-store.ts';
+import { Settings, type SettingsPatch } from './settings.ts';
+import { Skills } from './skills.ts';
+import { TenantFiles } from './tenant-files.ts';
+import { Uploads } from './uploads.ts';
+
+export interface TenantScopeOptions {
+  readonly accountId: string;
+  /** tenants/<id> */
+  readonly root: string;
+  readonly index: IndexStore;
+  readonly keys: Keys;
+  readonly folders: FolderSync;
+  readonly sessionCache: SessionCache;
+  readonly log: Log;
+}
+
+/**
+ * All that is one tenant's, and the only door to it. Made by `Tenants` from a verified key or binding; nothing in it leads to
+ * another tenant.
+ */
+export class TenantScope {
+  readonly accountId: string;
+  /** The tenant's folder on this machine: for the sandbox's mount and for archives, not for reading paths that a tenant names. */
+  readonly root: string;
+  readonly index: TenantIndex;
+  readonly files: TenantFiles;
+  readonly sessions: SessionStore;
+  readonly inbox: Inbox;
+  readonly skills: Skills;
+  readonly keys: Keys;
+  readonly uploads: Uploads;
+  readonly context: ContextFiles;
+  readonly memory: MemoryFiles;
+  readonly #settings: Settings;
+  readonly #indexStore: IndexStore;
+  readonly #source: FilesSource;
+
+  constructor({ accountId, root, index, keys, folders, sessionCache, log }: TenantScopeOptions) {
+    this.accountId = accountId;
+    this.root = root;
+    this.keys = keys;
+    this.#settings = new Settings({ accountId, root, folders, log });
+    const quota = new MemoryQuota(root, async () => memoryLimitOf(await this.settings()));
+    this.files = new TenantFiles({
+      root,
+      beforeGrowth: async (path, bytes) => {
+        if (isMemoryPath(path)) await quota.assertRoom(bytes);
+      },
+    });
+    this.memory = new MemoryFiles({ root, files: this.files, quota });
+    this.sessions = new SessionStore({ accountId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
+    this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, log });
+    this.skills = new Skills(root, this.files);
+    this.uploads = new Uploads(root);
+    this.context = new ContextFiles({ root, skills: this.skills, log });
+    this.#indexStore = index;
+    this.#source = new FilesSource({ accountId, sessions: this.sessions, skills: this.skills, log });
+    this.index = index.forTenant(accountId, this.#source);
+  }
+
+  /** The settings in force: those of tenant.json, or the last good ones while that cannot be used. One system call. */
+  async settings(): Promise<TenantSettings> {
+    return this.#settings.current();
+  }
+
+  /** What is wrong with tenant.json, as of the last `settings()`; null when nothing is. */
+  settingsProblem(): string | null {
+    return this.#settings.problem;
+  }
+
+  /** JSON merge patch (RFC 7396). Whether the caller may change these settings is the caller's to see to. @throws AppError invalid_request */
+  async updateSettings(patch: SettingsPatch): Promise<TenantSettings> {
+    return this.#settings.update(patch);
+  }
+
+  /** Removes a conversation from files and index; false when there is none. Its usage stays. */
+  async removeSession(id: string): Promise<boolean> {
+    const removed = await this.sessions.remove(id);
+    if (removed !== undefined) await this.index.removeSession(removed);
+    return removed !== undefined;
+  }
+
+  /** Makes the index say what the files say; what differed. Clears away left-overs, too. */
+  async reindex(): Promise<DriftReport> {
+    await this.files.sweep();
+    await this.sweep();
+    return this.#indexStore.rebuild(this.accountId, this.#source);
+  }
+
+  /** Rebuilds the index's list of skills; says which ones cannot be used, and why. */
+  async reindexSkills(): Promise<ReindexReport> {
+    const { valid, invalid } = await this.skills.scan();
+    await this.index.replaceSkills(valid);
+    return { indexed: valid.length, invalid: [...invalid] };
+  }
+
+  /** Clears away what processes that died in the middle of writing left in our own folders: a directory read each. */
+  async sweep(): Promise<void> {
+    await this.inbox.sweep();
+    await this.sessions.sweep();
+    await this.keys.sweep();
+    await this.uploads.sweep();
+  }
+}
+
+function memoryLimitOf({ plan, limits: own }: TenantSettings): number | undefined {
+  return own?.memoryBytes ?? (plan === 'preview' ? limits.previewMemoryBytes : undefined);
+}

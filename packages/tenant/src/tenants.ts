@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError, limits, TenantId, tenantIdPattern, type TenantPlan } from '@concierge/contract';
+import { background, type Log } from '@concierge/runtime';
+import { LRUCache } from 'lru-cache';
+import type { z } from 'zod';
+import { FolderSync } from './folder-sync.ts';
+import type { IndexStore } from './index-db/types.ts';
+import { decodeKey } from './key-token.ts';
+import { Inbox } from './inbox.ts';
+import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';
+import { SessionCache } from './session-cache.ts';
+import { writeStarter } from './starter.ts';
+import { isSystemError } from './system-error.ts';
+import { TenantScope } from './tenant-scope.ts';
+
+const openScopesMax = 10_000;
+const cachedKeysMax = 10_000;
+
+export interface TenantsOptions {
+  readonly dataDir: string;
+  readonly index: IndexStore;
+  /** KEY_SECRET: signs API keys. */
+  readonly keySecret: string;
+  readonly log: Log;
+}
+
+export interface Authenticated {
+  readonly scope: TenantScope;
+  /** The key's record: its scopes are what the caller may do. */
+  readonly key: KeyRecord;
+}
+
+/** Every tenant of this deployment, DATA_DIR/tenants/<id>. Hands out scopes; has no way to look into one from outside. */
+export class Tenants {
+  readonly #options: TenantsOptions;
+  readonly #folder: string;
+  readonly #folders = new FolderSync();
+  readonly #sessionCache = new SessionCache();
+  readonly #keyRecords: KeyRecordCache = new LRUCache({ max: cachedKeysMax, ttl: limits.keyCacheMs });
+  readonly #scopes = new LRUCache<string, TenantScope>({ max: openScopesMax });
+  readonly #swept = new Set<string>();
+
+  constructor(options: TenantsOptions) {
+    this.#options = options;
+    this.#folder = join(options.dataDir, 'tenants');
+  }
+
+  /** A new tenant, whole or not at all. It has no key yet. @throws AppError conflict, invalid_request */
+  async create(id: string, { plan = 'standard' }: { readonly plan?: z.infer<typeof TenantPlan> } = {}): Promise<TenantScope> {
+    const accountId = TenantId.safeParse(id);
+    if (!accountId.success)
+      throw new AppError('invalid_request', `A tenant id ${accountId.error.issues[0]?.message ?? 'has another form'}.`);
+    const building = join(this.#folder, `.new-${id}-${randomBytes(6).toString('hex')}`);
+    await mkdir(building, { recursive: true });
+    try {
+      await writeStarter(building, plan);
+      // Fails when there is such a folder, unless it is an empty one.
+      await rename(building, this.#rootOf(id));
+    } catch (error) {
+      await rm(building, { recursive: true, force: true });
+      if (isSystemError(error, 'ENOTEMPTY', 'EEXIST', 'EPERM'))
+        throw new AppError('conflict', `The tenant ${id} exists already.`, { cause: error });
+      throw error;
+    }
+    await this.#folders.sync(this.#folder);
+    return this.open(id);
+  }
+
+  /** Ids, sorted. */
+  async list(): Promise<string[]> {
+    const entries = await readdir(this.#folder, { withFileTypes: true }).catch((error: unknown) => {
+      if (isSystemError(error, 'ENOENT')) return [];
+      throw error;
+    });
+    return entries
+      .filter((entry) => entry.isDirectory() && tenantIdPattern.test(entry.name))
+      .map((entry) => entry.name)
+      .toSorted();
+  }
+
+  /** What is accepted and not yet answered, for the sweeper: one directory read, without opening the tenant. */
+  async inboxTurnIds(accountId: string): Promise<string[]> {
+    const { log } = this.#options;
+    return await new Inbox({ folder: join(this.#rootOf(accountId), 'inbox'), folders: this.#folders, log }).turnIds();
+  }
+
+  /** For those who know the tenant without a key: workers, schedules, webhooks, operators. @throws AppError not_found */
+  async open(accountId: string): Promise<TenantScope> {
+    const known = this.#scopes.get(accountId);
+    if (known !== undefined) return known;
+    if (!tenantIdPattern.test(accountId) || !(await isFolder(this.#rootOf(accountId))))
+      throw new AppError('not_found', 'There is no such tenant.');
+    // Another caller may have been here while we looked: a tenant has one scope in a process, its locks are in there.
+    const opened = this.#scopes.get(accountId) ?? this.#newScope(accountId);
+    this.#scopes.set(accountId, opened);
+    return opened;
+  }
+
+  /**
+   * Whose key this is. The signature sorts out what nobody here has made; the key's record decides.
+   * @throws AppError missing_key, invalid_key, revoked_key, tenant_suspended
+   */
+  async authenticate(rawKey: string): Promise<Authenticated> {
+    if (rawKey === '') throw new AppError('missing_key');
+    const claims = decodeKey(rawKey, this.#options.keySecret);
+    if (claims === undefined) throw new AppError('invalid_key');
+    // The record first: whether the tenant exists shows in nothing but the record, and costs the same work.
+    const key = await (this.#scopes.get(claims.accountId)?.keys ?? this.#newKeys(claims.accountId)).verify(rawKey, claims);
+    const scope = await this.open(claims.accountId);
+    if ((await scope.settings()).suspended === true) throw new AppError('tenant_suspended');
+    this.#sweepOnce(scope);
+    return { scope, key };
+  }
+
+  /** A suspended tenant's keys are refused everywhere, with `tenant_suspended`; its accepted turns wait. @throws AppError not_found */
+  async setSuspended(id: string, suspended: boolean): Promise<void> {
+    const scope = await this.open(id);
+    await scope.updateSettings({ suspended: suspended ? true : null });
+  }
+
+  /** Everything of the tenant goes: files in one step, then the index. @throws AppError not_found */
+  async delete(id: string): Promise<void> {
+    await this.open(id);
+    const away = join(this.#folder, `.removed-${id}-${randomBytes(6).toString('hex')}`);
+    await rename(this.#rootOf(id), away);
+    await this.#folders.sync(this.#folder);
+    this.#scopes.delete(id);
+    this.#swept.delete(id);
+    await rm(away, { recursive: true, force: true });
+    await this.#options.index.drop(id);
+  }
+
+  #newScope(accountId: string): TenantScope {
+    const { index, log } = this.#options;
+    return new TenantScope({
+      accountId,
+      root: this.#rootOf(accountId),
+      index,
+      keys: this.#newKeys(accountId),
+      folders: this.#folders,
+      sessionCache: this.#sessionCache,
+      log,
+    });
+  }
+
+  #newKeys(accountId: string): Keys {
+    const { keySecret, log } = this.#options;
+    return new Keys({
+      accountId,
+      folder: join(this.#rootOf(accountId), 'keys'),
+      folders: this.#folders,
+      secret: keySecret,
+      cache: this.#keyRecords,
+      log,
+    });
+  }
+
+  /** Not when it is opened: recovery opens every tenant there is. */
+  #sweepOnce(scope: TenantScope): void {
+    if (this.#swept.has(scope.accountId)) return;
+    this.#swept.add(scope.accountId);
+    background(scope.sweep(), this.#options.log);
+  }
+
+  #rootOf(accountId: string): string {
+    return join(this.#folder, accountId);
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isDirectory();
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AcceptedTurn, Session, TurnRecord, UserMessage } from '@concierge/contract';
+import { createLog } from '@concierge/runtime';
+import { openIndex } from '../src/index-db/index.ts';
+import { Tenants } from '../src/tenants.ts';
+
+export const silentLog = createLog({ service: 'test', level: 'silent' });
+export const at = '2026-11-20T10:00:00.000Z';
+
+export interface Folder extends AsyncDisposable {
+  readonly path: string;
+}
+
+/** A folder that is gone at the end of its scope. */
+export async function temporaryFolder(): Promise<Folder> {
+  const path = await mkdtemp(join(tmpdir(), 'concierge-tenant-'));
+  return { path, [Symbol.asyncDispose]: async () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+export interface TestTenants extends AsyncDisposable {
+  readonly tenants: Tenants;
+  readonly dataDir: string;
+  /** Another process' view of the same files. */
+  another(): Promise<Tenants>;
+}
+
+export async function startTenants(keySecret = 'a secret for tests'): Promise<TestTenants> {
+  const folder = await temporaryFolder();
+  const indexes = new AsyncDisposableStack();
+  const newTenants = async (): Promise<Tenants> => {
+    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log: silentLog });
+    indexes.defer(async () => index.close());
+    return new Tenants({ dataDir: folder.path, index, keySecret, log: silentLog });
+  };
+  return {
+    tenants: await newTenants(),
+    dataDir: folder.path,
+    another: newTenants,
+    [Symbol.asyncDispose]: async () => {
+      await indexes.disposeAsync();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function newSessionId(): string {
+  return randomBytes(16).toString('hex');
+}
+
+export function userMessage(id: string): UserMessage {
+  return { id, turnId: `t-${id}`, at, role: 'user', text: `text of ${id}`, sent: `[now] text of ${id}` };
+}
+
+export function turnRecord(id: string, models: TurnRecord['models'] = []): TurnRecord {
+  return {
+    id,
+    status: 'done',
+    origin: 'api',
+    acceptedAt: at,
+    startedAt: at,
+    firstTextAt: at,
+    endedAt: at,
+    attempts: 1,
+    usage: { inputTokens: 1, outputTokens: 1 },
+    models,
+    finishReason: 'stop',
+    error: null,
+    steps: [],
+    requestHash: 'h',
+    keyId: null,
+  };
+}
+
+export function newSession(id: string, changes: Partial<Session> = {}): Session {
+  return {
+    version: 1,
+    id,
+    agent: 'admin',
+    channel: 'web',
+    sender: null,
+    revision: 1,
+    createdAt: at,
+    updatedAt: at,
+    title: 'A title',
+    messageCount: 0,
+    summary: null,
+    messages: [],
+    turns: [],
+    contextTokens: null,
+    ...changes,
+  };
+}
+
+export function acceptedTurn(turnId: string): AcceptedTurn {
+  return {
+    version: 1,
+    turnId,
+    accountId: 'acme',
+    sessionId: newSessionId(),
+    acceptedAtMs: 1,
+    origin: 'api',
+    agent: 'admin',
+    authority: 'admin',
+    channel: 'web',
+    sender: null,
+    text: 'Hello',
+    attachments: [],
+    requestHash: 'h',
+    keyId: null,
+  };
+}

@@ -1,0 +1,24 @@
+import { setTimeout as wait } from 'node:timers/promises';
+
+/** Asks again and again until `check` answers something true; fails with its last error, or with what it last answered. */
+export async function eventually<Value>(check: () => Value | Promise<Value>, { timeoutMs = 10_000, everyMs = 20 } = {}): Promise<NonNullable<Value>> {
+  const until = Date.now() + timeoutMs;
+  for (;;) {
+    let failure: unknown;
+    try {
+      const value = await check();
+      if (value) return value;
+      failure = new Error(`still ${JSON.stringify(value)} after ${String(timeoutMs)} ms`);
+    } catch (error) {
+      failure = error;
+    }
+    if (Date.now() > until) throw failure;
+    await wait(everyMs);
+  }
+}
+
+/** A promise that a test opens by hand. */
+export function gate<Value = void>(): { readonly opened: Promise<Value>; open(value: Value): void } {
+  const { promise, resolve } = Promise.withResolvers<Value>();
+  return { opened: promise, open: resolve };
+}

@@ -1,0 +1,31 @@
+export { eventually, gate } from './eventually.ts';
+export { freePort } from './free-port.ts';
+export { canRunPostgres, startPostgres, TestPostgres } from './postgres.ts';
+export { TestRedis } from './redis-server.ts';
+export {
+  callTools,
+  cut,
+  cutMidStream,
+  finish,
+  hang,
+  malformedChunk,
+  raw,
+  say,
+  status,
+  usage,
+  wait,
+  type Script,
+  type ScriptedAction,
+  type ScriptedCall,
+} from './scripted-model-script.ts';
+export {
+  ScriptedModel,
+  contextOverflow,
+  startScriptedModel,
+  type RecordedRequest,
+  type RequestMatcher,
+  type ScriptedModelOptions,
+} from './scripted-model.ts';
+export { ServiceProcess, type ServiceOptions } from './service-process.ts';
+export { System, type SystemOptions, type TenantKeys } from './system.ts';
+export { temporaryDirectory } from './temporary-directory.ts';

@@ -1,0 +1,156 @@
+import type { ServerResponse } from 'node:http';
+import { CompletionStream, streamEnd, streamHeaders, wholeCompletion, type CompletionToolCall, type CompletionUsage } from '@concierge/model/demo';
+import { splitText, type Script, type ScriptedAction } from './scripted-model-script.ts';
+
+export interface PlayOptions {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  /** Reported unless the script says otherwise. */
+  readonly promptTokens: number;
+}
+
+/**
+ * Plays one script as one answer. What needs no waiting in between leaves in one write. Ends when the answer has been sent,
+ * cut or given up by the client.
+ */
+export async function playScript(response: ServerResponse, script: Script, options: PlayOptions): Promise<void> {
+  const refusal = script.find((action) => action.do === 'status');
+  if (refusal !== undefined) {
+    await playWaits(script);
+    const isText = typeof refusal.body === 'string';
+    response.writeHead(refusal.status, { 'content-type': isText ? 'text/plain' : 'application/json', ...refusal.headers });
+    response.end(isText ? refusal.body : JSON.stringify(refusal.body));
+    return;
+  }
+  await new ScriptPlayer(response, options).play(script);
+}
+
+class ScriptPlayer {
+  readonly #response: ServerResponse;
+  readonly #options: PlayOptions;
+  readonly #stream: CompletionStream;
+  readonly #calls: CompletionToolCall[] = [];
+  #unsent = '';
+  #text = '';
+  #deltas = 0;
+  #finishReason: string | undefined;
+  #usage: CompletionUsage | null | undefined;
+
+  constructor(response: ServerResponse, options: PlayOptions) {
+    this.#response = response;
+    this.#options = options;
+    this.#stream = new CompletionStream(options.model);
+  }
+
+  async play(script: Script): Promise<void> {
+    for (const action of script) {
+      if (this.#response.destroyed) return;
+      const over = await this.#act(action);
+      if (over) return;
+    }
+    if (this.#options.stream) this.#endStream();
+    else this.#endWhole();
+  }
+
+  /** True when nothing may follow. */
+  async #act(action: ScriptedAction): Promise<boolean> {
+    switch (action.do) {
+      case 'say':
+        await this.#say(action.text, action.options);
+        return false;
+      case 'call':
+        this.#call(action.calls);
+        return false;
+      case 'wait':
+        if (this.#unsent !== '') this.#flush();
+        await delay(action.ms);
+        return false;
+      case 'raw':
+        this.#unsent += action.text;
+        return false;
+      case 'usage':
+        this.#usage = action.usage;
+        return false;
+      case 'finish':
+        this.#finishReason = action.reason;
+        return false;
+      case 'hang':
+        this.#flush();
+        return true;
+      case 'cut':
+        await this.#cut();
+        return true;
+      case 'status':
+        return true;
+    }
+  }
+
+  async #say(text: string, { chunks = 1, delayMs = 0 }: { chunks?: number; delayMs?: number }): Promise<void> {
+    this.#text += text;
+    for (const piece of splitText(text, chunks)) {
+      if (delayMs > 0 && this.#deltas > 0) {
+        this.#flush();
+        await delay(delayMs);
+        if (this.#response.destroyed) return;
+      }
+      this.#unsent += this.#stream.text(piece);
+      this.#deltas += 1;
+    }
+  }
+
+  #call(calls: readonly CompletionToolCall[]): void {
+    for (const call of calls) {
+      this.#unsent += this.#stream.toolCall(this.#calls.length, call);
+      this.#calls.push(call);
+    }
+  }
+
+  #flush(): void {
+    if (!this.#response.headersSent) this.#response.writeHead(200, streamHeaders);
+    if (this.#unsent === '') this.#response.flushHeaders();
+    else this.#response.write(this.#unsent);
+    this.#unsent = '';
+  }
+
+  async #cut(): Promise<void> {
+    this.#flush();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // After what was written: the client is to see the beginning.
+    this.#response.write(': cut\n\n', () => resolve());
+    await promise;
+    this.#response.destroy();
+  }
+
+  #endStream(): void {
+    this.#unsent += this.#stream.finish(this.#reason());
+    if (this.#usage !== null && this.#options.includeUsage) this.#unsent += this.#stream.usage(this.#figures());
+    this.#unsent += streamEnd;
+    if (!this.#response.headersSent) this.#response.writeHead(200, streamHeaders);
+    this.#response.end(this.#unsent);
+  }
+
+  #endWhole(): void {
+    const { model } = this.#options;
+    const body = { model, text: this.#text, toolCalls: this.#calls, finishReason: this.#reason(), usage: this.#figures() };
+    this.#response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wholeCompletion(body)));
+  }
+
+  #reason(): string {
+    return this.#finishReason ?? (this.#calls.length > 0 ? 'tool_calls' : 'stop');
+  }
+
+  #figures(): CompletionUsage {
+    return this.#usage ?? { promptTokens: this.#options.promptTokens, completionTokens: Math.max(1, this.#deltas + this.#calls.length) };
+  }
+}
+
+async function playWaits(script: Script): Promise<void> {
+  for (const action of script) if (action.do === 'wait') await delay(action.ms);
+}
+
+function delay(ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  setTimeout(resolve, ms);
+  return promise;
+}

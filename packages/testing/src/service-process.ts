@@ -1,0 +1,69 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+
+export interface ServiceOptions {
+  readonly name: string;
+  /** From the repository's root, such as `services/worker/src/main.ts`. */
+  readonly entry: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly logFile: string;
+}
+
+/** One service of the system in a process of its own, as it ships: started, stopped, frozen and killed by tests. */
+export class ServiceProcess {
+  readonly name: string;
+  readonly #options: ServiceOptions;
+  readonly #log: WriteStream;
+  #child: ChildProcess | undefined;
+
+  constructor(options: ServiceOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#log = createWriteStream(options.logFile, { flags: 'a' });
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get alive(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  start(extraEnv: Readonly<Record<string, string>> = {}): void {
+    const { entry, env } = this.#options;
+    const child = spawn(process.execPath, ['--conditions=source', '--disable-warning=ExperimentalWarning', entry], {
+      cwd: root,
+      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', NODE_ENV: 'test', ...env, ...extraEnv },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout.pipe(this.#log, { end: false });
+    child.stderr.pipe(this.#log, { end: false });
+    this.#child = child;
+  }
+
+  /** Sends a signal; with `exited` waits until the process is gone. @returns its exit code, null when a signal ended it */
+  async signal(signal: NodeJS.Signals, { exited = false } = {}): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || !this.alive) return child?.exitCode ?? null;
+    const gone = once(child, 'exit');
+    child.kill(signal);
+    if (!exited) return null;
+    await gone;
+    return child.exitCode;
+  }
+
+  /** kill -9. */
+  async kill(): Promise<void> {
+    await this.signal('SIGKILL', { exited: true });
+  }
+
+  /** SIGTERM, and the exit code it ends with. */
+  async terminate(): Promise<number | null> {
+    return await this.signal('SIGTERM', { exited: true });
+  }
+}

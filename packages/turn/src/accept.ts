@@ -1,0 +1,154 @@
+import type { Redis } from 'ioredis';
+import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { background, failpoint, type Log } from '@concierge/runtime';
+import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import type { Doorbells } from './doorbells.ts';
+import { keyOf } from './keys.ts';
+import type { Lanes, Placed, Ring } from './lanes.ts';
+import { freshSenderOf, turnIdOf } from './turn-ids.ts';
+
+export interface TurnReceipt {
+  readonly turnId: string;
+  readonly sessionId: string;
+  /** It had been accepted before, by the same request. */
+  readonly replayed: boolean;
+}
+
+export interface AcceptOptions {
+  readonly redis: Redis;
+  readonly lanes: Lanes;
+  readonly doorbells: Doorbells;
+  readonly log: Log;
+  readonly now?: () => number;
+}
+
+/**
+ * The only way in. Order is part of the meaning: session key and limits, then the inbox file, fsynced, and from there on the
+ * turn is accepted; then its place in the lane; then the doorbell. What fails after the file is no error to the caller: the sweeper
+ * finishes it.
+ */
+export class TurnAcceptance {
+  readonly #options: AcceptOptions;
+
+  constructor(options: AcceptOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @throws AppError `not_found` (contact_id), `contact_mismatch`, `session_busy`, `too_many_waiting`, `idempotency_conflict`,
+   * `overloaded` when neither the lane nor the disk can take it
+   */
+  async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
+    const turnId = turnIdOf(scope.accountId, input.dedupeId);
+    const sessionId = await this.#resolveSession(scope, input, turnId);
+    if (input.dedupeId !== null) {
+      const twin = await this.#findTwin(scope, turnId, sessionId);
+      if (twin !== null) return replay(twin, input);
+    }
+    const turn = this.#toAccepted(scope, input, { turnId, sessionId });
+    if ((await scope.inbox.accept(turn)) === 'exists') return await this.#attach(scope, input, turn);
+    await failpoint('accept.after-inbox');
+    return await this.#place(scope, input, turn);
+  }
+
+  async #place(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
+    const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
+    const placed = await this.#options.lanes.place(turn, { busy: input.busy, found: 'accepted' }).catch((error: unknown): Placed | null => {
+      // It is on disk: accepted. The sweeper lays it as soon as Redis answers.
+      this.#options.log.warn({ err: error, turnId: turn.turnId }, 'accepted, but not yet in its lane');
+      return null;
+    });
+    if (placed === null) return receipt;
+    switch (placed.kind) {
+      case 'laid': {
+        await failpoint('accept.after-lane');
+        background(this.#options.doorbells.ring(placed.rings), this.#options.log);
+        if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.cancel(scope, placed.headTurnId);
+        return receipt;
+      }
+      case 'busy': {
+        await scope.inbox.remove(turn.turnId);
+        throw new AppError('session_busy', 'The session is busy with another turn.', { retryAfterSeconds: 1 });
+      }
+      case 'full': {
+        await scope.inbox.remove(turn.turnId);
+        throw new AppError('too_many_waiting', `At most ${String(limits.laneMaxWaiting)} turns may wait in a session.`, { retryAfterSeconds: 5 });
+      }
+      case 'exists': {
+        // Still on its way: the sweeper laid our file before we did. Ended: it was run between our look and our write.
+        if (placed.state === 'waiting' || placed.state === 'running') return receipt;
+        await scope.inbox.remove(turn.turnId);
+        return replay({ turnId: turn.turnId, sessionId: placed.sessionId, requestHash: placed.requestHash }, input);
+      }
+    }
+  }
+
+  /** Asks a turn to stop, wherever it runs or waits. The mark on disk outlives Redis. @returns false when it is not live */
+  async cancel(scope: TenantScope, turnId: string): Promise<boolean> {
+    if ((await scope.inbox.read(turnId)) === undefined) return false;
+    await scope.inbox.markCancelled(turnId);
+    await this.#options.lanes.cancel(turnId);
+    return true;
+  }
+
+  async #resolveSession(scope: TenantScope, input: TurnInput, turnId: string): Promise<string> {
+    if (input.sender !== null) {
+      const derived = sessionIdOf(input.agent, input.channel, input.sender);
+      if (input.contactId !== null && input.contactId !== derived) throw new AppError('contact_mismatch');
+      return derived;
+    }
+    if (input.contactId === null) return sessionIdOf(input.agent, input.channel, freshSenderOf(turnId));
+    const agent = await this.#agentOf(scope, input.contactId);
+    if (agent !== input.agent) throw new AppError('not_found', 'No session of this agent has this contact_id.');
+    return input.contactId;
+  }
+
+  /** A session exists once its first turn is accepted, which is before its file does. */
+  async #agentOf(scope: TenantScope, sessionId: string): Promise<string | null> {
+    const session = await scope.sessions.load(sessionId);
+    if (session !== undefined) return session.agent;
+    return await this.#options.redis.hget(keyOf.held({ accountId: scope.accountId, sessionId }), 'agent').catch((error: unknown) => {
+      throw new AppError('overloaded', 'The service cannot look the session up right now.', { cause: error, retryAfterSeconds: 2 });
+    });
+  }
+
+  /** The same message, accepted earlier: still known to Redis, or already part of its session file or the index. */
+  async #findTwin(scope: TenantScope, turnId: string, sessionId: string): Promise<Twin | null> {
+    const [requestHash, session] = await this.#options.redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
+    if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
+    const saved = (await scope.sessions.load(sessionId))?.turns.find((record) => record.id === turnId);
+    if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
+    const indexed = await scope.index.findTurn(turnId).catch(() => undefined);
+    return indexed === undefined ? null : { turnId, sessionId: indexed.sessionId, requestHash: indexed.record.requestHash };
+  }
+
+  async #attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
+    const first = await scope.inbox.read(turn.turnId);
+    if (first === undefined) {
+      const twin = await this.#findTwin(scope, turn.turnId, turn.sessionId);
+      if (twin !== null) return replay(twin, input);
+      throw new AppError('overloaded', 'The same request is just being answered; try again.', { retryAfterSeconds: 1 });
+    }
+    return replay(first, input);
+  }
+
+  #toAccepted(scope: TenantScope, input: TurnInput, ids: { turnId: string; sessionId: string }): AcceptedTurn {
+    const { busy: _busy, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
+    return { ...kept, ...ids, version: 1, accountId: scope.accountId, acceptedAtMs: (this.#options.now ?? Date.now)() };
+  }
+
+  async ring(rings: readonly Ring[]): Promise<void> {
+    await this.#options.doorbells.ring(rings);
+  }
+}
+
+interface Twin {
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly requestHash: string;
+}
+
+function replay(twin: Twin, input: TurnInput): TurnReceipt {
+  if (twin.requestHash !== input.requestHash) throw new AppError('idempotency_conflict', 'This Idempotency-Key was used with another request.');
+  return { turnId: twin.turnId, sessionId: twin.sessionId, replayed: true };
+}

@@ -1,0 +1,89 @@
+import { Queue, Worker, type JobsOptions } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { Log } from '@concierge/runtime';
+import { doorbellQueue, queuePrefix, type Lane } from './keys.ts';
+import type { Ring } from './lanes.ts';
+
+/**
+ * A job is a doorbell: it names a lane, and whoever answers takes the lane's lease and runs its head. Losing, doubling or
+ * reordering jobs changes nothing (docs/decisions/doorbells.md).
+ */
+const DoorbellJob = z.object({ accountId: z.string(), sessionId: z.string(), turnId: z.string() });
+
+const jobOptions: JobsOptions = {
+  attempts: 1,
+  removeOnComplete: { age: 3600, count: 1000 },
+  removeOnFail: { age: 24 * 3600, count: 1000 },
+  sizeLimit: 1024,
+};
+
+/** BullMQ's largest priority is 2^21; all doorbells carry one, since none would beat them all. */
+const MAX_PRIORITY = 1000;
+
+export class Doorbells {
+  readonly queue: Queue;
+
+  constructor(redis: Redis, log: Log) {
+    this.queue = new Queue(doorbellQueue, {
+      connection: redis,
+      prefix: queuePrefix,
+      defaultJobOptions: jobOptions,
+      streams: { events: { maxLen: 100 } },
+      skipWaitingForReady: true,
+    });
+    this.queue.on('error', (error) => {
+      log.debug({ err: error }, 'doorbell queue');
+    });
+  }
+
+  /** A tenant with many admitted lanes is served after those with few. A bell that is not heard is rung again by the sweeper. */
+  async ring(rings: readonly Ring[]): Promise<void> {
+    if (rings.length === 0) return;
+    await this.queue.addBulk(
+      rings.map(({ accountId, sessionId, turnId, backlog, at }) => ({
+        name: 'turn',
+        data: { accountId, sessionId, turnId },
+        opts: { ...jobOptions, jobId: `${turnId}.${String(at)}`, priority: Math.min(Math.max(backlog, 1), MAX_PRIORITY) },
+      })),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.queue.close();
+  }
+}
+
+export interface AnswerOptions {
+  readonly redis: Redis;
+  readonly concurrency: number;
+  readonly log: Log;
+  /** The signal is aborted when the bell's own lock is lost; the lane's lease decides all the same. */
+  answer(lane: Lane, signal: AbortSignal | undefined): Promise<void>;
+}
+
+/** Takes doorbells, so many at once. Settings: design/reliability, "Settings that the defaults get wrong". */
+export function answerDoorbells({ redis, concurrency, log, answer }: AnswerOptions): Worker {
+  const worker = new Worker(
+    doorbellQueue,
+    // Exactly three parameters: BullMQ passes the signal only to such a function.
+    async (job, _token, signal) => {
+      await answer(DoorbellJob.parse(job.data), signal);
+    },
+    {
+      connection: redis,
+      prefix: queuePrefix,
+      concurrency,
+      autorun: false,
+      lockDuration: 10_000,
+      stalledInterval: 5000,
+      maxStalledCount: 1000,
+      removeOnComplete: { age: 3600, count: 1000 },
+      removeOnFail: { age: 24 * 3600, count: 1000 },
+    },
+  );
+  worker.on('error', (error) => {
+    log.debug({ err: error }, 'doorbell worker');
+  });
+  return worker;
+}

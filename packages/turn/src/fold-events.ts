@@ -1,0 +1,64 @@
+import type { ChatReply, TerminalEvent, TurnEvent } from '@concierge/contract';
+
+export type FoldedTurn = { readonly kind: 'done'; readonly reply: ChatReply } | { readonly kind: 'error'; readonly error: Extract<TerminalEvent, { type: 'error' }>['data'] };
+
+interface OpenCall {
+  id: string;
+  name: string;
+  input: Record<string, unknown>;
+  output: string;
+  isError: boolean;
+}
+
+/** Folds a whole stream into the single JSON reply: its text is every delta that was not made void, joined. */
+export class TurnFold {
+  #contactId = '';
+  #turnId = '';
+  /** Text up to the last tool result: no reset reaches back behind it. */
+  #settled = '';
+  #text = '';
+  readonly #calls = new Map<string, OpenCall>();
+
+  /** @returns the outcome once the terminal event has been given, else null */
+  add(event: TurnEvent): FoldedTurn | null {
+    switch (event.type) {
+      case 'session': {
+        this.#contactId = event.data.contact_id;
+        this.#turnId = event.data.turnId;
+        return null;
+      }
+      case 'text_delta': {
+        this.#text += event.data.delta;
+        return null;
+      }
+      case 'text_reset': {
+        this.#text = '';
+        return null;
+      }
+      case 'tool_call_start': {
+        this.#calls.set(event.data.id, { ...event.data, output: '', isError: false });
+        return null;
+      }
+      case 'tool_call_end': {
+        return null;
+      }
+      case 'tool_result': {
+        const call = this.#calls.get(event.data.id);
+        if (call !== undefined) Object.assign(call, { output: event.data.output, isError: event.data.isError });
+        this.#settled += this.#text;
+        this.#text = '';
+        return null;
+      }
+      case 'done': {
+        const { finishReason, ...usage } = event.data;
+        return {
+          kind: 'done',
+          reply: { contact_id: this.#contactId, turnId: this.#turnId, reply: this.#settled + this.#text, toolCalls: [...this.#calls.values()], usage, finishReason },
+        };
+      }
+      case 'error': {
+        return { kind: 'error', error: event.data };
+      }
+    }
+  }
+}

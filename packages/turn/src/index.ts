@@ -1,0 +1,15 @@
+export { TurnAcceptance, type TurnReceipt } from './accept.ts';
+export { Doorbells } from './doorbells.ts';
+export { endOf } from './ended-turn.ts';
+export { TurnFold, type FoldedTurn } from './fold-events.ts';
+export { foldStream, type FoldedStream } from './fold-steps.ts';
+export { Lanes, type Lease, type Ring } from './lanes.ts';
+export { doorbellQueue, keyOf, queuePrefix } from './keys.ts';
+export { RateLimits, type RateLimitState } from './rate-limits.ts';
+export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
+export { Sweeper } from './sweeper.ts';
+export type { FollowSink } from './turn-follower.ts';
+export { TurnStreams } from './turn-streams.ts';
+export { Turns, viewSteps, type TurnViewer } from './turns.ts';
+export { TurnWorker, type TurnWorkerOptions } from './turn-worker.ts';
+export type { TurnEnd, TurnHandlers, TurnRun, TurnVoice } from './turn-run.ts';

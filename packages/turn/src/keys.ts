@@ -1,0 +1,34 @@
+/**
+ * Names in Redis. Everything of one queue carries one hash tag, so a script's keys are in one slot of a Redis Cluster; a
+ * deployment grows by hashing its tenants over several queues.
+ */
+export const queuePrefix = 'concierge:{q0}';
+export const doorbellQueue = 'turns';
+
+export const keyOf = {
+  turn: (turnId: string): string => `${queuePrefix}:turn:${turnId}`,
+  events: (turnId: string): string => `${queuePrefix}:events:${turnId}`,
+  held: (lane: Lane): string => `${queuePrefix}:held:${laneMember(lane)}`,
+  /** Set once the lanes have been laid from the inboxes; missing in a Redis that came back empty. */
+  laid: `${queuePrefix}:laid`,
+  layLock: `${queuePrefix}:lay-lock`,
+  scanLock: `${queuePrefix}:scan-lock`,
+  workers: `${queuePrefix}:workers`,
+  workerFacts: `${queuePrefix}:worker-facts`,
+  due: `${queuePrefix}:due`,
+  requests: (accountId: string): string => `${queuePrefix}:requests:${accountId}`,
+  /** Pub/sub: the entries of one turn, live. */
+  live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,
+  /** Pub/sub: ids of turns to cancel. */
+  cancel: `${queuePrefix}:cancel`,
+} as const;
+
+/** One session's place to queue. */
+export interface Lane {
+  readonly accountId: string;
+  readonly sessionId: string;
+}
+
+export function laneMember({ accountId, sessionId }: Lane): string {
+  return `${accountId}/${sessionId}`;
+}

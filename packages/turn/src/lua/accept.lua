@@ -1,0 +1,52 @@
+-- Gives an accepted turn its `session` event and its place in the session's lane.
+-- KEYS  1 prefix with the hash tag
+-- ARGV  1 turn id  2 account id  3 session id  4 accepted at, ms  5 data of the session event  6 request hash
+--       7 busy policy (queue, reject, interrupt)  8 turns that may wait  9 found: accepted, orphan or emptied
+--       10 key id or ''  11 agent  12 first wait of the sweeper, ms  13 '1' when already cancelled
+-- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'} | {'laid', head turn id, waiting before it, rings}
+-- Atomic because the check for a twin, the limit, the order in the lane and the share must be one decision.
+-- A Redis without the `laid` mark came back empty: nothing runs until every inbox has been laid (open.lua), and lanes are put in
+-- order of acceptance, so that a new message cannot overtake an old one that has not been found yet.
+#include "admit.lua"
+local prefix = KEYS[1]
+local turn_id, account, session, found = ARGV[1], ARGV[2], ARGV[3], ARGV[9]
+local member = account .. '/' .. session
+local turn, events, lane = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .. turn_id, prefix .. ':lane:' .. member
+
+local known = redis.call('HMGET', turn, 'state', 'requestHash', 'session')
+if known[1] then return { 'exists', known[1], known[2], known[3] } end
+
+local waiting = redis.call('LLEN', lane)
+if found == 'accepted' then
+  if ARGV[7] == 'reject' and waiting > 0 then return { 'busy' } end
+  if waiting > tonumber(ARGV[8]) then return { 'full' } end
+end
+
+local function place_in_order(accepted_at)
+  for _, other in ipairs(redis.call('LRANGE', lane, 0, -1)) do
+    if tonumber(redis.call('HGET', prefix .. ':turn:' .. other, 'acceptedAt') or '0') > accepted_at then
+      redis.call('LINSERT', lane, 'BEFORE', other, turn_id)
+      return
+    end
+  end
+  redis.call('RPUSH', lane, turn_id)
+end
+
+local now = now_ms()
+redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', ARGV[4], 'requestHash', ARGV[6],
+  'relaid', found == 'emptied' and '1' or '0', 'key', ARGV[10], 'attempts', '0', 'cancelled', ARGV[13])
+-- A stream that outlived its turn's hash keeps its entries; `0-1` is then refused and not needed.
+redis.pcall('XADD', events, '0-1', 't', 'session', 'd', ARGV[5])
+redis.call('HSET', prefix .. ':held:' .. member, 'agent', ARGV[11])
+redis.call('PERSIST', prefix .. ':held:' .. member)
+
+local rings = {}
+local open = redis.call('EXISTS', prefix .. ':laid') == 1
+if open then redis.call('RPUSH', lane, turn_id) else place_in_order(tonumber(ARGV[4])) end
+if waiting == 0 then redis.call('RPUSH', prefix .. ':line:' .. account, session) end
+if open then
+  if waiting == 0 then rings = admit(prefix, account, now, tonumber(ARGV[12])) end
+else
+  redis.call('SADD', prefix .. ':unopened', account)
+end
+return { 'laid', redis.call('LINDEX', lane, 0), waiting, rings }

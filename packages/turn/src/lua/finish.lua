@@ -1,0 +1,36 @@
+-- Announces the end of a turn, takes it out of its lane and admits whoever is next.
+-- KEYS  1 prefix with the hash tag
+-- ARGV  1 account id  2 session id  3 turn id  4 epoch  5 live payload  6 state  7 stream time to live, s  8 record time to live, s
+--       9 first wait of the sweeper, ms  then per entry: seq, type, data
+-- Returns {'lost'} | {'finished', rings}
+-- Atomic because the terminal event, the lane and the share change together or not at all.
+#include "admit.lua"
+local prefix, account, session, turn_id, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local member = account .. '/' .. session
+local lane, held = prefix .. ':lane:' .. member, prefix .. ':held:' .. member
+local turn, events = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .. turn_id
+
+-- The same call, sent again by a client that reconnected.
+if redis.call('HGET', turn, 'endedBy') == epoch then return { 'finished', {} } end
+if redis.call('HGET', held, 'epoch') ~= epoch or redis.call('LINDEX', lane, 0) ~= turn_id then return { 'lost' } end
+
+local now = now_ms()
+for index = 10, #ARGV, 3 do
+  redis.pcall('XADD', events, epoch .. '-' .. ARGV[index], 't', ARGV[index + 1], 'd', ARGV[index + 2])
+end
+redis.call('PUBLISH', prefix .. ':live:' .. turn_id, ARGV[5])
+redis.call('HSET', turn, 'state', ARGV[6], 'endedAt', now, 'endedBy', epoch)
+redis.call('EXPIRE', turn, ARGV[8])
+redis.call('EXPIRE', events, ARGV[7])
+
+redis.call('LPOP', lane)
+redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'rung')
+redis.call('SREM', prefix .. ':admitted:' .. account, session)
+redis.call('ZREM', prefix .. ':due', member)
+if redis.call('LLEN', lane) > 0 then
+  redis.call('RPUSH', prefix .. ':line:' .. account, session)
+else
+  -- Long enough that a frozen worker of this epoch cannot meet a lower one.
+  redis.call('EXPIRE', held, 3600)
+end
+return { 'finished', admit(prefix, account, now, tonumber(ARGV[9])) }

@@ -1,0 +1,20 @@
+-- Gives a lease back without an end: the worker drains, or cannot go on for a reason that is not the turn's.
+-- KEYS  1 prefix with the hash tag
+-- ARGV  1 account id  2 session id  3 epoch  4 wait before the next start, ms  5 '1' when the start counts against the turn
+-- Returns {} or {ring}: rung at once when the wait is 0, by the sweeper after it otherwise.
+-- Atomic because a lease that has moved on must stay as it is.
+#include "admit.lua"
+local prefix, account, session = KEYS[1], ARGV[1], ARGV[2]
+local member = account .. '/' .. session
+local held = prefix .. ':held:' .. member
+if redis.call('HGET', held, 'epoch') ~= ARGV[3] or not redis.call('HGET', held, 'until') then return {} end
+local now = now_ms()
+redis.call('HSET', held, 'until', 0)
+if ARGV[5] ~= '1' then redis.call('HINCRBY', held, 'starts', -1) end
+local turn = redis.call('HGET', held, 'turn')
+if turn then redis.call('HSET', prefix .. ':turn:' .. turn, 'state', 'waiting') end
+if tonumber(ARGV[4]) > 0 then
+  redis.call('ZADD', prefix .. ':due', now + tonumber(ARGV[4]), member)
+  return {}
+end
+return { ring(prefix, account, session, now, 2000) }

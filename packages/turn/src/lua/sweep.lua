@@ -1,0 +1,26 @@
+-- Looks after the lanes whose time has come: a doorbell nobody answered, a lease nobody renews.
+-- KEYS  1 prefix with the hash tag
+-- ARGV  1 lanes at most  2 first wait, ms
+-- Returns a list of {account id, ring}
+-- Atomic because a lease may be taken while we look.
+#include "admit.lua"
+local prefix = KEYS[1]
+local due = prefix .. ':due'
+local now = now_ms()
+local found = {}
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, tonumber(ARGV[1]))) do
+  local slash = string.find(member, '/', 1, true)
+  local account, session = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
+  local held = prefix .. ':held:' .. member
+  local until_ms = tonumber(redis.call('HGET', held, 'until') or '0')
+  if redis.call('LLEN', prefix .. ':lane:' .. member) == 0 or redis.call('SISMEMBER', prefix .. ':admitted:' .. account, session) == 0 then
+    redis.call('ZREM', due, member)
+    redis.call('SREM', prefix .. ':admitted:' .. account, session)
+    for _, one in ipairs(admit(prefix, account, now, tonumber(ARGV[2]))) do found[#found + 1] = { account, one } end
+  elseif until_ms > now then
+    redis.call('ZADD', due, until_ms, member)
+  else
+    found[#found + 1] = { account, ring(prefix, account, session, now, tonumber(ARGV[2])) }
+  end
+end
+return found

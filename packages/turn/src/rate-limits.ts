@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { RedisScript } from '@concierge/runtime';
+import { keyOf } from './keys.ts';
+
+const script = new RedisScript(new URL('lua/rate-limit.lua', import.meta.url));
+const Reply = z.tuple([z.number(), z.number(), z.number()]);
+
+export interface RateLimitState {
+  readonly allowed: boolean;
+  readonly remaining: number;
+  /** Until the oldest counted request leaves the window. */
+  readonly resetSeconds: number;
+}
+
+/** Requests per rolling window, exact across gateways: one script counts them all. */
+export class RateLimits {
+  readonly #redis: Redis;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  async take(accountId: string, { limit, windowSeconds }: { readonly limit: number; readonly windowSeconds: number }): Promise<RateLimitState> {
+    const args = [limit, windowSeconds * 1000, randomUUID()];
+    const [allowed, remaining, waitMs] = Reply.parse(await script.run(this.#redis, [keyOf.requests(accountId)], args));
+    return { allowed: allowed === 1, remaining: Math.max(0, remaining), resetSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
+  }
+}

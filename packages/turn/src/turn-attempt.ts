@@ -1,0 +1,149 @@
+import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } from '@concierge/contract';
+import { background, failpoint } from '@concierge/runtime';
+import { RevisionConflict, type TenantScope } from '@concierge/tenant';
+import { foldStream, type FoldedStream } from './fold-steps.ts';
+import type { Lease } from './lanes.ts';
+import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
+import { readEntries } from './stream-entry.ts';
+import type { TurnEnd, TurnRun } from './turn-run.ts';
+import type { TurnWorkerOptions } from './turn-worker.ts';
+import { TurnWriter } from './turn-writer.ts';
+
+const SUSPENDED_WAIT_MS = 15_000;
+const INFRASTRUCTURE_WAIT_MS = 3000;
+const CRASH_WAIT_MS = 500;
+
+/** What the machine lacks, not what the turn did: never counted against it. */
+const infrastructureCodes = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+
+function isInfrastructure(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string' && infrastructureCodes.has(at.code)) return true;
+  }
+  return false;
+}
+
+function stateOf(end: TurnEnd): TurnStatus {
+  if (end.event.type === 'error') return 'failed';
+  return end.event.data.finishReason === 'cancelled' ? 'cancelled' : 'done';
+}
+
+const nothingYet: FoldedStream = { steps: [], lastPublicId: '0-1', interruptedText: false, openCalls: new Set() };
+
+/**
+ * One start of one turn, from the lease to its end or its hand-over.
+ * leased → run → session published (by the handler) → announced → inbox file removed; or → released, for another start.
+ */
+export class TurnAttempt {
+  readonly #options: TurnWorkerOptions;
+  readonly #lease: Lease;
+  readonly #stop: AbortController;
+
+  constructor(options: TurnWorkerOptions, lease: Lease, stop: AbortController) {
+    this.#options = options;
+    this.#lease = lease;
+    this.#stop = stop;
+  }
+
+  async run(): Promise<void> {
+    try {
+      await failpoint('turn.after-lease');
+      const scope = await this.#options.tenants.open(this.#lease.accountId);
+      if ((await scope.settings()).suspended === true) {
+        await this.#release(SUSPENDED_WAIT_MS, false);
+        return;
+      }
+      const turn = await scope.inbox.read(this.#lease.turnId);
+      if (turn === undefined) await this.#endWithoutInbox(scope);
+      else await this.#attempt(scope, turn);
+    } catch (error) {
+      await this.#giveBack(error);
+    }
+  }
+
+  async #attempt(scope: TenantScope, turn: AcceptedTurn): Promise<void> {
+    const { lease } = { lease: this.#lease };
+    const seldom = lease.attempt > 1 || lease.relaid;
+    const journal = seldom ? await scope.inbox.readJournal(turn.turnId) : [];
+    const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
+    if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId)))) this.#stop.abort(new TurnCancelled('cancelled before it began'));
+    const steps = longer(folded.steps, journal);
+    const writer = this.#writer(scope, { folded, steps, persisted: journal.length });
+    const run: TurnRun = {
+      scope,
+      turn,
+      attempt: lease.attempt,
+      startedAtMs: lease.startedAtMs,
+      steps,
+      reset: resetOf(folded, lease),
+      openCalls: folded.openCalls,
+      signal: this.#stop.signal,
+      writer,
+    };
+    const end = lease.starts > limits.turnMaxStarts ? await this.#options.failTurn(run, 'turn_crashed') : await this.#options.runTurn(run);
+    await failpoint('turn.after-save');
+    const rings = await writer.finish(end.event, stateOf(end));
+    await failpoint('turn.after-done');
+    background(scope.inbox.remove(turn.turnId), this.#options.log);
+    await this.#options.doorbells.ring(rings);
+  }
+
+  #writer(scope: TenantScope, past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number }): TurnWriter {
+    const { lanes, log } = this.#options;
+    return new TurnWriter({
+      lanes,
+      lease: this.#lease,
+      inbox: scope.inbox,
+      steps: past.steps,
+      persisted: past.persisted,
+      lastPublicId: past.folded.lastPublicId,
+      log,
+      onLost: (reason) => {
+        this.#stop.abort(reason);
+      },
+    });
+  }
+
+  /** Removed by hand, or a restored backup: there is nothing to answer any more, and whoever listens is told so. */
+  async #endWithoutInbox(scope: TenantScope): Promise<void> {
+    const writer = this.#writer(scope, { folded: nothingYet, steps: [], persisted: 0 });
+    const data = { code: 'not_found', message: 'This turn is not in the inbox any more.', retryable: false, turnId: this.#lease.turnId } as const;
+    await this.#options.doorbells.ring(await writer.finish({ type: 'error', data }, 'failed'));
+  }
+
+  async #giveBack(error: unknown): Promise<void> {
+    const { log } = this.#options;
+    const facts = { turnId: this.#lease.turnId, accountId: this.#lease.accountId, attempt: this.#lease.attempt };
+    if (error instanceof LeaseLost) {
+      log.warn({ ...facts, err: error }, 'lost the lease');
+      // When the stream could not be written the lease may still be ours.
+      if (error.cause !== undefined) await this.#release(INFRASTRUCTURE_WAIT_MS, false);
+    } else if (error instanceof WorkerDraining || error instanceof RevisionConflict) {
+      log.info({ ...facts, reason: error.name }, 'turn goes on elsewhere');
+      await this.#release(0, false);
+    } else if (isInfrastructure(error)) {
+      log.error({ ...facts, err: error }, 'turn has to wait for the machine');
+      await this.#release(INFRASTRUCTURE_WAIT_MS, false);
+    } else if (error instanceof AppError && error.code === 'not_found') {
+      log.warn({ ...facts, err: error }, 'the tenant is gone');
+      await this.#release(SUSPENDED_WAIT_MS, false);
+    } else {
+      log.error({ ...facts, err: error }, 'attempt failed');
+      await this.#release(CRASH_WAIT_MS, true);
+    }
+  }
+
+  async #release(waitMs: number, charged: boolean): Promise<void> {
+    const rings = await this.#options.lanes.release(this.#lease, { waitMs, charged });
+    await this.#options.doorbells.ring(rings);
+  }
+}
+
+function longer(stream: readonly TurnStep[], journal: readonly TurnStep[]): readonly TurnStep[] {
+  return journal.length > stream.length ? journal : stream;
+}
+
+function resetOf(folded: FoldedStream, lease: Lease): TurnRun['reset'] {
+  if (folded.interruptedText) return 'worker_lost';
+  return lease.relaid && lease.attempt === 1 ? 'restarted' : null;
+}

@@ -1,0 +1,125 @@
+import type { Redis } from 'ioredis';
+import type { Log } from '@concierge/runtime';
+import { compareIds, decodeLive, isTerminal, newestEntry, readEntries, renderEntries, type StreamEntry } from './stream-entry.ts';
+
+/** Where a reader's entries go. */
+export interface FollowSink {
+  /** `Last-Event-ID`, or null for the whole turn. */
+  readonly after: string | null;
+  /** Rendered SSE, in order, each event once. */
+  write(sse: string): void;
+  /** The terminal event has been written. */
+  end(): void;
+}
+
+export interface FollowerOptions {
+  readonly redis: Redis;
+  readonly turnId: string;
+  readonly sink: FollowSink;
+  readonly log: Log;
+  /** For a stream that is gone: the ended turn from its session file, or null while the turn is still on its way. */
+  retell(resumed: boolean): Promise<StreamEntry[] | null>;
+}
+
+const RETRY_MS = 500;
+
+/**
+ * One reader's place in one turn.
+ * filling (reading the stream; live messages wait) → live (messages are passed on as they come) → filling again on a gap → ended.
+ */
+export class TurnFollower {
+  readonly #options: FollowerOptions;
+  #last: string | null;
+  #state: 'filling' | 'live' | 'ended' = 'filling';
+  #reading = false;
+  #readAgain = false;
+  #retry: NodeJS.Timeout | undefined;
+  onEnd: () => void = () => undefined;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+    this.#last = options.sink.after;
+  }
+
+  /** A live message: passed on when it follows what was written last, else the stream is read. */
+  receive(payload: string): void {
+    if (this.#state === 'ended') return;
+    const message = decodeLive(payload);
+    if (this.#state === 'live' && this.#last === message.before) {
+      this.#pass(message.sse, message.last, message.ends);
+    } else if (this.#last === null || compareIds(message.last, this.#last) > 0) {
+      void this.fill();
+    }
+  }
+
+  /** Reads what the stream has beyond the last entry written. Called again while it reads, it reads once more. */
+  async fill(): Promise<void> {
+    if (this.#state === 'ended') return;
+    this.#state = 'filling';
+    if (this.#reading) {
+      this.#readAgain = true;
+      return;
+    }
+    this.#reading = true;
+    try {
+      do {
+        this.#readAgain = false;
+        await this.#read();
+      } while (this.#again());
+      this.#goLive();
+    } catch (error) {
+      this.#options.log.debug({ err: error, turnId: this.#options.turnId }, 'cannot read the stream yet');
+      this.#tryLater();
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  close(): void {
+    this.#state = 'ended';
+    clearTimeout(this.#retry);
+  }
+
+  #again(): boolean {
+    return this.#readAgain && this.#state !== 'ended';
+  }
+
+  #goLive(): void {
+    if (this.#state === 'filling') this.#state = 'live';
+  }
+
+  #tryLater(): void {
+    clearTimeout(this.#retry);
+    if (this.#state !== 'ended') this.#retry = setTimeout(() => void this.fill(), RETRY_MS);
+  }
+
+  async #read(): Promise<void> {
+    const { redis, turnId, retell } = this.#options;
+    let entries = await readEntries(redis, turnId, this.#last);
+    if (entries.length === 0) entries = (await retell(this.#last !== null)) ?? [];
+    const last = entries.at(-1);
+    if (this.#state === 'ended') return;
+    if (last === undefined) {
+      await this.#readNothing();
+      return;
+    }
+    this.#pass(renderEntries(entries), entries.findLast((entry) => entry.type !== 'step')?.id ?? this.#last, entries.some((entry) => isTerminal(entry)));
+  }
+
+  async #readNothing(): Promise<void> {
+    const newest = await newestEntry(this.#options.redis, this.#options.turnId);
+    // The reader has seen the end before: there is nothing to wait for.
+    if (newest !== null && isTerminal(newest)) this.#pass('', this.#last, true);
+    // Accepted, but not in its lane yet (or laid again in a moment): nobody will announce it to this reader.
+    else if (newest === null) this.#tryLater();
+  }
+
+  #pass(sse: string, last: string | null, ends: boolean): void {
+    this.#last = last;
+    if (sse !== '') this.#options.sink.write(sse);
+    if (!ends) return;
+    this.close();
+    this.#options.sink.end();
+    this.onEnd();
+  }
+}

@@ -1,0 +1,46 @@
+import type { AcceptedTurn, ErrorCode, TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+
+/** What a running turn may say, as the loop sees it. */
+export interface TurnVoice {
+  /** Text is coalesced for a few milliseconds; everything keeps its order. */
+  emit(event: TurnEvent): void;
+  /** Journals a step with the next write, which it neither causes nor waits for: what a crash forgets of it is done again. */
+  record(step: TurnStep): void;
+  /** Resolves once the stream has the step and all before it. @throws LeaseLost */
+  step(step: TurnStep, events?: readonly TurnEvent[]): Promise<void>;
+  /** Puts all steps so far beside the inbox file, fsynced: before a tool with side effects runs, and after its result. */
+  persist(): Promise<void>;
+  flush(): Promise<void>;
+}
+
+/** One attempt at a turn: what `runTurn` gets. */
+export interface TurnRun {
+  readonly scope: TenantScope;
+  readonly turn: AcceptedTurn;
+  /** Starts so far, this one included. */
+  readonly attempt: number;
+  /** When the first attempt began. */
+  readonly startedAtMs: number;
+  /** What earlier attempts finished. */
+  readonly steps: readonly TurnStep[];
+  /** Text after the last finished step is already out: `text_reset` comes before anything else is said. Null when none is. */
+  readonly reset: 'worker_lost' | 'restarted' | null;
+  /** Calls whose `tool_call_start` is out and whose result is not. */
+  readonly openCalls: ReadonlySet<string>;
+  /** Reasons: TurnCancelled, TurnTimedOut, WorkerDraining, LeaseLost. */
+  readonly signal: AbortSignal;
+  readonly writer: TurnVoice;
+}
+
+/** Returned after the session file that contains the turn has been published; only then is the end announced. */
+export interface TurnEnd {
+  readonly event: TerminalEvent;
+}
+
+/** How a worker runs turns: bound in its wire.ts. */
+export interface TurnHandlers {
+  runTurn(run: TurnRun): Promise<TurnEnd>;
+  /** Saves the turn as failed, with this code, without running it. */
+  failTurn(run: TurnRun, code: ErrorCode): Promise<TurnEnd>;
+}

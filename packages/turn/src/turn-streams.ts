@@ -1,0 +1,143 @@
+import type { Redis } from 'ioredis';
+import type { Log } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import { retellTurn } from './ended-turn.ts';
+import { TurnFold, type FoldedTurn } from './fold-events.ts';
+import { keyOf, queuePrefix } from './keys.ts';
+import { TurnFollower, type FollowSink } from './turn-follower.ts';
+import { readEntries, toEvent } from './stream-entry.ts';
+
+const LIVE_PREFIX = `${queuePrefix}:live:`;
+/** A subscriber connection that does not answer within this is replaced. */
+const PING_EVERY_MS = 5000;
+
+export interface TurnStreamsOptions {
+  /** For reading streams. */
+  readonly redis: Redis;
+  /** One connection of its own: it only subscribes. */
+  readonly subscriber: Redis;
+  readonly log: Log;
+}
+
+/**
+ * Readers of turns: any number on one subscriber connection. The stream is the log, pub/sub carries the same entries live; a
+ * reader that sees a gap, reconnects or joins late fills from the stream.
+ */
+export class TurnStreams {
+  readonly #redis: Redis;
+  readonly #subscriber: Redis;
+  readonly #log: Log;
+  readonly #followers = new Map<string, Set<TurnFollower>>();
+  readonly #ping: NodeJS.Timeout;
+
+  constructor({ redis, subscriber, log }: TurnStreamsOptions) {
+    this.#redis = redis;
+    this.#subscriber = subscriber;
+    this.#log = log;
+    subscriber.on('message', (channel: string, payload: string) => {
+      this.#deliver(channel, payload);
+    });
+    subscriber.on('ready', () => {
+      this.#refill();
+    });
+    this.#ping = setInterval(() => void this.#checkSubscriber(), PING_EVERY_MS);
+    this.#ping.unref();
+  }
+
+  get openStreams(): number {
+    let open = 0;
+    for (const followers of this.#followers.values()) open += followers.size;
+    return open;
+  }
+
+  /**
+   * Follows a turn from `after` (exclusive; null: from the start) to its end. Misses nothing and repeats nothing.
+   * @returns a function that stops following
+   */
+  follow(scope: TenantScope, turnId: string, sink: FollowSink): () => void {
+    const follower = new TurnFollower({ redis: this.#redis, turnId, sink, log: this.#log, retell: async (resumed) => await this.#retell(scope, turnId, resumed) });
+    const leave = (): void => {
+      follower.close();
+      this.#leave(turnId, follower);
+    };
+    follower.onEnd = leave;
+    void this.#join(turnId, follower);
+    return leave;
+  }
+
+  /** Waits for the end and folds the whole turn. @throws the signal's reason */
+  async fold(scope: TenantScope, turnId: string, signal: AbortSignal): Promise<FoldedTurn> {
+    signal.throwIfAborted();
+    const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
+    const leave = this.follow(scope, turnId, { after: null, write: () => undefined, end: resolve });
+    const stop = (): void => {
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      await ended;
+    } finally {
+      leave();
+      signal.removeEventListener('abort', stop);
+    }
+    let entries = await readEntries(this.#redis, turnId, null);
+    if (!entries.some((entry) => entry.type === 'done' || entry.type === 'error')) entries = (await retellTurn(scope, turnId, false)) ?? [];
+    const fold = new TurnFold();
+    for (const entry of entries) {
+      const event = toEvent(entry);
+      const folded = event === null ? null : fold.add(event);
+      if (folded !== null) return folded;
+    }
+    throw new Error(`turn ${turnId} has no end`);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#ping);
+    for (const followers of this.#followers.values()) for (const follower of followers) follower.close();
+    this.#followers.clear();
+    await this.#subscriber.quit().catch(() => undefined);
+  }
+
+  async #join(turnId: string, follower: TurnFollower): Promise<void> {
+    const known = this.#followers.get(turnId);
+    if (known === undefined) this.#followers.set(turnId, new Set([follower]));
+    else known.add(follower);
+    // Subscribe, wait for the acknowledgement, then read the stream, then go live: in that order nothing is missed.
+    await this.#subscriber.subscribe(keyOf.live(turnId)).catch((error: unknown) => {
+      this.#log.warn({ err: error, turnId }, 'cannot subscribe yet');
+    });
+    await follower.fill();
+  }
+
+  #leave(turnId: string, follower: TurnFollower): void {
+    const followers = this.#followers.get(turnId);
+    if (followers === undefined || !followers.delete(follower) || followers.size > 0) return;
+    this.#followers.delete(turnId);
+    this.#subscriber.unsubscribe(keyOf.live(turnId)).catch(() => undefined);
+  }
+
+  #deliver(channel: string, payload: string): void {
+    const followers = this.#followers.get(channel.slice(LIVE_PREFIX.length));
+    if (followers === undefined) return;
+    for (const follower of followers) follower.receive(payload);
+  }
+
+  #refill(): void {
+    for (const followers of this.#followers.values()) for (const follower of followers) void follower.fill();
+  }
+
+  async #retell(scope: TenantScope, turnId: string, resumed: boolean): ReturnType<typeof retellTurn> {
+    if ((await this.#redis.exists(keyOf.turn(turnId))) === 1) return null;
+    if ((await scope.inbox.read(turnId)) !== undefined) return null;
+    return await retellTurn(scope, turnId, resumed);
+  }
+
+  async #checkSubscriber(): Promise<void> {
+    if (this.#followers.size === 0 || this.#subscriber.status !== 'ready') return;
+    const late = setTimeout(() => {
+      this.#subscriber.disconnect(true);
+    }, PING_EVERY_MS - 500);
+    await this.#subscriber.ping().catch(() => undefined);
+    clearTimeout(late);
+  }
+}

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import type { Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { limits } from '@concierge/contract';
+import { background, type Log } from '@concierge/runtime';
+import type { Tenants } from '@concierge/tenant';
+import { answerDoorbells, type Doorbells } from './doorbells.ts';
+import { keyOf, type Lane } from './keys.ts';
+import { RENEW_EVERY_MS, type Lanes, type Lease } from './lanes.ts';
+import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
+import { TurnAttempt } from './turn-attempt.ts';
+import type { TurnHandlers } from './turn-run.ts';
+
+export interface TurnWorkerOptions extends TurnHandlers {
+  readonly redis: Redis;
+  /** One connection of its own: it hears of cancels. */
+  readonly subscriber: Redis;
+  readonly lanes: Lanes;
+  readonly doorbells: Doorbells;
+  readonly tenants: Tenants;
+  readonly log: Log;
+  /** Turns this worker runs at once. */
+  readonly concurrency: number;
+  /** Of these, of one tenant. */
+  readonly tenantShare: number;
+  readonly version: string;
+}
+
+interface RunningTurn {
+  readonly lease: Lease;
+  readonly stop: AbortController;
+}
+
+/** Answers doorbells: takes a lane's lease, runs its head, announces the end. Renews the leases it holds and says that it lives. */
+export class TurnWorker {
+  readonly name = 'turn worker';
+  readonly id = `w_${randomUUID()}`;
+  readonly #options: TurnWorkerOptions;
+  readonly #running = new Map<string, RunningTurn>();
+  readonly #bells: Worker;
+  readonly #startedAt = new Date().toISOString();
+  #pulse: NodeJS.Timeout | undefined;
+  #draining = false;
+
+  constructor(options: TurnWorkerOptions) {
+    this.#options = options;
+    const { redis, concurrency, log } = options;
+    this.#bells = answerDoorbells({ redis, concurrency, log, answer: async (lane) => await this.#answer(lane) });
+    options.subscriber.on('message', (_channel: string, turnId: string) => {
+      this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
+    });
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  async start(): Promise<void> {
+    await this.#options.subscriber.subscribe(keyOf.cancel);
+    await this.#beat();
+    this.#pulse = setInterval(() => {
+      background(this.#beat(), this.#options.log);
+      background(this.#renew(), this.#options.log);
+    }, RENEW_EVERY_MS);
+    background(this.#bells.run(), this.#options.log);
+  }
+
+  /** No new turns; running ones get the grace, then go on elsewhere after their last finished step. */
+  async stop(graceMs: number): Promise<void> {
+    this.#draining = true;
+    const closed = this.#bells.close();
+    const timer = setTimeout(() => {
+      for (const { stop } of this.#running.values()) stop.abort(new WorkerDraining('the worker stops'));
+    }, graceMs);
+    await closed;
+    clearTimeout(timer);
+    clearInterval(this.#pulse);
+    await this.#say(true).catch(() => undefined);
+    await this.#options.subscriber.quit().catch(() => undefined);
+  }
+
+  async #answer(lane: Lane): Promise<void> {
+    const { lanes, doorbells } = this.#options;
+    const answer = await lanes.lease(lane, this.id);
+    switch (answer.kind) {
+      case 'held': {
+        return;
+      }
+      case 'idle': {
+        await doorbells.ring(answer.rings);
+        return;
+      }
+      case 'leased': {
+        await this.#run(answer.lease);
+        return;
+      }
+    }
+  }
+
+  async #run(lease: Lease): Promise<void> {
+    const stop = new AbortController();
+    const timeout = setTimeout(() => {
+      stop.abort(new TurnTimedOut('the turn took too long'));
+    }, Math.max(1, lease.startedAtMs + limits.turnTimeoutMs - Date.now()));
+    this.#running.set(lease.turnId, { lease, stop });
+    try {
+      await new TurnAttempt(this.#options, lease, stop).run();
+    } finally {
+      clearTimeout(timeout);
+      this.#running.delete(lease.turnId);
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { lost, cancelled } = await this.#options.lanes.renew([...this.#running.values()].map(({ lease }) => lease));
+    for (const { turnId } of lost) this.#running.get(turnId)?.stop.abort(new LeaseLost('the lease was not renewed in time'));
+    for (const { turnId } of cancelled) this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
+  }
+
+  async #beat(): Promise<void> {
+    await this.#say(false);
+  }
+
+  async #say(leaving: boolean): Promise<void> {
+    const { lanes, tenantShare, concurrency, version } = this.#options;
+    const turns = [...this.#running.keys()];
+    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, turns };
+    await lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
+  }
+}

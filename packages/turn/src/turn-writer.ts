@@ -1,0 +1,166 @@
+import { performance } from 'node:perf_hooks';
+import { failpoint, type Log } from '@concierge/runtime';
+import type { TerminalEvent, TurnEvent, TurnStatus, TurnStep } from '@concierge/contract';
+import type { Inbox } from '@concierge/tenant';
+import type { Lanes, Lease, Ring } from './lanes.ts';
+import { LeaseLost } from './stop-reasons.ts';
+import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
+
+/** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */
+const COALESCE_MS = 12;
+
+interface Pending {
+  readonly type: string;
+  json: string;
+  /** Text that is still growing; rendered when it is written. */
+  delta: string | null;
+}
+
+export interface TurnWriterOptions {
+  readonly lanes: Lanes;
+  readonly lease: Lease;
+  readonly inbox: Pick<Inbox, 'appendJournal'>;
+  /** Steps of earlier attempts that the journal beside the inbox file already has. */
+  readonly persisted: number;
+  readonly steps: readonly TurnStep[];
+  /** The last public entry of the stream so far. */
+  readonly lastPublicId: string;
+  readonly log: Log;
+  onLost(reason: LeaseLost): void;
+}
+
+/**
+ * The only voice of a running turn. Events and steps go to the stream in the order they were given, several in one write;
+ * each write is refused once the lease has passed on.
+ */
+export class TurnWriter {
+  readonly #options: TurnWriterOptions;
+  readonly #steps: TurnStep[];
+  #pending: Pending[] = [];
+  #progress = false;
+  #seq = 0;
+  #lastPublicId: string;
+  #persisted: number;
+  #lastWriteAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+  #lost: LeaseLost | undefined;
+
+  constructor(options: TurnWriterOptions) {
+    this.#options = options;
+    this.#steps = [...options.steps];
+    this.#persisted = options.persisted;
+    this.#lastPublicId = options.lastPublicId;
+  }
+
+  /** Says something to whoever reads the turn. Text is coalesced; everything else goes out with the next write. */
+  emit(event: TurnEvent): void {
+    const last = this.#pending.at(-1);
+    if (event.type === 'text_delta') {
+      if (event.data.delta === '') return;
+      if (last?.delta != null) last.delta += event.data.delta;
+      else this.#pending.push({ type: event.type, json: '', delta: event.data.delta });
+    } else {
+      this.#pending.push({ type: event.type, json: JSON.stringify(event.data), delta: null });
+    }
+    this.#schedule();
+  }
+
+  /**
+   * Records a finished step, with the events that belong to it, after everything emitted before. Resolves once the stream has it.
+   * @throws LeaseLost
+   */
+  async step(step: TurnStep, events: readonly TurnEvent[] = []): Promise<void> {
+    this.record(step);
+    for (const event of events) this.emit(event);
+    await this.flush();
+  }
+
+  /** Records a step that a crash may forget: it costs no write of its own but goes out with the next one. */
+  record(step: TurnStep): void {
+    this.#steps.push(step);
+    this.#pending.push({ type: STEP, json: JSON.stringify(step), delta: null });
+    if (step.kind === 'assistant' || step.kind === 'result') this.#progress = true;
+  }
+
+  /** Puts all steps so far beside the inbox file, fsynced: an emptied Redis must not make a side effect happen again. */
+  async persist(): Promise<void> {
+    const missing = this.#steps.slice(this.#persisted);
+    if (missing.length === 0) return;
+    await this.#options.inbox.appendJournal(this.#options.lease.turnId, missing);
+    this.#persisted += missing.length;
+  }
+
+  get hasJournal(): boolean {
+    return this.#persisted > 0;
+  }
+
+  /** Writes what is pending now. @throws LeaseLost */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#pending.length === 0) return;
+    this.#writing = this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    await this.#writing;
+    await this.flush();
+  }
+
+  /** Announces the end and frees the lane: call only when the session file has been published. @throws LeaseLost */
+  async finish(event: TerminalEvent, state: TurnStatus): Promise<Ring[]> {
+    await this.flush();
+    const entries = this.#number([{ type: event.type, json: JSON.stringify(event.data), delta: null }]);
+    const payload = encodeLive(this.#lastPublicId, entries);
+    const rings = await this.#options.lanes.finish(this.#options.lease, this.#toWrite(entries), { payload, state });
+    if (rings === null) throw this.#loseLease();
+    return rings;
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#writing !== undefined) return;
+    const wait = Math.max(0, this.#lastWriteAt + COALESCE_MS - performance.now());
+    this.#timer = setTimeout(() => {
+      this.flush().catch((error: unknown) => {
+        if (!(error instanceof LeaseLost)) this.#options.log.error({ err: error, turnId: this.#options.lease.turnId }, 'cannot write to the stream');
+      });
+    }, wait);
+  }
+
+  async #write(): Promise<void> {
+    const pending = this.#pending;
+    const progress = this.#progress;
+    this.#pending = [];
+    this.#progress = false;
+    const entries = this.#number(pending);
+    const payload = encodeLive(this.#lastPublicId, entries);
+    await failpoint('stream.before-append');
+    const kept = await this.#options.lanes.append(this.#options.lease, this.#toWrite(entries), { payload, progress }).catch((error: unknown) => {
+      // What was to be written is gone with this error, so this attempt has no whole stream any more: the next one has.
+      throw this.#loseLease(error);
+    });
+    this.#lastWriteAt = performance.now();
+    if (!kept) throw this.#loseLease();
+    this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
+  }
+
+  #number(pending: readonly Pending[]): StreamEntry[] {
+    return pending.map(({ type, json, delta }) => {
+      this.#seq += 1;
+      return { id: `${this.#options.lease.epoch}-${String(this.#seq)}`, type, json: delta === null ? json : `{"delta":${JSON.stringify(delta)}}` };
+    });
+  }
+
+  #toWrite(entries: readonly StreamEntry[]): { seq: number; type: string; json: string }[] {
+    const first = this.#seq - entries.length + 1;
+    return entries.map(({ type, json }, index) => ({ seq: first + index, type, json }));
+  }
+
+  #loseLease(cause?: unknown): LeaseLost {
+    this.#lost ??= new LeaseLost(cause === undefined ? 'another worker has this session now' : 'the stream cannot be written', { cause });
+    this.#options.onLost(this.#lost);
+    return this.#lost;
+  }
+}

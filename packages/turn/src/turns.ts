@@ -1,0 +1,168 @@
+import type { Redis } from 'ioredis';
+import { AppError, type AcceptedTurn, type TurnInput, type TurnRecord, type TurnStatus, type TurnStep, type TurnStepView, type TurnView } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TenantScope, type TurnsQuery } from '@concierge/tenant';
+import { TurnAcceptance, type TurnReceipt } from './accept.ts';
+import type { Doorbells } from './doorbells.ts';
+import { keyOf } from './keys.ts';
+import type { Lanes } from './lanes.ts';
+import { toStep, readEntries } from './stream-entry.ts';
+import { isTurnId } from './turn-ids.ts';
+
+export interface TurnsOptions {
+  readonly redis: Redis;
+  readonly lanes: Lanes;
+  readonly doorbells: Doorbells;
+  readonly log: Log;
+}
+
+/** Live turns looked at for one page; a tenant with more of them sees the newest. */
+const LIVE_AT_MOST = 1000;
+
+/** Who asks for a turn: a key that may only see its own names itself here. */
+export interface TurnViewer {
+  readonly onlyKeyId?: string;
+}
+
+interface LiveFacts {
+  readonly status: TurnStatus;
+  readonly startedAt: string | null;
+  readonly attempts: number;
+}
+
+/** Everything that surfaces do with turns: accept, look up, list, cancel. */
+export class Turns {
+  readonly #options: TurnsOptions;
+  readonly #acceptance: TurnAcceptance;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+    this.#acceptance = new TurnAcceptance(options);
+  }
+
+  /** @throws AppError as TurnAcceptance.accept says */
+  async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
+    return await this.#acceptance.accept(scope, input);
+  }
+
+  /** Live or ended, with its steps; undefined when this tenant has no such turn (or the viewer may not see it). */
+  async find(scope: TenantScope, turnId: string, viewer: TurnViewer = {}): Promise<TurnView | undefined> {
+    if (!isTurnId(turnId)) return undefined;
+    const live = await scope.inbox.read(turnId);
+    const ended = await scope.index.findTurn(turnId);
+    const keyId = live?.keyId ?? ended?.record.keyId;
+    if (viewer.onlyKeyId !== undefined && keyId !== viewer.onlyKeyId) return undefined;
+    if (ended !== undefined) return { ...viewOfRecord(ended.record, ended), steps: ended.record.steps };
+    if (live === undefined) return undefined;
+    const steps = await readEntries(this.#options.redis, turnId, null).then(
+      (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
+      () => [],
+    );
+    return { ...viewOfLive(live, await this.#liveFacts(turnId)), steps };
+  }
+
+  /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */
+  async list(scope: TenantScope, query: TurnsQuery): Promise<Page<TurnView>> {
+    const wantsLive = query.status === undefined || isLive(query.status);
+    const wantsEnded = query.status === undefined || !isLive(query.status);
+    const after = query.cursor === undefined ? null : decodeCursor('turns', query.cursor);
+    const live = wantsLive ? await this.#live(scope) : [];
+    const ended = wantsEnded ? await scope.index.listTurns(query) : { items: [], nextCursor: null };
+    // A turn that ends while we look may be in both: the record is the later truth.
+    const seen = new Set(ended.items.map(({ id }) => id));
+    const fitting = live.filter((turn) => !seen.has(turn.id) && (query.status === undefined || turn.status === query.status) && isBehind(turn, after));
+    const all = [...fitting, ...ended.items].toSorted(newestFirst);
+    const items = all.slice(0, query.limit);
+    const last = items.at(-1);
+    const more = all.length > query.limit || ended.nextCursor !== null;
+    return { items, nextCursor: more && last !== undefined ? encodeCursor('turns', positionOf(last)) : null };
+  }
+
+  /** @throws AppError `not_found` */
+  async cancel(scope: TenantScope, turnId: string, viewer: TurnViewer = {}): Promise<TurnView> {
+    const turn = await this.find(scope, turnId, viewer);
+    if (turn === undefined) throw new AppError('not_found', 'There is no such turn.');
+    if (turn.status === 'waiting' || turn.status === 'running') await this.#acceptance.cancel(scope, turnId);
+    return turn;
+  }
+
+  async #live(scope: TenantScope): Promise<TurnView[]> {
+    const files = (await scope.inbox.list()).toSorted((left, right) => right.mtimeMs - left.mtimeMs).slice(0, LIVE_AT_MOST);
+    const views = await Promise.all(
+      files.map(async ({ turnId }) => {
+        const turn = await scope.inbox.read(turnId);
+        return turn === undefined ? undefined : viewOfLive(turn, await this.#liveFacts(turnId));
+      }),
+    );
+    return views.filter((view) => view !== undefined);
+  }
+
+  async #liveFacts(turnId: string): Promise<LiveFacts> {
+    const [state, startedAt, attempts] = await this.#options.redis.hmget(keyOf.turn(turnId), 'state', 'startedAt', 'attempts').catch(() => [null, null, null]);
+    return {
+      status: state === 'running' ? 'running' : 'waiting',
+      startedAt: startedAt == null ? null : new Date(Number(startedAt)).toISOString(),
+      attempts: Number(attempts ?? 0),
+    };
+  }
+}
+
+function isLive(status: TurnStatus): boolean {
+  return status === 'waiting' || status === 'running';
+}
+
+function positionOf(turn: TurnView): Position {
+  return { atMs: Date.parse(turn.acceptedAt), id: turn.id };
+}
+
+function newestFirst(left: TurnView, right: TurnView): number {
+  return Date.parse(right.acceptedAt) - Date.parse(left.acceptedAt) || (left.id < right.id ? 1 : -1);
+}
+
+function isBehind(turn: TurnView, after: Position | null): boolean {
+  if (after === null) return true;
+  const { atMs, id } = positionOf(turn);
+  return atMs < after.atMs || (atMs === after.atMs && id < after.id);
+}
+
+function viewOfRecord(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
+  const { id, origin, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } = record;
+  return { id, contact_id: sessionId, agent, channel, origin, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error };
+}
+
+function viewOfLive(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFacts): TurnView {
+  const { turnId: id, sessionId, agent, channel, origin, acceptedAtMs } = turn;
+  const acceptedAt = new Date(acceptedAtMs).toISOString();
+  const open = { firstTextAt: null, endedAt: null, usage: { inputTokens: 0, outputTokens: 0 }, finishReason: null, error: null };
+  return { id, contact_id: sessionId, agent, channel, origin, status, acceptedAt, startedAt, attempts, ...open };
+}
+
+/** Steps as lists and the console show them. */
+export function viewSteps(steps: readonly TurnStep[]): TurnStepView[] {
+  return steps.map((step) => stepView(step)).filter((view) => view !== null);
+}
+
+/** A finished step as lists show it; null for those that are only bookkeeping. */
+function stepView(step: TurnStep): TurnStepView | null {
+  switch (step.kind) {
+    case 'prompt':
+    case 'intent': {
+      return null;
+    }
+    case 'assistant': {
+      const { inputTokens, outputTokens, model } = step.usage;
+      return { kind: 'model', name: model, ...timesOf(step), isError: false, usage: { inputTokens, outputTokens } };
+    }
+    case 'result': {
+      return { kind: 'tool', name: step.message.name, ...timesOf(step), isError: step.message.isError };
+    }
+    case 'compaction': {
+      const usage = step.usage === null ? {} : { usage: { inputTokens: step.usage.inputTokens, outputTokens: step.usage.outputTokens } };
+      return { kind: 'compaction', name: step.usage?.model ?? 'none', ...timesOf(step), isError: step.usage === null, ...usage };
+    }
+  }
+}
+
+function timesOf({ startedAtMs, durationMs }: { startedAtMs: number; durationMs: number }): { startedAt: string; durationMs: number } {
+  return { startedAt: new Date(startedAtMs).toISOString(), durationMs: Math.round(durationMs) };
+}

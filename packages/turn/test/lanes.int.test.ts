@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { limits, type AcceptedTurn } from '@concierge/contract';
+import { eventually, TestRedis } from '@concierge/testing';
+import { keyOf, Lanes, RateLimits, type Lease, type Ring } from '../src/index.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let lanes: Lanes;
+
+beforeAll(async () => {
+  server = await TestRedis.start();
+  redis = server.client();
+  lanes = new Lanes(redis);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  await redis.flushall();
+  await lanes.open();
+});
+
+let clock = 1_000_000;
+
+function turn(sessionId: string, facts: Partial<AcceptedTurn> = {}): AcceptedTurn {
+  clock += 1;
+  return {
+    version: 1,
+    turnId: `t_${randomBytes(16).toString('hex')}`,
+    accountId: 'acme',
+    sessionId,
+    acceptedAtMs: clock,
+    origin: 'api',
+    agent: 'admin',
+    authority: 'admin',
+    channel: 'web',
+    sender: null,
+    text: 'hello',
+    attachments: [],
+    requestHash: 'h',
+    keyId: null,
+    ...facts,
+  };
+}
+
+async function place(given: AcceptedTurn, found: 'accepted' | 'orphan' | 'emptied' = 'accepted'): Promise<Ring[]> {
+  const placed = await lanes.place(given, { busy: 'queue', found });
+  if (placed.kind !== 'laid') throw new Error(`was ${placed.kind}`);
+  return [...placed.rings];
+}
+
+async function take(sessionId: string, accountId = 'acme'): Promise<Lease> {
+  const answer = await lanes.lease({ accountId, sessionId }, 'w');
+  if (answer.kind !== 'leased') throw new Error(`was ${answer.kind}`);
+  return answer.lease;
+}
+
+const quiet = { payload: '', progress: false };
+
+describe('a lane', () => {
+  it('rings for its first turn only and runs turns in order of acceptance', async () => {
+    const [first, second] = [turn('s1'), turn('s1')];
+    expect((await place(first)).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect(await place(second)).toEqual([]);
+    const lease = await take('s1');
+    expect(lease.turnId).toBe(first.turnId);
+    const rings = await lanes.finish(lease, [{ seq: 1, type: 'done', json: '{}' }], { payload: 'x', state: 'done' });
+    expect(rings?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
+    expect((await take('s1')).turnId).toBe(second.turnId);
+  });
+
+  it('is leased to one worker at a time', async () => {
+    await place(turn('s1'));
+    await take('s1');
+    expect(await lanes.lease({ accountId: 'acme', sessionId: 's1' }, 'other')).toEqual({ kind: 'held' });
+  });
+
+  it('knows a turn it has already', async () => {
+    const given = turn('s1', { requestHash: 'abc' });
+    await place(given);
+    expect(await lanes.place(given, { busy: 'queue', found: 'orphan' })).toEqual({ kind: 'exists', state: 'waiting', requestHash: 'abc', sessionId: 's1' });
+  });
+
+  it('refuses when it is busy and the caller asked for that, and when it is full', async () => {
+    await place(turn('s1'));
+    expect(await lanes.place(turn('s1'), { busy: 'reject', found: 'accepted' })).toEqual({ kind: 'busy' });
+    for (let waiting = 0; waiting < limits.laneMaxWaiting; waiting += 1) await place(turn('s1'));
+    expect(await lanes.place(turn('s1'), { busy: 'queue', found: 'accepted' })).toEqual({ kind: 'full' });
+    expect(await place(turn('s1'), 'orphan')).toEqual([]);
+  });
+});
+
+describe('a share', () => {
+  it('admits so many of a tenant at once and the next when one ends, another tenant beside it', async () => {
+    await lanes.heartbeat({ id: 'w', share: 2, facts: {}, leaving: false });
+    expect(await place(turn('s1'))).toHaveLength(1);
+    expect(await place(turn('s2'))).toHaveLength(1);
+    expect(await place(turn('s3'))).toHaveLength(0);
+    expect(await place(turn('q1', { accountId: 'quiet' }))).toHaveLength(1);
+    const rings = await lanes.finish(await take('s1'), [], { payload: 'x', state: 'done' });
+    expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['s3']);
+  });
+
+  it('grows with the workers', async () => {
+    await lanes.heartbeat({ id: 'w1', share: 2, facts: {}, leaving: false });
+    await lanes.heartbeat({ id: 'w2', share: 2, facts: {}, leaving: false });
+    for (let index = 0; index < 4; index += 1) expect(await place(turn(`s${String(index)}`))).toHaveLength(1);
+    expect(await place(turn('s9'))).toHaveLength(0);
+  });
+
+  it('serves a lane with more turns after the other lanes of its tenant', async () => {
+    await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
+    await place(turn('s1'));
+    await place(turn('s1'));
+    await place(turn('s2'));
+    const rings = await lanes.finish(await take('s1'), [], { payload: 'x', state: 'done' });
+    expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
+  });
+});
+
+describe('a lease', () => {
+  it('lets nobody else write: neither entries nor an end', async () => {
+    await place(turn('s1'));
+    const lease = await take('s1');
+    const stale = { ...lease, epoch: String(Number(lease.epoch) - 1) };
+    expect(await lanes.append(stale, [{ seq: 1, type: 'text_delta', json: '{}' }], quiet)).toBe(false);
+    expect(await lanes.finish(stale, [], { payload: 'x', state: 'done' })).toBeNull();
+    expect(await redis.xlen(keyOf.events(lease.turnId))).toBe(1);
+  });
+
+  it('takes a write that is sent twice as one', async () => {
+    await place(turn('s1'));
+    const lease = await take('s1');
+    const entry = [{ seq: 1, type: 'text_delta', json: '{"delta":"a"}' }];
+    expect(await lanes.append(lease, entry, quiet)).toBe(true);
+    expect(await lanes.append(lease, entry, quiet)).toBe(true);
+    expect(await redis.xlen(keyOf.events(lease.turnId))).toBe(2);
+    expect(await lanes.finish(lease, [], { payload: 'x', state: 'done' })).toEqual([]);
+    expect(await lanes.finish(lease, [], { payload: 'x', state: 'done' })).toEqual([]);
+  });
+
+  it('counts starts until a step is finished, and not those that were given back uncharged', async () => {
+    await place(turn('s1'));
+    expect((await take('s1')).starts).toBe(1);
+    await redis.hset(keyOf.held({ accountId: 'acme', sessionId: 's1' }), 'until', 0);
+    const second = await take('s1');
+    expect(second).toMatchObject({ starts: 2, attempt: 2 });
+    await lanes.release(second, { waitMs: 0, charged: false });
+    const third = await take('s1');
+    expect(third.starts).toBe(2);
+    await lanes.append(third, [{ seq: 1, type: 'step', json: '{}' }], { payload: '', progress: true });
+    await lanes.release(third, { waitMs: 0, charged: true });
+    expect((await take('s1')).starts).toBe(1);
+  });
+
+  it('has an epoch that rises over a Redis that came back empty', async () => {
+    const given = turn('s1');
+    await place(given);
+    const before = await take('s1');
+    await redis.flushall();
+    await place(given, 'emptied');
+    await lanes.open();
+    const after = await take('s1');
+    expect(Number(after.epoch)).toBeGreaterThan(Number(before.epoch));
+    expect(after.relaid).toBe(true);
+    expect(await lanes.append(before, [], quiet)).toBe(false);
+  });
+
+  it('tells a worker what it lost and what was cancelled', async () => {
+    await place(turn('s1'));
+    await place(turn('s2'));
+    const [kept, lost] = [await take('s1'), await take('s2')];
+    await lanes.cancel(kept.turnId);
+    await redis.hset(keyOf.held({ accountId: 'acme', sessionId: 's2' }), 'epoch', '99');
+    const renewed = await lanes.renew([kept, lost]);
+    expect(renewed.lost).toEqual([lost]);
+    expect(renewed.cancelled).toEqual([kept]);
+  });
+});
+
+describe('the sweep', () => {
+  it('rings again for a doorbell that nobody answered, later each time', async () => {
+    const given = turn('s1');
+    await place(given);
+    expect(await lanes.sweep(10)).toEqual([]);
+    await redis.zadd(keyOf.due, 0, 'acme/s1');
+    expect((await lanes.sweep(10)).map(({ turnId }) => turnId)).toEqual([given.turnId]);
+    const soon = Number(await redis.zscore(keyOf.due, 'acme/s1'));
+    await redis.zadd(keyOf.due, 0, 'acme/s1');
+    await lanes.sweep(10);
+    expect(Number(await redis.zscore(keyOf.due, 'acme/s1'))).toBeGreaterThan(soon);
+  });
+
+  it('leaves a lane whose worker lives and takes one whose lease has run out', async () => {
+    await place(turn('s1'));
+    await take('s1');
+    await redis.zadd(keyOf.due, 0, 'acme/s1');
+    expect(await lanes.sweep(10)).toEqual([]);
+    await redis.hset(keyOf.held({ accountId: 'acme', sessionId: 's1' }), 'until', 1);
+    await redis.zadd(keyOf.due, 0, 'acme/s1');
+    expect(await lanes.sweep(10)).toHaveLength(1);
+  });
+});
+
+describe('a Redis that came back empty', () => {
+  it('runs nothing until every inbox is laid, and then in order of acceptance', async () => {
+    const [old, middle, fresh] = [turn('s1'), turn('s1'), turn('s1')];
+    await redis.flushall();
+    expect(await place(fresh)).toEqual([]);
+    expect(await place(middle, 'emptied')).toEqual([]);
+    expect(await place(old, 'emptied')).toEqual([]);
+    const rings = await lanes.open();
+    expect(rings.map(({ turnId }) => turnId)).toEqual([old.turnId]);
+    const order: string[] = [];
+    await eventually(async () => {
+      const lease = await take('s1');
+      order.push(lease.turnId);
+      await lanes.finish(lease, [], { payload: 'x', state: 'done' });
+      return order.length === 3;
+    });
+    expect(order).toEqual([old.turnId, middle.turnId, fresh.turnId]);
+  });
+});
+
+describe('rate limits', () => {
+  it('let exactly the limit through, from two connections at once', async () => {
+    const other = server.client();
+    const counters = [new RateLimits(redis), new RateLimits(other)];
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => await counters[index % 2]?.take('acme', { limit: 20, windowSeconds: 3600 })),
+    );
+    other.disconnect();
+    expect(answers.filter((answer) => answer?.allowed === true)).toHaveLength(20);
+    expect(answers.find((answer) => answer?.allowed === false)).toMatchObject({ remaining: 0, resetSeconds: 3600 });
+  });
+});

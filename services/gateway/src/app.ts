@@ -1,0 +1,85 @@
+import express, { type Express, type RequestHandler } from 'express';
+import helmet from 'helmet';
+import { AppError, routes, type Route, type RouteId } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import { docsScript, docsScriptPath } from './docs/docs-page.ts';
+import type { Handlers } from './http/call.ts';
+import { beginExchange } from './http/exchange.ts';
+import { handleError } from './http/handle-error.ts';
+import type { ErasedHandler, RouteServer } from './http/serve-route.ts';
+import type { GatewayMetrics } from './metrics.ts';
+
+export interface AppOptions {
+  readonly server: RouteServer;
+  readonly handlers: Handlers;
+  readonly trustedProxies: readonly string[];
+  readonly metrics: GatewayMetrics;
+  readonly log: Log;
+}
+
+/** The whole HTTP surface: every route of the contract, and an answer for whatever is none. */
+export function createApp({ server, handlers, trustedProxies, metrics, log }: AppOptions): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.set('etag', false);
+  app.set('query parser', 'simple');
+  app.set('case sensitive routing', true);
+  app.set('strict routing', true);
+  app.set('trust proxy', trustedProxies.length === 0 ? false : [...trustedProxies]);
+  app.use(beginExchange(), securityHeaders());
+  app.get(docsScriptPath, docsScript());
+  mountRoutes(app, server, handlers);
+  app.use(() => {
+    throw new AppError('not_found', 'There is no such page.');
+  });
+  app.use(handleError({ metrics, log }));
+  return app;
+}
+
+/** Nothing here is for a browser to render, but for the documentation, which brings its own policy. */
+function securityHeaders(): RequestHandler {
+  const secure = helmet({ contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } } });
+  return (request, response, next) => {
+    response.setHeader('Cache-Control', 'no-store');
+    secure(request, response, next);
+  };
+}
+
+function mountRoutes(app: Express, server: RouteServer, handlers: Handlers): void {
+  const byPath = Map.groupBy(Object.values<Route>(routes), expressPath);
+  for (const [path, all] of byPath) {
+    const place = app.route(path);
+    for (const route of all) place[route.method](server.serve(route, handlerOf(handlers, route)));
+    place.options(answerOptions(all)).all(refuseMethod(all));
+  }
+}
+
+/** `/api/files/{path}` as Express 5 writes it: `/api/files/*path` for the rest of a path, `/x/:id` otherwise. */
+function expressPath(route: Route): string {
+  return route.path.replaceAll(/\{(?<name>\w+)\}/gu, (_match, name: string) => (route.rest === true ? `*${name}` : `:${name}`));
+}
+
+function handlerOf(handlers: Handlers, route: Route): ErasedHandler {
+  // What a call holds was parsed with the schemas of this very route: here the compiler has to be told.
+  return handlers[route.id as RouteId] as unknown as ErasedHandler; // eslint-disable-line typescript/no-unsafe-type-assertion -- see above
+}
+
+function allowed(all: readonly Route[]): string {
+  const methods = all.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]));
+  return [...methods, 'OPTIONS'].join(', ');
+}
+
+function refuseMethod(all: readonly Route[]): RequestHandler {
+  const Allow = allowed(all);
+  return (request) => {
+    throw new AppError('method_not_allowed', `${request.method} is not possible here.`, { headers: { Allow } });
+  };
+}
+
+/** Says what is possible. No CORS headers: browsers of other origins stay out. */
+function answerOptions(all: readonly Route[]): RequestHandler {
+  const Allow = allowed(all);
+  return (_request, response) => {
+    response.status(204).setHeader('Allow', Allow).end();
+  };
+}

@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto';
+
+/** What a chat request asks for: two with one Idempotency-Key must agree in all of it. */
+export interface AskedFor {
+  readonly agent: string;
+  readonly message: string;
+  readonly contactId: string | null;
+  readonly sender: string | null;
+  readonly channel: string;
+  readonly attachmentIds: readonly string[];
+}
+
+/** SHA-256 (hex) over one canonical spelling, so that neither the order of the fields nor white space nor a channel's synonym matters. */
+export function requestHash({ agent, message, contactId, sender, channel, attachmentIds }: AskedFor): string {
+  return createHash('sha256').update(JSON.stringify([agent, message, contactId, sender, channel, attachmentIds])).digest('hex');
+}

@@ -1,0 +1,142 @@
+import { Problem, errorCodes, errorsOf, limits, routes, turnEventData, type Route, type RouteAnswer } from '@concierge/contract';
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiParameters,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiRequestBodyObject,
+  type ZodOpenApiResponseObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi';
+import { z } from 'zod';
+
+type OpenApiDocument = ReturnType<typeof createDocument>;
+
+const tags = [
+  { name: 'chat', description: 'Talk to an agent. Replies are streams of events, or one JSON object.' },
+  { name: 'turns', description: 'What an agent was asked, and what became of it.' },
+  { name: 'sessions', description: 'Conversations.' },
+  { name: 'skills', description: 'Procedural memory: skills/<name>/SKILL.md.' },
+  { name: 'uploads', description: 'Files to attach to messages.' },
+  { name: 'tenant', description: 'Settings of the tenant.' },
+  { name: 'files', description: 'Context files, skills, templates, agents and memory.' },
+  { name: 'keys', description: 'API keys of the tenant.' },
+  { name: 'usage', description: 'Tokens and cost.' },
+  { name: 'webhooks', description: 'Inbound messages of chat apps.' },
+  { name: 'operations', description: 'For whoever runs the service.' },
+];
+
+const eventLines = Object.keys(turnEventData)
+  .map((type) => `- \`${type}\``)
+  .join('\n');
+
+const eventsDescription = `Server-Sent Events, each with an \`event:\`, a \`data:\` (one line of JSON) and an \`id:\` line; a comment every ${String(limits.sseHeartbeatMs / 1000)} s of silence. \`session\` comes first, exactly one \`done\` or \`error\` last. The data of each type is in the schema \`TurnEventData\`:\n${eventLines}`;
+
+/** The data of every event, by its type: what a stream's `data:` lines hold. */
+const TurnEventData = z.object(turnEventData).meta({ id: 'TurnEventData', description: 'The data of each turn event, by event type.' });
+
+/** OpenAPI 3.1 of every route, from the same objects that validate requests. */
+export function openApiDocument(): OpenApiDocument {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const route of Object.values<Route>(routes)) {
+    paths[route.path] = { ...paths[route.path], [route.method]: operationOf(route) };
+  }
+  return createDocument({
+    openapi: '3.1.1',
+    info: {
+      title: 'Concierge',
+      version: '0.1.0',
+      summary: 'AI agents for many tenants',
+      description: 'Errors are `application/problem+json` (RFC 9457) with a `code`; every answer carries `X-Request-Id`.',
+    },
+    servers: [{ url: '/' }],
+    tags,
+    paths,
+    components: {
+      schemas: { TurnEventData, Problem },
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'A key of the tenant; begins with ck_live_.' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'The same key.' },
+        operator: { type: 'http', scheme: 'bearer', description: 'The operators\u2019 token; without one set, these pages answer on loopback only.' },
+      },
+    },
+  });
+}
+
+function operationOf(route: Route): ZodOpenApiOperationObject {
+  const { description } = route;
+  const scopes = route.scopes.length === 0 ? [] : [`Scopes: ${route.scopes.map((scope) => `\`${scope}\``).join(', ')}.`];
+  const texts = [...(description === undefined ? [] : [description]), ...scopes];
+  return {
+    operationId: route.id,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(texts.length === 0 ? {} : { description: texts.join('\n\n') }),
+    security: securityOf(route),
+    requestParams: parametersOf(route),
+    ...(route.body === undefined ? {} : { requestBody: requestBodyOf(route.body) }),
+    responses: responsesOf(route),
+  };
+}
+
+function securityOf(route: Route): Record<string, string[]>[] {
+  if (route.auth === 'key') return [{ apiKey: [] }, { bearer: [] }];
+  return route.auth === 'operator' ? [{ operator: [] }, {}] : [];
+}
+
+function parametersOf({ params, query, headers }: Route): ZodOpenApiParameters {
+  return {
+    ...(params === undefined ? {} : { path: params }),
+    ...(query === undefined ? {} : { query }),
+    ...(headers === undefined ? {} : { header: headers }),
+  };
+}
+
+function requestBodyOf(body: NonNullable<Route['body']>): ZodOpenApiRequestBodyObject {
+  switch (body.kind) {
+    case 'json': {
+      const content = (body.types ?? ['application/json']).map((type) => [type, { schema: body.schema }] as const);
+      return { required: true, content: Object.fromEntries(content) };
+    }
+    case 'files': {
+      return { required: true, content: { 'multipart/form-data': { schema: body.schema } } };
+    }
+    case 'text': {
+      return { required: true, content: { 'text/plain': { schema: { type: 'string' } } } };
+    }
+    case 'raw': {
+      return { required: true, content: { '*/*': {} } };
+    }
+  }
+}
+
+function responsesOf(route: Route): ZodOpenApiResponsesObject {
+  const responses: Record<string, ZodOpenApiResponseObject> = {};
+  for (const [status, answer] of Object.entries(route.answers)) responses[status] = responseOf(answer);
+  const codesByStatus = Map.groupBy(errorsOf(route), (code) => errorCodes[code].status);
+  for (const [status, codes] of codesByStatus) {
+    const known = responses[String(status)];
+    const description = codes.map((code) => `\`${code}\`: ${errorCodes[code].title}.`).join(' ');
+    responses[String(status)] = {
+      description: known === undefined ? description : `${known.description} Or: ${description}`,
+      headers: known?.headers ?? headersOf({ description: '', ...(status === 429 || status === 503 ? { headers: { 'Retry-After': 'Seconds to wait.' } } : {}) }),
+      content: { ...known?.content, 'application/problem+json': { schema: Problem } },
+    };
+  }
+  return Object.fromEntries(Object.entries(responses).map(([status, response]) => [status as `${1 | 2 | 3 | 4 | 5}${string}`, response])); // eslint-disable-line typescript/no-unsafe-type-assertion -- keys of `answers` and statuses of error codes
+}
+
+function responseOf(answer: RouteAnswer): ZodOpenApiResponseObject {
+  const content = {
+    ...(answer.events === true ? { 'text/event-stream': { schema: { type: 'string' as const, description: eventsDescription } } } : {}),
+    ...(answer.json === undefined ? {} : { 'application/json': { schema: answer.json } }),
+    ...(answer.text === undefined ? {} : { [answer.text.split(';')[0] ?? answer.text]: { schema: { type: 'string' as const } } }),
+  };
+  return { description: answer.description, headers: headersOf(answer), ...(Object.keys(content).length === 0 ? {} : { content }) };
+}
+
+function headersOf(answer: RouteAnswer): NonNullable<ZodOpenApiResponseObject['headers']> {
+  const all = { 'X-Request-Id': 'Names this request in the logs.', ...answer.headers };
+  const described = Object.entries(all).map(([name, description]) => [name, { description, schema: { type: 'string' as const } }] as const);
+  return Object.fromEntries(described);
+}

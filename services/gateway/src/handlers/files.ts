@@ -1,0 +1,39 @@
+import { isUtf8 } from 'node:buffer';
+import type { FileItem } from '@concierge/contract';
+import type { FileEntry } from '@concierge/tenant';
+import type { Handlers } from '../http/call.ts';
+
+/** The tenant's own files. Which paths there are, and which of them are nobody's to see, is `TenantFiles`' to know. */
+export function fileHandlers(): Pick<Handlers, 'listFiles' | 'getFile' | 'putFile' | 'deleteFile'> {
+  return {
+    listFiles: async ({ caller, query }) => {
+      const { path = '', recursive, limit } = query;
+      const entries = await caller.scope.files.list(path, { recursive, limit });
+      return { kind: 'answer', status: 200, json: entries.map((entry) => itemOf(entry)) };
+    },
+    getFile: async ({ caller, params, headers }) => {
+      const { bytes, etag } = await caller.scope.files.readBytes(params.path);
+      if (matches(headers['if-none-match'], etag)) return { kind: 'answer', status: 304, headers: { ETag: etag } };
+      const type = isUtf8(bytes) ? 'text/plain; charset=utf-8' : 'application/octet-stream';
+      return { kind: 'answer', status: 200, text: bytes, headers: { ETag: etag, 'Content-Type': type, 'Content-Length': String(bytes.length) } };
+    },
+    putFile: async ({ caller, params, headers, body }) => {
+      const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
+      const { etag, created } = await caller.scope.files.writeText(params.path, body, conditions);
+      return { kind: 'answer', status: created ? 201 : 204, headers: { ETag: etag } };
+    },
+    deleteFile: async ({ caller, params, headers }) => {
+      await caller.scope.files.remove(params.path, { ifMatch: headers['if-match'] });
+      return { kind: 'answer', status: 204 };
+    },
+  };
+}
+
+function itemOf({ path, kind, size, mtimeMs }: FileEntry): FileItem {
+  return { path, kind, size, updatedAt: new Date(mtimeMs).toISOString() };
+}
+
+/** `If-None-Match` compares weakly (RFC 9110, 13.1.2): what a proxy made of our tag still counts. */
+function matches(header: string | undefined, etag: string): boolean {
+  return header !== undefined && header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//u, '') === etag);
+}

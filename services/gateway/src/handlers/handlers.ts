@@ -1,0 +1,47 @@
+import type { Log } from '@concierge/runtime';
+import type { TurnStreams, Turns } from '@concierge/turn';
+import { openApiDocument } from '../docs/openapi.ts';
+import type { Handlers } from '../http/call.ts';
+import type { Drain } from '../http/drain.ts';
+import type { GatewayMetrics } from '../metrics.ts';
+import type { EventStreams } from '../sse/event-streams.ts';
+import { PdfTexts } from '../upload/pdf-text.ts';
+import { chatHandlers } from './chat.ts';
+import { fileHandlers } from './files.ts';
+import { keyHandlers } from './keys.ts';
+import { operationHandlers } from './operations.ts';
+import type { ReadinessChecks } from './readiness.ts';
+import { sessionHandlers } from './sessions.ts';
+import { skillHandlers } from './skills.ts';
+import { tenantHandlers } from './tenant.ts';
+import { turnHandlers } from './turns.ts';
+import { uploadHandlers } from './uploads.ts';
+import { usageHandlers } from './usage.ts';
+import { webhookHandlers } from './webhooks.ts';
+
+export interface HandlerOptions {
+  readonly turns: Turns;
+  readonly turnStreams: TurnStreams;
+  readonly eventStreams: EventStreams;
+  readonly metrics: GatewayMetrics;
+  readonly drain: Drain;
+  readonly checks: ReadinessChecks;
+  readonly log: Log;
+}
+
+/** A handler for every route of the contract. */
+export function createHandlers({ turns, turnStreams, eventStreams, metrics, drain, checks, log }: HandlerOptions): Handlers {
+  return {
+    ...chatHandlers({ turns, turnStreams, eventStreams, metrics }),
+    ...turnHandlers({ turns, eventStreams }),
+    ...sessionHandlers(),
+    ...skillHandlers(),
+    ...uploadHandlers({ pdfTexts: new PdfTexts(log), metrics }),
+    ...tenantHandlers(),
+    ...fileHandlers(),
+    ...keyHandlers(),
+    ...usageHandlers(),
+    ...webhookHandlers(),
+    ...operationHandlers({ checks, drain, registry: metrics.registry, document: openApiDocument() }),
+  };
+}

@@ -1,0 +1,31 @@
+import type { Registry } from 'prom-client';
+import { sendDocsPage } from '../docs/docs-page.ts';
+import { streamed, type Handlers } from '../http/call.ts';
+import type { Drain } from '../http/drain.ts';
+import { readiness, type ReadinessChecks } from './readiness.ts';
+
+export interface OperationOptions {
+  readonly checks: ReadinessChecks;
+  readonly drain: Drain;
+  readonly registry: Registry;
+  readonly document: { readonly openapi: string };
+}
+
+type OperationHandlers = Pick<Handlers, 'livez' | 'readyz' | 'metrics' | 'openapi' | 'docs'>;
+
+export function operationHandlers({ checks, drain, registry, document }: OperationOptions): OperationHandlers {
+  return {
+    livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok' } }),
+    readyz: async () => {
+      const found = await readiness(checks);
+      const status = drain.draining ? 'shutting_down' : found.status;
+      return { kind: 'answer', status: status === 'ready' ? 200 : 503, json: { ...found, status } };
+    },
+    metrics: async () => ({ kind: 'answer', status: 200, text: await registry.metrics(), headers: { 'Content-Type': registry.contentType } }),
+    openapi: () => ({ kind: 'answer', status: 200, json: document }),
+    docs: ({ response }) => {
+      sendDocsPage(response);
+      return streamed;
+    },
+  };
+}

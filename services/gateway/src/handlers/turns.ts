@@ -1,0 +1,53 @@
+import { AppError, routes } from '@concierge/contract';
+import type { KeyRecord } from '@concierge/tenant';
+import type { Turns, TurnViewer } from '@concierge/turn';
+import { streamed, type Handlers } from '../http/call.ts';
+import { exchangeOf } from '../http/exchange.ts';
+import type { EventStreams } from '../sse/event-streams.ts';
+import { pageLink } from './page-link.ts';
+
+export interface TurnHandlerOptions {
+  readonly turns: Pick<Turns, 'find' | 'list' | 'cancel'>;
+  readonly eventStreams: EventStreams;
+}
+
+/** A key that is for cs alone sees the turns that it has started, and no others. */
+function viewerOf(key: KeyRecord): TurnViewer {
+  return key.scopes.some((scope) => scope !== 'cs') ? {} : { onlyKeyId: key.id };
+}
+
+/** A key for reading and for cs may read every turn, but cancel only its own. */
+function cancellerOf(key: KeyRecord): TurnViewer {
+  return key.scopes.includes('admin') ? {} : { onlyKeyId: key.id };
+}
+
+const noTurn = (): AppError => new AppError('not_found', 'There is no such turn.');
+
+export function turnHandlers({ turns, eventStreams }: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'cancelTurn'> {
+  return {
+    listTurns: async ({ caller, query }) => {
+      const { items, nextCursor } = await turns.list(caller.scope, query);
+      const { limit, status } = query;
+      return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listTurns.path, { limit, status }, nextCursor) };
+    },
+    getTurn: async ({ caller, params }) => {
+      const turn = await turns.find(caller.scope, params.id, viewerOf(caller.key));
+      if (turn === undefined) throw noTurn();
+      return { kind: 'answer', status: 200, json: turn };
+    },
+    followTurn: async ({ caller, params, query, headers, response }) => {
+      const { scope, key } = caller;
+      if ((await turns.find(scope, params.id, viewerOf(key))) === undefined) throw noTurn();
+      eventStreams.refuseWhenFull(key.id);
+      exchangeOf(response).turnId = params.id;
+      // An EventSource that resumes sends the header; an empty one means that it has seen no event yet.
+      const after = headers['last-event-id'] ?? query.lastEventId ?? '';
+      eventStreams.serve(response, { scope, turnId: params.id, keyId: key.id, after: after === '' ? null : after });
+      return streamed;
+    },
+    cancelTurn: async ({ caller, params }) => {
+      const turn = await turns.cancel(caller.scope, params.id, cancellerOf(caller.key));
+      return { kind: 'answer', status: 202, json: turn };
+    },
+  };
+}

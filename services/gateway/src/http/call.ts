@@ -1,0 +1,59 @@
+import type { Request, Response } from 'express';
+import type { Route, RouteAnswer, RouteId, Routes } from '@concierge/contract';
+import type { KeyRecord, TenantScope } from '@concierge/tenant';
+import type { z } from 'zod';
+
+type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+type ParsedBody<Body> = Body extends { readonly kind: 'json'; readonly schema: infer Schema }
+  ? Parsed<Schema>
+  : Body extends { readonly kind: 'text' }
+    ? string
+    : Body extends { readonly kind: 'raw' }
+      ? Buffer
+      : undefined;
+
+type Field<Definition, Name extends string> = Definition extends Readonly<Record<Name, infer Value>> ? Value : undefined;
+
+/** Who calls: only routes with a key have one. */
+export interface Caller {
+  readonly scope: TenantScope;
+  readonly key: KeyRecord;
+}
+
+/** A request past authentication and validation: what a handler gets. */
+export interface Call<Definition extends Route = Route> {
+  readonly request: Request;
+  readonly response: Response;
+  readonly requestId: string;
+  readonly caller: Definition['auth'] extends 'key' ? Caller : undefined;
+  readonly params: Parsed<Field<Definition, 'params'>>;
+  readonly query: Parsed<Field<Definition, 'query'>>;
+  readonly headers: Parsed<Field<Definition, 'headers'>>;
+  readonly body: ParsedBody<Field<Definition, 'body'>>;
+}
+
+type AnswerBody<Answer extends RouteAnswer> = Answer extends { readonly json: infer Schema extends z.ZodType }
+  ? { readonly json: z.output<Schema> }
+  : Answer extends { readonly text: string }
+    ? { readonly text: string | Buffer }
+    : object;
+
+type Statuses<Definition extends Route> = keyof Definition['answers'] & number;
+
+/** The handler has written its answer itself. */
+export const streamed = { kind: 'streamed' } as const;
+
+/** What a handler answers: one of the statuses of its route, with that status' body; or `streamed`. */
+export type Answer<Definition extends Route> =
+  | typeof streamed
+  | {
+      [Status in Statuses<Definition>]: { readonly kind: 'answer'; readonly status: Status; readonly headers?: Record<string, string> } & AnswerBody<
+        NonNullable<Definition['answers'][Status]>
+      >;
+    }[Statuses<Definition>];
+
+export type Handler<Definition extends Route> = (call: Call<Definition>) => Answer<Definition> | Promise<Answer<Definition>>;
+
+/** One handler for every route: a route without one does not compile. */
+export type Handlers = { readonly [Id in RouteId]: Handler<Routes[Id]> };

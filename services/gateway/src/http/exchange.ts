@@ -1,0 +1,59 @@
+import type { RequestHandler, Response } from 'express';
+import type { Log } from '@concierge/runtime';
+import type { GatewayMetrics } from '../metrics.ts';
+import { requestIdOf } from './request-id.ts';
+
+declare global {
+  // eslint-disable-next-line typescript/no-namespace -- how Express lets its response be typed
+  namespace Express {
+    interface Locals {
+      exchange?: Exchange;
+    }
+  }
+}
+
+/** Asked for all the time by machines: not worth a line each. */
+const quietRoutes = new Set(['livez', 'readyz', 'metrics']);
+
+/** One request and its answer, for the log and the metrics. Only the path is kept: a query may hold a secret. */
+export class Exchange {
+  readonly requestId: string;
+  readonly #method: string;
+  readonly #path: string;
+  readonly #startedMs = performance.now();
+  /** Id of the route, once there is one. */
+  route = 'unknown';
+  accountId: string | undefined;
+  turnId: string | undefined;
+
+  constructor({ requestId, method, path }: { readonly requestId: string; readonly method: string; readonly path: string }) {
+    this.requestId = requestId;
+    this.#method = method;
+    this.#path = path;
+  }
+
+  /** Counts and logs the answer; called when it begins, so that an event stream counts with the time it took to accept its turn. */
+  answered(status: number, { metrics, log }: { readonly metrics: GatewayMetrics; readonly log: Log }): void {
+    const ms = performance.now() - this.#startedMs;
+    metrics.requests.observe({ route: this.route, method: this.#method, status: String(status) }, ms / 1000);
+    if (quietRoutes.has(this.route) && status < 400) return;
+    const { requestId, accountId, turnId } = this;
+    log.info({ requestId, accountId, turnId, method: this.#method, path: this.#path, status, ms: Math.round(ms) }, 'request');
+  }
+}
+
+/** First in line: gives every request its id. */
+export function beginExchange(): RequestHandler {
+  return (request, response, next) => {
+    const requestId = requestIdOf(request.headers['x-request-id']);
+    response.setHeader('X-Request-Id', requestId);
+    response.locals.exchange = new Exchange({ requestId, method: request.method, path: request.path });
+    next();
+  };
+}
+
+export function exchangeOf(response: Response): Exchange {
+  const { exchange } = response.locals;
+  if (exchange === undefined) throw new Error('beginExchange has not run');
+  return exchange;
+}

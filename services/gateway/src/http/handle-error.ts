@@ -1,0 +1,27 @@
+import type { ErrorRequestHandler } from 'express';
+import type { Log } from '@concierge/runtime';
+import type { GatewayMetrics } from '../metrics.ts';
+import { exchangeOf } from './exchange.ts';
+import { problemHeaders, toAppError, toProblem } from './problem.ts';
+
+/** The one place that turns what was thrown into an answer. What a client may not see is logged under the request's id. */
+export function handleError(options: { readonly metrics: GatewayMetrics; readonly log: Log }): ErrorRequestHandler {
+  // Express knows an error handler by its four parameters.
+  // eslint-disable-next-line max-params -- see above
+  return (thrown: unknown, _request, response, _next) => {
+    const error = toAppError(thrown);
+    const exchange = exchangeOf(response);
+    if (error.status >= 500 && error.code !== 'shutting_down') {
+      options.log.error({ err: error.cause ?? error, code: error.code, requestId: exchange.requestId, route: exchange.route }, 'request failed');
+    }
+    // The client has gone, or the answer has begun: nothing can be said any more.
+    if (response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    response.removeHeader('Content-Length');
+    response.removeHeader('ETag');
+    response.status(error.status).set(problemHeaders(error)).end(JSON.stringify(toProblem(error, exchange.requestId)));
+    exchange.answered(error.status, options);
+  };
+}

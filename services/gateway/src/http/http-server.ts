@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { createServer, STATUS_CODES, type RequestListener, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { AppError, type ErrorCode } from '@concierge/contract';
+import type { Stoppable } from '@concierge/runtime';
+import type { EventStreams } from '../sse/event-streams.ts';
+import type { Drain } from './drain.ts';
+import { problemType, toProblem } from './problem.ts';
+import { requestIdOf } from './request-id.ts';
+
+export interface HttpServerOptions {
+  readonly app: RequestListener;
+  readonly maxConnections: number;
+  readonly keepAliveMs: number;
+}
+
+const REQUEST_TIMEOUT_MS = 30_000;
+const HEADERS_TIMEOUT_MS = 15_000;
+
+/** Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for its headers). */
+export function createHttpServer({ app, maxConnections, keepAliveMs }: HttpServerOptions): Server {
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, keepAliveTimeout: keepAliveMs, connectionsCheckingInterval: 5000 }, app);
+  server.maxConnections = maxConnections;
+  server.on('clientError', answerBroken);
+  // Bodies are small and refused by their headers if at all: no need to answer 417 to whoever asks first.
+  server.on('checkExpectation', app);
+  return server;
+}
+
+const codeOfParser: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};
+
+/** A request that did not become one: Express never sees it, so its problem is written by hand. */
+function answerBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || failure.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const requestId = requestIdOf(undefined);
+  const error = new AppError(codeOfParser[failure.code ?? ''] ?? 'invalid_request');
+  const body = JSON.stringify(toProblem(error, requestId));
+  const head = [
+    `HTTP/1.1 ${String(error.status)} ${STATUS_CODES[error.status] ?? ''}`,
+    `Content-Type: ${problemType}`,
+    `Content-Length: ${String(Buffer.byteLength(body))}`,
+    `X-Request-Id: ${requestId}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+export async function listen(server: Server, { port, host }: { readonly port: number; readonly host: string | undefined }): Promise<number> {
+  server.listen({ port, host, backlog: 4096 });
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
+  return address.port;
+}
+
+/**
+ * Stops in this order: new turns are refused (503, so that a client goes elsewhere), streams of running turns go on until they end
+ * or the grace is over, then no connection is accepted any more and what is still being answered is finished.
+ */
+export function stoppableHttp(server: Server, drain: Drain, streams: EventStreams): Stoppable {
+  return {
+    name: 'http',
+    async stop(graceMs) {
+      const untilMs = Date.now() + graceMs;
+      drain.start();
+      await streams.drain(graceMs);
+      streams[Symbol.dispose]();
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+      });
+      const deadline = setTimeout(
+        () => {
+          server.closeAllConnections();
+        },
+        Math.max(0, untilMs - Date.now()),
+      );
+      await closed;
+      clearTimeout(deadline);
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { AppError, limits } from '@concierge/contract';
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Strict UTF-8, the byte order mark kept. @throws AppError of `code` */
+export function decodeText(bytes: Uint8Array, code: 'invalid_json' | 'invalid_request'): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (error) {
+    throw new AppError(code, 'The body is not valid UTF-8.', { cause: error });
+  }
+}
+
+/**
+ * JSON as a client may send it: strict UTF-8, at most limits.jsonMaxDepth deep, every string well-formed (a lone surrogate
+ * would be another string once it is written as UTF-8).
+ * @throws AppError `invalid_json`
+ */
+export function parseJson(bytes: Uint8Array): unknown {
+  const text = decodeText(bytes, 'invalid_json');
+  const value = parse(text);
+  refuseDeep(value, limits.jsonMaxDepth);
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AppError('invalid_json', undefined, { cause: error });
+  }
+}
+
+function refuseDeep(value: unknown, levels: number): void {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw new AppError('invalid_json', 'A string has half of a surrogate pair.');
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  if (levels === 0) throw new AppError('invalid_json', `The body is nested deeper than ${String(limits.jsonMaxDepth)} levels.`);
+  for (const [key, item] of Object.entries(value)) {
+    if (!key.isWellFormed()) throw new AppError('invalid_json', 'A name has half of a surrogate pair.');
+    refuseDeep(item, levels - 1);
+  }
+}

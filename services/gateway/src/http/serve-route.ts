@@ -1,0 +1,155 @@
+import type { Request, RequestHandler, Response } from 'express';
+import { AppError, limits, type KeyScope, type Route } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { KeyRecord, TenantScope, Tenants } from '@concierge/tenant';
+import type { RateLimits } from '@concierge/turn';
+import type { GatewayMetrics } from '../metrics.ts';
+import { apiKeyOf } from './api-key.ts';
+import type { Caller } from './call.ts';
+import type { Drain } from './drain.ts';
+import { exchangeOf } from './exchange.ts';
+import { guardOperator } from './guard-operator.ts';
+import { readBody } from './read-body.ts';
+import { validate } from './validate.ts';
+
+export interface ServeOptions {
+  readonly tenants: Pick<Tenants, 'authenticate'>;
+  readonly rateLimits: RateLimits;
+  readonly drain: Drain;
+  readonly opsToken: string | undefined;
+  readonly metrics: GatewayMetrics;
+  readonly log: Log;
+}
+
+/** A call before its types are those of one route: exactly what `Call` of that route holds. */
+export interface ErasedCall {
+  readonly request: Request;
+  readonly response: Response;
+  readonly requestId: string;
+  readonly caller: Caller | undefined;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly headers: unknown;
+  readonly body: unknown;
+}
+
+export interface ErasedAnswer {
+  readonly kind: 'answer' | 'streamed';
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly json?: unknown;
+  readonly text?: string | Buffer;
+}
+
+export type ErasedHandler = (call: ErasedCall) => ErasedAnswer | Promise<ErasedAnswer>;
+
+/**
+ * Takes a request through its route, in this order: authentication (with suspension), rate limit, scope, shutdown, body, validation,
+ * handler. What is thrown goes to the error handler.
+ */
+export class RouteServer {
+  readonly #options: ServeOptions;
+
+  constructor(options: ServeOptions) {
+    this.#options = options;
+  }
+
+  serve(route: Route, handle: ErasedHandler): RequestHandler {
+    return async (request, response) => {
+      const exchange = exchangeOf(response);
+      exchange.route = route.id;
+      const call = await this.#admit(route, request, response);
+      const answer = await handle(call);
+      if (answer.kind === 'answer') send(route, response, answer);
+      exchange.answered(response.statusCode, this.#options);
+    };
+  }
+
+  async #admit(route: Route, request: Request, response: Response): Promise<ErasedCall> {
+    const caller = await this.#authenticate(route, request, response);
+    if (route.startsTurn === true) this.#options.drain.refuseNewWork();
+    const params = route.params === undefined ? undefined : validate(route.params, joinRest(request.params), 'not_found');
+    const body = await parseBody(route, request, response);
+    return {
+      request,
+      response,
+      requestId: exchangeOf(response).requestId,
+      caller,
+      params,
+      query: route.query === undefined ? undefined : validate(route.query, request.query),
+      headers: route.headers === undefined ? undefined : validate(route.headers, request.headers),
+      body,
+    };
+  }
+
+  async #authenticate(route: Route, request: Request, response: Response): Promise<Caller | undefined> {
+    switch (route.auth) {
+      case 'none':
+      case 'signature': {
+        return undefined;
+      }
+      case 'operator': {
+        guardOperator(request, this.#options.opsToken);
+        return undefined;
+      }
+      case 'key': {
+        const caller = await this.#options.tenants.authenticate(apiKeyOf(request.headers));
+        exchangeOf(response).accountId = caller.scope.accountId;
+        await this.#countRequest(caller.scope, response);
+        requireScope(route, caller.key);
+        return caller;
+      }
+    }
+  }
+
+  /** Counted before anything else is looked at: a malformed request spends the allowance too. */
+  async #countRequest(scope: TenantScope, response: Response): Promise<void> {
+    const limit = await requestsPerHour(scope);
+    if (limit === undefined) return;
+    const state = await this.#options.rateLimits.take(scope.accountId, { limit, windowSeconds: 3600 }).catch((error: unknown) => {
+      // An exact limit that cannot be counted is not silently dropped.
+      throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
+    });
+    response.setHeader('RateLimit-Policy', `"hourly";q=${String(limit)};w=3600`);
+    response.setHeader('RateLimit', `"hourly";r=${String(state.remaining)};t=${String(state.resetSeconds)}`);
+    if (state.allowed) return;
+    throw new AppError('rate_limited', `At most ${String(limit)} requests are allowed in an hour.`, { retryAfterSeconds: state.resetSeconds });
+  }
+}
+
+async function requestsPerHour(scope: TenantScope): Promise<number | undefined> {
+  const settings = await scope.settings();
+  return settings.limits?.requestsPerHour ?? (settings.plan === 'preview' ? limits.previewRequestsPerHour : undefined);
+}
+
+function requireScope(route: Route, key: KeyRecord): void {
+  const held: readonly KeyScope[] = key.scopes;
+  if (route.scopes.some((scope) => held.includes(scope))) return;
+  throw new AppError('scope_required', `The key needs one of these scopes: ${route.scopes.join(', ')}.`);
+}
+
+async function parseBody(route: Route, request: Request, response: Response): Promise<unknown> {
+  // Multipart is read by its handler, file by file.
+  if (route.body === undefined || route.body.kind === 'files') return undefined;
+  const body = await readBody(request, response, route.body);
+  return route.body.kind === 'json' ? validate(route.body.schema, body) : body;
+}
+
+/** The rest of a path comes as its segments. */
+function joinRest(params: Readonly<Record<string, string | string[]>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, typeof value === 'string' ? value : value.join('/')]));
+}
+
+function send(route: Route, response: Response, answer: ErasedAnswer): void {
+  response.status(answer.status ?? 200);
+  if (answer.headers !== undefined) response.set(answer.headers);
+  if (answer.json !== undefined) {
+    response.json(answer.json);
+  } else if (answer.text !== undefined) {
+    const type = route.answers[answer.status ?? 200]?.text;
+    if (type !== undefined && response.getHeader('content-type') === undefined) response.setHeader('Content-Type', type);
+    response.end(response.req.method === 'HEAD' ? undefined : answer.text);
+  } else {
+    response.end();
+  }
+}

@@ -1,0 +1,87 @@
+import type { Response } from 'express';
+import { AppError } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import type { TurnStreams } from '@concierge/turn';
+import type { GatewayMetrics } from '../metrics.ts';
+import { EventStream, eventStreamHeaders } from './event-stream.ts';
+import { HeartbeatWheel } from './heartbeat-wheel.ts';
+
+export interface EventStreamsOptions {
+  readonly turns: Pick<TurnStreams, 'follow'>;
+  readonly metrics: GatewayMetrics;
+  readonly maxPerKey: number;
+}
+
+/** What one stream shows. */
+export interface Watch {
+  readonly scope: TenantScope;
+  readonly turnId: string;
+  readonly keyId: string;
+  readonly after: string | null;
+}
+
+/** Every event stream of this process: how many a key has, signs of life, the end of all of them at shutdown. */
+export class EventStreams implements Disposable {
+  readonly #options: EventStreamsOptions;
+  readonly #wheel = new HeartbeatWheel();
+  readonly #open = new Set<EventStream>();
+  readonly #perKey = new Map<string, number>();
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: EventStreamsOptions) {
+    this.#options = options;
+  }
+
+  /** Asked before a turn is accepted: what cannot be answered is not taken. @throws AppError `overloaded` */
+  refuseWhenFull(keyId: string): void {
+    if ((this.#perKey.get(keyId) ?? 0) < this.#options.maxPerKey) return;
+    throw new AppError('overloaded', 'This key has too many open streams.', { retryAfterSeconds: 5 });
+  }
+
+  /** Answers with the events of a turn. A client that goes away ends its stream, never the turn. */
+  serve(response: Response, { scope, turnId, keyId, after }: Watch): void {
+    response.writeHead(200, eventStreamHeaders);
+    response.flushHeaders();
+    if (response.req.method === 'HEAD') {
+      response.end();
+      return;
+    }
+    const stream = new EventStream({ response, keyId, after, onClose: this.#onClose, onDrop: this.#onDrop });
+    this.#open.add(stream);
+    this.#perKey.set(keyId, (this.#perKey.get(keyId) ?? 0) + 1);
+    this.#options.metrics.openStreams.inc();
+    this.#wheel.add(stream);
+    stream.endWith(this.#options.turns.follow(scope, turnId, stream));
+  }
+
+  /** Resolves when every stream has ended; those that last longer than the grace are ended, and their clients resume elsewhere. */
+  async drain(graceMs: number): Promise<void> {
+    if (this.#open.size === 0) return;
+    const { promise: empty, resolve } = Promise.withResolvers<void>();
+    this.#onEmpty = resolve;
+    const deadline = setTimeout(() => {
+      for (const stream of this.#open) stream.end();
+    }, graceMs);
+    await empty;
+    clearTimeout(deadline);
+  }
+
+  [Symbol.dispose](): void {
+    this.#wheel[Symbol.dispose]();
+    for (const stream of this.#open) stream.end();
+  }
+
+  readonly #onClose = (stream: EventStream): void => {
+    this.#wheel.remove(stream);
+    this.#open.delete(stream);
+    this.#options.metrics.openStreams.dec();
+    const left = (this.#perKey.get(stream.keyId) ?? 1) - 1;
+    if (left === 0) this.#perKey.delete(stream.keyId);
+    else this.#perKey.set(stream.keyId, left);
+    if (this.#open.size === 0) this.#onEmpty?.();
+  };
+
+  readonly #onDrop = (): void => {
+    this.#options.metrics.droppedClients.inc();
+  };
+}

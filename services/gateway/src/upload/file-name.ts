@@ -1,0 +1,27 @@
+/** Bytes of a stored name; limits of file systems and of `UploadRef` are both 255. */
+const NAME_MAX_BYTES = 255;
+
+// Control characters, and the marks that turn text round: `exe.fdp` must not read as something else.
+// eslint-disable-next-line no-control-regex -- control characters are what is removed
+const unwanted = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+/** The last part of whatever path a client sent, as something that can be shown anywhere. Never used as a path. */
+export function safeFileName(given: string): string {
+  const last = given.normalize('NFC').toWellFormed().split(/[\\/]/u).at(-1) ?? '';
+  const clean = last.replaceAll(unwanted, '').trim();
+  return clean === '' || clean === '.' || clean === '..' ? 'file' : cut(clean);
+}
+
+/** Shortens the stem and keeps a short extension. */
+function cut(name: string): string {
+  if (Buffer.byteLength(name) <= NAME_MAX_BYTES) return name;
+  const extension = /\.[A-Za-z0-9]{1,10}$/u.exec(name)?.[0] ?? '';
+  let stem = '';
+  let bytes = Buffer.byteLength(extension);
+  for (const character of name.slice(0, name.length - extension.length)) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > NAME_MAX_BYTES) break;
+    stem += character;
+  }
+  return stem + extension;
+}

@@ -1,0 +1,48 @@
+import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
+import { openIndex, Tenants } from '@concierge/tenant';
+import { Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
+import { createApp } from './app.ts';
+import type { Config } from './config.ts';
+import { createHandlers } from './handlers/handlers.ts';
+import { Drain } from './http/drain.ts';
+import { createHttpServer, listen, stoppableHttp } from './http/http-server.ts';
+import { RouteServer } from './http/serve-route.ts';
+import { GatewayMetrics } from './metrics.ts';
+import { readinessChecks } from './handlers/readiness-checks.ts';
+import { EventStreams } from './sse/event-streams.ts';
+
+const REDIS_START_TIMEOUT_MS = 30_000;
+
+/** Builds the whole service, in order, top to bottom. */
+export async function wire(config: Config, log: Log): Promise<Running & { readonly port: number }> {
+  armFailpoints(config.failpoints);
+  const redis = connectRedis({ url: config.redisUrl, role: 'producer', log });
+  await redisReady(redis, REDIS_START_TIMEOUT_MS);
+  await assertNoEviction(redis, log);
+  const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
+  const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
+  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, log });
+  const doorbells = new Doorbells(redis, log);
+  const turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+  const turnStreams = new TurnStreams({ redis, subscriber, log });
+  const metrics = new GatewayMetrics();
+  const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey });
+  const drain = new Drain();
+  const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
+  const handlers = createHandlers({ turns, turnStreams, eventStreams, metrics, drain, checks, log });
+  const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });
+  const app = createApp({ server, handlers, trustedProxies: config.trustedProxies, metrics, log });
+  const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });
+  const port = await listen(http, config);
+  log.info({ port }, 'gateway is listening');
+  return {
+    port,
+    stopInOrder: [
+      stoppableHttp(http, drain, eventStreams),
+      { name: 'turn streams', stop: async () => turnStreams.stop() },
+      { name: 'doorbells', stop: async () => doorbells.stop() },
+      { name: 'index', stop: async () => index.close() },
+      { name: 'redis', stop: async () => void (await redis.quit()) },
+    ],
+  };
+}

@@ -1,0 +1,71 @@
+import type { TurnEvent } from '@concierge/contract';
+import type { ChatTurn, ReplyPart, ToolPart } from './chat-turn.ts';
+
+type EventData<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>['data'];
+
+/**
+ * The turn after one more event. Told twice, a tool call or an end changes nothing; text has no identity, so whoever reads the
+ * stream must leave out what came before (see TurnFollower).
+ */
+export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
+  switch (event.type) {
+    case 'session': {
+      return { ...turn, turnId: event.data.turnId, state: turn.state.at === 'sending' ? { at: 'waiting' } : turn.state };
+    }
+    case 'text_delta': {
+      return running(turn, appendText(turn, event.data.delta));
+    }
+    case 'tool_call_start': {
+      return running(turn, startTool(turn, event.data));
+    }
+    case 'tool_call_end': {
+      const { id, durationMs, isError } = event.data;
+      return running(turn, changeTool(turn, id, { durationMs, status: isError ? 'error' : 'ok' }));
+    }
+    case 'tool_result': {
+      const { id, output, truncated, isError } = event.data;
+      const parts = changeTool(turn, id, { output, truncated: truncated === true, status: isError ? 'error' : 'ok' });
+      return { ...running(turn, parts), settled: parts.length };
+    }
+    case 'text_reset': {
+      return running(turn, withoutUnsettledText(turn));
+    }
+    case 'done': {
+      const { inputTokens, outputTokens, finishReason } = event.data;
+      return ended(turn, { at: 'done', finishReason, usage: { inputTokens, outputTokens } });
+    }
+    case 'error': {
+      const { code, message, retryable } = event.data;
+      return ended(turn, { at: 'failed', failure: { code, message, retryable } });
+    }
+  }
+}
+
+function running(turn: ChatTurn, parts: readonly ReplyPart[]): ChatTurn {
+  return { ...turn, parts, state: { at: 'running' } };
+}
+
+/** A call that is still open when the turn ends (it was stopped) will not get a result. */
+function ended(turn: ChatTurn, state: ChatTurn['state']): ChatTurn {
+  const parts = turn.parts.map((part): ReplyPart => (part.kind === 'tool' && part.status === 'running' ? { ...part, status: 'error' } : part));
+  return { ...turn, parts, state, link: 'live', stopping: false };
+}
+
+function appendText({ parts, settled }: ChatTurn, delta: string): readonly ReplyPart[] {
+  const last = parts.at(-1);
+  if (last?.kind !== 'text' || parts.length <= settled) return [...parts, { kind: 'text', text: delta }];
+  return [...parts.slice(0, -1), { kind: 'text', text: last.text + delta }];
+}
+
+function startTool({ parts }: ChatTurn, { id, name, input }: EventData<'tool_call_start'>): readonly ReplyPart[] {
+  if (parts.some((part) => part.kind === 'tool' && part.id === id)) return parts;
+  return [...parts, { kind: 'tool', id, name, input, status: 'running', durationMs: null, output: null, truncated: false }];
+}
+
+function changeTool({ parts }: ChatTurn, id: string, change: Partial<ToolPart>): readonly ReplyPart[] {
+  return parts.map((part) => (part.kind === 'tool' && part.id === id ? { ...part, ...change } : part));
+}
+
+function withoutUnsettledText({ parts, settled }: ChatTurn): readonly ReplyPart[] {
+  return parts.filter((part, index) => index < settled || part.kind === 'tool');
+}

@@ -1,0 +1,86 @@
+import type { FinishReason, JsonObject, UploadRef, Usage } from '@concierge/contract';
+
+export interface TextPart {
+  readonly kind: 'text';
+  readonly text: string;
+}
+
+export interface ToolPart {
+  readonly kind: 'tool';
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+  readonly status: 'running' | 'ok' | 'error';
+  /** Null while it runs, and for calls whose duration is not known (any more). */
+  readonly durationMs: number | null;
+  readonly output: string | null;
+  readonly truncated: boolean;
+}
+
+export type ReplyPart = TextPart | ToolPart;
+
+/** What the person asked; null when it was asked elsewhere and is not stored yet. */
+export interface Question {
+  readonly text: string;
+  readonly attachments: readonly UploadRef[];
+  /** ISO time. */
+  readonly at: string;
+}
+
+export interface TurnFailure {
+  readonly code: string;
+  readonly message: string;
+  readonly retryable: boolean;
+}
+
+/**
+ * sending → waiting (the service has accepted it; others come first, or nothing has been said yet) → running (something was
+ * said) → done or failed. sending → unsent when the service refused it or could not be reached: it never became a turn.
+ */
+export type TurnState =
+  | { readonly at: 'sending' }
+  | { readonly at: 'waiting' }
+  | { readonly at: 'running' }
+  | { readonly at: 'done'; readonly finishReason: FinishReason | null; readonly usage: Usage | null }
+  | { readonly at: 'failed'; readonly failure: TurnFailure }
+  | { readonly at: 'unsent'; readonly failure: TurnFailure };
+
+/** `lost`: tried again and again in vain; goes on when the person asks for it. */
+export type TurnLink = 'live' | 'reconnecting' | 'lost';
+
+/** One turn as the page shows it: what was asked and what came back so far. Immutable; a change makes a new one. */
+export interface ChatTurn {
+  /** Of this page's own making, stable while the turn is shown. */
+  readonly key: string;
+  readonly turnId: string | null;
+  readonly question: Question | null;
+  readonly parts: readonly ReplyPart[];
+  /** Parts before this index are settled: a `text_reset` leaves them alone. */
+  readonly settled: number;
+  readonly state: TurnState;
+  readonly link: TurnLink;
+  /** The person has asked for it to stop. */
+  readonly stopping: boolean;
+}
+
+export function newTurn(given: Pick<ChatTurn, 'key'> & Partial<ChatTurn>): ChatTurn {
+  return { turnId: null, question: null, parts: [], settled: 0, state: { at: 'sending' }, link: 'live', stopping: false, ...given };
+}
+
+/** Whether nothing more will come. */
+export function hasEnded(turn: ChatTurn): boolean {
+  return turn.state.at === 'done' || turn.state.at === 'failed' || turn.state.at === 'unsent';
+}
+
+/** Whether the service has it and it has not ended. */
+export function isUnderWay(turn: ChatTurn): boolean {
+  return turn.state.at === 'waiting' || turn.state.at === 'running';
+}
+
+/** Everything that the agent said, without its tool calls. */
+export function replyText(turn: ChatTurn): string {
+  return turn.parts
+    .filter((part) => part.kind === 'text')
+    .map((part) => part.text)
+    .join('\n\n');
+}

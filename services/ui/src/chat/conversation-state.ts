@@ -1,0 +1,68 @@
+import type { ChannelName, SessionView, TurnView } from '@concierge/contract';
+import type { ChatFailure } from './chat-failure.ts';
+import { isUnderWay, newTurn, type ChatTurn } from './chat-turn.ts';
+import type { SavedTurn } from './saved-turns.ts';
+import { stateOf, turnsOfSession } from './turns-of-session.ts';
+
+/** loading → ready, or failed; failed → loading when the person tries again. */
+export type ConversationLoad = { readonly at: 'loading' } | { readonly at: 'ready' } | { readonly at: 'failed'; readonly failure: ChatFailure };
+
+/** One conversation as the page shows it. Immutable. */
+export interface ConversationState {
+  readonly agent: string;
+  /** Null until the service has accepted the first message. */
+  readonly contactId: string | null;
+  /** Whom the person plays towards cs; null: an anonymous visitor, or not cs. */
+  readonly sender: string | null;
+  readonly channel: ChannelName;
+  readonly title: string | null;
+  readonly load: ConversationLoad;
+  readonly turns: readonly ChatTurn[];
+}
+
+export function changeTurn(state: ConversationState, key: string, change: (turn: ChatTurn) => ChatTurn): ConversationState {
+  return { ...state, turns: state.turns.map((turn) => (turn.key === key ? change(turn) : turn)) };
+}
+
+export interface Known {
+  readonly session: SessionView | null;
+  readonly views: readonly TurnView[];
+  readonly saved: readonly SavedTurn[];
+}
+
+/**
+ * Every turn of a conversation once: what is stored, then what is under way in the order of acceptance, then what this tab has
+ * not handed in yet. A saved message gives a turn under way the question that the service does not list.
+ */
+export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
+  const stored = session === null ? [] : turnsOfSession(session, views);
+  const shown = new Set(stored.map((turn) => turn.turnId));
+  const savedOf = new Map(saved.map((turn) => [turn.turnId, turn]));
+  const underWay = views
+    .filter((view) => (view.status === 'waiting' || view.status === 'running') && !shown.has(view.id))
+    .toSorted((one, other) => one.acceptedAt.localeCompare(other.acceptedAt))
+    .map((view) => {
+      const known = savedOf.get(view.id);
+      shown.add(view.id);
+      return newTurn({ key: known?.key ?? view.id, turnId: view.id, question: known?.question ?? null, state: stateOf(view) });
+    });
+  const remembered = saved
+    .filter((turn) => turn.turnId === null || !shown.has(turn.turnId))
+    .map(({ key, turnId, question }) => newTurn({ key, turnId, question, state: { at: turnId === null ? 'sending' : 'waiting' } }));
+  return [...stored, ...underWay, ...remembered];
+}
+
+/** Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream told about it. */
+export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn[]): ChatTurn[] {
+  const storedIds = new Set(stored.map((turn) => turn.turnId));
+  const kept = shown.filter((turn) => turn.turnId === null || isUnderWay(turn) || !storedIds.has(turn.turnId));
+  const keptIds = new Set(kept.map((turn) => turn.turnId));
+  const ended = stored
+    .filter((turn) => !keptIds.has(turn.turnId))
+    .map((turn) => {
+      const before = shown.find((other) => other.turnId === turn.turnId);
+      if (before === undefined) return turn;
+      return before.parts.length === 0 ? { ...turn, key: before.key } : { ...before, question: before.question ?? turn.question };
+    });
+  return [...ended, ...kept];
+}

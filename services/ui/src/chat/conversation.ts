@@ -1,0 +1,321 @@
+import type { ChannelName, TurnEvent, UploadRef } from '@concierge/contract';
+import { applyEvent } from './apply-event.ts';
+import { ChatFailure, toFailure, turnFailureOf } from './chat-failure.ts';
+import { hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
+import { changeTurn, mergeTurns, withStored, type ConversationState } from './conversation-state.ts';
+import type { GatewayClient } from './gateway-client.ts';
+import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
+import { TurnFollower, type FollowOutcome, type TurnSource } from './turn-follower.ts';
+import { turnsOfSession } from './turns-of-session.ts';
+
+/** Turns asked for when a conversation is opened: enough to hold whatever is under way in one lane. */
+const TURNS_LISTED = 60;
+
+export interface ConversationTarget {
+  readonly agent: string;
+  readonly contactId: string | null;
+  readonly sender: string | null;
+  readonly channel: ChannelName;
+}
+
+export interface ConversationOptions {
+  readonly target: ConversationTarget;
+  readonly gateway: GatewayClient;
+  readonly saved: SavedTurnStore;
+  /** Takes up messages that a reload left in a conversation without an id. */
+  readonly restore: boolean;
+  readonly wait: TurnSource['wait'];
+  /** A message that is the same one whenever it is sent again; 1 to 255 visible ASCII characters. */
+  readonly newKey: () => string;
+  readonly now: () => Date;
+  /** The service has named the conversation. */
+  readonly onContact?: (contactId: string) => void;
+  readonly onTurnEnded?: (turn: ChatTurn) => void;
+}
+
+export interface Message {
+  readonly text: string;
+  readonly attachments: readonly UploadRef[];
+}
+
+/**
+ * One conversation: its turns, what is being sent and what is being followed. Messages are handed in one after another, so that
+ * the order of typing is the order of acceptance; of those that wait only the first is followed, so that many of them do not use
+ * up the browser's connections.
+ */
+export class Conversation {
+  readonly #options: ConversationOptions;
+  readonly #listeners = new Set<() => void>();
+  readonly #followed = new Map<string, AbortController>();
+  /** The body of each message that is not stored yet, by the turn's key. */
+  readonly #bodies = new Map<string, SavedTurn['body']>();
+  #state: ConversationState;
+  #closed = false;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+    this.#state = { ...options.target, title: null, load: { at: 'loading' }, turns: [] };
+  }
+
+  readonly snapshot = (): ConversationState => this.#state;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Loads what is stored and takes up what is under way. Never rejects: the state says what went wrong. */
+  async open(): Promise<void> {
+    this.#set({ ...this.#state, load: { at: 'loading' } });
+    try {
+      await this.#load();
+    } catch (error) {
+      this.#set({ ...this.#state, load: { at: 'failed', failure: toFailure(error) } });
+      return;
+    }
+    this.#advance();
+  }
+
+  send({ text, attachments }: Message): void {
+    const { agent, sender, channel } = this.#state;
+    const key = this.#options.newKey();
+    const contact = agent === 'cs' ? { channel, ...(sender === null ? {} : { sender }) } : {};
+    this.#bodies.set(key, { message: text, ...contact, ...(attachments.length === 0 ? {} : { attachments: attachments.map(({ id }) => id) }) });
+    const question = { text, attachments, at: this.#options.now().toISOString() };
+    this.#set({ ...this.#state, turns: [...this.#state.turns, newTurn({ key, question })] });
+    this.#advance();
+  }
+
+  /** Asks the service to end a turn; what it has said stays. */
+  async stop(key: string): Promise<void> {
+    const turnId = this.#turn(key)?.turnId;
+    if (turnId == null) return;
+    this.#change(key, (turn) => ({ ...turn, stopping: true }));
+    try {
+      await this.#options.gateway.cancelTurn(turnId);
+    } catch {
+      this.#change(key, (turn) => ({ ...turn, stopping: false }));
+    }
+  }
+
+  /** A message that was never accepted is handed in once more, as the same one; a failed turn is asked again, as a new one. */
+  retry(key: string): void {
+    const turn = this.#turn(key);
+    if (turn?.state.at === 'unsent') this.#sendAgain(turn);
+    else if (turn?.state.at === 'failed' && turn.question !== null) this.send(turn.question);
+    this.#advance();
+  }
+
+  /** It will be accepted after everything that has been accepted in the meantime, so that is where it stands. */
+  #sendAgain(turn: ChatTurn): void {
+    const others = this.#state.turns.filter(({ key }) => key !== turn.key);
+    this.#set({ ...this.#state, turns: [...others, { ...turn, state: { at: 'sending' }, link: 'live' }] });
+  }
+
+  /** Takes back a message that was never accepted. Returns what it said. */
+  withdraw(key: string): Message | null {
+    const turn = this.#turn(key);
+    if (turn?.state.at !== 'unsent') return null;
+    this.#bodies.delete(key);
+    this.#set({ ...this.#state, turns: this.#state.turns.filter((other) => other.key !== key) });
+    return turn.question;
+  }
+
+  /** Goes on with turns whose connection was given up. */
+  reconnect(): void {
+    for (const { key, link } of this.#state.turns) if (link === 'lost') this.#change(key, (turn) => ({ ...turn, link: 'live' }));
+    this.#advance();
+  }
+
+  /** Changes whom the person plays; only before the first message. */
+  playContact(contact: { readonly sender: string | null; readonly channel: ChannelName }): void {
+    if (this.#state.contactId === null && this.#state.turns.length === 0) this.#set({ ...this.#state, ...contact });
+  }
+
+  /** Stops following. Turns go on at the service, and what is being handed in is still handed in. */
+  close(): void {
+    this.#closed = true;
+    this.#listeners.clear();
+    for (const [key, leave] of this.#followed) if (this.#turn(key)?.state.at !== 'sending') leave.abort();
+  }
+
+  async #load(): Promise<void> {
+    const { gateway, saved, restore, target } = this.#options;
+    const { contactId } = this.#state;
+    const kept = contactId !== null || restore ? saved.load(this.#name) : [];
+    for (const { key, body } of kept) this.#bodies.set(key, body);
+    if (contactId === null) {
+      this.#set({ ...this.#state, ...contactOf(kept, target), load: { at: 'ready' }, turns: mergeTurns({ session: null, views: [], saved: kept }) });
+      return;
+    }
+    const [session, views] = await Promise.all([
+      gateway.findSession(contactId).catch(nullWhenNotFound),
+      // A key may be allowed to chat and not to list.
+      gateway.listTurns(TURNS_LISTED).catch(() => []),
+    ]);
+    const own = views.filter((view) => view.contact_id === contactId);
+    const turns = mergeTurns({ session, views: own, saved: kept });
+    if (session === null && turns.length === 0) throw new ChatFailure('This conversation does not exist.', { status: 404, code: 'not_found' });
+    const known = session ?? own[0];
+    this.#set({
+      ...this.#state,
+      title: session?.title ?? null,
+      ...(known === undefined ? {} : { agent: known.agent, channel: known.channel }),
+      load: { at: 'ready' },
+      turns,
+    });
+  }
+
+  /** Starts what can be started: the first message to hand in, or the first turn to follow. */
+  #advance(): void {
+    const sending = this.#state.turns.find((turn) => turn.state.at === 'sending');
+    if (sending !== undefined && !this.#followed.has(sending.key)) void this.#follow(sending.key);
+    if (this.#closed) return;
+    const first = this.#state.turns.find(isUnderWay);
+    if (first !== undefined && first.link !== 'lost' && !this.#followed.has(first.key)) void this.#follow(first.key);
+  }
+
+  async #follow(key: string): Promise<void> {
+    const leave = new AbortController();
+    this.#followed.set(key, leave);
+    // Without the id of a last event the stream begins at the turn's start.
+    this.#change(key, (turn) => ({ ...turn, parts: [], settled: 0 }));
+    const outcome = await new TurnFollower({
+      signal: leave.signal,
+      wait: this.#options.wait,
+      open: async (after, signal) => this.#openStream(key, after, signal),
+      mayPass: (failure) => failure.isPassing || (failure.status === 429 && this.#turn(key)?.turnId !== null),
+      onLink: (link) => {
+        this.#change(key, (turn) => (turn.link === link ? turn : { ...turn, link }));
+      },
+      onEvent: (event) => {
+        this.#take(key, event);
+      },
+    }).follow();
+    this.#followed.delete(key);
+    await this.#settle(key, outcome);
+    this.#advance();
+  }
+
+  async #openStream(key: string, after: string | null, signal: AbortSignal): Promise<Response> {
+    const { gateway } = this.#options;
+    const turnId = this.#turn(key)?.turnId ?? null;
+    if (turnId !== null) return gateway.resumeTurn(turnId, after, signal);
+    const { agent, contactId } = this.#state;
+    // Fixed by the first attempt: the same key must come with the same body.
+    const body = { ...(contactId === null ? {} : { contact_id: contactId }), ...this.#bodies.get(key) };
+    this.#bodies.set(key, body);
+    this.#save();
+    return gateway.startTurn({ agent, body, idempotencyKey: key }, signal);
+  }
+
+  #take(key: string, event: TurnEvent): void {
+    this.#change(key, (turn) => applyEvent(turn, event));
+    if (event.type !== 'session') return;
+    this.#named(event.data.contact_id);
+    this.#save();
+    const first = this.#state.turns.find((turn) => !hasEnded(turn));
+    if (this.#closed || first?.key !== key) this.#followed.get(key)?.abort();
+    this.#advance();
+  }
+
+  #named(contactId: string): void {
+    if (this.#state.contactId === contactId) return;
+    this.#options.saved.save(this.#name, []);
+    this.#set({ ...this.#state, contactId });
+    if (this.#closed) return;
+    this.#options.onContact?.(contactId);
+    // The contact that is played may have talked before.
+    if (this.#state.sender !== null) void this.#loadStored();
+  }
+
+  /** Shows what the session file has. A session that is not stored yet is none. */
+  async #loadStored(): Promise<void> {
+    const { contactId } = this.#state;
+    if (contactId === null) return;
+    const session = await this.#options.gateway.findSession(contactId).catch(() => null);
+    if (session === null) return;
+    this.#set({ ...this.#state, title: session.title, turns: withStored(this.#state.turns, turnsOfSession(session)) });
+  }
+
+  async #settle(key: string, outcome: FollowOutcome): Promise<void> {
+    switch (outcome.kind) {
+      case 'left': {
+        return;
+      }
+      case 'ended': {
+        this.#bodies.delete(key);
+        const turn = this.#turn(key);
+        if (turn?.question === null) await this.#loadStored();
+        if (turn !== undefined && !this.#closed) this.#options.onTurnEnded?.(turn);
+        break;
+      }
+      case 'refused': {
+        await this.#giveUp(key, outcome.failure);
+        break;
+      }
+      case 'lost': {
+        if (this.#turn(key)?.turnId === null) this.#change(key, unsent(turnFailureOf(outcome.failure)));
+        break;
+      }
+    }
+    this.#save();
+  }
+
+  /** The stream cannot be had: not accepted, or so long over that only the session knows. */
+  async #giveUp(key: string, failure: ChatFailure): Promise<void> {
+    const turn = this.#turn(key);
+    if (turn === undefined) return;
+    if (turn.turnId === null) {
+      this.#change(key, unsent(turnFailureOf(failure)));
+      return;
+    }
+    this.#bodies.delete(key);
+    const ended = { at: 'failed', failure: { ...turnFailureOf(failure), message: 'What became of this message is not known any more.' } } as const;
+    this.#change(key, (lost) => ({ ...lost, state: failure.status === 404 ? ended : { at: 'failed', failure: turnFailureOf(failure) } }));
+    await this.#loadStored();
+  }
+
+  get #name(): string {
+    return this.#state.contactId ?? `new.${this.#options.target.agent}`;
+  }
+
+  #turn(key: string): ChatTurn | undefined {
+    return this.#state.turns.find((turn) => turn.key === key);
+  }
+
+  #change(key: string, change: (turn: ChatTurn) => ChatTurn): void {
+    this.#set(changeTurn(this.#state, key, change));
+  }
+
+  #set(state: ConversationState): void {
+    this.#state = state;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Keeps what a reload would lose: messages whose turn has not ended. */
+  #save(): void {
+    const turns = this.#state.turns.flatMap(({ key, turnId, question, state }): SavedTurn[] => {
+      const body = this.#bodies.get(key);
+      if (body === undefined || question === null || state.at === 'done' || state.at === 'failed') return [];
+      return [{ key, turnId, question: { ...question, attachments: [...question.attachments] }, body }];
+    });
+    this.#options.saved.save(this.#name, turns);
+  }
+}
+
+function unsent(failure: TurnFailure): (turn: ChatTurn) => ChatTurn {
+  return (turn) => ({ ...turn, state: { at: 'unsent', failure }, link: 'live' });
+}
+
+function nullWhenNotFound(error: unknown): null {
+  const failure = toFailure(error);
+  if (failure.status === 404) return null;
+  throw failure;
+}
+
+/** A conversation without an id goes on with the contact that its first message named. */
+function contactOf(kept: readonly SavedTurn[], { sender }: ConversationTarget): { readonly sender: string | null } {
+  const named = kept[0]?.body['sender'];
+  return { sender: typeof named === 'string' ? named : sender };
+}

@@ -1,0 +1,141 @@
+import { SessionListItem, SessionView, TurnView, UploadRef } from '@concierge/contract';
+import { z } from 'zod';
+import { ChatFailure, failureOf, toFailure } from './chat-failure.ts';
+
+const REQUEST_TIMEOUT_MS = 30_000;
+const UPLOAD_TIMEOUT_MS = 180_000;
+
+export interface GatewayClientOptions {
+  readonly key: string;
+  readonly fetch?: typeof globalThis.fetch;
+  /** Origin of the gateway; empty in the browser, where the console forwards. */
+  readonly base?: string;
+  /** The key is not (or no longer) good: every answer of 401 tells. */
+  readonly onKeyRefused?: (failure: ChatFailure) => void;
+}
+
+export interface SessionsPage {
+  readonly items: readonly SessionListItem[];
+  readonly nextCursor: string | null;
+}
+
+export interface SessionsQuery {
+  readonly agent: string | null;
+  readonly cursor: string | null;
+  readonly limit: number;
+}
+
+export interface NewTurnRequest {
+  readonly agent: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Makes sending again the same turn. */
+  readonly idempotencyKey: string;
+}
+
+interface Call extends RequestInit {
+  readonly timeoutMs?: number;
+}
+
+/** The gateway's interface as this page uses it. Every method rejects with a ChatFailure, also when there was no answer. */
+export class GatewayClient {
+  readonly #options: GatewayClientOptions;
+
+  constructor(options: GatewayClientOptions) {
+    this.#options = options;
+  }
+
+  async listSessions({ agent, cursor, limit }: SessionsQuery, signal?: AbortSignal): Promise<SessionsPage> {
+    const query = new URLSearchParams({ limit: String(limit) });
+    if (agent !== null) query.set('agent', agent);
+    if (cursor !== null) query.set('cursor', cursor);
+    const response = await this.#call(`/api/sessions?${query.toString()}`, signal === undefined ? {} : { signal });
+    return { items: await read(response, z.array(SessionListItem)), nextCursor: nextCursorOf(response.headers.get('link')) };
+  }
+
+  async findSession(id: string): Promise<SessionView> {
+    return read(await this.#call(`/api/sessions/${encodeURIComponent(id)}`), SessionView);
+  }
+
+  async deleteSession(id: string): Promise<void> {
+    await this.#call(`/api/sessions/${encodeURIComponent(id)}`, { method: 'DELETE' });
+  }
+
+  /** The newest turns of the tenant, whatever became of them. */
+  async listTurns(limit: number): Promise<TurnView[]> {
+    return read(await this.#call(`/api/turns?limit=${String(limit)}`), z.array(TurnView));
+  }
+
+  async cancelTurn(turnId: string): Promise<void> {
+    await this.#call(`/api/turns/${encodeURIComponent(turnId)}/cancel`, { method: 'POST' });
+  }
+
+  async upload(file: File, signal: AbortSignal): Promise<UploadRef> {
+    const form = new FormData();
+    form.append('file', file, file.name);
+    const response = await this.#call('/api/uploads', { method: 'POST', body: form, signal, timeoutMs: UPLOAD_TIMEOUT_MS });
+    const [saved] = await read(response, z.array(UploadRef).min(1));
+    if (saved === undefined) throw new ChatFailure('The service did not keep the file.', { status: response.status, code: 'unexpected_answer' });
+    return saved;
+  }
+
+  /** Sends a message and answers with the event stream of its turn. */
+  async startTurn({ agent, body, idempotencyKey }: NewTurnRequest, signal: AbortSignal): Promise<Response> {
+    const path = agent === 'admin' || agent === 'cs' ? `/api/${agent}` : `/api/agents/${encodeURIComponent(agent)}`;
+    const response = await this.#send(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream', 'idempotency-key': idempotencyKey },
+      body: JSON.stringify(body),
+      signal,
+    });
+    return assertEventStream(response);
+  }
+
+  /** The event stream of a turn, after the event with this id or from its start. */
+  async resumeTurn(turnId: string, after: string | null, signal: AbortSignal): Promise<Response> {
+    const response = await this.#send(`/api/turns/${encodeURIComponent(turnId)}/events`, {
+      headers: { accept: 'text/event-stream', ...(after === null ? {} : { 'last-event-id': after }) },
+      signal,
+    });
+    return assertEventStream(response);
+  }
+
+  async #call(path: string, { timeoutMs = REQUEST_TIMEOUT_MS, signal, ...init }: Call = {}): Promise<Response> {
+    const limit = AbortSignal.timeout(timeoutMs);
+    return this.#send(path, { ...init, signal: signal == null ? limit : AbortSignal.any([signal, limit]) });
+  }
+
+  async #send(path: string, init: RequestInit): Promise<Response> {
+    const { key, base = '', onKeyRefused, fetch = globalThis.fetch } = this.#options;
+    const headers = new Headers(init.headers);
+    headers.set('x-api-key', key);
+    const response = await fetch(`${base}${path}`, { ...init, headers, cache: 'no-store' }).catch((error: unknown) => {
+      throw toFailure(error);
+    });
+    if (response.ok) return response;
+    const failure = await failureOf(response);
+    if (failure.status === 401) onKeyRefused?.(failure);
+    throw failure;
+  }
+}
+
+async function read<Schema extends z.ZodType>(response: Response, schema: Schema): Promise<z.output<Schema>> {
+  const parsed = schema.safeParse(await response.json().catch(() => undefined));
+  if (parsed.success) return parsed.data;
+  throw new ChatFailure('The service answered something that this page does not understand. Reload the page.', {
+    status: response.status,
+    code: 'unexpected_answer',
+    cause: parsed.error,
+  });
+}
+
+function assertEventStream(response: Response): Response {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') === true) return response;
+  throw new ChatFailure('The service did not answer with a stream of events.', { status: response.status, code: 'unexpected_answer' });
+}
+
+/** The cursor of the page after this one, from the `Link` header (RFC 8288). */
+export function nextCursorOf(link: string | null): string | null {
+  const next = (link ?? '').split(/,\s*(?=<)/u).find((part) => /;\s*rel="?next"?/u.test(part));
+  const address = next === undefined ? undefined : /<(?<address>[^>]*)>/u.exec(next)?.groups?.['address'];
+  return address === undefined ? null : new URL(address, 'http://console').searchParams.get('cursor');
+}

@@ -1,0 +1,26 @@
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** How long ago, in one short word: `now`, `5 min`, `3 h`, `2 d`, then the date. */
+export function relativeTime(at: string, nowMs: number): string {
+  const ageMs = nowMs - Date.parse(at);
+  if (ageMs < MINUTE_MS) return 'now';
+  if (ageMs < HOUR_MS) return `${String(Math.floor(ageMs / MINUTE_MS))} min`;
+  if (ageMs < DAY_MS) return `${String(Math.floor(ageMs / HOUR_MS))} h`;
+  if (ageMs < 7 * DAY_MS) return `${String(Math.floor(ageMs / DAY_MS))} d`;
+  const sameYear = new Date(at).getFullYear() === new Date(nowMs).getFullYear();
+  return new Intl.DateTimeFormat(undefined, sameYear ? { day: 'numeric', month: 'short' } : { dateStyle: 'medium' }).format(new Date(at));
+}
+
+/** The exact time, for the hover text. */
+export function exactTime(at: string): string {
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'medium' }).format(new Date(at));
+}
+
+/** `840 ms`, `3.2 s`, `2 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${String(Math.round(ms))} ms`;
+  if (ms < MINUTE_MS) return `${(ms / 1000).toFixed(1)} s`;
+  return `${String(Math.floor(ms / MINUTE_MS))} min ${String(Math.round((ms % MINUTE_MS) / 1000))} s`;
+}

@@ -1,0 +1,50 @@
+import { UploadRef } from '@concierge/contract';
+import { z } from 'zod';
+
+/** A message that is not stored in its session yet: enough to show it, to follow its turn, and to send it again as the same one. */
+const SavedTurn = z.object({
+  key: z.string(),
+  turnId: z.string().nullable(),
+  question: z.object({ text: z.string(), attachments: z.array(UploadRef), at: z.string() }),
+  body: z.record(z.string(), z.unknown()),
+});
+export type SavedTurn = z.infer<typeof SavedTurn>;
+
+const SavedTurns = z.array(SavedTurn);
+
+/** The part of the browser's session storage that is used. */
+export interface TextStorage {
+  getItem(name: string): string | null;
+  setItem(name: string, text: string): void;
+  removeItem(name: string): void;
+}
+
+/** Keeps the messages under way of each conversation over a reload of this tab. Without storage (or a full one) a reload forgets them; the service does not. */
+export class SavedTurnStore {
+  readonly #storage: TextStorage;
+
+  constructor(storage: TextStorage) {
+    this.#storage = storage;
+  }
+
+  load(conversation: string): SavedTurn[] {
+    try {
+      return SavedTurns.parse(JSON.parse(this.#storage.getItem(nameOf(conversation)) ?? '[]'));
+    } catch {
+      return [];
+    }
+  }
+
+  save(conversation: string, turns: readonly SavedTurn[]): void {
+    try {
+      if (turns.length === 0) this.#storage.removeItem(nameOf(conversation));
+      else this.#storage.setItem(nameOf(conversation), JSON.stringify(turns));
+    } catch {
+      // Nothing to do: see above.
+    }
+  }
+}
+
+function nameOf(conversation: string): string {
+  return `concierge.turns.${conversation}`;
+}

@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import type { Log, Running, Stoppable } from '@concierge/runtime/process';
+import { createApp } from './app.ts';
+import type { Config } from './config.ts';
+import { GatewayForwarder } from './gateway-forwarder.ts';
+import { PageFiles } from './page-files.ts';
+
+/** Where `build.mjs` puts the pages; the same from `src` and from `dist`. */
+const pagesFolder = fileURLToPath(new URL('../dist/web', import.meta.url));
+
+function closing(server: Server, forwarder: GatewayForwarder): Stoppable {
+  return {
+    name: 'http',
+    async stop(graceMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      forwarder.stop();
+      const deadline = setTimeout(() => {
+        server.closeAllConnections();
+      }, graceMs);
+      await closed;
+      clearTimeout(deadline);
+    },
+  };
+}
+
+export interface WireOptions {
+  readonly config: Config;
+  readonly log: Log;
+  /** Of the built pages; tests bring their own. */
+  readonly folder?: string;
+}
+
+/** Listens, and says where. */
+export async function wire({ config, log, folder = pagesFolder }: WireOptions): Promise<Running & { readonly port: number }> {
+  const pages = await PageFiles.load(folder);
+  if (!pages.isBuilt) log.warn('the pages of the console have not been built: run node services/ui/build.mjs');
+  const forwarder = new GatewayForwarder({ gatewayUrl: config.gatewayUrl, log });
+  // The time-outs of a proxy's own side stay above the gateway's, so that the gateway's answer is the one that is seen.
+  const server = createServer(
+    { headersTimeout: 15_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 },
+    createApp({ pages, forwarder, opsTokenIsSet: config.opsTokenIsSet }),
+  );
+  server.listen(config.port, config.host);
+  await once(server, 'listening');
+  const { port } = addressOf(server);
+  log.info({ port, gateway: config.gatewayUrl.origin }, 'console is listening');
+  return { port, stopInOrder: [closing(server, forwarder)] };
+}
+
+function addressOf(server: Server): AddressInfo {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
+  return address;
+}

@@ -1,0 +1,91 @@
+import { channelNames, limits, type ChannelName } from '@concierge/contract';
+import { useId, type ReactNode } from 'react';
+import { channelLabel } from './agent-badge.tsx';
+
+const openings: Readonly<Record<'admin' | 'cs', readonly string[]>> = {
+  admin: ['What can you do for me?', 'Read my context files and tell me what is still missing.', 'Every weekday at 8:00, sum up what customers asked the day before.'],
+  cs: ['Hello, what are your opening hours?', 'I would like to speak to a person, please.'],
+};
+
+export interface Contact {
+  readonly sender: string | null;
+  readonly channel: ChannelName;
+}
+
+export interface NewConversationProps {
+  readonly agent: string;
+  readonly contact: Contact;
+  readonly onContact: (contact: Contact) => void;
+  readonly onOpening: (text: string) => void;
+}
+
+/** What an empty conversation shows: who will answer, as whom one talks, and how to begin. */
+export function NewConversation({ agent, contact, onContact, onOpening }: NewConversationProps): ReactNode {
+  const isCs = agent === 'cs';
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto">
+      <div className="mx-auto flex min-h-full max-w-xl flex-col justify-center px-5 py-8">
+        <h2 className="text-2xl font-semibold tracking-tight">{isCs ? 'Talk as a customer' : 'Talk to your agent'}</h2>
+        <p className="mt-2 text-muted-foreground">
+          {isCs
+            ? 'This is the cs agent as your customers meet it. Choose whom you play: the same sender on the same channel always comes back to the same conversation.'
+            : 'The admin agent works for you: it reads and writes this tenant’s files and memory, uses tools, and keeps schedules.'}
+        </p>
+        {isCs && <ContactFields contact={contact} onContact={onContact} />}
+        <ul className="mt-6 space-y-1.5">
+          {openings[isCs ? 'cs' : 'admin'].map((opening) => (
+            <li key={opening}>
+              <button
+                type="button"
+                className="w-full rounded-xl border px-4 py-2.5 text-left text-sm transition-colors hover:border-input hover:bg-muted"
+                onClick={() => onOpening(opening)}
+              >
+                {opening}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </div>
+  );
+}
+
+function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'contact' | 'onContact'>): ReactNode {
+  const sender = useId();
+  const channel = useId();
+  const field = 'mt-1 h-9 w-full rounded-lg border border-input bg-background px-3 text-sm';
+  return (
+    <div className="mt-5 grid gap-3 sm:grid-cols-[1fr_10rem]">
+      <div>
+        <label htmlFor={sender} className="text-sm font-medium">
+          Sender
+        </label>
+        <input
+          id={sender}
+          className={field}
+          placeholder="Anonymous visitor"
+          maxLength={limits.senderMaxCharacters}
+          value={contact.sender ?? ''}
+          onChange={(event) => onContact({ ...contact, sender: event.target.value === '' ? null : event.target.value })}
+        />
+      </div>
+      <div>
+        <label htmlFor={channel} className="text-sm font-medium">
+          Channel
+        </label>
+        <select
+          id={channel}
+          className={field}
+          value={contact.channel}
+          onChange={(event) => onContact({ ...contact, channel: channelNames.find((name) => name === event.target.value) ?? 'web' })}
+        >
+          {channelNames.map((name) => (
+            <option key={name} value={name}>
+              {channelLabel(name)}
+            </option>
+          ))}
+        </select>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,76 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { Conversation } from '../../src/chat/conversation.ts';
+import type { ConversationState } from '../../src/chat/conversation-state.ts';
+import type { GatewayClient } from '../../src/chat/gateway-client.ts';
+import type { Route } from '../../src/chat/route.ts';
+import { SavedTurnStore } from '../../src/chat/saved-turns.ts';
+import { randomName, waitForBetter } from './browser-wait.ts';
+import { replaceRoute } from './use-route.ts';
+
+const saved = new SavedTurnStore(sessionStorage);
+
+function shows(state: ConversationState, route: Route): boolean {
+  return route.page === 'new' ? state.contactId === null && state.agent === route.agent : state.contactId === route.contactId;
+}
+
+/** The conversation that the address names; null for the moment before it is there. */
+export function useConversation(gateway: GatewayClient, route: Route): Conversation | null {
+  const queries = useQueryClient();
+  const current = useRef<Conversation | null>(null);
+  const [conversation, setConversation] = useState<Conversation | null>(null);
+
+  useEffect(() => {
+    if (current.current !== null && shows(current.current.snapshot(), route)) return;
+    const first = current.current === null;
+    current.current?.close();
+    const next = new Conversation({
+      target: {
+        agent: route.page === 'new' ? route.agent : 'admin',
+        contactId: route.page === 'new' ? null : route.contactId,
+        sender: null,
+        channel: 'web',
+      },
+      gateway,
+      saved,
+      restore: first,
+      wait: waitForBetter,
+      newKey: randomName,
+      now: () => new Date(),
+      onContact: (contactId) => {
+        replaceRoute({ page: 'conversation', contactId });
+      },
+      onTurnEnded: () => void queries.invalidateQueries({ queryKey: ['sessions'] }),
+    });
+    current.current = next;
+    setConversation(next);
+    void next.open();
+  }, [gateway, queries, route]);
+
+  useEffect(
+    () => () => {
+      current.current?.close();
+      current.current = null;
+    },
+    [gateway],
+  );
+  return conversation;
+}
+
+/** The conversation's state, painted at most once per frame however fast the words come. */
+export function useConversationState(conversation: Conversation): ConversationState {
+  return useSyncExternalStore((listener) => {
+    let frame = 0;
+    const leave = conversation.subscribe(() => {
+      if (frame !== 0) return;
+      frame = requestAnimationFrame(() => {
+        frame = 0;
+        listener();
+      });
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      leave();
+    };
+  }, conversation.snapshot);
+}

@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
+import { z } from 'zod';
+
+const count = z.coerce.number().int().positive();
+
+const Environment = z
+  .object({
+    ...serviceEnvironment,
+    PROVIDERS_FILE: z.string().optional(),
+    WORKER_CONCURRENCY: count.max(10_000).default(32),
+    TENANT_SHARE: count.optional(),
+    METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+    METRICS_HOST: z.string().default('127.0.0.1'),
+  })
+  .refine((given) => (given.TENANT_SHARE ?? 1) <= given.WORKER_CONCURRENCY, {
+    path: ['TENANT_SHARE'],
+    message: 'must not be more than WORKER_CONCURRENCY',
+  });
+
+export interface Config extends ServiceSettings {
+  readonly providersFile: string;
+  /** Turns this worker runs at once. */
+  readonly concurrency: number;
+  /** Of these, of one tenant. */
+  readonly tenantShare: number;
+  /** Where Prometheus reads the worker's figures; undefined: nowhere. */
+  readonly metrics: { readonly port: number; readonly host: string } | undefined;
+  /** Keys of providers are named in the providers file and looked up here. */
+  environment(name: string): string | undefined;
+}
+
+/** @throws ConfigError listing every bad value at once */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const given = parseConfig(Environment, env);
+  const settings = toServiceSettings(given);
+  return {
+    ...settings,
+    providersFile: given.PROVIDERS_FILE ?? join(settings.dataDir, 'providers.json'),
+    concurrency: given.WORKER_CONCURRENCY,
+    tenantShare: given.TENANT_SHARE ?? Math.ceil(given.WORKER_CONCURRENCY / 2),
+    metrics: given.METRICS_PORT === undefined ? undefined : { port: given.METRICS_PORT, host: given.METRICS_HOST },
+    environment: (name) => env[name],
+  };
+}

@@ -1,0 +1,96 @@
+import type { AcceptedTurn, ErrorCode, FinishReason, HistoryLine, Session, TurnRecord } from '@concierge/contract';
+import type { Conversation } from '@concierge/agent';
+import type { TurnRun } from '@concierge/turn';
+
+/** How a turn ended. `failed` carries what the client is told. */
+export type TurnOutcome =
+  | { readonly status: 'done'; readonly finishReason: FinishReason }
+  | { readonly status: 'cancelled' }
+  | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string };
+
+/** Ended turns that a session file names; older ones are in its history and in the index. Moved in groups: each move is a write. */
+export const turnRecordBounds = { max: 64, keep: 32 } as const;
+
+const TITLE_MAX_CHARACTERS = 80;
+
+/** The session of a conversation's first turn, before anything is in it. */
+export function newSession(turn: AcceptedTurn, now: string): Session {
+  return {
+    version: 1,
+    id: turn.sessionId,
+    agent: turn.agent,
+    channel: turn.channel,
+    sender: turn.sender,
+    revision: 0,
+    createdAt: now,
+    updatedAt: now,
+    title: titleOf(turn.text),
+    messageCount: 0,
+    summary: null,
+    messages: [],
+    turns: [],
+    contextTokens: null,
+  };
+}
+
+/** The next revision of the session, with the turn in it, and what has to be in the history before that revision is published. */
+export function endedSession(session: Session, conversation: Conversation, record: TurnRecord): { next: Session; history: HistoryLine[] } {
+  const turns = [...session.turns, record];
+  const kept = turns.length > turnRecordBounds.max ? turns.slice(-turnRecordBounds.keep) : turns;
+  const retired = turns.slice(0, turns.length - kept.length).map((turn): HistoryLine => ({ kind: 'turn', turn }));
+  const next: Session = {
+    ...session,
+    revision: session.revision + 1,
+    updatedAt: record.endedAt,
+    messageCount: conversation.messageCount,
+    summary: conversation.summary,
+    messages: [...conversation.messages],
+    turns: kept,
+    contextTokens: conversation.contextTokens,
+  };
+  return { next, history: [...conversation.archived, ...retired] };
+}
+
+/** What remains of the turn. */
+export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation: Conversation, outcome: TurnOutcome): TurnRecord {
+  const { tally } = conversation;
+  return {
+    id: turn.turnId,
+    status: outcome.status,
+    origin: turn.origin,
+    acceptedAt: new Date(turn.acceptedAtMs).toISOString(),
+    startedAt: new Date(startedAtMs).toISOString(),
+    firstTextAt: tally.firstTextAt,
+    endedAt: new Date().toISOString(),
+    attempts: attempt,
+    usage: tally.usage,
+    models: tally.models,
+    finishReason: finishReasonOf(outcome),
+    error: outcome.status === 'failed' ? { code: outcome.code, message: outcome.message } : null,
+    steps: [...tally.steps],
+    requestHash: turn.requestHash,
+    keyId: turn.keyId,
+  };
+}
+
+function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
+  switch (outcome.status) {
+    case 'done':
+      return outcome.finishReason;
+    case 'cancelled':
+      return 'cancelled';
+    case 'failed':
+      return null;
+  }
+}
+
+/** The first line of the first message, shortened between words. */
+function titleOf(text: string): string {
+  const line = text.trim().split('\n', 1)[0]?.replaceAll(/\s+/gu, ' ').trim() ?? '';
+  if (line === '') return 'Conversation';
+  const characters = [...line.slice(0, TITLE_MAX_CHARACTERS * 2)];
+  if (characters.length <= TITLE_MAX_CHARACTERS) return characters.join('');
+  const short = characters.slice(0, TITLE_MAX_CHARACTERS).join('');
+  const lastSpace = short.lastIndexOf(' ');
+  return `${lastSpace > TITLE_MAX_CHARACTERS / 2 ? short.slice(0, lastSpace) : short}…`;
+}

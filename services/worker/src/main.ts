@@ -1,0 +1,5 @@
+import { startService } from '@concierge/runtime';
+import { readConfig } from './config.ts';
+import { wire } from './wire.ts';
+
+await startService({ name: 'worker', readConfig, wire });

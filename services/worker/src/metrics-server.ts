@@ -1,0 +1,33 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { Stoppable } from '@concierge/runtime';
+import type { Registry } from 'prom-client';
+
+/** Serves a worker's figures for Prometheus at `/metrics`, and nothing else. Rejects when the port is taken. */
+export async function serveMetrics(registry: Registry, address: { readonly port: number; readonly host: string }): Promise<Stoppable & { readonly port: number }> {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || request.url !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(address.port, address.host);
+  await once(server, 'listening');
+  return { name: 'metrics', port: portOf(server), stop: async () => await close(server) };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,186 @@
+import {
+  accessOf,
+  allTools,
+  breakOff,
+  buildSystemPrompt,
+  contactOf,
+  Conversation,
+  makeRoom,
+  runAgentLoop,
+  ToolBox,
+  toolScope,
+  type LoopRun,
+  type Tool,
+} from '@concierge/agent';
+import { isToolName, limits, type ErrorCode, type Session, type TenantSettings, type TurnRecord, type TurnStep } from '@concierge/contract';
+import type { Model } from '@concierge/model';
+import type { ModelFacts } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
+import { contextBudget, turnStatus } from './context-figures.ts';
+import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-session.ts';
+import { loadImages, userMessageOf } from './prompt-turn.ts';
+import type { TurnMetrics } from './turn-metrics.ts';
+import { noteFor, outcomeOf } from './turn-outcome.ts';
+
+/** A model as the runner needs it: what it is, and how much it takes. */
+export interface ChosenModel extends Model {
+  readonly ref: string;
+  readonly facts: ModelFacts;
+}
+
+export interface TurnRunnerOptions {
+  /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
+  modelFor(ref: string | undefined): ChosenModel;
+  readonly tools?: readonly Tool[];
+  readonly metrics: TurnMetrics;
+  readonly log: Log;
+}
+
+/** What the index may take before the end is announced without waiting for it. */
+const INDEX_WAIT_MS = 2000;
+
+/**
+ * Runs turns: session → prompt → loop → session published → index → its end, in this order. A turn that the session already
+ * contains was saved but not announced: it is only announced.
+ */
+export class TurnRunner implements TurnHandlers {
+  readonly #options: TurnRunnerOptions;
+
+  constructor(options: TurnRunnerOptions) {
+    this.#options = options;
+  }
+
+  async runTurn(run: TurnRun): Promise<TurnEnd> {
+    const session = await loadOrBegin(run);
+    const known = recordOf(session, run);
+    if (known !== undefined) return { event: endOf(known) };
+    const conversation = conversationOf(session, run);
+    if (run.reset !== null) run.writer.emit({ type: 'text_reset', data: { reason: run.reset } });
+    const outcome = await this.#converse(run, conversation);
+    return await this.#save(run, session, { conversation, outcome });
+  }
+
+  async failTurn(run: TurnRun, code: ErrorCode): Promise<TurnEnd> {
+    const session = await loadOrBegin(run);
+    const known = recordOf(session, run);
+    if (known !== undefined) return { event: endOf(known) };
+    const conversation = conversationOf(session, run);
+    if (!conversation.hasPrompt) conversation.apply(await promptStep(run, { heartbeat: null, timezone: undefined }));
+    const outcome: TurnOutcome = { status: 'failed', code, message: 'The turn stopped its worker several times and was given up.' };
+    breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
+    return await this.#save(run, session, { conversation, outcome });
+  }
+
+  async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {
+    try {
+      const loop = await this.#prepare(run, conversation);
+      return { status: 'done', finishReason: await runAgentLoop(loop) };
+    } catch (error) {
+      const outcome = outcomeOf(error, run.signal);
+      if (outcome.status === 'failed') this.#options.log.warn({ ...factsOf(run), err: error, code: outcome.code }, 'turn failed');
+      breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
+      return outcome;
+    }
+  }
+
+  async #prepare(run: TurnRun, conversation: Conversation): Promise<LoopRun> {
+    const { scope, turn, writer, signal } = run;
+    const settings = await scope.settings();
+    const access = accessOf(turn);
+    const context = await scope.context.load({ agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' });
+    if (!conversation.hasPrompt) {
+      const step = await promptStep(run, { heartbeat: context.heartbeat, timezone: settings.timezone });
+      conversation.apply(step);
+      writer.record(step);
+    }
+    const own = settings.agents?.[turn.agent];
+    const maxTurns = own?.maxTurns ?? limits.maxTurnsDefault;
+    const model = this.#options.modelFor(own?.model ?? settings.model);
+    const system = buildSystemPrompt(context);
+    const budget = contextBudget(model.facts, () => `${system}${JSON.stringify(tools.offered)}`);
+    const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
+    const tools = this.#toolBox(run, settings, toolScope(scope, turn, status));
+    const { log } = this.#options;
+    const onFallback = (error: unknown): void => {
+      log.warn({ ...factsOf(run), err: error }, 'no summary could be had, the user’s own words were kept');
+    };
+    return {
+      conversation,
+      model,
+      system,
+      tools,
+      images: model.facts.images ? await loadImages(scope.uploads, conversation.messages) : new Map(),
+      maxTurns,
+      signal,
+      writer,
+      makeRoom: async (reason) => await makeRoom({ conversation, model, budget, writer, signal, onFallback }, reason),
+      startedCalls: run.openCalls,
+    };
+  }
+
+  #toolBox(run: TurnRun, settings: TenantSettings, context: ReturnType<typeof toolScope>): ToolBox {
+    return new ToolBox({
+      tools: this.#options.tools ?? allTools,
+      access: context.access,
+      allow: settings.agents?.[run.turn.agent]?.tools,
+      context,
+      onFailure: ({ tool, error }) => {
+        this.#options.log.error({ ...factsOf(run), tool, err: error }, 'tool failed inside the service');
+      },
+    });
+  }
+
+  /** Published before it is announced; in the index before it is announced, too, where that answers in time. */
+  async #save(run: TurnRun, session: Session, ended: { conversation: Conversation; outcome: TurnOutcome }): Promise<TurnEnd> {
+    const { scope, turn } = run;
+    const record = turnRecord(run, ended.conversation, ended.outcome);
+    const { next, history } = endedSession(session, ended.conversation, record);
+    if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
+    await scope.sessions.publish(next);
+    await this.#index(run, next);
+    this.#options.metrics.ended(turn, record, isToolName);
+    this.#logEnd(run, record);
+    return { event: endOf(record) };
+  }
+
+  /** The index is disposable: it may fail or be slow, and a rebuild makes up for it. */
+  async #index(run: TurnRun, session: Session): Promise<void> {
+    const { log } = this.#options;
+    const put = run.scope.index.putSession(session, { turnIds: [run.turn.turnId] }).catch((error: unknown) => {
+      log.error({ ...factsOf(run), err: error }, 'session is not in the index until a reindex');
+    });
+    const waited = Promise.withResolvers<void>();
+    const timer = setTimeout(waited.resolve, INDEX_WAIT_MS);
+    await Promise.race([put, waited.promise]);
+    clearTimeout(timer);
+  }
+
+  #logEnd(run: TurnRun, { status, usage, steps, endedAt }: TurnRecord): void {
+    const ms = Date.parse(endedAt) - run.turn.acceptedAtMs;
+    this.#options.log.info({ ...factsOf(run), agent: run.turn.agent, status, steps: steps.length, ...usage, ms }, 'turn ended');
+  }
+}
+
+async function loadOrBegin({ scope, turn }: TurnRun): Promise<Session> {
+  return (await scope.sessions.load(turn.sessionId)) ?? newSession(turn, new Date().toISOString());
+}
+
+function recordOf(session: Session, run: TurnRun): TurnRecord | undefined {
+  return session.turns.findLast((record) => record.id === run.turn.turnId);
+}
+
+/** The session as the attempts before this one left it. */
+function conversationOf(session: Session, run: TurnRun): Conversation {
+  const conversation = new Conversation(session, run.turn.turnId);
+  for (const step of run.steps) conversation.apply(step);
+  return conversation;
+}
+
+async function promptStep({ scope, turn }: TurnRun, facts: Parameters<typeof userMessageOf>[2]): Promise<TurnStep> {
+  return { kind: 'prompt', message: await userMessageOf(scope.uploads, turn, facts) };
+}
+
+function factsOf({ turn, attempt }: TurnRun): { turnId: string; accountId: string; attempt: number } {
+  return { turnId: turn.turnId, accountId: turn.accountId, attempt };
+}

@@ -1,0 +1,77 @@
+import { allTools } from '@concierge/agent';
+import { Models } from '@concierge/model/openai';
+import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
+import { openIndex, Tenants } from '@concierge/tenant';
+import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { chooseProviders } from './choose-models.ts';
+import type { Config } from './config.ts';
+import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
+import { serveMetrics } from './metrics-server.ts';
+import { TurnMetrics } from './turn-metrics.ts';
+import { TurnRunner, type ChosenModel } from './turn-runner.ts';
+
+const REDIS_START_TIMEOUT_MS = 30_000;
+const VERSION = '0.1.0';
+
+/** Builds the whole service, in order, top to bottom. */
+export async function wire(config: Config, log: Log): Promise<Running> {
+  armFailpoints(config.failpoints);
+  const isBreakable = config.failpoints !== '';
+  const redis = connectRedis({ url: config.redisUrl, role: 'worker', log });
+  await redisReady(redis, REDIS_START_TIMEOUT_MS);
+  await assertNoEviction(redis, log);
+  const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
+  const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
+  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, log });
+
+  const registry = newMetrics('worker');
+  const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
+  const { providers, demo } = await chooseProviders(config.providersFile, config.environment, log);
+  const models = new Models({
+    providers,
+    onFailedAttempt: (failure) => {
+      metrics.modelFailed(failure.model, failure.kind);
+      log.warn({ ...failure }, 'a model call failed');
+    },
+  });
+  const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
+  const runner = new TurnRunner({
+    modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
+    tools: isBreakable ? withToolFailpoints(allTools) : allTools,
+    metrics,
+    log,
+  });
+
+  const lanes = new Lanes(redis);
+  const doorbells = new Doorbells(redis, log);
+  const { concurrency, tenantShare } = config;
+  const worker: TurnWorker = new TurnWorker({
+    runTurn: async (run) => await runner.runTurn(run),
+    failTurn: async (run, code) => await runner.failTurn(run, code),
+    redis,
+    subscriber,
+    lanes,
+    doorbells,
+    tenants,
+    log,
+    concurrency,
+    tenantShare,
+    version: VERSION,
+  });
+  const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
+  const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
+  await worker.start();
+  sweeper.start();
+  return {
+    stopInOrder: [
+      worker,
+      sweeper,
+      { name: 'models', stop: async () => await Promise.resolve(models.close()) },
+      ...(demo === undefined ? [] : [demo]),
+      ...(metricsServer === undefined ? [] : [metricsServer]),
+      { name: 'doorbells', stop: async () => await doorbells.stop() },
+      { name: 'index', stop: async () => await index.close() },
+      { name: 'redis', stop: async () => void (await redis.quit()) },
+    ],
+  };
+}
