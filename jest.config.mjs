@@ -4,6 +4,8 @@ const shared = {
   testEnvironmentOptions: { customExportConditions: ['source', 'node', 'default'] },
   extensionsToTreatAsEsm: ['.ts'],
   transform: {},
+  // It too has an export condition named `source`, and its sources are TypeScript that nothing strips.
+  moduleNameMapper: { '^eventsource-parser$': '<rootDir>/services/ui/node_modules/eventsource-parser/dist/index.js' },
 };
 export default {
   coverageProvider: 'v8',

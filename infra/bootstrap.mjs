@@ -53,7 +53,10 @@ export function whenNpmIsGone(listener) {
 
 /** Runs this same command under Node 24 and ends with its exit code; signals are handed on. */
 function runUnderBundledNode(script) {
-  const child = spawn(bundledNode, [script, ...process.argv.slice(2)], { stdio: 'inherit', env: { ...process.env, PATH: pathWithTools() } });
+  const child = spawn(bundledNode, [script, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, PATH: pathWithTools() },
+  });
   let lastMs = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
@@ -83,7 +86,9 @@ export async function bootstrap(scriptUrl, main) {
   await ensureInstalled();
   if (major < NEEDED_MAJOR) {
     if (existsSync(bundledNode)) return runUnderBundledNode(fileURLToPath(scriptUrl));
-    fail(`Concierge runs on Node ${NEEDED_MAJOR}, and no npm package carries it for ${process.platform}-${process.arch}: install Node ${NEEDED_MAJOR} (https://nodejs.org), then try again.`);
+    fail(
+      `Concierge runs on Node ${NEEDED_MAJOR}, and no npm package carries it for ${process.platform}-${process.arch}: install Node ${NEEDED_MAJOR} (https://nodejs.org), then try again.`,
+    );
   }
   process.env.PATH = pathWithTools();
   await main();

@@ -58,12 +58,17 @@ export async function installPackages(root) {
   for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', (line) => progress.read(line));
   const seconds = () => ((Date.now() - startedAt) / 1000).toFixed(0);
   const timer = setInterval(() => {
-    say(progress.packages === 0 ? `  fetching ${PNPM} (${seconds()} s)` : `  ${progress.fetched} of ${progress.packages} packages (${seconds()} s)`);
+    say(
+      progress.packages === 0
+        ? `  fetching ${PNPM} (${seconds()} s)`
+        : `  ${progress.fetched} of ${progress.packages} packages (${seconds()} s)`,
+    );
   }, PROGRESS_EVERY_MS);
   const code = await new Promise((resolve, reject) => {
     child.on('error', (error) => reject(new Error(`Cannot run npx, which comes with npm: ${error.message}`)));
     child.on('close', resolve);
   }).finally(() => clearInterval(timer));
-  if (code !== 0) throw new Error(`Installing failed:\n${progress.explanation}\nTo see everything: npx -y ${PNPM} install --frozen-lockfile`);
-  say(`Installed ${progress.packages} packages in ${seconds()} s.`);
+  if (code !== 0)
+    throw new Error(`Installing failed:\n${progress.explanation}\nTo see everything: npx -y ${PNPM} install --frozen-lockfile`);
+  say(progress.packages === 0 ? 'The packages are up to date.' : `Installed ${progress.packages} packages in ${seconds()} s.`);
 }

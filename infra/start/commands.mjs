@@ -21,9 +21,9 @@ export function findProgram(...names) {
 }
 
 /** Runs a program; never rejects. `ok` is false when it failed, is missing or took longer than `timeoutMs`. */
-export function run(command, args, { timeoutMs = 10_000, env = process.env, cwd } = {}) {
+export function run(command, args, { timeoutMs = 10_000, env = process.env } = {}) {
   return new Promise((resolve) => {
-    const child = execFile(command, args, { timeout: timeoutMs, env, cwd, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {
+    const child = execFile(command, args, { timeout: timeoutMs, env, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {
       resolve({ ok: error === null, stdout, stderr: error === null ? stderr : `${stderr}${error.message}` });
     });
     child.stdin?.end();

@@ -63,7 +63,9 @@ export function claimDataFolder(folder) {
   const file = join(folder, 'run.json');
   const other = readJson(file);
   if (other !== null && other.pid !== process.pid && isStartScript(other.pid)) {
-    throw new StartError(`Concierge already runs over ${folder} (process ${other.pid}). Stop it with Ctrl-C, or set DATA_DIR to another folder.`);
+    throw new StartError(
+      `Concierge already runs over ${folder} (process ${other.pid}). Stop it with Ctrl-C, or set DATA_DIR to another folder.`,
+    );
   }
   writeFileSync(file, `${JSON.stringify({ pid: process.pid })}\n`);
   return () => rmSync(file, { force: true });

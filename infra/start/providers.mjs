@@ -19,12 +19,14 @@ const template = {
   embeddings: { model: 'openai/text-embedding-3-small', apiKeyEnv: 'EMBEDDINGS_API_KEY' },
 };
 
-/** Whether one of the models that would be asked has a key in the file or in the environment. */
+/** Whether one of the models that would be asked can be: the same answer as `hasUsableKey` of packages/model, before that can be loaded. */
 export function hasUsableKey(file, env) {
   const asked = [file.default, ...(file.fallbacks ?? [])];
   return asked.some((ref) => {
     const provider = file.providers?.[String(ref).split('/', 1)[0]];
-    return Boolean(provider?.apiKey || (provider?.apiKeyEnv && env[provider.apiKeyEnv]));
+    if (provider === undefined) return false;
+    // One that names no key at all asks for none: a model server on this machine, say.
+    return provider.apiKey !== undefined || provider.apiKeyEnv === undefined || Boolean(env[provider.apiKeyEnv]?.trim());
   });
 }
 
@@ -52,8 +54,8 @@ export async function chooseModel(dataFolder, env) {
 function writeDemoProviders(dataFolder, port) {
   mkdirSync(join(dataFolder, 'demo'), { recursive: true });
   const path = join(dataFolder, 'demo', 'providers.json');
-  const models = { demo: { contextWindow: 128_000, maxOutputTokens: 8192 } };
-  const demo = { default: 'demo/demo', providers: { demo: { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'demo', models } } };
+  const models = { demo: { images: false, price: { input: 0, output: 0 } } };
+  const demo = { default: 'demo/demo', providers: { demo: { baseUrl: `http://127.0.0.1:${port}/v1`, models } } };
   writeFileSync(path, `${JSON.stringify(demo, null, 2)}\n`);
   return path;
 }

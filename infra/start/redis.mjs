@@ -16,14 +16,22 @@ const LEFTOVER_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 15_000;
 
 /** Settings of the product: nothing accepted is evicted, a kill loses at most a second of what the inboxes hold anyway. */
-const settings = { appendonly: 'yes', appendfsync: 'everysec', save: '', 'maxmemory-policy': 'noeviction', loglevel: 'warning', daemonize: 'no' };
+const settings = {
+  appendonly: 'yes',
+  appendfsync: 'everysec',
+  save: '',
+  'maxmemory-policy': 'noeviction',
+  loglevel: 'warning',
+  daemonize: 'no',
+};
 
 const asFlags = (flags) => Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
 
 /** Where the Redis of this data folder listens: a socket beside its files, or a loopback port when that path is too long. */
 async function chooseEndpoint(folder) {
   const socket = join(folder, 'redis.sock');
-  if (Buffer.byteLength(socket) <= SOCKET_PATH_MAX_BYTES) return { url: `unix:${socket}`, flags: { port: '0', unixsocket: socket, unixsocketperm: '700' } };
+  if (Buffer.byteLength(socket) <= SOCKET_PATH_MAX_BYTES)
+    return { url: `unix:${socket}`, flags: { port: '0', unixsocket: socket, unixsocketperm: '700' } };
   const port = String(await probePort(0, '127.0.0.1'));
   const password = randomBytes(24).toString('base64url');
   return { url: `redis://:${password}@127.0.0.1:${port}`, flags: { port, bind: '127.0.0.1', requirepass: password } };
@@ -57,7 +65,9 @@ async function findServer() {
   const refused = await installSystemPackage('redis');
   const installed = findProgram('redis-server', 'valkey-server');
   if (installed !== null) return { program: installed };
-  throw new StartError(`Redis is needed and was not found (no redis-server on PATH, no Docker engine with an image of it, and ${refused}). Run: ${installHint('redis')}   or set REDIS_URL.`);
+  throw new StartError(
+    `Redis is needed and was not found (no redis-server on PATH, no Docker engine with an image of it, and ${refused}). Run: ${installHint('redis')}   or set REDIS_URL.`,
+  );
 }
 
 async function describe(program) {

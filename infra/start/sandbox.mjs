@@ -6,7 +6,9 @@ const SANDBOX_IMAGE = 'concierge-sandbox';
 
 async function bubblewrapWorks() {
   if (findProgram('bwrap') === null) return false;
-  const tried = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'], { timeoutMs: 5000 });
+  const tried = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'], {
+    timeoutMs: 5000,
+  });
   return tried.ok;
 }
 
@@ -20,7 +22,10 @@ async function bubblewrap() {
   return (await bubblewrapWorks()) ? { kind: 'bubblewrap', description: 'bubblewrap' } : null;
 }
 
-const off = { kind: 'off', description: 'none: no Docker engine with the sandbox image and no usable bubblewrap; bash and exec answer with an error' };
+const off = {
+  kind: 'off',
+  description: 'none: no Docker engine with the sandbox image and no usable bubblewrap; bash and exec answer with an error',
+};
 
 /** SANDBOX when it names one, else Docker, else bubblewrap, else none. */
 export async function chooseSandbox(env) {

@@ -117,7 +117,9 @@ export class SupervisedProcess {
     if (this.#muted) for (const line of this.#lastLines) showLine(this.name, line);
     if (this.#failures > MAX_RESTARTS) {
       this.state = 'failed';
-      complain(`${bold(this.name)} ended (${how}) ${this.#failures} times in a row and is left alone; the others go on. Its last lines are above.`);
+      complain(
+        `${bold(this.name)} ended (${how}) ${this.#failures} times in a row and is left alone; the others go on. Its last lines are above.`,
+      );
       return;
     }
     const pauseMs = FIRST_PAUSE_MS * 2 ** (this.#failures - 1);

@@ -32,7 +32,10 @@ export class Deployment {
   async tenants(): Promise<Tenants> {
     const { dataDir, keySecret } = this.config;
     if (keySecret === undefined) {
-      throw new AppError('invalid_request', `There is no KEY_SECRET in the environment nor in ${dataDir}/secrets.json: run npm start once, or set DATA_DIR.`);
+      throw new AppError(
+        'invalid_request',
+        `There is no KEY_SECRET in the environment nor in ${dataDir}/secrets.json: run npm start once, or set DATA_DIR.`,
+      );
     }
     this.#tenants ??= new Tenants({ dataDir, index: await this.index(), keySecret, log: this.log });
     return this.#tenants;
@@ -41,7 +44,8 @@ export class Deployment {
   /** @throws AppError not_found */
   async scope(tenantId: string): Promise<TenantScope> {
     return await (await this.tenants()).open(tenantId).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'not_found') throw new AppError('not_found', `There is no tenant ${tenantId}.`, { cause: error });
+      if (error instanceof AppError && error.code === 'not_found')
+        throw new AppError('not_found', `There is no tenant ${tenantId}.`, { cause: error });
       throw error;
     });
   }

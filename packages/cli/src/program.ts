@@ -5,15 +5,7 @@ import { reindexCommand } from './commands/reindex.ts';
 import { skillCommand } from './commands/skill.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { turnCommand } from './commands/turn.ts';
-import type { Answer } from './answer.ts';
-import type { Deployment } from './deployment.ts';
-
-/** What every command is built with. */
-export interface CommandContext {
-  readonly deployment: Deployment;
-  /** Hands the command's answer to whoever prints it. */
-  readonly answer: (answer: Answer) => void;
-}
+import type { CommandContext } from './command-context.ts';
 
 function withJson(command: Command): Command {
   if (command.commands.length === 0) command.option('--json', 'print JSON');
@@ -23,7 +15,10 @@ function withJson(command: Command): Command {
 
 /** The whole command line; nothing runs and nothing is opened before it is parsed. */
 export function createProgram(context: CommandContext): Command {
-  const program = new Command('concierge').description("Concierge, the operators' command line").showHelpAfterError('(--help shows what there is)');
-  for (const create of [tenantCommand, keyCommand, skillCommand, reindexCommand, turnCommand, doctorCommand]) program.addCommand(create(context));
+  const program = new Command('concierge')
+    .description("Concierge, the operators' command line")
+    .showHelpAfterError('(--help shows what there is)');
+  for (const create of [tenantCommand, keyCommand, skillCommand, reindexCommand, turnCommand, doctorCommand])
+    program.addCommand(create(context));
   return withJson(program);
 }

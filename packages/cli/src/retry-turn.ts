@@ -16,11 +16,15 @@ interface RetryContext {
 export async function retryTurn({ scope, turns }: RetryContext, turnId: string): Promise<TurnReceipt> {
   const turn = await turns.find(scope, turnId);
   if (turn === undefined) throw new AppError('not_found', `${scope.accountId} has no turn ${turnId}.`);
-  if (turn.status !== 'failed' && turn.status !== 'cancelled') throw new AppError('conflict', `${turnId} is ${turn.status}: only a failed or cancelled turn is tried again.`);
+  if (turn.status !== 'failed' && turn.status !== 'cancelled')
+    throw new AppError('conflict', `${turnId} is ${turn.status}: only a failed or cancelled turn is tried again.`);
   const session = await scope.sessions.load(turn.contact_id);
-  const asked = (await scope.sessions.view(turn.contact_id))?.messages.find((message) => message.role === 'user' && message.turnId === turnId);
+  const asked = (await scope.sessions.view(turn.contact_id))?.messages.find(
+    (message) => message.role === 'user' && message.turnId === turnId,
+  );
   const record = (await scope.index.findTurn(turnId))?.record;
-  if (session === undefined || record === undefined || asked?.role !== 'user') throw new AppError('not_found', `What ${turnId} asked is not in its session any more.`);
+  if (session === undefined || record === undefined || asked?.role !== 'user')
+    throw new AppError('not_found', `What ${turnId} asked is not in its session any more.`);
   const input: TurnInput = {
     origin: turn.origin,
     agent: turn.agent,

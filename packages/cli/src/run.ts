@@ -23,7 +23,9 @@ function rethrowUsage(error: unknown): void {
 /** Every command, the nested ones too: commander hands its settings down only to commands that it makes itself. */
 function configure(command: Command, { out, json }: { readonly out: Writable; readonly json: boolean }): void {
   // Its own message is thrown as well, and printed once, by us.
-  command.exitOverride().configureOutput({ writeOut: (text) => void out.write(text), writeErr: () => undefined, getOutHasColors: () => !json });
+  command
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => void out.write(text), writeErr: () => undefined, getOutHasColors: () => !json });
   for (const sub of command.commands) configure(sub, { out, json });
 }
 

@@ -12,12 +12,19 @@ export const channelSynonyms = {
   slack: 'channel_d',
 } as const satisfies Record<string, ChannelName>;
 
-const spellings = [...channelNames, 'whatsapp', 'messenger', 'telegram', 'slack'] as const;
+const spellings = {
+  web: 'web',
+  channel_a: 'channel_a',
+  channel_b: 'channel_b',
+  channel_c: 'channel_c',
+  channel_d: 'channel_d',
+  ...channelSynonyms,
+} as const;
 
 /** Accepts every spelling, yields the canonical name. */
 export const Channel = z
-  .enum(spellings)
-  .transform((name): ChannelName => (name in channelSynonyms ? channelSynonyms[name as keyof typeof channelSynonyms] : (name as ChannelName))) // eslint-disable-line typescript/no-unsafe-type-assertion -- the enum above is the union of both
+  .enum([...channelNames, 'whatsapp', 'messenger', 'telegram', 'slack'])
+  .transform((name): ChannelName => spellings[name])
   .meta({ id: 'Channel', description: 'Origin surface; whatsapp, messenger, telegram and slack are synonyms of channel_a to channel_d.' });
 
 export const CanonicalChannel = z.enum(channelNames);

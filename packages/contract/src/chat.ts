@@ -9,7 +9,10 @@ export const ContactId = z.string().regex(/^[0-9a-f]{32}$/u, 'is not a contact_i
 export const MessageText = z
   .string()
   .refine((text) => text.length > 0, 'must not be empty')
-  .refine((text) => codePoints(text) <= limits.messageMaxCharacters, `must be at most ${String(limits.messageMaxCharacters)} characters long`)
+  .refine(
+    (text) => codePoints(text) <= limits.messageMaxCharacters,
+    `must be at most ${String(limits.messageMaxCharacters)} characters long`,
+  )
   .meta({ description: '1 to 32000 characters, counted in Unicode code points', minLength: 1, maxLength: limits.messageMaxCharacters });
 
 const attachments = z

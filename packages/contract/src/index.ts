@@ -6,11 +6,42 @@ export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } fr
 export { codePoints, limits } from './limits.ts';
 export { Problem } from './problem.ts';
 export { ModelFacts, ProvidersFile } from './provider.ts';
-export { AssistantMessage, HistoryLine, Session, SessionListItem, SessionMessage, SessionSummary, SessionView, ToolCall, ToolMessage, TurnStep, UserMessage } from './session.ts';
+export {
+  AssistantMessage,
+  HistoryLine,
+  Session,
+  SessionListItem,
+  SessionMessage,
+  SessionSummary,
+  SessionView,
+  ToolCall,
+  ToolMessage,
+  TurnStep,
+  UserMessage,
+} from './session.ts';
 export { ReindexReport, Skill, SkillFrontMatter, skillNamePattern } from './skill.ts';
-export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, builtInAgents, tenantIdPattern } from './tenant.ts';
+export {
+  AgentName,
+  TenantId,
+  TenantPatch,
+  TenantPlan,
+  TenantSettings,
+  agentNamePattern,
+  builtInAgents,
+  tenantIdPattern,
+} from './tenant.ts';
 export { isToolName, mayUseTool, toolPolicy, type ToolName } from './tool-policy.ts';
-export { FinishReason, JsonObject, encodeServerSentEvent, finishReasons, isTerminalEvent, turnEventData, type TerminalEvent, type TurnEvent, type TurnEventType } from './turn-event.ts';
+export {
+  FinishReason,
+  JsonObject,
+  encodeServerSentEvent,
+  finishReasons,
+  isTerminalEvent,
+  turnEventData,
+  type TerminalEvent,
+  type TurnEvent,
+  type TurnEventType,
+} from './turn-event.ts';
 export { AcceptedTurn, Authority, ModelUsage, TurnInput, TurnOrigin, TurnRecord, TurnStatus, TurnStepView, TurnView } from './turn.ts';
 export { UploadId, UploadRef, UploadType, uploadTypes } from './upload.ts';
 export { RemovedSession, UsageDay, UsageRow } from './usage.ts';

@@ -1,6 +1,10 @@
 import { z } from 'zod';
 
-const Price = z.strictObject({ input: z.number().nonnegative(), output: z.number().nonnegative(), cachedInput: z.number().nonnegative().optional() });
+const Price = z.strictObject({
+  input: z.number().nonnegative(),
+  output: z.number().nonnegative(),
+  cachedInput: z.number().nonnegative().optional(),
+});
 
 export const ModelFacts = z.strictObject({
   /** Tokens of prompt and answer together. */
@@ -27,8 +31,6 @@ export const ProvidersFile = z.strictObject({
       models: z.record(z.string(), ModelFacts).default({}),
     }),
   ),
-  embeddings: z
-    .strictObject({ model: ModelRef, apiKey: z.string().min(1).optional(), apiKeyEnv: z.string().min(1).optional() })
-    .optional(),
+  embeddings: z.strictObject({ model: ModelRef, apiKey: z.string().min(1).optional(), apiKeyEnv: z.string().min(1).optional() }).optional(),
 });
 export type ProvidersFile = z.infer<typeof ProvidersFile>;

@@ -7,11 +7,36 @@ import { UploadRef } from './upload.ts';
 const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
 
 /** What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt caches still match. */
-export const UserMessage = z.object({ ...base, role: z.literal('user'), text: z.string(), sent: z.string(), attachments: z.array(UploadRef).optional() });
-export const ToolCall = z.object({ id: z.string(), name: z.string(), /** As the model wrote it; may be no JSON at all. */ arguments: z.string() });
+export const UserMessage = z.object({
+  ...base,
+  role: z.literal('user'),
+  text: z.string(),
+  sent: z.string(),
+  attachments: z.array(UploadRef).optional(),
+});
+export const ToolCall = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** As the model wrote it; may be no JSON at all. */ arguments: z.string(),
+});
 export type ToolCall = z.infer<typeof ToolCall>;
-export const AssistantMessage = z.object({ ...base, role: z.literal('assistant'), text: z.string(), toolCalls: z.array(ToolCall).optional(), model: z.string().optional(), /** Cut by a cancel or an error. */ partial: z.literal(true).optional() });
-export const ToolMessage = z.object({ ...base, role: z.literal('tool'), callId: z.string(), name: z.string(), output: z.string(), isError: z.boolean(), /** Compaction: the model is sent a short note instead of the output from now on. */ pruned: z.literal(true).optional() });
+export const AssistantMessage = z.object({
+  ...base,
+  role: z.literal('assistant'),
+  text: z.string(),
+  toolCalls: z.array(ToolCall).optional(),
+  model: z.string().optional(),
+  /** Cut by a cancel or an error. */ partial: z.literal(true).optional(),
+});
+export const ToolMessage = z.object({
+  ...base,
+  role: z.literal('tool'),
+  callId: z.string(),
+  name: z.string(),
+  output: z.string(),
+  isError: z.boolean(),
+  /** Compaction: the model is sent a short note instead of the output from now on. */ pruned: z.literal(true).optional(),
+});
 export const SessionMessage = z.discriminatedUnion('role', [UserMessage, AssistantMessage, ToolMessage]);
 export type UserMessage = z.infer<typeof UserMessage>;
 export type AssistantMessage = z.infer<typeof AssistantMessage>;
@@ -54,7 +79,14 @@ export const HistoryLine = z.discriminatedUnion('kind', [
 export type HistoryLine = z.infer<typeof HistoryLine>;
 
 export const SessionListItem = z
-  .object({ id: z.string(), updatedAt: z.iso.datetime(), agent: AgentName, channel: CanonicalChannel, title: z.string(), messageCount: z.int().nonnegative() })
+  .object({
+    id: z.string(),
+    updatedAt: z.iso.datetime(),
+    agent: AgentName,
+    channel: CanonicalChannel,
+    title: z.string(),
+    messageCount: z.int().nonnegative(),
+  })
   .meta({ id: 'SessionListItem' });
 export type SessionListItem = z.infer<typeof SessionListItem>;
 
@@ -68,9 +100,7 @@ export const SessionView = z
     channel: CanonicalChannel,
     title: z.string(),
     messageCount: z.int().nonnegative(),
-    messages: z.array(
-      z.discriminatedUnion('role', [UserMessage.omit({ sent: true }), AssistantMessage, ToolMessage]),
-    ),
+    messages: z.array(z.discriminatedUnion('role', [UserMessage.omit({ sent: true }), AssistantMessage, ToolMessage])),
   })
   .meta({ id: 'Session' });
 export type SessionView = z.infer<typeof SessionView>;

@@ -27,14 +27,20 @@ export const TenantSettings = z
     name: z.string().max(200).optional(),
     suspended: z.boolean().optional(),
     timezone: z.string().refine(isTimeZone, 'is not an IANA time zone').optional(),
-    model: z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model').optional(),
+    model: z
+      .string()
+      .regex(/^[^/\s]+\/\S+$/u, 'must read provider/model')
+      .optional(),
     limits: z.strictObject({ requestsPerHour: z.int().positive().optional(), memoryBytes: z.int().positive().optional() }).optional(),
     agents: z
       .record(
         AgentName,
         z.strictObject({
           maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
-          model: z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model').optional(),
+          model: z
+            .string()
+            .regex(/^[^/\s]+\/\S+$/u, 'must read provider/model')
+            .optional(),
           tools: z.array(z.string()).optional(),
         }),
       )
@@ -42,13 +48,19 @@ export const TenantSettings = z
     channels: z
       .record(
         z.string(),
-        z.strictObject({ busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(), debounceMs: z.int().min(0).max(60_000).optional() }),
+        z.strictObject({
+          busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(),
+          debounceMs: z.int().min(0).max(60_000).optional(),
+        }),
       )
       .optional(),
     heartbeat: z
       .strictObject({
         every: Duration.optional(),
-        activeHours: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/u, 'must read 08:00-20:00').optional(),
+        activeHours: z
+          .string()
+          .regex(/^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/u, 'must read 08:00-20:00')
+          .optional(),
       })
       .optional(),
   })

@@ -17,14 +17,22 @@ export const turnEventData = {
   text_delta: z.object({ delta: z.string().min(1) }),
   tool_call_start: z.object({ id: z.string(), name: z.string(), input: JsonObject }),
   tool_call_end: z.object({ id: z.string(), name: z.string(), durationMs: z.int().nonnegative(), isError: z.boolean() }),
-  tool_result: z.object({ id: z.string(), name: z.string(), output: z.string(), truncated: z.literal(true).optional(), isError: z.boolean() }),
+  tool_result: z.object({
+    id: z.string(),
+    name: z.string(),
+    output: z.string(),
+    truncated: z.literal(true).optional(),
+    isError: z.boolean(),
+  }),
   text_reset: z.object({ reason: z.enum(['worker_lost', 'fallback_model', 'restarted']) }),
   done: z.object({ inputTokens: tokens, outputTokens: tokens, finishReason: FinishReason }),
   error: z.object({ code: z.enum(errorCodeNames), message: z.string(), retryable: z.boolean(), turnId: z.string() }),
 } as const;
 
 export type TurnEventType = keyof typeof turnEventData;
-export type TurnEvent = { [Type in TurnEventType]: { readonly type: Type; readonly data: z.infer<(typeof turnEventData)[Type]> } }[TurnEventType];
+export type TurnEvent = {
+  [Type in TurnEventType]: { readonly type: Type; readonly data: z.infer<(typeof turnEventData)[Type]> };
+}[TurnEventType];
 export type TerminalEvent = Extract<TurnEvent, { type: 'done' | 'error' }>;
 
 export function isTerminalEvent(event: { readonly type: string }): event is TerminalEvent {

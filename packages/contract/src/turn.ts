@@ -60,7 +60,12 @@ export const TurnStepView = z.object({
 });
 export type TurnStepView = z.infer<typeof TurnStepView>;
 
-export const ModelUsage = Usage.extend({ model: z.string(), calls: z.int().nonnegative(), cachedInputTokens: z.int().nonnegative(), costUsd: z.number().nonnegative().nullable() });
+export const ModelUsage = Usage.extend({
+  model: z.string(),
+  calls: z.int().nonnegative(),
+  cachedInputTokens: z.int().nonnegative(),
+  costUsd: z.number().nonnegative().nullable(),
+});
 export type ModelUsage = z.infer<typeof ModelUsage>;
 
 /** What remains of an ended turn: lives in the session file, so that index and Redis can be thrown away. */

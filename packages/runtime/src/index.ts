@@ -7,11 +7,5 @@ export { newMetrics } from './metrics.ts';
 export { assertNoEviction, connectRedis, reconnectDelayMs, redisReady, type RedisConnectOptions, type RedisRole } from './redis.ts';
 export { serviceEnvironment, toServiceSettings, type ServiceSettings } from './service-environment.ts';
 export { RedisScript, type ScriptReply } from './script.ts';
-export {
-  isPostgresUnavailable,
-  openPostgres,
-  postgresErrorCode,
-  type PostgresConnection,
-  type PostgresOptions,
-} from './postgres.ts';
+export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

@@ -16,7 +16,7 @@ export interface ServiceOptions {
   readonly log: Log;
   /** How long running work may take to finish after SIGTERM. */
   readonly graceMs: number;
-  wire(): Promise<Running>;
+  readonly wire: () => Promise<Running>;
 }
 
 /** Beyond the grace, the time a service has to close its connections before it is ended anyway. */
@@ -77,8 +77,8 @@ interface ServiceConfig {
 export interface StartOptions<Config extends ServiceConfig> {
   readonly name: string;
   /** @throws ConfigError */
-  readConfig(): Config;
-  wire(config: Config, log: Log): Promise<Running>;
+  readonly readConfig: () => Config;
+  readonly wire: (config: Config, log: Log) => Promise<Running>;
 }
 
 /** The whole of a service's main.ts: configuration, log, graph, and its end. A bad configuration is printed line by line. */

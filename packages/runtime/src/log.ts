@@ -12,7 +12,17 @@ export interface LogOptions {
   readonly toStderr?: boolean;
 }
 
-const secretPaths = ['key', 'apiKey', 'accessToken', 'botToken', 'secretToken', 'authorization', 'headers.authorization', 'headers["x-api-key"]', 'req.headers'];
+const secretPaths = [
+  'key',
+  'apiKey',
+  'accessToken',
+  'botToken',
+  'secretToken',
+  'authorization',
+  'headers.authorization',
+  'headers["x-api-key"]',
+  'req.headers',
+];
 const keyPattern = /ck_live_[\w-]+/gu;
 
 /** Fields, one line each, on stdout. Secrets are removed by path, and keys by their pattern wherever they turn up in a message. */

@@ -22,7 +22,13 @@ export function reconnectDelayMs(attempt: number): number {
 }
 
 function optionsOf(role: RedisRole): ClientOptions {
-  const common: ClientOptions = { retryStrategy: reconnectDelayMs, enableReadyCheck: true, keepAlive: 10_000, connectTimeout: 5000, lazyConnect: false };
+  const common: ClientOptions = {
+    retryStrategy: reconnectDelayMs,
+    enableReadyCheck: true,
+    keepAlive: 10_000,
+    connectTimeout: 5000,
+    lazyConnect: false,
+  };
   switch (role) {
     case 'producer': {
       return { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS };

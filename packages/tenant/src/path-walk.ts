@@ -4,10 +4,18 @@ import { AppError } from '@concierge/contract';
 import { invalidPath } from './path-rules.ts';
 import { isSystemError } from './system-error.ts';
 
-const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** Elsewhere than on Linux names are resolved by path: each part is still refused when it is a link, but a swap may win a race. */
 const hasProcFd = process.platform === 'linux';
+
+/** Writers replace files whole, so a reader may come to the old one's name and open the new one: it looks again. */
+const replacedMax = 10;
+
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly stats: Stats;
+}
 
 /**
  * A folder held open. Names are resolved against the open descriptor, one part at a time and never through a link, so nothing
@@ -72,14 +80,24 @@ export class HeldFolder implements AsyncDisposable {
   }
 
   /** A regular file with one link, open for reading. @throws AppError not_found, invalid_request */
-  async openFile(name: string): Promise<{ readonly handle: FileHandle; readonly stats: Stats }> {
-    // O_NONBLOCK: opening a FIFO would otherwise wait for somebody to write to it.
-    return this.#openPlain(name, { flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK });
+  async openFile(name: string): Promise<OpenFile> {
+    for (let attempt = 0; attempt < replacedMax; attempt += 1) {
+      const before = await this.stat(name);
+      if (before === undefined) throw new AppError('not_found', 'There is no such file.');
+      const opened = await this.#openSame(name, before, O_RDONLY);
+      if (opened !== undefined) return opened;
+    }
+    throw replacedTooOften();
   }
 
-  /** The same for appending; makes the file when there is none. @throws AppError not_found, invalid_request */
+  /** The same for appending; makes the file when there is none. @throws AppError invalid_request */
   async openForAppend(name: string, mode: number): Promise<FileHandle> {
-    return (await this.#openPlain(name, { flags: O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode })).handle;
+    for (let attempt = 0; attempt < replacedMax; attempt += 1) {
+      const before = await this.stat(name);
+      const opened = before === undefined ? await this.#createNew(name, mode) : (await this.#openSame(name, before, O_WRONLY | O_APPEND))?.handle;
+      if (opened !== undefined) return opened;
+    }
+    throw replacedTooOften();
   }
 
   /** What a name stands for, links not followed; undefined when there is nothing. */
@@ -104,23 +122,41 @@ export class HeldFolder implements AsyncDisposable {
     await this.#handle.close();
   }
 
-  async #openPlain(
-    name: string,
-    how: { readonly flags: number; readonly mode?: number },
-  ): Promise<{ readonly handle: FileHandle; readonly stats: Stats }> {
+  /**
+   * undefined when it has been replaced since `before`. Looking at the open file alone is not enough: the second name of a hard
+   * link can be taken away between the opening and the look. What was a plain file by this name before, and is the same file now, was
+   * never anybody else's.
+   */
+  async #openSame(name: string, before: Stats, flags: number): Promise<OpenFile | undefined> {
+    assertPlainFile(before);
     let handle: FileHandle;
     try {
-      handle = await open(this.at(name), how.flags, how.mode);
+      // O_NONBLOCK: if it has become a FIFO, opening it would wait for somebody to write to it.
+      handle = await open(this.at(name), flags | O_NOFOLLOW | O_NONBLOCK);
     } catch (error) {
       throw refusal(error);
     }
     try {
       const stats = await handle.stat();
-      assertPlainFile(stats);
-      return { handle, stats };
+      if (stats.ino === before.ino && stats.dev === before.dev) {
+        assertPlainFile(stats);
+        return { handle, stats };
+      }
     } catch (error) {
       await handle.close();
       throw error;
+    }
+    await handle.close();
+    return undefined;
+  }
+
+  /** undefined when somebody else has made it just now. */
+  async #createNew(name: string, mode: number): Promise<FileHandle | undefined> {
+    try {
+      return await open(this.at(name), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    } catch (error) {
+      if (isSystemError(error, 'EEXIST')) return undefined;
+      throw refusal(error);
     }
   }
 
@@ -129,14 +165,21 @@ export class HeldFolder implements AsyncDisposable {
   }
 }
 
-/** A hard link may be another name of something that is not the tenant's, so a second link is as good as a symbolic one. */
+/**
+ * A hard link may be another name of something that is not the tenant's, so a second name is as bad as a symbolic link. A file
+ * without any name was replaced just now, and is still what was there.
+ */
 export function isPlainFile(stats: Stats): boolean {
-  return stats.isFile() && stats.nlink === 1;
+  return stats.isFile() && stats.nlink <= 1;
 }
 
 export function assertPlainFile(stats: Stats): void {
   if (stats.isDirectory()) throw invalidPath('names a folder');
   if (!isPlainFile(stats)) throw invalidPath('names a link or a special file');
+}
+
+function replacedTooOften(): AppError {
+  return new AppError('conflict', 'The file is being replaced again and again.');
 }
 
 function refusal(error: unknown): unknown {

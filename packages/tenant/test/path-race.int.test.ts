@@ -76,7 +76,7 @@ describe('paths whose parts are swapped for links while they are walked', () => 
     await swappedWhile(async (root, secretFolder) => {
       const files = new TenantFiles({ root });
       const outcome: Outcome = { own: 0, refused: 0, leaked: 0 };
-      for (let write = 0; write < reads / 10; write += 1) {
+      for (let write = 0; write < reads / 40; write += 1) {
         await count(outcome, async () => (await files.writeText('folder/secret.md', 'overwritten')).etag);
         await count(outcome, async () => (await files.writeText('file', 'overwritten')).etag);
         await count(outcome, async () => {

@@ -1,7 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** Asks again and again until `check` answers something true; fails with its last error, or with what it last answered. */
-export async function eventually<Value>(check: () => Value | Promise<Value>, { timeoutMs = 10_000, everyMs = 20 } = {}): Promise<NonNullable<Value>> {
+export async function eventually<Value>(
+  check: () => Value | Promise<Value>,
+  { timeoutMs = 10_000, everyMs = 20 } = {},
+): Promise<NonNullable<Value>> {
   const until = Date.now() + timeoutMs;
   for (;;) {
     let failure: unknown;

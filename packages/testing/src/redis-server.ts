@@ -27,8 +27,20 @@ export class TestRedis implements AsyncDisposable {
 
   /** Starts it (again) over the same folder: what its append-only file holds comes back. */
   async start(): Promise<void> {
-    const flags = { port: '0', unixsocket: join(this.folder, 'redis.sock'), dir: this.folder, appendonly: 'yes', appendfsync: 'everysec', save: '', 'maxmemory-policy': 'noeviction' };
-    this.#process = spawn('redis-server', Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]), { stdio: 'ignore' });
+    const flags = {
+      port: '0',
+      unixsocket: join(this.folder, 'redis.sock'),
+      dir: this.folder,
+      appendonly: 'yes',
+      appendfsync: 'everysec',
+      save: '',
+      'maxmemory-policy': 'noeviction',
+    };
+    this.#process = spawn(
+      'redis-server',
+      Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
+      { stdio: 'ignore' },
+    );
     await eventually(() => this.#answers(), { timeoutMs: 15_000 });
   }
 

@@ -1,4 +1,16 @@
-import { callTools, cut, finish, hang, malformedChunk, say, status, usage, wait, type Script, type ScriptedAction } from './scripted-model-script.ts';
+import {
+  callTools,
+  cut,
+  finish,
+  hang,
+  malformedChunk,
+  say,
+  status,
+  usage,
+  wait,
+  type Script,
+  type ScriptedAction,
+} from './scripted-model-script.ts';
 
 /**
  * Scripts inside the user's message, so that a test can drive the model through any number of other processes:

@@ -25,7 +25,9 @@ const model = await startScriptedModel({
   port: Number(flags.port),
   record: false,
   fallback: firstMs > 0 ? [wait(firstMs), reply] : [reply],
-  ...(ledger === undefined ? {} : { onStart: (request) => writeLine(ledger, 'start', request), onEnd: (request) => writeLine(ledger, 'end', request) }),
+  ...(ledger === undefined
+    ? {}
+    : { onStart: (request) => writeLine(ledger, 'start', request), onEnd: (request) => writeLine(ledger, 'end', request) }),
 });
 process.stdout.write(`${JSON.stringify({ url: model.url, port: model.port })}\n`);
 

@@ -1,5 +1,12 @@
 import type { ServerResponse } from 'node:http';
-import { CompletionStream, streamEnd, streamHeaders, wholeCompletion, type CompletionToolCall, type CompletionUsage } from '@concierge/model/demo';
+import {
+  CompletionStream,
+  streamEnd,
+  streamHeaders,
+  wholeCompletion,
+  type CompletionToolCall,
+  type CompletionUsage,
+} from '@concierge/model/demo';
 import { splitText, type Script, type ScriptedAction } from './scripted-model-script.ts';
 
 export interface PlayOptions {
@@ -15,20 +22,22 @@ export interface PlayOptions {
  * cut or given up by the client.
  */
 export async function playScript(response: ServerResponse, script: Script, options: PlayOptions): Promise<void> {
+  const pause = new Pause(response);
   const refusal = script.find((action) => action.do === 'status');
   if (refusal !== undefined) {
-    await playWaits(script);
+    for (const action of script) if (action.do === 'wait') await pause.of(action.ms);
     const isText = typeof refusal.body === 'string';
     response.writeHead(refusal.status, { 'content-type': isText ? 'text/plain' : 'application/json', ...refusal.headers });
     response.end(isText ? refusal.body : JSON.stringify(refusal.body));
     return;
   }
-  await new ScriptPlayer(response, options).play(script);
+  await new ScriptPlayer(response, { ...options, pause }).play(script);
 }
 
 class ScriptPlayer {
   readonly #response: ServerResponse;
   readonly #options: PlayOptions;
+  readonly #pause: Pause;
   readonly #stream: CompletionStream;
   readonly #calls: CompletionToolCall[] = [];
   #unsent = '';
@@ -37,8 +46,9 @@ class ScriptPlayer {
   #finishReason: string | undefined;
   #usage: CompletionUsage | null | undefined;
 
-  constructor(response: ServerResponse, options: PlayOptions) {
+  constructor(response: ServerResponse, { pause, ...options }: PlayOptions & { readonly pause: Pause }) {
     this.#response = response;
+    this.#pause = pause;
     this.#options = options;
     this.#stream = new CompletionStream(options.model);
   }
@@ -64,7 +74,7 @@ class ScriptPlayer {
         return false;
       case 'wait':
         if (this.#unsent !== '') this.#flush();
-        await delay(action.ms);
+        await this.#pause.of(action.ms);
         return false;
       case 'raw':
         this.#unsent += action.text;
@@ -91,7 +101,7 @@ class ScriptPlayer {
     for (const piece of splitText(text, chunks)) {
       if (delayMs > 0 && this.#deltas > 0) {
         this.#flush();
-        await delay(delayMs);
+        await this.#pause.of(delayMs);
         if (this.#response.destroyed) return;
       }
       this.#unsent += this.#stream.text(piece);
@@ -145,12 +155,25 @@ class ScriptPlayer {
   }
 }
 
-async function playWaits(script: Script): Promise<void> {
-  for (const action of script) if (action.do === 'wait') await delay(action.ms);
-}
+/** Waits that end when the client goes. */
+class Pause {
+  readonly #response: ServerResponse;
+  #timer: NodeJS.Timeout | undefined;
+  #resume: (() => void) | undefined;
 
-function delay(ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  setTimeout(resolve, ms);
-  return promise;
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.once('close', () => {
+      clearTimeout(this.#timer);
+      this.#resume?.();
+    });
+  }
+
+  async of(ms: number): Promise<void> {
+    if (this.#response.destroyed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#resume = resolve;
+    this.#timer = setTimeout(resolve, ms);
+    await promise;
+  }
 }

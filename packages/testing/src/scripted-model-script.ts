@@ -36,7 +36,14 @@ export function say(text: string, options: SayOptions = {}): ScriptedAction {
 let callsMade = 0;
 
 export function callTools(calls: readonly ScriptedCall[]): ScriptedAction {
-  return { do: 'call', calls: calls.map(({ name, args, id }) => ({ id: id ?? nextCallId(), name, arguments: typeof args === 'string' ? args : JSON.stringify(args) })) };
+  return {
+    do: 'call',
+    calls: calls.map(({ name, args, id }) => ({
+      id: id ?? nextCallId(),
+      name,
+      arguments: typeof args === 'string' ? args : JSON.stringify(args),
+    })),
+  };
 }
 
 function nextCallId(): string {

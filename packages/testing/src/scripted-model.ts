@@ -50,10 +50,19 @@ export class ScriptedModel {
   readonly #failuresPlayed = new Map<string, number>();
   readonly #server: Server;
   #count = 0;
+  #connections = 0;
 
   constructor(options: ScriptedModelOptions) {
     this.#options = options;
     this.#server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => this.#receive(request, response));
+    this.#server.on('connection', () => {
+      this.#connections += 1;
+    });
+  }
+
+  /** Opened so far. */
+  get connections(): number {
+    return this.#connections;
   }
 
   /** Base URL for a providers file: `…/v1`. */
@@ -81,6 +90,11 @@ export class ScriptedModel {
   /** Requests whose user text contains, matches or fulfils `matcher` get these replies in turn. */
   when(matcher: RequestMatcher, ...scripts: Script[]): void {
     this.#matchers.push({ matcher, scripts });
+  }
+
+  /** What a provider does to connections that were kept too long. */
+  dropIdleConnections(): void {
+    this.#server.closeIdleConnections();
   }
 
   /** Cuts whatever is being answered. */

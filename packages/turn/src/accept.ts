@@ -72,7 +72,9 @@ export class TurnAcceptance {
       }
       case 'full': {
         await scope.inbox.remove(turn.turnId);
-        throw new AppError('too_many_waiting', `At most ${String(limits.laneMaxWaiting)} turns may wait in a session.`, { retryAfterSeconds: 5 });
+        throw new AppError('too_many_waiting', `At most ${String(limits.laneMaxWaiting)} turns may wait in a session.`, {
+          retryAfterSeconds: 5,
+        });
       }
       case 'exists': {
         // Still on its way: the sweeper laid our file before we did. Ended: it was run between our look and our write.
@@ -149,6 +151,7 @@ interface Twin {
 }
 
 function replay(twin: Twin, input: TurnInput): TurnReceipt {
-  if (twin.requestHash !== input.requestHash) throw new AppError('idempotency_conflict', 'This Idempotency-Key was used with another request.');
+  if (twin.requestHash !== input.requestHash)
+    throw new AppError('idempotency_conflict', 'This Idempotency-Key was used with another request.');
   return { turnId: twin.turnId, sessionId: twin.sessionId, replayed: true };
 }

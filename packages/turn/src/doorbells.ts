@@ -59,7 +59,7 @@ export interface AnswerOptions {
   readonly concurrency: number;
   readonly log: Log;
   /** The signal is aborted when the bell's own lock is lost; the lane's lease decides all the same. */
-  answer(lane: Lane, signal: AbortSignal | undefined): Promise<void>;
+  readonly answer: (lane: Lane, signal: AbortSignal | undefined) => Promise<void>;
 }
 
 /** Takes doorbells, so many at once. Settings: design/reliability, "Settings that the defaults get wrong". */

@@ -32,7 +32,10 @@ function eventsOf(message: Told): TurnEvent[] {
     }
     case 'assistant': {
       const text: TurnEvent[] = message.text === '' ? [] : [{ type: 'text_delta', data: { delta: message.text } }];
-      const calls = (message.toolCalls ?? []).map((call): TurnEvent => ({ type: 'tool_call_start', data: { id: call.id, name: call.name, input: inputOf(call.arguments) } }));
+      const calls = (message.toolCalls ?? []).map((call): TurnEvent => ({
+        type: 'tool_call_start',
+        data: { id: call.id, name: call.name, input: inputOf(call.arguments) },
+      }));
       return [...text, ...calls];
     }
     case 'tool': {

@@ -1,6 +1,8 @@
 import type { ChatReply, TerminalEvent, TurnEvent } from '@concierge/contract';
 
-export type FoldedTurn = { readonly kind: 'done'; readonly reply: ChatReply } | { readonly kind: 'error'; readonly error: Extract<TerminalEvent, { type: 'error' }>['data'] };
+export type FoldedTurn =
+  | { readonly kind: 'done'; readonly reply: ChatReply }
+  | { readonly kind: 'error'; readonly error: Extract<TerminalEvent, { type: 'error' }>['data'] };
 
 interface OpenCall {
   id: string;
@@ -53,7 +55,14 @@ export class TurnFold {
         const { finishReason, ...usage } = event.data;
         return {
           kind: 'done',
-          reply: { contact_id: this.#contactId, turnId: this.#turnId, reply: this.#settled + this.#text, toolCalls: [...this.#calls.values()], usage, finishReason },
+          reply: {
+            contact_id: this.#contactId,
+            turnId: this.#turnId,
+            reply: this.#settled + this.#text,
+            toolCalls: [...this.#calls.values()],
+            usage,
+            finishReason,
+          },
         };
       }
       case 'error': {

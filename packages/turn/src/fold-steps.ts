@@ -1,5 +1,5 @@
-import type { TurnStep } from '@concierge/contract';
-import { isPublic, toEvent, toStep, type StreamEntry } from './stream-entry.ts';
+import type { TurnEvent, TurnStep } from '@concierge/contract';
+import { firstEntryId, toEvent, toStep, type StreamEntry } from './stream-entry.ts';
 
 export interface FoldedStream {
   readonly steps: readonly TurnStep[];
@@ -12,23 +12,33 @@ export interface FoldedStream {
 
 /** What earlier attempts left in the stream. */
 export function foldStream(entries: readonly StreamEntry[]): FoldedStream {
-  const steps: TurnStep[] = [];
-  const openCalls = new Set<string>();
-  let lastPublicId = '0-1';
-  let interruptedText = false;
-  for (const entry of entries) {
-    if (isPublic(entry)) lastPublicId = entry.id;
+  const fold = new StreamFold();
+  for (const entry of entries) fold.add(entry);
+  return fold;
+}
+
+class StreamFold implements FoldedStream {
+  readonly steps: TurnStep[] = [];
+  readonly openCalls = new Set<string>();
+  lastPublicId = firstEntryId;
+  interruptedText = false;
+
+  add(entry: StreamEntry): void {
     const step = toStep(entry);
     if (step !== null) {
-      steps.push(step);
-      if (step.kind === 'assistant') interruptedText = false;
-      continue;
+      this.steps.push(step);
+      if (step.kind === 'assistant') this.interruptedText = false;
+      return;
     }
+    this.lastPublicId = entry.id;
     const event = toEvent(entry);
-    if (event?.type === 'text_delta') interruptedText = true;
-    if (event?.type === 'text_reset') interruptedText = false;
-    if (event?.type === 'tool_call_start') openCalls.add(event.data.id);
-    if (event?.type === 'tool_result') openCalls.delete(event.data.id);
+    if (event !== null) this.#hear(event);
   }
-  return { steps, lastPublicId, interruptedText, openCalls };
+
+  #hear(event: TurnEvent): void {
+    if (event.type === 'text_delta') this.interruptedText = true;
+    if (event.type === 'text_reset') this.interruptedText = false;
+    if (event.type === 'tool_call_start') this.openCalls.add(event.data.id);
+    if (event.type === 'tool_result') this.openCalls.delete(event.data.id);
+  }
 }

@@ -51,7 +51,10 @@ export interface Lease extends Lane {
   readonly startedAtMs: number;
 }
 
-export type LeaseAnswer = { readonly kind: 'idle'; readonly rings: readonly Ring[] } | { readonly kind: 'held' } | { readonly kind: 'leased'; readonly lease: Lease };
+export type LeaseAnswer =
+  | { readonly kind: 'idle'; readonly rings: readonly Ring[] }
+  | { readonly kind: 'held' }
+  | { readonly kind: 'leased'; readonly lease: Lease };
 
 export interface Renewed {
   readonly lost: readonly Lease[];
@@ -140,13 +143,21 @@ export class Lanes {
   }
 
   /** @returns false when the lease belongs to another: nothing was written */
-  async append(lease: Lease, entries: readonly EntryToWrite[], live: { readonly payload: string; readonly progress: boolean }): Promise<boolean> {
+  async append(
+    lease: Lease,
+    entries: readonly EntryToWrite[],
+    live: { readonly payload: string; readonly progress: boolean },
+  ): Promise<boolean> {
     const facts = [laneMember(lease), lease.turnId, lease.epoch, live.payload, live.progress ? '1' : '0'];
     return (await this.#run('append', [...facts, ...entryArguments(entries)])) === 1;
   }
 
   /** @returns the rings that follow from it, or null when the lease belongs to another */
-  async finish(lease: Lease, entries: readonly EntryToWrite[], end: { readonly payload: string; readonly state: TurnStatus }): Promise<Ring[] | null> {
+  async finish(
+    lease: Lease,
+    entries: readonly EntryToWrite[],
+    end: { readonly payload: string; readonly state: TurnStatus },
+  ): Promise<Ring[] | null> {
     const facts = [lease.accountId, lease.sessionId, lease.turnId, lease.epoch, end.payload, end.state];
     const times = [limits.streamTtlSeconds, limits.idempotencyTtlSeconds, FIRST_WAIT_MS];
     const reply = FinishReply.parse(await this.#run('finish', [...facts, ...times, ...entryArguments(entries)]));
@@ -183,7 +194,12 @@ export class Lanes {
     return TurnStatus.nullable().parse(await this.#run('cancel', [turnId]));
   }
 
-  async heartbeat(worker: { readonly id: string; readonly share: number; readonly facts: object; readonly leaving: boolean }): Promise<void> {
+  async heartbeat(worker: {
+    readonly id: string;
+    readonly share: number;
+    readonly facts: object;
+    readonly leaving: boolean;
+  }): Promise<void> {
     await this.#run('heartbeat', [worker.id, worker.share, WORKER_GONE_MS, JSON.stringify(worker.facts), worker.leaving ? '1' : '0']);
   }
 

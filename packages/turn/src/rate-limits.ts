@@ -22,7 +22,10 @@ export class RateLimits {
     this.#redis = redis;
   }
 
-  async take(accountId: string, { limit, windowSeconds }: { readonly limit: number; readonly windowSeconds: number }): Promise<RateLimitState> {
+  async take(
+    accountId: string,
+    { limit, windowSeconds }: { readonly limit: number; readonly windowSeconds: number },
+  ): Promise<RateLimitState> {
     const args = [limit, windowSeconds * 1000, randomUUID()];
     const [allowed, remaining, waitMs] = Reply.parse(await script.run(this.#redis, [keyOf.requests(accountId)], args));
     return { allowed: allowed === 1, remaining: Math.max(0, remaining), resetSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };

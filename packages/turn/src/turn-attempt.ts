@@ -14,7 +14,20 @@ const INFRASTRUCTURE_WAIT_MS = 3000;
 const CRASH_WAIT_MS = 500;
 
 /** What the machine lacks, not what the turn did: never counted against it. */
-const infrastructureCodes = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+const infrastructureCodes = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'EROFS',
+  'EIO',
+  'EMFILE',
+  'ENFILE',
+  'ENOMEM',
+  'ESTALE',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
 
 function isInfrastructure(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
@@ -62,11 +75,12 @@ export class TurnAttempt {
   }
 
   async #attempt(scope: TenantScope, turn: AcceptedTurn): Promise<void> {
-    const { lease } = { lease: this.#lease };
+    const lease = this.#lease;
     const seldom = lease.attempt > 1 || lease.relaid;
     const journal = seldom ? await scope.inbox.readJournal(turn.turnId) : [];
     const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
-    if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId)))) this.#stop.abort(new TurnCancelled('cancelled before it began'));
+    if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId))))
+      this.#stop.abort(new TurnCancelled('cancelled before it began'));
     const steps = longer(folded.steps, journal);
     const writer = this.#writer(scope, { folded, steps, persisted: journal.length });
     const run: TurnRun = {
@@ -107,7 +121,12 @@ export class TurnAttempt {
   /** Removed by hand, or a restored backup: there is nothing to answer any more, and whoever listens is told so. */
   async #endWithoutInbox(scope: TenantScope): Promise<void> {
     const writer = this.#writer(scope, { folded: nothingYet, steps: [], persisted: 0 });
-    const data = { code: 'not_found', message: 'This turn is not in the inbox any more.', retryable: false, turnId: this.#lease.turnId } as const;
+    const data = {
+      code: 'not_found',
+      message: 'This turn is not in the inbox any more.',
+      retryable: false,
+      turnId: this.#lease.turnId,
+    } as const;
     await this.#options.doorbells.ring(await writer.finish({ type: 'error', data }, 'failed'));
   }
 

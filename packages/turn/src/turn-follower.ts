@@ -18,7 +18,7 @@ export interface FollowerOptions {
   readonly sink: FollowSink;
   readonly log: Log;
   /** For a stream that is gone: the ended turn from its session file, or null while the turn is still on its way. */
-  retell(resumed: boolean): Promise<StreamEntry[] | null>;
+  readonly retell: (resumed: boolean) => Promise<StreamEntry[] | null>;
 }
 
 const RETRY_MS = 500;
@@ -103,7 +103,11 @@ export class TurnFollower {
       await this.#readNothing();
       return;
     }
-    this.#pass(renderEntries(entries), entries.findLast((entry) => entry.type !== 'step')?.id ?? this.#last, entries.some((entry) => isTerminal(entry)));
+    this.#pass(
+      renderEntries(entries),
+      entries.findLast((entry) => entry.type !== 'step')?.id ?? this.#last,
+      entries.some((entry) => isTerminal(entry)),
+    );
   }
 
   async #readNothing(): Promise<void> {

@@ -55,7 +55,13 @@ export class TurnStreams {
    * @returns a function that stops following
    */
   follow(scope: TenantScope, turnId: string, sink: FollowSink): () => void {
-    const follower = new TurnFollower({ redis: this.#redis, turnId, sink, log: this.#log, retell: async (resumed) => await this.#retell(scope, turnId, resumed) });
+    const follower = new TurnFollower({
+      redis: this.#redis,
+      turnId,
+      sink,
+      log: this.#log,
+      retell: async (resumed) => await this.#retell(scope, turnId, resumed),
+    });
     const leave = (): void => {
       follower.close();
       this.#leave(turnId, follower);

@@ -99,15 +99,21 @@ export class TurnWorker {
 
   async #run(lease: Lease): Promise<void> {
     const stop = new AbortController();
-    const timeout = setTimeout(() => {
-      stop.abort(new TurnTimedOut('the turn took too long'));
-    }, Math.max(1, lease.startedAtMs + limits.turnTimeoutMs - Date.now()));
-    this.#running.set(lease.turnId, { lease, stop });
+    const timeout = setTimeout(
+      () => {
+        stop.abort(new TurnTimedOut('the turn took too long'));
+      },
+      Math.max(1, lease.startedAtMs + limits.turnTimeoutMs - Date.now()),
+    );
+    const running = { lease, stop };
+    // The lease can come back to the same worker while its old attempt still waits for something: that one has lost it.
+    this.#running.get(lease.turnId)?.stop.abort(new LeaseLost('this worker has a newer lease'));
+    this.#running.set(lease.turnId, running);
     try {
       await new TurnAttempt(this.#options, lease, stop).run();
     } finally {
       clearTimeout(timeout);
-      this.#running.delete(lease.turnId);
+      if (this.#running.get(lease.turnId) === running) this.#running.delete(lease.turnId);
     }
   }
 

@@ -124,7 +124,8 @@ export class TurnWriter {
     const wait = Math.max(0, this.#lastWriteAt + COALESCE_MS - performance.now());
     this.#timer = setTimeout(() => {
       this.flush().catch((error: unknown) => {
-        if (!(error instanceof LeaseLost)) this.#options.log.error({ err: error, turnId: this.#options.lease.turnId }, 'cannot write to the stream');
+        if (!(error instanceof LeaseLost))
+          this.#options.log.error({ err: error, turnId: this.#options.lease.turnId }, 'cannot write to the stream');
       });
     }, wait);
   }
@@ -137,10 +138,12 @@ export class TurnWriter {
     const entries = this.#number(pending);
     const payload = encodeLive(this.#lastPublicId, entries);
     await failpoint('stream.before-append');
-    const kept = await this.#options.lanes.append(this.#options.lease, this.#toWrite(entries), { payload, progress }).catch((error: unknown) => {
-      // What was to be written is gone with this error, so this attempt has no whole stream any more: the next one has.
-      throw this.#loseLease(error);
-    });
+    const kept = await this.#options.lanes
+      .append(this.#options.lease, this.#toWrite(entries), { payload, progress })
+      .catch((error: unknown) => {
+        // What was to be written is gone with this error, so this attempt has no whole stream any more: the next one has.
+        throw this.#loseLease(error);
+      });
     this.#lastWriteAt = performance.now();
     if (!kept) throw this.#loseLease();
     this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
@@ -149,7 +152,11 @@ export class TurnWriter {
   #number(pending: readonly Pending[]): StreamEntry[] {
     return pending.map(({ type, json, delta }) => {
       this.#seq += 1;
-      return { id: `${this.#options.lease.epoch}-${String(this.#seq)}`, type, json: delta === null ? json : `{"delta":${JSON.stringify(delta)}}` };
+      return {
+        id: `${this.#options.lease.epoch}-${String(this.#seq)}`,
+        type,
+        json: delta === null ? json : `{"delta":${JSON.stringify(delta)}}`,
+      };
     });
   }
 

@@ -1,7 +1,24 @@
 import type { Redis } from 'ioredis';
-import { AppError, type AcceptedTurn, type TurnInput, type TurnRecord, type TurnStatus, type TurnStep, type TurnStepView, type TurnView } from '@concierge/contract';
+import {
+  AppError,
+  type AcceptedTurn,
+  type TurnInput,
+  type TurnRecord,
+  type TurnStatus,
+  type TurnStep,
+  type TurnStepView,
+  type TurnView,
+} from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TenantScope, type TurnsQuery } from '@concierge/tenant';
+import {
+  decodeCursor,
+  encodeCursor,
+  type IndexedTurn,
+  type Page,
+  type Position,
+  type TenantScope,
+  type TurnsQuery,
+} from '@concierge/tenant';
 import { TurnAcceptance, type TurnReceipt } from './accept.ts';
 import type { Doorbells } from './doorbells.ts';
 import { keyOf } from './keys.ts';
@@ -70,7 +87,9 @@ export class Turns {
     const ended = wantsEnded ? await scope.index.listTurns(query) : { items: [], nextCursor: null };
     // A turn that ends while we look may be in both: the record is the later truth.
     const seen = new Set(ended.items.map(({ id }) => id));
-    const fitting = live.filter((turn) => !seen.has(turn.id) && (query.status === undefined || turn.status === query.status) && isBehind(turn, after));
+    const fitting = live.filter(
+      (turn) => !seen.has(turn.id) && (query.status === undefined || turn.status === query.status) && isBehind(turn, after),
+    );
     const all = [...fitting, ...ended.items].toSorted(newestFirst);
     const items = all.slice(0, query.limit);
     const last = items.at(-1);
@@ -98,7 +117,9 @@ export class Turns {
   }
 
   async #liveFacts(turnId: string): Promise<LiveFacts> {
-    const [state, startedAt, attempts] = await this.#options.redis.hmget(keyOf.turn(turnId), 'state', 'startedAt', 'attempts').catch(() => [null, null, null]);
+    const [state, startedAt, attempts] = await this.#options.redis
+      .hmget(keyOf.turn(turnId), 'state', 'startedAt', 'attempts')
+      .catch(() => [null, null, null]);
     return {
       status: state === 'running' ? 'running' : 'waiting',
       startedAt: startedAt == null ? null : new Date(Number(startedAt)).toISOString(),
@@ -127,7 +148,22 @@ function isBehind(turn: TurnView, after: Position | null): boolean {
 
 function viewOfRecord(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
   const { id, origin, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } = record;
-  return { id, contact_id: sessionId, agent, channel, origin, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error };
+  return {
+    id,
+    contact_id: sessionId,
+    agent,
+    channel,
+    origin,
+    status,
+    acceptedAt,
+    startedAt,
+    firstTextAt,
+    endedAt,
+    attempts,
+    usage,
+    finishReason,
+    error,
+  };
 }
 
 function viewOfLive(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFacts): TurnView {

@@ -81,7 +81,12 @@ describe('a lane', () => {
   it('knows a turn it has already', async () => {
     const given = turn('s1', { requestHash: 'abc' });
     await place(given);
-    expect(await lanes.place(given, { busy: 'queue', found: 'orphan' })).toEqual({ kind: 'exists', state: 'waiting', requestHash: 'abc', sessionId: 's1' });
+    expect(await lanes.place(given, { busy: 'queue', found: 'orphan' })).toEqual({
+      kind: 'exists',
+      state: 'waiting',
+      requestHash: 'abc',
+      sessionId: 's1',
+    });
   });
 
   it('refuses when it is busy and the caller asked for that, and when it is full', async () => {

@@ -38,7 +38,9 @@ export function createApp({ server, handlers, trustedProxies, metrics, log }: Ap
 
 /** Nothing here is for a browser to render, but for the documentation, which brings its own policy. */
 function securityHeaders(): RequestHandler {
-  const secure = helmet({ contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } } });
+  const secure = helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+  });
   return (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
     secure(request, response, next);

@@ -32,7 +32,11 @@ export class GatewayMetrics {
       registers,
     });
     this.openStreams = new Gauge({ name: 'concierge_event_streams_open', help: 'Event streams being served', registers });
-    this.droppedClients = new Counter({ name: 'concierge_event_stream_clients_dropped_total', help: 'Clients dropped because they did not read', registers });
+    this.droppedClients = new Counter({
+      name: 'concierge_event_stream_clients_dropped_total',
+      help: 'Clients dropped because they did not read',
+      registers,
+    });
     this.uploads = new Counter({ name: 'concierge_uploads_total', help: 'Files stored', labelNames: ['type'], registers });
   }
 }

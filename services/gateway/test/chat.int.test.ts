@@ -63,7 +63,9 @@ describe('POST /api/admin', () => {
 
   it('continues a session, and knows those of this agent only', async () => {
     const first = await reply(await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: 'a' } }));
-    const again = await reply(await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: 'b', contact_id: first.contact_id } }));
+    const again = await reply(
+      await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: 'b', contact_id: first.contact_id } }),
+    );
     expect(again.contact_id).toBe(first.contact_id);
     const other = await gateway.ask(tenant.admin, '/api/cs', { ...post, body: { message: 'c', contact_id: first.contact_id } });
     expect(await problem(other)).toMatchObject({ status: 404, code: 'not_found' });
@@ -101,7 +103,9 @@ describe('POST /api/admin', () => {
     const before = parseEvents(text);
     more.open();
     const turnId = String(before[0]?.data['turnId']);
-    const resumed = await gateway.ask(tenant.admin, `/api/turns/${turnId}/events`, { headers: { 'Last-Event-ID': before.at(-1)?.id ?? '' } });
+    const resumed = await gateway.ask(tenant.admin, `/api/turns/${turnId}/events`, {
+      headers: { 'Last-Event-ID': before.at(-1)?.id ?? '' },
+    });
     const after = parseEvents(await resumed.text());
     expect(after.map(({ type }) => type)).toEqual(['text_delta', 'done']);
     expect(textOf([...before, ...after])).toBe('first second');
@@ -123,7 +127,9 @@ describe('a chat request', () => {
   });
 
   it('counts code points: 32,000 emoji are a message', async () => {
-    const answer = await reply(await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: '😀'.repeat(32_000) } }));
+    const answer = await reply(
+      await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: '😀'.repeat(32_000) } }),
+    );
     expect(answer.reply).toHaveLength(64_000);
   });
 
@@ -162,7 +168,8 @@ describe('a chat request', () => {
       await Promise.race([release.opened, aborted]);
       writer.emit({ type: 'text_delta', data: { delta: 'x' } });
     };
-    const cs = async (query: string): Promise<Response> => gateway.ask(tenant.cs, `/api/cs${query}`, { ...post, body: { message: 'hi', sender: 'ada' } });
+    const cs = async (query: string): Promise<Response> =>
+      gateway.ask(tenant.cs, `/api/cs${query}`, { ...post, body: { message: 'hi', sender: 'ada' } });
     const running = await cs('');
     await eventually(async () => {
       const list = await gateway.ask(tenant.admin, '/api/turns?status=running');
@@ -179,18 +186,23 @@ describe('a chat request', () => {
 
 describe('POST /api/cs', () => {
   it('gives one sender one session, whatever the channel is called', async () => {
-    const ask = async (body: object): Promise<ChatReply> => reply(await gateway.ask(tenant.cs, '/api/cs', { ...post, headers: json, body: { message: 'x', ...body } }));
+    const ask = async (body: object): Promise<ChatReply> =>
+      reply(await gateway.ask(tenant.cs, '/api/cs', { ...post, headers: json, body: { message: 'x', ...body } }));
     const first = await ask({ sender: 'ada', channel: 'whatsapp' });
     expect((await ask({ sender: 'ada', channel: 'channel_a' })).contact_id).toBe(first.contact_id);
     expect((await ask({ sender: 'ada', channel: 'channel_a', contact_id: first.contact_id })).contact_id).toBe(first.contact_id);
     expect((await ask({ sender: 'bob', channel: 'channel_a' })).contact_id).not.toBe(first.contact_id);
     expect((await ask({ sender: 'ada' })).contact_id).not.toBe(first.contact_id);
-    const mismatch = await gateway.ask(tenant.cs, '/api/cs', { ...post, body: { message: 'x', sender: 'bob', contact_id: first.contact_id } });
+    const mismatch = await gateway.ask(tenant.cs, '/api/cs', {
+      ...post,
+      body: { message: 'x', sender: 'bob', contact_id: first.contact_id },
+    });
     expect(await problem(mismatch)).toMatchObject({ status: 409, code: 'contact_mismatch' });
   });
 
   it('starts a fresh session for each anonymous contact, which its contact_id continues', async () => {
-    const ask = async (body: object): Promise<ChatReply> => reply(await gateway.ask(tenant.cs, '/api/cs', { ...post, headers: json, body: { message: 'x', ...body } }));
+    const ask = async (body: object): Promise<ChatReply> =>
+      reply(await gateway.ask(tenant.cs, '/api/cs', { ...post, headers: json, body: { message: 'x', ...body } }));
     const [one, other] = [await ask({}), await ask({})];
     expect(one.contact_id).not.toBe(other.contact_id);
     expect((await ask({ contact_id: one.contact_id })).contact_id).toBe(one.contact_id);
@@ -205,7 +217,9 @@ describe('turns', () => {
       });
     const response = await gateway.ask(tenant.admin, '/api/admin', { ...post, body: { message: 'x' } });
     const listed = await eventually(async () => {
-      const turns: { id: string; status: string }[] = JSON.parse(await (await gateway.ask(tenant.read, '/api/turns?status=running')).text());
+      const turns: { id: string; status: string }[] = JSON.parse(
+        await (await gateway.ask(tenant.read, '/api/turns?status=running')).text(),
+      );
       return turns[0];
     });
     const cancelled = await gateway.ask(tenant.admin, `/api/turns/${listed.id}/cancel`, post);

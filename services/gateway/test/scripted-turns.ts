@@ -37,17 +37,47 @@ function recordOf(turn: AcceptedTurn, outcome: Pick<TurnRecord, 'status' | 'fini
 function emptySession(turn: AcceptedTurn): Session {
   const now = new Date().toISOString();
   const { sessionId: id, agent, channel, sender } = turn;
-  return { version: 1, id, agent, channel, sender, revision: 0, createdAt: now, updatedAt: now, title: turn.text.slice(0, 60), messageCount: 0, summary: null, messages: [], turns: [], contextTokens: null };
+  return {
+    version: 1,
+    id,
+    agent,
+    channel,
+    sender,
+    revision: 0,
+    createdAt: now,
+    updatedAt: now,
+    title: turn.text.slice(0, 60),
+    messageCount: 0,
+    summary: null,
+    messages: [],
+    turns: [],
+    contextTokens: null,
+  };
 }
 
 async function publish(scope: TenantScope, turn: AcceptedTurn, record: TurnRecord): Promise<void> {
   const session = (await scope.sessions.load(turn.sessionId)) ?? emptySession(turn);
   const at = record.endedAt;
   const said = [
-    { id: `${turn.turnId}.u`, turnId: turn.turnId, at, role: 'user' as const, text: turn.text, sent: turn.text, ...(turn.attachments.length > 0 ? { attachments: turn.attachments } : {}) },
+    {
+      id: `${turn.turnId}.u`,
+      turnId: turn.turnId,
+      at,
+      role: 'user' as const,
+      text: turn.text,
+      sent: turn.text,
+      ...(turn.attachments.length > 0 ? { attachments: turn.attachments } : {}),
+    },
     { id: `${turn.turnId}.a`, turnId: turn.turnId, at, role: 'assistant' as const, text: turn.text },
   ];
-  const next = { ...session, revision: session.revision + 1, updatedAt: at, messageCount: session.messageCount + 2, messages: [...session.messages, ...said], turns: [...session.turns, record] };
+  const next = {
+    ...session,
+    revision: session.revision + 1,
+    updatedAt: at,
+    messageCount: session.messageCount + 2,
+    messages: [...session.messages, ...said],
+    turns: [...session.turns, record],
+  };
   await scope.sessions.publish(next);
   await scope.index.putSession(next);
 }
@@ -65,7 +95,11 @@ export function scriptedTurns(script: () => Script): TurnHandlers {
         return { event: { type: 'error', data: { ...failure, retryable: true, turnId: run.turn.turnId } } };
       }
       const finishReason: Done['finishReason'] = run.signal.aborted ? 'cancelled' : 'stop';
-      await publish(run.scope, run.turn, recordOf(run.turn, { status: finishReason === 'stop' ? 'done' : 'cancelled', finishReason, error: null }));
+      await publish(
+        run.scope,
+        run.turn,
+        recordOf(run.turn, { status: finishReason === 'stop' ? 'done' : 'cancelled', finishReason, error: null }),
+      );
       return { event: { type: 'done', data: { inputTokens: 3, outputTokens: 5, finishReason } } };
     },
     failTurn: async (run, code): Promise<TurnEnd> => {

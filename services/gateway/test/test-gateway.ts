@@ -59,7 +59,10 @@ export class TestGateway implements AsyncDisposable {
       ...overrides,
     };
     const running = await wire(config, log);
-    const gateway = new TestGateway({ url: `http://127.0.0.1:${String(running.port)}`, dataDir: folder.path, redis, tenants, running }, cleanUp);
+    const gateway = new TestGateway(
+      { url: `http://127.0.0.1:${String(running.port)}`, dataDir: folder.path, redis, tenants, running },
+      cleanUp,
+    );
     await gateway.#startWorker();
     cleanUp.defer(async () => {
       for (const part of running.stopInOrder) await part.stop(200);
@@ -71,7 +74,8 @@ export class TestGateway implements AsyncDisposable {
   async tenant(plan: 'preview' | 'standard' = 'standard'): Promise<TestTenant> {
     const id = `t${randomBytes(6).toString('hex')}`;
     const scope = await this.tenants.create(id, { plan });
-    const key = async (keyScope: 'admin' | 'cs' | 'read'): Promise<string> => (await scope.keys.create({ scopes: [keyScope] }, ['admin'])).key;
+    const key = async (keyScope: 'admin' | 'cs' | 'read'): Promise<string> =>
+      (await scope.keys.create({ scopes: [keyScope] }, ['admin'])).key;
     return { id, scope, admin: await key('admin'), cs: await key('cs'), read: await key('read') };
   }
 
@@ -97,11 +101,22 @@ export class TestGateway implements AsyncDisposable {
     const sweeper = new Sweeper({ redis, lanes, doorbells, tenants: this.tenants, log });
     sweeper.start();
     const handlers = scriptedTurns(() => this.script);
-    const worker = new TurnWorker({ ...handlers, redis, subscriber, lanes, doorbells, tenants: this.tenants, log, concurrency: 16, tenantShare: 16, version: 'test' });
+    const worker = new TurnWorker({
+      ...handlers,
+      redis,
+      subscriber,
+      lanes,
+      doorbells,
+      tenants: this.tenants,
+      log,
+      concurrency: 16,
+      tenantShare: 16,
+      version: 'test',
+    });
     await worker.start();
     this.#cleanUp.defer(async () => {
       await worker.stop(0);
-      await sweeper.stop(0);
+      await sweeper.stop();
       await doorbells.stop();
       redis.disconnect();
       subscriber.disconnect();

@@ -21,5 +21,5 @@ export async function chooseProviders(file: string, lookup: EnvironmentLookup, l
   }
   const demo = await startDemoModel({ port: 0, host: '127.0.0.1' });
   log.warn({ file }, 'no usable provider key: replies come from the built-in demo model');
-  return { providers: demoProviders(demo.url), demo: { name: 'demo model', stop: async () => await demo.close() } };
+  return { providers: demoProviders(demo.url), demo: { name: 'demo model', stop: async () => demo.close() } };
 }

@@ -88,9 +88,9 @@ function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
 function titleOf(text: string): string {
   const line = text.trim().split('\n', 1)[0]?.replaceAll(/\s+/gu, ' ').trim() ?? '';
   if (line === '') return 'Conversation';
-  const characters = [...line.slice(0, TITLE_MAX_CHARACTERS * 2)];
-  if (characters.length <= TITLE_MAX_CHARACTERS) return characters.join('');
-  const short = characters.slice(0, TITLE_MAX_CHARACTERS).join('');
+  if (line.length <= TITLE_MAX_CHARACTERS) return line;
+  const short = line.slice(0, TITLE_MAX_CHARACTERS);
   const lastSpace = short.lastIndexOf(' ');
-  return `${lastSpace > TITLE_MAX_CHARACTERS / 2 ? short.slice(0, lastSpace) : short}…`;
+  // The cut may have split a pair: what is left of it goes.
+  return `${lastSpace > TITLE_MAX_CHARACTERS / 2 ? short.slice(0, lastSpace) : short.replace(/[\uD800-\uDBFF]$/u, '')}…`;
 }

@@ -17,7 +17,7 @@ export async function serveMetrics(registry: Registry, address: { readonly port:
   });
   server.listen(address.port, address.host);
   await once(server, 'listening');
-  return { name: 'metrics', port: portOf(server), stop: async () => await close(server) };
+  return { name: 'metrics', port: portOf(server), stop: async () => close(server) };
 }
 
 function portOf(server: Server): number {

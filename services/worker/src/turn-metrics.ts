@@ -1,4 +1,4 @@
-import type { AcceptedTurn, TurnRecord } from '@concierge/contract';
+import { isToolName, type AcceptedTurn, type TurnRecord, type TurnStepView } from '@concierge/contract';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
@@ -34,8 +34,9 @@ export class TurnMetrics {
     });
   }
 
-  ended({ agent, acceptedAtMs }: Pick<AcceptedTurn, 'agent' | 'acceptedAtMs'>, record: TurnRecord, knownTool: (name: string) => boolean): void {
-    this.#turns.inc({ agent: agent === 'admin' || agent === 'cs' ? agent : 'custom', outcome: record.error?.code ?? record.finishReason ?? record.status });
+  ended({ agent, acceptedAtMs }: Pick<AcceptedTurn, 'agent' | 'acceptedAtMs'>, record: TurnRecord): void {
+    const outcome = record.error?.code ?? record.finishReason ?? record.status;
+    this.#turns.inc({ agent: agent === 'admin' || agent === 'cs' ? agent : 'custom', outcome });
     this.#duration.observe((Date.parse(record.endedAt) - acceptedAtMs) / 1000);
     if (record.firstTextAt !== null) this.#firstText.observe((Date.parse(record.firstTextAt) - acceptedAtMs) / 1000);
     for (const { model, calls, inputTokens, outputTokens } of record.models) {
@@ -43,14 +44,16 @@ export class TurnMetrics {
       this.#modelTokens.inc({ model, kind: 'input' }, inputTokens);
       this.#modelTokens.inc({ model, kind: 'output' }, outputTokens);
     }
-    for (const step of record.steps) {
-      // A name that the model made up must not become a label.
-      if (step.kind === 'tool') this.#toolCalls.inc({ tool: knownTool(step.name) ? step.name : 'unknown', outcome: step.isError ? 'error' : 'ok' });
-      if (step.kind === 'compaction') this.#compactions.inc({ kind: step.name });
-    }
+    for (const step of record.steps) this.#step(step);
   }
 
   modelFailed(model: string, kind: string): void {
     this.#failedAttempts.inc({ model, kind });
+  }
+
+  #step({ kind, name, isError }: TurnStepView): void {
+    // A name that the model made up must not become a label.
+    if (kind === 'tool') this.#toolCalls.inc({ tool: isToolName(name) ? name : 'unknown', outcome: isError ? 'error' : 'ok' });
+    if (kind === 'compaction') this.#compactions.inc({ kind: name });
   }
 }

@@ -12,9 +12,8 @@ import {
   type LoopRun,
   type Tool,
 } from '@concierge/agent';
-import { isToolName, limits, type ErrorCode, type Session, type TenantSettings, type TurnRecord, type TurnStep } from '@concierge/contract';
+import { limits, type ErrorCode, type ModelFacts, type Session, type TenantSettings, type TurnRecord, type TurnStep } from '@concierge/contract';
 import type { Model } from '@concierge/model';
-import type { ModelFacts } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
 import { contextBudget, turnStatus } from './context-figures.ts';
@@ -58,7 +57,7 @@ export class TurnRunner implements TurnHandlers {
     const conversation = conversationOf(session, run);
     if (run.reset !== null) run.writer.emit({ type: 'text_reset', data: { reason: run.reset } });
     const outcome = await this.#converse(run, conversation);
-    return await this.#save(run, session, { conversation, outcome });
+    return this.#save(run, session, { conversation, outcome });
   }
 
   async failTurn(run: TurnRun, code: ErrorCode): Promise<TurnEnd> {
@@ -69,7 +68,7 @@ export class TurnRunner implements TurnHandlers {
     if (!conversation.hasPrompt) conversation.apply(await promptStep(run, { heartbeat: null, timezone: undefined }));
     const outcome: TurnOutcome = { status: 'failed', code, message: 'The turn stopped its worker several times and was given up.' };
     breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
-    return await this.#save(run, session, { conversation, outcome });
+    return this.#save(run, session, { conversation, outcome });
   }
 
   async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {
@@ -114,7 +113,7 @@ export class TurnRunner implements TurnHandlers {
       maxTurns,
       signal,
       writer,
-      makeRoom: async (reason) => await makeRoom({ conversation, model, budget, writer, signal, onFallback }, reason),
+      makeRoom: async (reason) => makeRoom({ conversation, model, budget, writer, signal, onFallback }, reason),
       startedCalls: run.openCalls,
     };
   }
@@ -139,7 +138,7 @@ export class TurnRunner implements TurnHandlers {
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
     await scope.sessions.publish(next);
     await this.#index(run, next);
-    this.#options.metrics.ended(turn, record, isToolName);
+    this.#options.metrics.ended(turn, record);
     this.#logEnd(run, record);
     return { event: endOf(record) };
   }

@@ -26,7 +26,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
 
   const registry = newMetrics('worker');
   const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
-  const { providers, demo } = await chooseProviders(config.providersFile, config.environment, log);
+  const { providers, demo } = await chooseProviders(config.providersFile, (name) => config.environment(name), log);
   const models = new Models({
     providers,
     onFailedAttempt: (failure) => {
@@ -46,8 +46,8 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const doorbells = new Doorbells(redis, log);
   const { concurrency, tenantShare } = config;
   const worker: TurnWorker = new TurnWorker({
-    runTurn: async (run) => await runner.runTurn(run),
-    failTurn: async (run, code) => await runner.failTurn(run, code),
+    runTurn: async (run) => runner.runTurn(run),
+    failTurn: async (run, code) => runner.failTurn(run, code),
     redis,
     subscriber,
     lanes,
@@ -66,11 +66,11 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     stopInOrder: [
       worker,
       sweeper,
-      { name: 'models', stop: async () => await Promise.resolve(models.close()) },
+      { name: 'models', stop: async () => Promise.resolve(models.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),
-      { name: 'doorbells', stop: async () => await doorbells.stop() },
-      { name: 'index', stop: async () => await index.close() },
+      { name: 'doorbells', stop: async () => doorbells.stop() },
+      { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
   };

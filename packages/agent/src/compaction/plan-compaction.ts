@@ -69,23 +69,24 @@ function pruneable(messages: readonly SessionMessage[], budget: ContextBudget, p
  */
 function cutAt(messages: readonly SessionMessage[], sizes: readonly number[], room: { limit: number; overhead: number }): number {
   const target = Math.max(0, room.limit * TARGET_SHARE - room.overhead - Math.min(SUMMARY_TOKENS, room.limit * SUMMARY_SHARE_MAX));
-  const lastUser = messages.findLastIndex((message) => message.role === 'user');
-  let kept = 0;
-  let exchange = 0;
-  let reply = 0;
-  let lastExchangeTokens = 0;
-  for (let index = messages.length - 1; index > 0; index -= 1) {
-    kept += sizes[index] ?? 0;
-    if (index === lastUser) lastExchangeTokens = kept;
-    const fits = kept <= target && messages.length - index <= sessionBounds.keepMessages;
-    if (!fits && index < lastUser) break;
-    if (fits && messages[index]?.role === 'user') exchange = index;
-    if (fits && messages[index]?.role === 'assistant' && index > lastUser) reply = index;
-  }
+  const earliest = Math.max(1, earliestThatFits(sizes, target), messages.length - sessionBounds.keepMessages);
+  const exchange = messages.findIndex((message, index) => index >= earliest && message.role === 'user');
   if (exchange > 0) return exchange;
-  if (lastUser > 0 && lastExchangeTokens <= room.limit * WHOLE_EXCHANGE_SHARE - room.overhead) return lastUser;
+  const lastUser = messages.findLastIndex((message) => message.role === 'user');
+  const lastExchange = sizes.slice(Math.max(0, lastUser)).reduce((sum, size) => sum + size, 0);
+  if (lastUser > 0 && lastExchange <= room.limit * WHOLE_EXCHANGE_SHARE - room.overhead) return lastUser;
+  const reply = messages.findIndex((message, index) => index >= earliest && message.role === 'assistant');
   if (reply > 0) return reply;
   // Not even one round fits: the newest alone is the least that can be kept.
-  const lastReply = messages.findLastIndex((message) => message.role === 'assistant');
-  return Math.max(lastReply > lastUser ? lastReply : lastUser, 0);
+  return Math.max(0, messages.findLastIndex((message) => message.role !== 'tool'));
+}
+
+/** The first index from which on everything together takes at most `target`. */
+function earliestThatFits(sizes: readonly number[], target: number): number {
+  let kept = 0;
+  for (let index = sizes.length - 1; index >= 0; index -= 1) {
+    kept += sizes[index] ?? 0;
+    if (kept > target) return index + 1;
+  }
+  return 0;
 }

@@ -53,7 +53,6 @@ function batchesOf(run: LoopRun, calls: readonly OpenCall[]): OpenCall[][] {
 
 async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
   const { id, name } = open.call;
-  const hasSideEffect = run.tools.hasSideEffect(name);
   const startedAtMs = Date.now();
   await journal(run, { kind: 'intent', callId: id, name }, run.startedCalls.has(id) ? [] : [startEvent(open)]);
   const outcome = await outcomeOf(run, open);
@@ -93,7 +92,7 @@ async function outcomeOf(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {
   if (open.index >= CALLS_PER_REPLY_MAX) {
     return { output: `Not run: at most ${String(CALLS_PER_REPLY_MAX)} tool calls fit into one reply.`, isError: true };
   }
-  return await run.tools.call(open.call, run.signal);
+  return run.tools.call(open.call, run.signal);
 }
 
 function startEvent(open: OpenCall): TurnEvent {

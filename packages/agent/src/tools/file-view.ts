@@ -13,19 +13,19 @@ export function fileView(files: TenantFiles, access: ToolAccess): FileView {
 
 function wholeView(files: TenantFiles): FileView {
   return {
-    readText: async (path) => await files.readText(path),
-    list: async (path, options) => await files.list(path, options),
-    stat: async (path) => await files.stat(path),
-    writeText: async (path, text) => await files.writeText(path, text),
-    updateText: async (path, change) => await files.updateText(path, change),
+    readText: async (path) => files.readText(path),
+    list: async (path, options) => files.list(path, options),
+    stat: async (path) => files.stat(path),
+    writeText: async (path, text) => files.writeText(path, text),
+    updateText: async (path, change) => files.updateText(path, change),
   };
 }
 
 function csView(files: TenantFiles): FileView {
   return {
-    readText: async (path) => await files.readText(seen(path)),
-    list: async (path, options) => await files.list(seen(path), options),
-    stat: async (path) => await files.stat(seen(path)),
+    readText: async (path) => files.readText(seen(path)),
+    list: async (path, options) => files.list(seen(path), options),
+    stat: async (path) => files.stat(seen(path)),
     writeText: () => Promise.reject(hidden()),
     updateText: () => Promise.reject(hidden()),
   };

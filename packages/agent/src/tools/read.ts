@@ -3,6 +3,8 @@ import { defineTool, ToolError } from './tool.ts';
 
 const LINES_DEFAULT = 1000;
 const LINES_MAX = 5000;
+/** More lines than a file may have bytes. */
+const LINE_NUMBER_MAX = 10_000_000;
 /** Stays under the cap of a result with its line numbers, so that the note about the next page is never what is cut. */
 const OUTPUT_MAX_BYTES = 56 * 1024;
 const LINE_MAX_CHARACTERS = 2000;
@@ -15,7 +17,7 @@ export const read = defineTool({
   narrowDescription: `Reads a text file under skills/ or templates/. ${PAGING}`,
   schema: z.strictObject({
     path: z.string().min(1).describe('Relative path, as in "templates/offer.md".'),
-    offset: z.int().min(1).optional().describe('First line to read, from 1. Default 1.'),
+    offset: z.int().min(1).max(LINE_NUMBER_MAX).optional().describe('First line to read, from 1. Default 1.'),
     limit: z.int().min(1).max(LINES_MAX).optional().describe(`Lines to read at most. Default ${String(LINES_DEFAULT)}.`),
   }),
   sideEffect: 'none',

@@ -8,7 +8,7 @@ const MESSAGE_MAX_CHARACTERS = 3000;
 const RESULT_MAX_CHARACTERS = 500;
 
 const limit = z.int().min(1).max(200).optional().describe(`Messages to read at most, counted from the end. Default ${String(MESSAGES_DEFAULT)}.`);
-const before = z.int().min(1).optional().describe('Only messages before this number, to page back.');
+const before = z.int().min(1).max(10_000_000).optional().describe('Only messages before this number, to page back.');
 
 export const sessionHistory = defineTool({
   name: 'session_history',

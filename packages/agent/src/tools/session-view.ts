@@ -11,6 +11,6 @@ export interface SessionSource {
 export function sessionsView(source: SessionSource, access: ToolAccess, ownId: string): SessionsView {
   return {
     list: async (query) => (access === 'admin' ? (await source.index.listSessions(query)).items : []),
-    history: async (id) => (access === 'admin' || id === ownId ? await source.sessions.view(id) : undefined),
+    history: async (id) => (access === 'admin' || id === ownId ? source.sessions.view(id) : undefined),
   };
 }

@@ -85,6 +85,8 @@ async function beforeAbort<Result>(task: Promise<Result>, signal: AbortSignal): 
     aborted.reject(signal.reason);
   };
   signal.addEventListener('abort', onAbort, { once: true });
+  // It may have aborted while the tool was being started, before anyone listened.
+  if (signal.aborted) onAbort();
   try {
     return await Promise.race([task, aborted.promise]);
   } finally {

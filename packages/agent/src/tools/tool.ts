@@ -46,7 +46,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     run: async (input, context) => {
       const parsed = schema.safeParse(withoutNulls(input));
       if (!parsed.success) throw new ToolError(argumentProblems(name, parsed.error));
-      return await definition.run(parsed.data, context);
+      return definition.run(parsed.data, context);
     },
   };
 }

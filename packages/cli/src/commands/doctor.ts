@@ -8,7 +8,7 @@ import { Command } from 'commander';
 import { table } from '../answer.ts';
 import type { Deployment } from '../deployment.ts';
 import { failureLine } from '../failure.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../command-context.ts';
 
 const NODE_MAJOR = 24;
 /** Workers say that they live every two seconds. */
@@ -46,7 +46,9 @@ async function checkRedis(deployment: Deployment): Promise<Finding> {
   await assertNoEviction(redis, deployment.log);
   const version = /redis_version:(\S+)/u.exec(await redis.info('server'))?.[1] ?? 'of unknown version';
   const durable = /aof_enabled:1/u.test(await redis.info('persistence'));
-  return durable ? ok(`Redis ${version}, append-only file on`) : warning(`Redis ${version}, but its append-only file is off: a restart of it loses live streams`);
+  return durable
+    ? ok(`Redis ${version}, append-only file on`)
+    : warning(`Redis ${version}, but its append-only file is off: a restart of it loses live streams`);
 }
 
 async function checkIndex(deployment: Deployment): Promise<Finding> {
@@ -73,7 +75,9 @@ async function checkSandbox({ config }: Deployment): Promise<Finding> {
   const docker = config.sandbox !== 'bubblewrap' && (await programAnswers('docker', ['version', '--format', '{{.Server.Version}}']));
   const bubblewrap = config.sandbox !== 'docker' && (await programAnswers('bwrap', ['--unshare-all', '--ro-bind', '/', '/', 'true']));
   const found = [...(docker ? ['Docker engine'] : []), ...(bubblewrap ? ['bubblewrap'] : [])];
-  return found.length > 0 ? ok(found.join(', ')) : warning('neither a Docker engine nor a usable bubblewrap: bash and exec answer with an error');
+  return found.length > 0
+    ? ok(found.join(', '))
+    : warning('neither a Docker engine nor a usable bubblewrap: bash and exec answer with an error');
 }
 
 async function checkWorkers(deployment: Deployment): Promise<Finding> {

@@ -1,7 +1,7 @@
 import { AppError, KeyScope, type KeyView } from '@concierge/contract';
 import { Command } from 'commander';
 import { facts, table } from '../answer.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../command-context.ts';
 
 /** Operators may grant everything. */
 export const allScopes: readonly KeyScope[] = KeyScope.options;
@@ -22,7 +22,8 @@ function parseScopes(names: readonly string[]): KeyScope[] {
 
 function parseTime(text: string): string {
   const at = new Date(text);
-  if (Number.isNaN(at.getTime())) throw new AppError('invalid_request', `${text} is not a time such as 2027-01-31 or 2027-01-31T12:00:00Z.`);
+  if (Number.isNaN(at.getTime()))
+    throw new AppError('invalid_request', `${text} is not a time such as 2027-01-31 or 2027-01-31T12:00:00Z.`);
   return at.toISOString();
 }
 
@@ -30,7 +31,10 @@ async function create({ deployment, answer }: CommandContext, tenantId: string, 
   const { keys } = await deployment.scope(tenantId);
   const expiresAt = expires === undefined ? null : parseTime(expires);
   const created = await keys.create({ scopes: parseScopes(scope), label: label ?? '', expiresAt }, allScopes);
-  answer({ json: created, text: facts({ id: created.id, key: created.key, scopes: created.scopes.join(', '), note: 'the key is shown this once' }) });
+  answer({
+    json: created,
+    text: facts({ id: created.id, key: created.key, scopes: created.scopes.join(', '), note: 'the key is shown this once' }),
+  });
 }
 
 function stateOf({ revokedAt, expiresAt }: KeyView): string {
@@ -55,7 +59,15 @@ async function revoke({ deployment, answer }: CommandContext, tenantId: string, 
 async function rotate({ deployment, answer }: CommandContext, tenantId: string, keyId: string): Promise<void> {
   const { keys } = await deployment.scope(tenantId);
   const created = await keys.rotate(keyId, allScopes);
-  answer({ json: created, text: facts({ id: created.id, key: created.key, scopes: created.scopes.join(', '), note: `${keyId} is revoked; the new key is shown this once` }) });
+  answer({
+    json: created,
+    text: facts({
+      id: created.id,
+      key: created.key,
+      scopes: created.scopes.join(', '),
+      note: `${keyId} is revoked; the new key is shown this once`,
+    }),
+  });
 }
 
 /** Takes `--scope a --scope b` and `--scope a,b`. */
@@ -73,7 +85,10 @@ export function keyCommand(context: CommandContext): Command {
     .option('--label <text>', 'what it is for')
     .option('--expires <time>', 'when it stops working')
     .action(async (tenantId: string, options: CreateOptions) => await create(context, tenantId, options));
-  command.command('list <tenant>').description('all keys, without their secrets').action(async (tenantId: string) => await list(context, tenantId));
+  command
+    .command('list <tenant>')
+    .description('all keys, without their secrets')
+    .action(async (tenantId: string) => await list(context, tenantId));
   command
     .command('revoke <tenant> <id>')
     .description('stop a key from working')

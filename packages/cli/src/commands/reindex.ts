@@ -2,7 +2,7 @@ import { AppError } from '@concierge/contract';
 import type { DriftReport } from '@concierge/tenant';
 import { Command } from 'commander';
 import { table } from '../answer.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../command-context.ts';
 
 interface TenantDrift {
   readonly tenantId: string;
@@ -17,7 +17,13 @@ function hasDrift(report: DriftReport): boolean {
 
 function describe({ tenantId, drifted, drift }: TenantDrift): string[][] {
   if (!drifted) return [[tenantId, 'everything', '0', '0', '0']];
-  return Object.entries(drift).map(([name, { added, changed, removed }]) => [tenantId, name, String(added), String(changed), String(removed)]);
+  return Object.entries(drift).map(([name, { added, changed, removed }]) => [
+    tenantId,
+    name,
+    String(added),
+    String(changed),
+    String(removed),
+  ]);
 }
 
 async function reindex({ deployment, answer }: CommandContext, tenantId: string | undefined, all: boolean): Promise<void> {
@@ -28,7 +34,10 @@ async function reindex({ deployment, answer }: CommandContext, tenantId: string 
     const drift = await (await deployment.scope(id)).reindex();
     reports.push({ tenantId: id, drifted: hasDrift(drift), drift });
   }
-  answer({ json: all ? reports : reports[0], text: table(['TENANT', 'IN THE INDEX', 'ADDED', 'CHANGED', 'REMOVED'], reports.flatMap(describe)) });
+  answer({
+    json: all ? reports : reports[0],
+    text: table(['TENANT', 'IN THE INDEX', 'ADDED', 'CHANGED', 'REMOVED'], reports.flatMap(describe)),
+  });
 }
 
 /** `concierge reindex` */

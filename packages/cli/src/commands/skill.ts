@@ -4,7 +4,7 @@ import { AppError, limits, skillNamePattern } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { Command } from 'commander';
 import { table } from '../answer.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../command-context.ts';
 
 const FILES_MAX = 200;
 
@@ -21,7 +21,8 @@ async function readSkillFolder(folder: string): Promise<LocalFile[]> {
   });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   if (!paths.includes(join(folder, 'SKILL.md'))) throw new AppError('invalid_request', `${folder} has no SKILL.md.`);
-  if (paths.length > FILES_MAX) throw new AppError('too_large', `A skill has at most ${String(FILES_MAX)} files; ${folder} has ${String(paths.length)}.`);
+  if (paths.length > FILES_MAX)
+    throw new AppError('too_large', `A skill has at most ${String(FILES_MAX)} files; ${folder} has ${String(paths.length)}.`);
   const files: LocalFile[] = [];
   for (const path of paths.toSorted()) files.push({ path: relative(folder, path).split(sep).join('/'), text: await readText(path) });
   return files;
@@ -29,7 +30,8 @@ async function readSkillFolder(folder: string): Promise<LocalFile[]> {
 
 async function readText(path: string): Promise<string> {
   const bytes = await readFile(path);
-  if (bytes.byteLength > limits.fileMaxBytes) throw new AppError('too_large', `${path} is larger than ${String(limits.fileMaxBytes)} bytes.`);
+  if (bytes.byteLength > limits.fileMaxBytes)
+    throw new AppError('too_large', `${path} is larger than ${String(limits.fileMaxBytes)} bytes.`);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
@@ -44,7 +46,10 @@ async function filesOf(scope: TenantScope, name: string): Promise<string[]> {
 
 async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
   const { valid, invalid } = await (await deployment.scope(tenantId)).skills.scan();
-  const rows = [...valid.map(({ name, trigger, description }) => [name, trigger, description]), ...invalid.map(({ path, reason }) => [path, '', `cannot be used: ${reason}`])];
+  const rows = [
+    ...valid.map(({ name, trigger, description }) => [name, trigger, description]),
+    ...invalid.map(({ path, reason }) => [path, '', `cannot be used: ${reason}`]),
+  ];
   answer({ json: valid, text: rows.length === 0 ? 'No skills.' : table(['SKILL', 'TRIGGER', 'DESCRIPTION'], rows) });
 }
 
@@ -53,7 +58,11 @@ async function add({ deployment, answer }: CommandContext, tenantId: string, giv
   const scope = await deployment.scope(tenantId);
   const folder = resolve(given);
   const name = basename(folder);
-  if (!skillNamePattern.test(name)) throw new AppError('invalid_request', `The folder's name is the skill's: ${name} must be lower-case letters, digits and inner hyphens.`);
+  if (!skillNamePattern.test(name))
+    throw new AppError(
+      'invalid_request',
+      `The folder's name is the skill's: ${name} must be lower-case letters, digits and inner hyphens.`,
+    );
   const files = await readSkillFolder(folder);
   for (const { path, text } of files.toSorted((left, right) => Number(left.path === 'SKILL.md') - Number(right.path === 'SKILL.md'))) {
     await scope.files.writeText(`skills/${name}/${path}`, text);
@@ -67,10 +76,12 @@ async function remove({ deployment, answer }: CommandContext, tenantId: string, 
   const scope = await deployment.scope(tenantId);
   if (!skillNamePattern.test(name)) throw new AppError('invalid_request', `${name} is not the name of a skill.`);
   const paths = await filesOf(scope, name).catch((error: unknown) => {
-    if (error instanceof AppError && error.code === 'not_found') throw new AppError('not_found', `${tenantId} has no skill ${name}.`, { cause: error });
+    if (error instanceof AppError && error.code === 'not_found')
+      throw new AppError('not_found', `${tenantId} has no skill ${name}.`, { cause: error });
     throw error;
   });
-  for (const path of paths.toSorted((left, right) => Number(right.endsWith('/SKILL.md')) - Number(left.endsWith('/SKILL.md')))) await scope.files.remove(path);
+  for (const path of paths.toSorted((left, right) => Number(right.endsWith('/SKILL.md')) - Number(left.endsWith('/SKILL.md'))))
+    await scope.files.remove(path);
   await scope.reindexSkills();
   answer({ json: { name, removed: true }, text: `${name} is removed.` });
 }
@@ -78,7 +89,10 @@ async function remove({ deployment, answer }: CommandContext, tenantId: string, 
 /** `concierge skill …` */
 export function skillCommand(context: CommandContext): Command {
   const command = new Command('skill').description('skills of a tenant');
-  command.command('list <tenant>').description('all skills').action(async (tenantId: string) => await list(context, tenantId));
+  command
+    .command('list <tenant>')
+    .description('all skills')
+    .action(async (tenantId: string) => await list(context, tenantId));
   command
     .command('add <tenant> <folder>')
     .description('copy a folder with a SKILL.md; its name is the name of the skill')

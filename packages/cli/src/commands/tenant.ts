@@ -3,7 +3,7 @@ import { AppError, TenantPlan } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { Command, Option } from 'commander';
 import { facts, table } from '../answer.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../command-context.ts';
 import { allScopes } from './key.ts';
 
 interface TenantFacts {
@@ -29,7 +29,10 @@ async function create({ deployment, answer }: CommandContext, id: string, plan: 
   const admin = await scope.keys.create({ label: 'admin', scopes: ['admin'] }, allScopes);
   const cs = await scope.keys.create({ label: 'cs', scopes: ['cs'] }, allScopes);
   const keys = { admin: admin.key, cs: cs.key };
-  answer({ json: { tenantId: id, keys }, text: facts({ tenant: id, 'admin key': keys.admin, 'cs key': keys.cs, note: 'the keys are shown this once' }) });
+  answer({
+    json: { tenantId: id, keys },
+    text: facts({ tenant: id, 'admin key': keys.admin, 'cs key': keys.cs, note: 'the keys are shown this once' }),
+  });
 }
 
 async function list({ deployment, answer }: CommandContext): Promise<void> {
@@ -37,14 +40,21 @@ async function list({ deployment, answer }: CommandContext): Promise<void> {
   const found: TenantFacts[] = [];
   for (const id of await tenants.list()) found.push(await factsOf(await tenants.open(id)));
   const rows = found.map((tenant) => [tenant.tenantId, tenant.plan, describe(tenant), tenant.name ?? '']);
-  answer({ json: found, text: found.length === 0 ? 'There is no tenant yet: concierge tenant create <id>' : table(['TENANT', 'PLAN', 'STATE', 'NAME'], rows) });
+  answer({
+    json: found,
+    text: found.length === 0 ? 'There is no tenant yet: concierge tenant create <id>' : table(['TENANT', 'PLAN', 'STATE', 'NAME'], rows),
+  });
 }
 
 async function show({ deployment, answer }: CommandContext, id: string): Promise<void> {
   const scope = await deployment.scope(id);
   const [tenant, settings, skills] = [await factsOf(scope), await scope.settings(), await scope.skills.scan()];
   const keys = await scope.keys.list();
-  const counts = { activeKeys: keys.filter(({ revokedAt }) => revokedAt === null).length, skills: skills.valid.length, waitingTurns: (await scope.inbox.list()).length };
+  const counts = {
+    activeKeys: keys.filter(({ revokedAt }) => revokedAt === null).length,
+    skills: skills.valid.length,
+    waitingTurns: (await scope.inbox.list()).length,
+  };
   const json = { ...tenant, folder: scope.root, settings, ...counts };
   const text = {
     tenant: id,
@@ -72,7 +82,11 @@ async function confirm(id: string): Promise<void> {
   if (typed !== id) throw new AppError('invalid_request', 'Nothing was removed.');
 }
 
-async function remove({ deployment, answer }: CommandContext, id: string, { yes, json }: { readonly yes?: true; readonly json?: true }): Promise<void> {
+async function remove(
+  { deployment, answer }: CommandContext,
+  id: string,
+  { yes, json }: { readonly yes?: true; readonly json?: true },
+): Promise<void> {
   await deployment.scope(id);
   if (yes !== true && json !== true && process.stdin.isTTY) await confirm(id);
   await (await deployment.tenants()).delete(id);
@@ -87,13 +101,22 @@ export function tenantCommand(context: CommandContext): Command {
     .description('make a tenant with starter files, an admin and a cs key')
     .addOption(new Option('--plan <plan>', 'what it may use').choices(TenantPlan.options).default('standard'))
     .action(async (id: string, { plan }: { plan: string }) => await create(context, id, plan));
-  command.command('list').description('all tenants').action(async () => await list(context));
-  command.command('show <id>').description('one tenant').action(async (id: string) => await show(context, id));
+  command
+    .command('list')
+    .description('all tenants')
+    .action(async () => await list(context));
+  command
+    .command('show <id>')
+    .description('one tenant')
+    .action(async (id: string) => await show(context, id));
   command
     .command('suspend <id>')
     .description('refuse its keys; accepted turns wait')
     .action(async (id: string) => await setSuspended(context, id, true));
-  command.command('resume <id>').description('end a suspension').action(async (id: string) => await setSuspended(context, id, false));
+  command
+    .command('resume <id>')
+    .description('end a suspension')
+    .action(async (id: string) => await setSuspended(context, id, false));
   command
     .command('delete <id>')
     .description('remove a tenant and everything of it')

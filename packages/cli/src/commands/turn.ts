@@ -1,7 +1,7 @@
 import { AppError, TurnStatus, type TurnView } from '@concierge/contract';
 import { Command, Option } from 'commander';
 import { facts, table } from '../answer.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../command-context.ts';
 import { retryTurn } from '../retry-turn.ts';
 
 const LIST_MAX = 500;
@@ -17,12 +17,22 @@ function seconds(from: string | null, to: string | null): string {
 
 function row(turn: TurnView): string[] {
   const outcome = turn.error === null ? (turn.finishReason ?? '') : turn.error.code;
-  return [turn.id, turn.status, outcome, turn.agent, turn.channel, turn.acceptedAt, seconds(turn.acceptedAt, turn.endedAt), String(turn.attempts)];
+  return [
+    turn.id,
+    turn.status,
+    outcome,
+    turn.agent,
+    turn.channel,
+    turn.acceptedAt,
+    seconds(turn.acceptedAt, turn.endedAt),
+    String(turn.attempts),
+  ];
 }
 
 async function list({ deployment, answer }: CommandContext, tenantId: string, options: ListOptions): Promise<void> {
   const limit = Number(options.limit);
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIST_MAX) throw new AppError('invalid_request', `--limit must be 1 to ${String(LIST_MAX)}.`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > LIST_MAX)
+    throw new AppError('invalid_request', `--limit must be 1 to ${String(LIST_MAX)}.`);
   const status = options.status === undefined ? undefined : TurnStatus.parse(options.status);
   const scope = await deployment.scope(tenantId);
   const { items } = await (await deployment.turns()).list(scope, { limit, status });
@@ -48,20 +58,29 @@ async function show({ deployment, answer }: CommandContext, tenantId: string, tu
     ...(error === null ? {} : { error: `${error.code}: ${error.message}` }),
   };
   const rows = steps.map((step) => [step.kind, step.name, step.startedAt, `${String(step.durationMs)} ms`, step.isError ? 'failed' : '']);
-  answer({ json: turn, text: [facts(head), ...(rows.length === 0 ? [] : ['', table(['STEP', 'NAME', 'STARTED', 'TOOK', ''], rows)])].join('\n') });
+  answer({
+    json: turn,
+    text: [facts(head), ...(rows.length === 0 ? [] : ['', table(['STEP', 'NAME', 'STARTED', 'TOOK', ''], rows)])].join('\n'),
+  });
 }
 
 async function retry({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
   const scope = await deployment.scope(tenantId);
   const receipt = await retryTurn({ scope, turns: await deployment.turns() }, turnId);
-  answer({ json: { turnId: receipt.turnId, contact_id: receipt.sessionId, retryOf: turnId }, text: `Accepted again as ${receipt.turnId}.` });
+  answer({
+    json: { turnId: receipt.turnId, contact_id: receipt.sessionId, retryOf: turnId },
+    text: `Accepted again as ${receipt.turnId}.`,
+  });
 }
 
 async function cancel({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
   const scope = await deployment.scope(tenantId);
   const turn = await (await deployment.turns()).cancel(scope, turnId);
   const live = turn.status === 'waiting' || turn.status === 'running';
-  answer({ json: { turnId, status: turn.status, cancelling: live }, text: live ? `${turnId} is asked to stop.` : `${turnId} has ended already (${turn.status}).` });
+  answer({
+    json: { turnId, status: turn.status, cancelling: live },
+    text: live ? `${turnId} is asked to stop.` : `${turnId} has ended already (${turn.status}).`,
+  });
 }
 
 /** `concierge turn …` */

@@ -7,7 +7,9 @@ const visibleAscii = /^[\u0021-\u007e]+$/u;
 const IdempotencyKey = z.string().min(1).max(limits.idempotencyKeyMaxCharacters).regex(visibleAscii, 'must be visible ASCII characters');
 
 const headers = z.object({
-  'idempotency-key': IdempotencyKey.optional().meta({ description: 'The same key and body within 24 hours is the same turn, never a second one.' }),
+  'idempotency-key': IdempotencyKey.optional().meta({
+    description: 'The same key and body within 24 hours is the same turn, never a second one.',
+  }),
 });
 
 const answers = {

@@ -12,7 +12,12 @@ export function integerParameter(range: { readonly min: number; readonly max: nu
 /** Page size of every list. */
 export const limitParameter = integerParameter({ min: 1, max: limits.sessionsListMax, default: limits.sessionsListDefault });
 
-export const cursorParameter = z.string().min(1).max(512).optional().meta({ description: 'Opaque; taken from the `Link` header of the page before.' });
+export const cursorParameter = z
+  .string()
+  .min(1)
+  .max(512)
+  .optional()
+  .meta({ description: 'Opaque; taken from the `Link` header of the page before.' });
 
 /** A flag in a query string. */
 export const flagParameter = z.preprocess(

@@ -56,7 +56,15 @@ export function defineRoute<const Definition extends Route>(route: Definition): 
   return route;
 }
 
-const codesOfKey = ['missing_key', 'invalid_key', 'revoked_key', 'scope_required', 'tenant_suspended', 'rate_limited', 'overloaded'] as const;
+const codesOfKey = [
+  'missing_key',
+  'invalid_key',
+  'revoked_key',
+  'scope_required',
+  'tenant_suspended',
+  'rate_limited',
+  'overloaded',
+] as const;
 const codesOfBody = {
   json: ['invalid_json', 'invalid_request', 'too_large', 'unsupported_media_type'],
   files: ['invalid_request', 'too_large', 'unsupported_media_type'],

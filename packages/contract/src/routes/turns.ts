@@ -40,7 +40,8 @@ export const followTurn = defineRoute({
   path: '/api/turns/{id}/events',
   tag: 'turns',
   summary: 'Follow or resume the events of a turn',
-  description: 'With `Last-Event-ID` the stream goes on after that event, missing and repeating nothing, for at least an hour after the end of the turn.',
+  description:
+    'With `Last-Event-ID` the stream goes on after that event, missing and repeating nothing, for at least an hour after the end of the turn.',
   auth: 'key',
   scopes: ['admin', 'cs', 'read'],
   params,

@@ -15,7 +15,12 @@ export const createUploads = defineRoute({
   scopes: ['admin', 'cs'],
   body: {
     kind: 'files',
-    schema: z.object({ file: z.array(z.string().meta({ format: 'binary' })).min(1).max(limits.uploadFilesMax) }),
+    schema: z.object({
+      file: z
+        .array(z.string().meta({ format: 'binary' }))
+        .min(1)
+        .max(limits.uploadFilesMax),
+    }),
   },
   answers: { 201: { description: 'References, in the order of the files.', json: z.array(UploadRef) } },
   errors: [],

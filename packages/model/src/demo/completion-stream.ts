@@ -66,7 +66,11 @@ export interface WholeCompletion {
 /** The same reply in one piece, for `stream: false`. */
 export function wholeCompletion({ model, text, toolCalls, finishReason, usage }: WholeCompletion): Record<string, unknown> {
   const calls = toolCalls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } }));
-  const message = { role: 'assistant', content: text === '' && calls.length > 0 ? null : text, ...(calls.length > 0 ? { tool_calls: calls } : {}) };
+  const message = {
+    role: 'assistant',
+    content: text === '' && calls.length > 0 ? null : text,
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  };
   return {
     id: `chatcmpl-${randomUUID()}`,
     object: 'chat.completion',

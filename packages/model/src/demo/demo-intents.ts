@@ -14,12 +14,28 @@ interface Intent {
 const MAX_CALLS = 4;
 
 const intents: readonly Intent[] = [
-  { tool: 'read', pattern: /\b(?:read|open|show(?: me)?)\s+(?:the\s+)?(?:file\s+)?[`"']?([\w./-]+\.[a-z]{1,8})\b/iu, input: (path) => ({ path }) },
+  {
+    tool: 'read',
+    pattern: /\b(?:read|open|show(?: me)?)\s+(?:the\s+)?(?:file\s+)?[`"']?([\w./-]+\.[a-z]{1,8})\b/iu,
+    input: (path) => ({ path }),
+  },
   { tool: 'list_files', pattern: /\b(?:list|show|see|which|what)\b[^.?!\n]{0,40}\b(files|folder|workspace)\b/iu, input: () => ({}) },
-  { tool: 'search_files', pattern: /\bsearch\s+(?:(?:my|the|all)\s+)*(?:files\s+)?for\s+[`"']?([^`"'\n]{1,200}?)[`"']?\s*[.?!]?\s*$/imu, input: (query) => ({ query }) },
+  {
+    tool: 'search_files',
+    pattern: /\bsearch\s+(?:(?:my|the|all)\s+)*(?:files\s+)?for\s+[`"']?([^`"'\n]{1,200}?)[`"']?\s*[.?!]?\s*$/imu,
+    input: (query) => ({ query }),
+  },
   { tool: 'memory_write', pattern: /\bremember\b\s*(?:that|this)?\s*:?\s*([^\n]{3,500})/iu, input: (text) => ({ text: text.trim() }) },
-  { tool: 'load_skill', pattern: /\b(?:load\s+(?:the\s+)?skill|use\s+(?:the\s+)?skill)\s+[`"']?([a-z0-9-]+)/iu, input: (name) => ({ name: name.toLowerCase() }) },
-  { tool: 'load_skill', pattern: /\b(?:use|load|follow)\s+(?:the\s+)?[`"']?([a-z0-9-]+)[`"']?\s+skill\b/iu, input: (name) => ({ name: name.toLowerCase() }) },
+  {
+    tool: 'load_skill',
+    pattern: /\b(?:load\s+(?:the\s+)?skill|use\s+(?:the\s+)?skill)\s+[`"']?([a-z0-9-]+)/iu,
+    input: (name) => ({ name: name.toLowerCase() }),
+  },
+  {
+    tool: 'load_skill',
+    pattern: /\b(?:use|load|follow)\s+(?:the\s+)?[`"']?([a-z0-9-]+)[`"']?\s+skill\b/iu,
+    input: (name) => ({ name: name.toLowerCase() }),
+  },
   { tool: 'sessions_list', pattern: /\b(?:list|show)\b[^.?!\n]{0,30}\b(sessions|conversations)\b/iu, input: () => ({}) },
   { tool: 'status', pattern: /\b(status)\b/iu, input: () => ({}) },
 ];

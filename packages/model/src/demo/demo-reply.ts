@@ -40,7 +40,9 @@ export function demoReply(turn: DemoTurn): DemoReply {
 
 function afterTools(turn: DemoTurn): string {
   const results = turn.results.map(describeResult).join('\n\n');
-  const more = asksWhatItCan(turn.words) ? `\n\n${abilities(turn)}\n\n${setup}` : `\n\nA real model would now use this to answer: “${clip(turn.words, 200)}”`;
+  const more = asksWhatItCan(turn.words)
+    ? `\n\n${abilities(turn)}\n\n${setup}`
+    : `\n\nA real model would now use this to answer: “${clip(turn.words, 200)}”`;
   return `${MARK} ${turn.results.length === 1 ? 'here is' : 'here are'} what came back.\n\n${results}${more}`;
 }
 

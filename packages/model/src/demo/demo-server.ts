@@ -3,7 +3,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { CompletionRequest } from './completion-request.ts';
-import { CompletionStream, streamEnd, streamHeaders, wholeCompletion, type CompletionToolCall, type CompletionUsage, type WholeCompletion } from './completion-stream.ts';
+import {
+  CompletionStream,
+  streamEnd,
+  streamHeaders,
+  wholeCompletion,
+  type CompletionToolCall,
+  type CompletionUsage,
+  type WholeCompletion,
+} from './completion-stream.ts';
 import { demoReply } from './demo-reply.ts';
 import { readTurn } from './demo-turn.ts';
 import { DEMO_DIMENSIONS, hashEmbedding } from './hash-embedding.ts';
@@ -83,7 +91,10 @@ async function route({ request, response, wordMs }: Exchange): Promise<void> {
   }
 }
 
-async function complete(response: ServerResponse, { completion, wordMs }: { completion: CompletionRequest; wordMs: number }): Promise<void> {
+async function complete(
+  response: ServerResponse,
+  { completion, wordMs }: { completion: CompletionRequest; wordMs: number },
+): Promise<void> {
   const { text, calls } = demoReply(readTurn(completion));
   const toolCalls = calls.map((call): CompletionToolCall => ({ id: `call_${randomUUID()}`, name: call.tool, arguments: call.arguments }));
   const reply = {
@@ -116,7 +127,10 @@ async function streamReply(response: ServerResponse, reply: StreamedReply): Prom
 }
 
 function usageOf(completion: CompletionRequest, text: string): CompletionUsage {
-  return { promptTokens: Math.ceil(JSON.stringify(completion.messages).length / 4), completionTokens: Math.max(1, Math.ceil(text.length / 4)) };
+  return {
+    promptTokens: Math.ceil(JSON.stringify(completion.messages).length / 4),
+    completionTokens: Math.max(1, Math.ceil(text.length / 4)),
+  };
 }
 
 const EmbeddingsRequest = z.object({

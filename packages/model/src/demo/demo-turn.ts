@@ -32,17 +32,27 @@ export function readTurn(request: CompletionRequest): DemoTurn {
   const userMessage = messages[lastUser];
   const sent = userMessage === undefined ? '' : textOfMessage(userMessage);
   return {
-    words: sent.replace(/^<context>[^]*?<\/context>\s*/u, '').replaceAll(/<attachment\b[^]*?<\/attachment>/gu, '').trim(),
+    words: sent
+      .replace(/^<context>[^]*?<\/context>\s*/u, '')
+      .replaceAll(/<attachment\b[^]*?<\/attachment>/gu, '')
+      .trim(),
     attachments: [...sent.matchAll(/<attachment [^>]*name="([^"]*)"/gu)].map(([, name = '']) => name),
     offered: new Set(request.tools?.map((tool) => tool.function.name)),
     results: resultsOf(messages.slice(lastUser + 1)),
     isFirst: messages.filter((message) => message.role === 'user').length === 1,
-    prompt: readPrompt(messages.filter((message) => message.role === 'system').map(textOfMessage).join('\n')),
+    prompt: readPrompt(
+      messages
+        .filter((message) => message.role === 'system')
+        .map(textOfMessage)
+        .join('\n'),
+    ),
   };
 }
 
 function resultsOf(messages: readonly CompletionMessage[]): DemoResult[] {
-  const names = new Map(messages.flatMap((message) => message.tool_calls ?? []).map((call): [string, string] => [call.id, call.function.name]));
+  const names = new Map(
+    messages.flatMap((message) => message.tool_calls ?? []).map((call): [string, string] => [call.id, call.function.name]),
+  );
   return messages
     .filter((message) => message.role === 'tool')
     .map((message) => ({ tool: names.get(message.tool_call_id ?? '') ?? 'a tool', output: textOfMessage(message) }));
@@ -51,7 +61,9 @@ function resultsOf(messages: readonly CompletionMessage[]): DemoResult[] {
 function readPrompt(system: string): DemoPrompt {
   const parts = system.split(/^# /mu).slice(1);
   const section = (title: string): string => parts.find((part) => part.startsWith(`${title}\n`)) ?? '';
-  const name = /^\W*name\W*:\W*([\p{L}\d][\p{L}\d ._-]{0,40})/imu.exec(section('Identity')) ?? /\byou are (?:called )?\**(\p{Lu}[\p{L}\d-]{1,30})/iu.exec(section('Identity'));
+  const name =
+    /^\W*name\W*:\W*([\p{L}\d][\p{L}\d ._-]{0,40})/imu.exec(section('Identity')) ??
+    /\byou are (?:called )?\**(\p{Lu}[\p{L}\d-]{1,30})/iu.exec(section('Identity'));
   const skills = [...section('Skills').matchAll(/^- ([a-z0-9-]+): (.+)$/gmu)];
   return {
     name: name?.[1]?.trim(),

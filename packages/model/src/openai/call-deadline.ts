@@ -54,7 +54,9 @@ export class CallDeadline {
   readonly #abort = (): void => this.#controller.abort(this.#caller.reason);
 
   #watch(): NodeJS.Timeout {
-    const silenceMs = { waiting: this.#limits.firstByteMs, speaking: this.#limits.idleMs, finished: this.#limits.afterFinishMs }[this.#phase];
+    const silenceMs = { waiting: this.#limits.firstByteMs, speaking: this.#limits.idleMs, finished: this.#limits.afterFinishMs }[
+      this.#phase
+    ];
     return setTimeout(() => this.#expire(`nothing from the provider for ${String(silenceMs)} ms`), silenceMs);
   }
 

@@ -15,7 +15,11 @@ export class CallFailure extends Error {
   /** The provider asked for this much patience. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(verdict: Verdict, message: string, facts: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {}) {
+  constructor(
+    verdict: Verdict,
+    message: string,
+    facts: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
     super(message, { cause: facts.cause });
     this.kind = verdict.kind;
     this.remedy = verdict.remedy;
@@ -108,7 +112,9 @@ interface ProviderAnswer {
 }
 
 function fromProvider({ status, code, message, retryAfterMs }: ProviderAnswer): CallFailure {
-  const verdict = isContextOverflow({ status, code, message }) ? ({ kind: 'context_overflow', remedy: 'none' } as const) : verdictOf(status, code);
+  const verdict = isContextOverflow({ status, code, message })
+    ? ({ kind: 'context_overflow', remedy: 'none' } as const)
+    : verdictOf(status, code);
   return new CallFailure(verdict, message, { status, retryAfterMs });
 }
 

@@ -47,10 +47,10 @@ export class ChatModel {
   /** Throws the signal's reason when it aborts, otherwise whatever `toCallFailure` understands. */
   async *attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<AttemptEvent, void, undefined> {
     const deadline = new CallDeadline(signal, this.#limits);
+    const reply = new Reply();
     let body: StreamedBody | undefined;
     try {
       body = await this.#open(request, deadline);
-      const reply = new Reply();
       const events = new EventData((data) => reply.add(data));
       // One loop in one generator: every layer between the socket and the caller costs a few microtasks per delta.
       for (let piece = await readPiece(body, reply); piece !== undefined; piece = await readPiece(body, reply)) {
@@ -71,7 +71,9 @@ export class ChatModel {
       throw deadline.expired ?? error;
     } finally {
       deadline.clear();
-      body?.close();
+      // Also when the caller leaves in the middle: a reply nobody reads must not go on costing.
+      if (reply.finished) body?.close();
+      else body?.abandon();
     }
   }
 
@@ -130,7 +132,9 @@ function estimateUsage(request: ModelRequest, reply: FinishedReply): TokenCounts
 function wordsOf(message: ModelRequest['messages'][number]): string {
   switch (message.role) {
     case 'user':
-      return typeof message.content === 'string' ? message.content : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+      return typeof message.content === 'string'
+        ? message.content
+        : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
     case 'assistant':
       return [message.text, ...message.toolCalls.map((call) => call.name + call.arguments)].join('\n');
     case 'tool':

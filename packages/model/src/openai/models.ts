@@ -55,7 +55,14 @@ export class Models {
   #modelOf(ref: string): ChatModel[] {
     const usable = findModel(this.#providers, ref);
     if (usable === undefined) {
-      this.#onFailedAttempt({ model: ref, attempt: 0, kind: 'rejected', status: undefined, reason: 'unknown provider, or no key for it', waitMs: null });
+      this.#onFailedAttempt({
+        model: ref,
+        attempt: 0,
+        kind: 'rejected',
+        status: undefined,
+        reason: 'unknown provider, or no key for it',
+        waitMs: null,
+      });
       return [];
     }
     return [this.#models.get(ref) ?? this.#open(usable)];

@@ -80,7 +80,12 @@ export class Reply {
     if (this.#finishReason === undefined) throw brokenStream('the stream ended before the reply did');
     if (failedReasons.has(this.#finishReason)) throw brokenStream(`the provider gave up: ${this.#finishReason}`);
     if (this.#calls.nameless) throw brokenStream('a tool call came without a name');
-    return { text: this.#text, toolCalls: this.#calls.finish(), finishReason: this.#mapFinishReason(this.#finishReason), usage: this.#usage };
+    return {
+      text: this.#text,
+      toolCalls: this.#calls.finish(),
+      finishReason: this.#mapFinishReason(this.#finishReason),
+      usage: this.#usage,
+    };
   }
 
   /** Calls decide between `stop` and `tool_calls`: servers exist that confuse them either way. */

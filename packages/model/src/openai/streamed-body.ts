@@ -55,6 +55,12 @@ export class StreamedBody {
     this.#message.once('close', () => clearTimeout(timer));
   }
 
+  /** Nobody reads on, and the other side is to stop: the connection is cut. */
+  abandon(): void {
+    this.#outcome ??= { ended: true };
+    if (!this.#message.complete) this.#message.destroy();
+  }
+
   #arrived(text: string): void {
     this.#unread += text;
     if (this.#unread.length > MAX_UNREAD_CHARACTERS) this.#message.pause();

@@ -20,14 +20,14 @@ export interface IndexBackend {
   readonly dialect: IndexDialect;
   readonly queries: CompiledQueries;
   read<Result>(accountId: string, work: Work<Result>): Promise<Result>;
+  /** Reads only what a rebuild has filled (that may be a second ago); undefined, without running `work`, when none has. */
+  readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined>;
   /** One transaction. */
   write<Result>(accountId: string, work: Work<Result>): Promise<Result>;
   /** One transaction; no other write of the tenant runs meanwhile. */
   writeAlone<Result>(accountId: string, work: Work<Result>): Promise<Result>;
   /** The connection is closed when `work` is done. */
   withOwnConnection<Result>(accountId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result>;
-  /** Has a rebuild filled it? The answer may be a second old. */
-  isBuilt(accountId: string): Promise<boolean>;
   drop(accountId: string): Promise<void>;
   check(): Promise<void>;
   close(): Promise<void>;

@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tenantIdPattern } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
+import { KeyedMutex } from '../keyed-mutex.ts';
 import type { IndexBackend } from './backend.ts';
 import { PostgresBackend } from './postgres-backend.ts';
 import { rebuildIndex } from './rebuild.ts';
 import { SqliteBackend } from './sqlite-backend.ts';
 import { TenantIndex } from './tenant-index.ts';
-import type { DriftReport, IndexSource, IndexStore } from './types.ts';
+import type { IndexSource, IndexStore } from './types.ts';
 
 export interface OpenIndexOptions {
   /** `postgres://…`; without one, SQLite files under `dataDir`. */
@@ -34,12 +35,18 @@ export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions)
 
 /** An index over a backend that somebody else has set up. */
 export function storeOver(backend: IndexBackend): IndexStore {
-  const rebuild = async (accountId: string, source: IndexSource): Promise<DriftReport> => rebuildIndex(backend, named(accountId), source);
+  const rebuilds = new KeyedMutex();
+  const isFresh = async (accountId: string): Promise<boolean> => (await backend.readBuilt(accountId, async () => Promise.resolve())) === undefined;
+  const build = async (accountId: string, source: IndexSource): Promise<void> => {
+    await rebuilds.run(accountId, async () => {
+      if (await isFresh(accountId)) await rebuildIndex(backend, accountId, source);
+    });
+  };
   return {
     forTenant: (accountId, source) =>
-      new TenantIndex({ accountId: named(accountId), backend, rebuild: source && (async () => rebuild(accountId, source)) }),
-    isFresh: async (accountId) => !(await backend.isBuilt(named(accountId))),
-    rebuild,
+      new TenantIndex({ accountId: named(accountId), backend, build: source && (async () => build(accountId, source)) }),
+    isFresh: async (accountId) => isFresh(named(accountId)),
+    rebuild: async (accountId, source) => rebuilds.run(named(accountId), async () => rebuildIndex(backend, accountId, source)),
     drop: async (accountId) => backend.drop(named(accountId)),
     check: async () => backend.check(),
     close: async () => backend.close(),

@@ -46,6 +46,11 @@ export class PostgresBackend implements IndexBackend {
     return this.#bound({ accountId, access: 'read' }, work);
   }
 
+  /** A yes is believed for a second. */
+  async readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined> {
+    return this.read(accountId, async (db) => ((await this.#isBuilt(db, accountId)) ? { result: await work(db) } : undefined));
+  }
+
   async write<Result>(accountId: string, work: Work<Result>): Promise<Result> {
     return this.#bound({ accountId, access: 'shared' }, work);
   }
@@ -68,16 +73,6 @@ export class PostgresBackend implements IndexBackend {
     });
   }
 
-  /** A yes is believed for a second. */
-  async isBuilt(accountId: string): Promise<boolean> {
-    const checkedAtMs = this.#builtCheckedAtMs.get(accountId);
-    if (checkedAtMs !== undefined && Date.now() - checkedAtMs < BUILT_CHECK_EVERY_MS) return true;
-    const built = (await this.read(accountId, async (db) => readMeta(db, accountId, 'built'))) !== undefined;
-    if (built) this.#builtCheckedAtMs.set(accountId, Date.now());
-    else this.#builtCheckedAtMs.delete(accountId);
-    return built;
-  }
-
   async drop(accountId: string): Promise<void> {
     this.#builtCheckedAtMs.delete(accountId);
     await this.writeAlone(accountId, async (db) => {
@@ -91,6 +86,15 @@ export class PostgresBackend implements IndexBackend {
 
   async close(): Promise<void> {
     await this.#connection.close();
+  }
+
+  async #isBuilt(db: Kysely<IndexTables>, accountId: string): Promise<boolean> {
+    const checkedAtMs = this.#builtCheckedAtMs.get(accountId);
+    if (checkedAtMs !== undefined && Date.now() - checkedAtMs < BUILT_CHECK_EVERY_MS) return true;
+    const built = (await readMeta(db, accountId, 'built')) !== undefined;
+    if (built) this.#builtCheckedAtMs.set(accountId, Date.now());
+    else this.#builtCheckedAtMs.delete(accountId);
+    return built;
   }
 
   async #bound<Result>(binding: Binding, work: Work<Result>): Promise<Result> {

@@ -1,9 +1,10 @@
+import type { Skill } from '@concierge/contract';
 import { sql, type Kysely } from 'kysely';
 import type { IndexBackend } from './backend.ts';
 import { nextGeneration, writeMeta } from './meta.ts';
 import type { RowContext } from './rows.ts';
 import { replaceSkills } from './skills.ts';
-import { columnsOf, stagedNames, stageSource, type StagedName } from './staging.ts';
+import { columnsOf, readSource, stagedNames, stageSource, type StagedName } from './staging.ts';
 import type { IndexTables } from './tables.ts';
 import type { DriftReport, IndexSource, TableDrift } from './types.ts';
 
@@ -20,7 +21,7 @@ export async function rebuildIndex(backend: IndexBackend, accountId: string, sou
     const context = { accountId, generation };
     await stageSource(own.db, context, source);
     if (backend.dialect === 'postgres') await analyzeStaged(own.db);
-    const skills = await source.skills();
+    const skills = await Array.fromAsync(readSource(skillsOf(source)));
     return own.alone(async (db) => {
       await settleRemovals(db, context);
       const sessions = await replaceRows(db, context, 'sessions');
@@ -32,6 +33,10 @@ export async function rebuildIndex(backend: IndexBackend, accountId: string, sou
       return { sessions, turns, usage: sum(usage, removedUsage), skills: await replaceSkills(db, accountId, skills) };
     });
   });
+}
+
+async function* skillsOf(source: IndexSource): AsyncGenerator<Skill> {
+  yield* await source.skills();
 }
 
 /** A session file beats the note of its removal (it was restored); a removal since the rebuild began beats what had been read before. */

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { AppError } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
+import { KeyedMutex } from '../keyed-mutex.ts';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
 import { readMeta } from './meta.ts';
@@ -36,6 +37,7 @@ export class SqliteBackend implements IndexBackend {
   readonly #options: SqliteBackendOptions;
   readonly #lock: SqliteLock;
   readonly #open: LRUCache<string, SqliteFile>;
+  readonly #writers = new KeyedMutex();
   readonly #opening = new Map<string, Promise<SqliteFile>>();
 
   constructor(options: SqliteBackendOptions) {
@@ -48,8 +50,17 @@ export class SqliteBackend implements IndexBackend {
     return this.#use(accountId, async (file) => work(file.db));
   }
 
+  /** The file is asked while it is in use: it may be deleted, and another one made, between two uses. */
+  async readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined> {
+    return this.#use(accountId, async (file) => {
+      file.built ||= (await readMeta(file.db, accountId, 'built')) !== undefined;
+      return file.built ? { result: await work(file.db) } : undefined;
+    });
+  }
+
+  /** The writers of this process wait for each other here: in SQLite's own queue a waiting one stops the event loop, and with it whoever it waits for. */
   async write<Result>(accountId: string, work: Work<Result>): Promise<Result> {
-    return this.#use(accountId, async (file) => file.db.transaction().execute(work));
+    return this.#writers.run(accountId, async () => this.#use(accountId, async (file) => file.db.transaction().execute(work)));
   }
 
   /** SQLite has one writer at a time anyway. */
@@ -63,20 +74,13 @@ export class SqliteBackend implements IndexBackend {
       try {
         const result = await work({
           db: file.db,
-          alone: async (change) => whileBusy(async () => file.db.transaction().execute(change)),
+          alone: async (change) => this.#writers.run(accountId, async () => whileBusy(async () => file.db.transaction().execute(change))),
         });
         file.truncateLog();
         return result;
       } finally {
         file.retire();
       }
-    });
-  }
-
-  async isBuilt(accountId: string): Promise<boolean> {
-    return this.#use(accountId, async (file) => {
-      file.built ||= (await readMeta(file.db, accountId, 'built')) !== undefined;
-      return file.built;
     });
   }
 

@@ -21,6 +21,9 @@ export function sqliteTrouble(error: unknown): SqliteTrouble | undefined {
   return troubles.get(sqliteErrorCode(error));
 }
 
+/** Long enough for another process's write of one turn; a longer one is waited for outside, where the event loop goes on. */
+const BUSY_TIMEOUT_MS = 5;
+
 /**
  * One open `data.db`. It is closed when it has been retired and nobody uses it any more.
  *
@@ -40,7 +43,7 @@ export class SqliteFile {
 
   constructor(path: string, { create }: { readonly create: boolean }) {
     this.path = path;
-    this.#connection = openSqlite(path, { create, synchronous: 'off' });
+    this.#connection = openSqlite(path, { create, synchronous: 'off', busyTimeoutMs: BUSY_TIMEOUT_MS });
     this.db = new Kysely({ dialect: this.#connection.dialect });
     this.#identity = fileIdentity(path);
   }

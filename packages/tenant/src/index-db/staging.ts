@@ -83,6 +83,20 @@ export type StagingTables = { readonly [Name in StagedName as `staged_${Name}`]:
 /** Rows of one statement; memory holds one statement of each table. */
 const STAGED_ROWS = 200;
 
+/** A rebuild ended because the files could not be read; `cause` says why. Told apart from the database's own errors, which may be gone next time. */
+export class IndexSourceError extends Error {
+  override readonly name = 'IndexSourceError';
+}
+
+/** @throws IndexSourceError for whatever the source throws */
+export async function* readSource<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item> {
+  try {
+    yield* items;
+  } catch (error) {
+    throw new IndexSourceError('the files of the tenant cannot be read', { cause: error });
+  }
+}
+
 /** Makes the temporary tables and fills them. They go with the connection. */
 export async function stageSource(db: Kysely<IndexTables>, context: RowContext, source: IndexSource): Promise<void> {
   for (const name of stagedNames) {
@@ -92,14 +106,14 @@ export async function stageSource(db: Kysely<IndexTables>, context: RowContext, 
     await sql`create unique index ${sql.ref(`staged_${name}_key`)} on ${staged} (${key})`.execute(db);
   }
   const staging = new Staging(db.$extendTables<StagingTables>());
-  for await (const { session, turns } of source.sessions()) {
+  for await (const { session, turns } of readSource(source.sessions())) {
     await staging.add('sessions', [sessionRow(context, session)]);
     for (const turn of turns) {
       await staging.add('turns', [turnRow(context, session, turn)]);
       await staging.add('usage', usageRows(context, session, turn));
     }
   }
-  for await (const removed of source.removed()) {
+  for await (const removed of readSource(source.removed())) {
     await staging.add('removals', [removalRow(context, removed)]);
     await staging.add('removed_usage', removedUsageRows(context, removed));
   }

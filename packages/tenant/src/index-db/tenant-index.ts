@@ -1,4 +1,4 @@
-import type { RemovedSession, SessionListItem, Skill, TurnView, UsageRow } from '@concierge/contract';
+import { AppError, type RemovedSession, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import type { IndexBackend, Work } from './backend.ts';
 import { SessionPutter } from './put-sessions.ts';
 import { selectSessions, selectSkills, selectTurn, selectTurns, selectUsage } from './queries.ts';
@@ -9,9 +9,12 @@ import type { IndexedTurn, Page, SessionPut, SessionsQuery, TurnsQuery, UsageQue
 export interface TenantIndexOptions {
   readonly accountId: string;
   readonly backend: IndexBackend;
-  /** Fills the index from the files when it was never built or got lost; without it, such an index is what was put into it. */
-  readonly rebuild: (() => Promise<unknown>) | undefined;
+  /** Fills the index from the files unless that has been done; without it, an index that was never built is what was put into it. */
+  readonly build: (() => Promise<void>) | undefined;
 }
+
+/** Only somebody who deletes the index again and again makes a second one necessary. */
+const BUILDS_MAX = 5;
 
 /**
  * One tenant's lists. What is put is idempotent and may come late, twice or out of order.
@@ -21,13 +24,12 @@ export interface TenantIndexOptions {
 export class TenantIndex {
   readonly accountId: string;
   readonly #backend: IndexBackend;
-  readonly #rebuild: (() => Promise<unknown>) | undefined;
-  #rebuilding: Promise<unknown> | undefined;
+  readonly #build: (() => Promise<void>) | undefined;
 
   constructor(options: TenantIndexOptions) {
     this.accountId = options.accountId;
     this.#backend = options.backend;
-    this.#rebuild = options.rebuild;
+    this.#build = options.build;
   }
 
   /**
@@ -84,15 +86,12 @@ export class TenantIndex {
   }
 
   async #read<Result>(work: Work<Result>): Promise<Result> {
-    await this.#built();
-    return this.#backend.read(this.accountId, work);
-  }
-
-  async #built(): Promise<void> {
-    if (this.#rebuild === undefined || (await this.#backend.isBuilt(this.accountId))) return;
-    this.#rebuilding ??= this.#rebuild().finally(() => {
-      this.#rebuilding = undefined;
-    });
-    await this.#rebuilding;
+    if (this.#build === undefined) return this.#backend.read(this.accountId, work);
+    for (let builds = 0; builds <= BUILDS_MAX; builds += 1) {
+      const built = await this.#backend.readBuilt(this.accountId, work);
+      if (built !== undefined) return built.result;
+      await this.#build();
+    }
+    throw new AppError('overloaded', 'The index gets lost as fast as it is rebuilt', { retryAfterSeconds: 2 });
   }
 }

@@ -16,7 +16,8 @@ export async function resolveAttachments(scope: TenantScope, given: readonly Giv
   for (const [index, attachment] of given.entries()) {
     const stored = found[index];
     if (stored === undefined) errors.push({ path: `attachments.${String(index)}`, message: 'is not an upload of this tenant' });
-    else if (differs(attachment, stored)) errors.push({ path: `attachments.${String(index)}`, message: 'is not what was uploaded under this id' });
+    else if (differs(attachment, stored))
+      errors.push({ path: `attachments.${String(index)}`, message: 'is not what was uploaded under this id' });
     else resolved.push(stored);
   }
   if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });

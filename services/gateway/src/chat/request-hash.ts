@@ -12,5 +12,7 @@ export interface AskedFor {
 
 /** SHA-256 (hex) over one canonical spelling, so that neither the order of the fields nor white space nor a channel's synonym matters. */
 export function requestHash({ agent, message, contactId, sender, channel, attachmentIds }: AskedFor): string {
-  return createHash('sha256').update(JSON.stringify([agent, message, contactId, sender, channel, attachmentIds])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([agent, message, contactId, sender, channel, attachmentIds]))
+    .digest('hex');
 }

@@ -57,7 +57,11 @@ export function openApiDocument(): OpenApiDocument {
       securitySchemes: {
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'A key of the tenant; begins with ck_live_.' },
         bearer: { type: 'http', scheme: 'bearer', description: 'The same key.' },
-        operator: { type: 'http', scheme: 'bearer', description: 'The operators\u2019 token; without one set, these pages answer on loopback only.' },
+        operator: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The operators\u2019 token; without one set, these pages answer on loopback only.',
+        },
       },
     },
   });
@@ -119,7 +123,9 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
     const description = codes.map((code) => `\`${code}\`: ${errorCodes[code].title}.`).join(' ');
     responses[String(status)] = {
       description: known === undefined ? description : `${known.description} Or: ${description}`,
-      headers: known?.headers ?? headersOf({ description: '', ...(status === 429 || status === 503 ? { headers: { 'Retry-After': 'Seconds to wait.' } } : {}) }),
+      headers:
+        known?.headers ??
+        headersOf({ description: '', ...(status === 429 || status === 503 ? { headers: { 'Retry-After': 'Seconds to wait.' } } : {}) }),
       content: { ...known?.content, 'application/problem+json': { schema: Problem } },
     };
   }

@@ -15,7 +15,12 @@ export function fileHandlers(): Pick<Handlers, 'listFiles' | 'getFile' | 'putFil
       const { bytes, etag } = await caller.scope.files.readBytes(params.path);
       if (matches(headers['if-none-match'], etag)) return { kind: 'answer', status: 304, headers: { ETag: etag } };
       const type = isUtf8(bytes) ? 'text/plain; charset=utf-8' : 'application/octet-stream';
-      return { kind: 'answer', status: 200, text: bytes, headers: { ETag: etag, 'Content-Type': type, 'Content-Length': String(bytes.length) } };
+      return {
+        kind: 'answer',
+        status: 200,
+        text: bytes,
+        headers: { ETag: etag, 'Content-Type': type, 'Content-Length': String(bytes.length) },
+      };
     },
     putFile: async ({ caller, params, headers, body }) => {
       const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };

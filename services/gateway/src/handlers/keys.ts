@@ -9,6 +9,10 @@ export function keyHandlers(): Pick<Handlers, 'listKeys' | 'createKey' | 'revoke
       await caller.scope.keys.revoke(params.id);
       return { kind: 'answer', status: 204 };
     },
-    rotateKey: async ({ caller, params }) => ({ kind: 'answer', status: 201, json: await caller.scope.keys.rotate(params.id, caller.key.scopes) }),
+    rotateKey: async ({ caller, params }) => ({
+      kind: 'answer',
+      status: 201,
+      json: await caller.scope.keys.rotate(params.id, caller.key.scopes),
+    }),
   };
 }

@@ -21,7 +21,12 @@ export function operationHandlers({ checks, drain, registry, document }: Operati
       const status = drain.draining ? 'shutting_down' : found.status;
       return { kind: 'answer', status: status === 'ready' ? 200 : 503, json: { ...found, status } };
     },
-    metrics: async () => ({ kind: 'answer', status: 200, text: await registry.metrics(), headers: { 'Content-Type': registry.contentType } }),
+    metrics: async () => ({
+      kind: 'answer',
+      status: 200,
+      text: await registry.metrics(),
+      headers: { 'Content-Type': registry.contentType },
+    }),
     openapi: () => ({ kind: 'answer', status: 200, json: document }),
     docs: ({ response }) => {
       sendDocsPage(response);

@@ -25,7 +25,8 @@ export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' 
 }
 
 async function removeSession(scope: TenantScope, sessionId: string): Promise<void> {
-  if (await hasLiveTurn(scope, sessionId)) throw new AppError('session_busy', 'A turn of this session waits or runs; cancel it first.', { retryAfterSeconds: 1 });
+  if (await hasLiveTurn(scope, sessionId))
+    throw new AppError('session_busy', 'A turn of this session waits or runs; cancel it first.', { retryAfterSeconds: 1 });
   if (!(await scope.removeSession(sessionId))) throw noSession();
 }
 

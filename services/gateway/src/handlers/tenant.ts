@@ -5,7 +5,11 @@ import type { Handlers } from '../http/call.ts';
 export function tenantHandlers(): Pick<Handlers, 'getTenant' | 'updateTenant'> {
   return {
     getTenant: async ({ caller }) => ({ kind: 'answer', status: 200, json: view(caller.scope, await caller.scope.settings()) }),
-    updateTenant: async ({ caller, body }) => ({ kind: 'answer', status: 200, json: view(caller.scope, await caller.scope.updateSettings(body)) }),
+    updateTenant: async ({ caller, body }) => ({
+      kind: 'answer',
+      status: 200,
+      json: view(caller.scope, await caller.scope.updateSettings(body)),
+    }),
   };
 }
 

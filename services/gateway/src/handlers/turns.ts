@@ -23,7 +23,10 @@ function cancellerOf(key: KeyRecord): TurnViewer {
 
 const noTurn = (): AppError => new AppError('not_found', 'There is no such turn.');
 
-export function turnHandlers({ turns, eventStreams }: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'cancelTurn'> {
+export function turnHandlers({
+  turns,
+  eventStreams,
+}: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'cancelTurn'> {
   return {
     listTurns: async ({ caller, query }) => {
       const { items, nextCursor } = await turns.list(caller.scope, query);

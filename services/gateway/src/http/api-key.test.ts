@@ -10,8 +10,12 @@ describe('apiKeyOf', () => {
   });
 
   it('refuses two different keys, and another scheme', () => {
-    expect(() => apiKeyOf({ 'x-api-key': 'ck_live_a', authorization: 'Bearer ck_live_b' })).toThrow(expect.objectContaining({ code: 'invalid_key' }));
-    expect(() => apiKeyOf({ 'x-api-key': 'ck_live_a', authorization: 'Basic eA==' })).toThrow(expect.objectContaining({ code: 'invalid_key' }));
+    expect(() => apiKeyOf({ 'x-api-key': 'ck_live_a', authorization: 'Bearer ck_live_b' })).toThrow(
+      expect.objectContaining({ code: 'invalid_key' }),
+    );
+    expect(() => apiKeyOf({ 'x-api-key': 'ck_live_a', authorization: 'Basic eA==' })).toThrow(
+      expect.objectContaining({ code: 'invalid_key' }),
+    );
   });
 
   it('says that a key is missing when there is none or an empty one', () => {

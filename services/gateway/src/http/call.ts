@@ -48,9 +48,11 @@ export const streamed = { kind: 'streamed' } as const;
 export type Answer<Definition extends Route> =
   | typeof streamed
   | {
-      [Status in Statuses<Definition>]: { readonly kind: 'answer'; readonly status: Status; readonly headers?: Record<string, string> } & AnswerBody<
-        NonNullable<Definition['answers'][Status]>
-      >;
+      [Status in Statuses<Definition>]: {
+        readonly kind: 'answer';
+        readonly status: Status;
+        readonly headers?: Record<string, string>;
+      } & AnswerBody<NonNullable<Definition['answers'][Status]>>;
     }[Statuses<Definition>];
 
 export type Handler<Definition extends Route> = (call: Call<Definition>) => Answer<Definition> | Promise<Answer<Definition>>;

@@ -31,6 +31,8 @@ describe('guardOperator with a token', () => {
 
   it('refuses everyone else, this machine too', () => {
     expect(() => guardOperator(asker('127.0.0.1', { host: 'localhost' }), token)).toThrow(expect.objectContaining({ code: 'missing_key' }));
-    expect(() => guardOperator(asker('127.0.0.1', { authorization: 'Bearer wrong' }), token)).toThrow(expect.objectContaining({ code: 'invalid_key' }));
+    expect(() => guardOperator(asker('127.0.0.1', { authorization: 'Bearer wrong' }), token)).toThrow(
+      expect.objectContaining({ code: 'invalid_key' }),
+    );
   });
 });

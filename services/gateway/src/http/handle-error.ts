@@ -12,7 +12,10 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
     const error = toAppError(thrown);
     const exchange = exchangeOf(response);
     if (error.status >= 500 && error.code !== 'shutting_down') {
-      options.log.error({ err: error.cause ?? error, code: error.code, requestId: exchange.requestId, route: exchange.route }, 'request failed');
+      options.log.error(
+        { err: error.cause ?? error, code: error.code, requestId: exchange.requestId, route: exchange.route },
+        'request failed',
+      );
     }
     // The client has gone, or the answer has begun: nothing can be said any more.
     if (response.headersSent || response.destroyed) {
@@ -21,7 +24,10 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
     }
     response.removeHeader('Content-Length');
     response.removeHeader('ETag');
-    response.status(error.status).set(problemHeaders(error)).end(JSON.stringify(toProblem(error, exchange.requestId)));
+    response
+      .status(error.status)
+      .set(problemHeaders(error))
+      .end(JSON.stringify(toProblem(error, exchange.requestId)));
     exchange.answered(error.status, options);
   };
 }

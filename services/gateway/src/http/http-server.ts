@@ -19,7 +19,15 @@ const HEADERS_TIMEOUT_MS = 15_000;
 
 /** Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for its headers). */
 export function createHttpServer({ app, maxConnections, keepAliveMs }: HttpServerOptions): Server {
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, keepAliveTimeout: keepAliveMs, connectionsCheckingInterval: 5000 }, app);
+  const server = createServer(
+    {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: 5000,
+    },
+    app,
+  );
   server.maxConnections = maxConnections;
   server.on('clientError', answerBroken);
   // Bodies are small and refused by their headers if at all: no need to answer 417 to whoever asks first.
@@ -53,7 +61,10 @@ function answerBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-export async function listen(server: Server, { port, host }: { readonly port: number; readonly host: string | undefined }): Promise<number> {
+export async function listen(
+  server: Server,
+  { port, host }: { readonly port: number; readonly host: string | undefined },
+): Promise<number> {
   server.listen({ port, host, backlog: 4096 });
   await once(server, 'listening');
   const address = server.address();

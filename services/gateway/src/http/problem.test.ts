@@ -41,6 +41,9 @@ describe('problemHeaders', () => {
   });
 
   it('describes the limit on waiting turns', () => {
-    expect(problemHeaders(new AppError('too_many_waiting'))).toMatchObject({ 'RateLimit-Policy': '"waiting";q=50', RateLimit: '"waiting";r=0;t=1' });
+    expect(problemHeaders(new AppError('too_many_waiting'))).toMatchObject({
+      'RateLimit-Policy': '"waiting";q=50',
+      RateLimit: '"waiting";r=0;t=1',
+    });
   });
 });

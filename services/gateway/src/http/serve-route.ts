@@ -113,7 +113,9 @@ export class RouteServer {
     response.setHeader('RateLimit-Policy', `"hourly";q=${String(limit)};w=3600`);
     response.setHeader('RateLimit', `"hourly";r=${String(state.remaining)};t=${String(state.resetSeconds)}`);
     if (state.allowed) return;
-    throw new AppError('rate_limited', `At most ${String(limit)} requests are allowed in an hour.`, { retryAfterSeconds: state.resetSeconds });
+    throw new AppError('rate_limited', `At most ${String(limit)} requests are allowed in an hour.`, {
+      retryAfterSeconds: state.resetSeconds,
+    });
   }
 }
 
@@ -131,8 +133,14 @@ function requireScope(route: Route, key: KeyRecord): void {
 async function parseBody(route: Route, request: Request, response: Response): Promise<unknown> {
   // Multipart is read by its handler, file by file.
   if (route.body === undefined || route.body.kind === 'files') return undefined;
-  const body = await readBody(request, response, route.body);
+  const reading = readBody(request, response, route.body);
+  const body = await (route.auth === 'signature' ? reading.catch(refuseSignature) : reading);
   return route.body.kind === 'json' ? validate(route.body.schema, body) : body;
+}
+
+/** What cannot be read has no valid signature: nobody learns more before showing one. */
+function refuseSignature(cause: unknown): never {
+  throw new AppError('invalid_signature', undefined, { cause, headers: { Connection: 'close' } });
 }
 
 /** The rest of a path comes as its segments. */

@@ -61,7 +61,8 @@ function filesOf(request: Request): ReceivedFile[] {
   const files = Array.isArray(request.files) ? request.files : [];
   if (files.length === 0) throw missing('at least one file is needed');
   return files.map((file, index) => {
-    if (file.size === 0) throw new AppError('invalid_request', undefined, { errors: [{ path: `file.${String(index)}`, message: 'is empty' }] });
+    if (file.size === 0)
+      throw new AppError('invalid_request', undefined, { errors: [{ path: `file.${String(index)}`, message: 'is empty' }] });
     return { path: file.path, name: file.originalname, size: file.size };
   });
 }

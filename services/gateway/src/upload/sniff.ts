@@ -16,7 +16,12 @@ const sniffed: Readonly<Record<string, UploadType>> = {
   'application/pdf': 'application/pdf',
 };
 
-const imageSizeNames: Readonly<Record<ImageType, string>> = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' };
+const imageSizeNames: Readonly<Record<ImageType, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/gif': 'gif',
+  'image/webp': 'webp',
+};
 
 // eslint-disable-next-line no-control-regex -- control characters are what is looked for
 const controls = /[\u0000-\u0008\u000e-\u001f\u007f]/u;
@@ -45,7 +50,8 @@ function isImage(type: UploadType): type is ImageType {
 function checkImage(bytes: Buffer, type: ImageType, name: string): void {
   const { width, height, type: format } = measure(bytes, name);
   if (format !== imageSizeNames[type] || width < 1 || height < 1) throw unreadable(name);
-  if (width * height > limits.imageMaxPixels) throw new AppError('too_large', `${name} has more than ${String(limits.imageMaxPixels)} pixels.`);
+  if (width * height > limits.imageMaxPixels)
+    throw new AppError('too_large', `${name} has more than ${String(limits.imageMaxPixels)} pixels.`);
 }
 
 function measure(bytes: Buffer, name: string): ReturnType<typeof imageSize> {

@@ -149,17 +149,18 @@ export class Conversation {
       return;
     }
     const [session, views] = await Promise.all([
-      gateway.findSession(contactId).catch(nullWhenNotFound),
+      gateway.findSession(contactId).catch(failureWhenHidden),
       // A key may be allowed to chat and not to list.
       gateway.listTurns(TURNS_LISTED).catch(() => []),
     ]);
+    const stored = session instanceof ChatFailure ? null : session;
     const own = views.filter((view) => view.contact_id === contactId);
-    const turns = mergeTurns({ session, views: own, saved: kept });
-    if (session === null && turns.length === 0) throw new ChatFailure('This conversation does not exist.', { status: 404, code: 'not_found' });
-    const known = session ?? own[0];
+    const turns = mergeTurns({ session: stored, views: own, saved: kept });
+    if (session instanceof ChatFailure && turns.length === 0) throw session;
+    const known = stored ?? own[0];
     this.#set({
       ...this.#state,
-      title: session?.title ?? null,
+      title: stored?.title ?? null,
       ...(known === undefined ? {} : { agent: known.agent, channel: known.channel }),
       load: { at: 'ready' },
       turns,
@@ -308,9 +309,11 @@ function unsent(failure: TurnFailure): (turn: ChatTurn) => ChatTurn {
   return (turn) => ({ ...turn, state: { at: 'unsent', failure }, link: 'live' });
 }
 
-function nullWhenNotFound(error: unknown): null {
+/** A session that has no ended turn yet is not stored, and a key for cs may not read one: turns under way are shown all the same. */
+function failureWhenHidden(error: unknown): ChatFailure {
   const failure = toFailure(error);
-  if (failure.status === 404) return null;
+  if (failure.status === 404) return new ChatFailure('This conversation does not exist.', { status: 404, code: 'not_found' });
+  if (failure.code === 'scope_required') return failure;
   throw failure;
 }
 

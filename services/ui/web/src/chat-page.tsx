@@ -22,7 +22,7 @@ export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNod
   const route = useRoute();
   const conversation = useConversation(gateway, route);
   const [drawer, setDrawer] = useState(false);
-  const newAgent = route.page === 'new' ? route.agent : 'admin';
+  const newAgent = reach === 'cs' ? 'cs' : (conversation?.snapshot().agent ?? 'admin');
 
   // A key for cs cannot talk to the admin agent.
   useEffect(() => {
@@ -38,7 +38,7 @@ export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNod
     <div className="flex h-full">
       <Sidebar open={drawer} onClose={() => setDrawer(false)} onSignOut={onSignOut}>
         <div className="px-3 pb-3">
-          <Button tone="primary" className="w-full" onClick={() => begin(reach === 'cs' ? 'cs' : newAgent)}>
+          <Button tone="primary" className="w-full" onClick={() => begin(newAgent)}>
             <PlusIcon /> New conversation
           </Button>
         </div>
@@ -47,7 +47,7 @@ export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNod
             gateway={gateway}
             contactId={route.page === 'conversation' ? route.contactId : null}
             onChosen={() => setDrawer(false)}
-            onDeletedShown={() => begin('admin')}
+            onDeletedShown={() => begin(newAgent)}
           />
         ) : (
           <p className="flex-1 px-4 text-sm text-muted-foreground">This key is for the cs agent alone: it cannot list conversations.</p>

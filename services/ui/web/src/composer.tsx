@@ -53,6 +53,11 @@ export function Composer(props: ComposerProps): ReactNode {
     field.current?.focus();
   }, [draft, field]);
 
+  // On a touch screen the focus would bring up the keyboard before anybody wants to write.
+  useEffect(() => {
+    if (!disabled && matchMedia('(pointer: fine)').matches) field.current?.focus();
+  }, [disabled, field]);
+
   const length = codePoints(text);
   const uploading = attachments.items.some(({ upload }) => upload.at === 'uploading');
   const sendable = !disabled && text.trim() !== '' && length <= limits.messageMaxCharacters && !uploading;
@@ -95,7 +100,6 @@ export function Composer(props: ComposerProps): ReactNode {
           aria-label="Message"
           aria-describedby="composer-hint"
           rows={1}
-          autoFocus
           placeholder={props.placeholder}
           disabled={disabled}
           className="block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 outline-none placeholder:text-muted-foreground"

@@ -1,0 +1,8 @@
+// `npm run chaos`: packages/acceptance/chaos/main.ts, from source.
+import { bootstrap, root } from './bootstrap.mjs';
+import { runTypeScript } from './run-typescript.mjs';
+
+await bootstrap(import.meta.url, async () => {
+  process.chdir(root);
+  await runTypeScript('packages/acceptance/chaos/main.ts');
+});

@@ -1,0 +1,9 @@
+// `npm run check`: types, lint, format, dead code, architecture.
+import { bootstrap, root } from './bootstrap.mjs';
+
+await bootstrap(import.meta.url, async () => {
+  process.chdir(root);
+  const { runChecks } = await import('./check/run-checks.mjs');
+  const { failed } = await runChecks();
+  process.exitCode = failed === 0 ? 0 : 1;
+});

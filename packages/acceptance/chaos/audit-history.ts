@@ -1,0 +1,44 @@
+import type { AuditInput } from './audit-input.ts';
+import { epochOf, eventsOf, type EventLine } from './audit-transcripts.ts';
+import type { FaultLine } from './evidence.ts';
+import type { Finding } from './finding.ts';
+
+/** I11, I15, the fence and the fail points: what happened on the way. */
+export function auditHistory({ faults, refused, logs }: AuditInput): Finding[] {
+  const frozen = faults.some(({ kind }) => kind === 'stop');
+  return [
+    ...refused.map(({ marker, request, status, body }): Finding => ({ invariant: 'I15', kind: 'refused', subject: marker, detail: `${request}: ${String(status)} ${body}` })),
+    ...faults.flatMap((fault) => auditFault(fault)),
+    ...(frozen && fencedWrites({ logs }) === 0 ? [{ invariant: 'fence', kind: 'no fence', subject: 'workers', detail: 'none was frozen with a turn in its hands' } as const] : []),
+  ];
+}
+
+function auditFault({ kind, target, exitCode, failpoint, reached }: FaultLine): Finding[] {
+  if (kind === 'terminate' && exitCode !== 0) return [{ invariant: 'I11', kind: 'bad exit', subject: target, detail: `SIGTERM ended it with ${String(exitCode)}` }];
+  if (kind === 'failpoint' && reached !== true) return [{ invariant: 'points', kind: 'not reached', subject: failpoint ?? '', detail: `${target} did not come by` }];
+  return [];
+}
+
+/** Times that a worker found its session with another one. */
+export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
+  return logs.filter(({ message }) => message === 'lost the lease').length;
+}
+
+/** Milliseconds from each kill -9 of a worker until a turn it interrupted in mid-stream was heard of again, as its clients saw it. */
+export function recoveryTimes({ faults, transcripts }: AuditInput): number[] {
+  const kills = faults.filter(({ kind, target }) => kind === 'kill' && target.startsWith('worker')).map(({ atMs }) => atMs);
+  return transcripts
+    .filter(({ reader }) => reader === 'asker')
+    .flatMap((transcript) => {
+      const events = eventsOf(transcript);
+      return events.flatMap((event, at) => recoveryAt(event, events[at - 1], kills));
+    })
+    .toSorted((left, right) => left - right);
+}
+
+/** A new epoch is a new lease: another worker has taken the turn up. */
+function recoveryAt(event: EventLine, before: EventLine | undefined, kills: readonly number[]): number[] {
+  if (before === undefined || before.event === 'session' || epochOf(event.id) === epochOf(before.id)) return [];
+  const kill = kills.find((atMs) => atMs > before.atMs - 100 && atMs < event.atMs);
+  return kill === undefined ? [] : [event.atMs - kill];
+}

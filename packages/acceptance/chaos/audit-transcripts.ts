@@ -1,0 +1,105 @@
+import type { SessionMessage } from '@concierge/contract';
+import { z } from 'zod';
+import type { AuditInput } from './audit-input.ts';
+import type { Transcript, TranscriptLine } from './evidence.ts';
+import type { Finding } from './finding.ts';
+
+export type EventLine = Extract<TranscriptLine, { line: 'event' }>;
+
+const Delta = z.object({ delta: z.string() });
+const Named = z.object({ id: z.string() });
+const Reset = z.object({ reason: z.string() });
+
+export function eventsOf({ lines }: Transcript): EventLine[] {
+  return lines.filter((line) => line.line === 'event');
+}
+
+/** I9, and I2 where it is about endings: what a client saw, over all its connections, is the log and agrees with the session. */
+export function auditTranscripts(input: AuditInput): Finding[] {
+  const messages = Map.groupBy(
+    input.sessions.flatMap((file) => file.messages),
+    ({ turnId }) => turnId,
+  );
+  const heard = new Set(input.transcripts.filter(({ reader }) => reader === 'asker').map(({ turnId }) => turnId));
+  const silent = input.acknowledged.filter(({ turnId }) => !heard.has(turnId));
+  return [
+    ...silent.map(({ turnId }): Finding => ({ invariant: 'I1', kind: 'unanswered', subject: turnId, detail: 'its client has no transcript' })),
+    ...input.transcripts.flatMap((transcript) => auditTranscript(transcript, messages.get(transcript.turnId) ?? [])),
+  ];
+}
+
+function auditTranscript(transcript: Transcript, messages: readonly SessionMessage[]): Finding[] {
+  const events = eventsOf(transcript);
+  const subject = `${transcript.turnId}.${transcript.reader}`;
+  const finding = (kind: Finding['kind'], detail: string, invariant: Finding['invariant'] = 'I9'): Finding => ({ invariant, kind, subject, detail });
+  const findings: Finding[] = [];
+  const endings = events.filter(({ event }) => event === 'done' || event === 'error');
+  if (endings.length === 0) findings.push(finding('unanswered', 'no terminal event', 'I1'));
+  if (endings.length > 1) findings.push(finding('two endings', endings.map(({ event, id }) => `${event} ${id}`).join(', '), 'I2'));
+  if (endings.length > 0 && !endings.includes(lastOf(events))) findings.push(finding('wrong order', 'events after the end'));
+  if (events[0]?.event !== 'session') findings.push(finding('no start', `begins with ${events[0]?.event ?? 'nothing'}`));
+  if (events.filter(({ event }) => event === 'session').length > 1) findings.push(finding('repeat', 'more than one session event'));
+  findings.push(...auditIds(events).map((detail) => finding('repeat', detail)));
+  if (endings[0]?.event === 'done') findings.push(...auditContent(events, messages).map(([kind, detail]) => finding(kind, detail)));
+  return findings;
+}
+
+function lastOf(events: readonly EventLine[]): EventLine {
+  const last = events.at(-1);
+  if (last === undefined) throw new Error('no events');
+  return last;
+}
+
+/** Ids rise over all connections, so no event came twice and none came late. */
+function auditIds(events: readonly EventLine[]): string[] {
+  return events.flatMap(({ id, event }, at) => {
+    const before = events[at - 1];
+    return before === undefined || isAfter(id, before.id) ? [] : [`${event} ${id} came after ${before.event} ${before.id}`];
+  });
+}
+
+export function epochOf(id: string): number {
+  return Number(id.split('-')[0]);
+}
+
+function isAfter(id: string, other: string): boolean {
+  return epochOf(id) - epochOf(other) > 0 || (epochOf(id) === epochOf(other) && Number(id.split('-')[1]) > Number(other.split('-')[1]));
+}
+
+function auditContent(events: readonly EventLine[], messages: readonly SessionMessage[]): [Finding['kind'], string][] {
+  const seen = foldTranscript(events);
+  const saved = messages.filter((message) => message.role === 'assistant');
+  const reply = saved.map(({ text }) => text).join('');
+  const calls = saved.flatMap(({ toolCalls }) => (toolCalls ?? []).map(({ id }) => id));
+  const findings: [Finding['kind'], string][] = [];
+  if (seen.text !== reply) findings.push(['text differs', `seen ${JSON.stringify(seen.text)}, saved ${JSON.stringify(reply)}`]);
+  if (seen.started.join() !== calls.join()) findings.push(['tools differ', `started ${seen.started.join()}, saved ${calls.join()}`]);
+  if (seen.finished.toSorted().join() !== calls.toSorted().join()) findings.push(['tools differ', `results ${seen.finished.join()}, saved ${calls.join()}`]);
+  return findings;
+}
+
+/**
+ * What a client has in front of it in the end. A `text_reset` makes the text since the last tool result void; one with the
+ * reason `restarted` everything, tool calls included: the turn is told again from its start.
+ */
+export function foldTranscript(events: readonly EventLine[]): { text: string; started: string[]; finished: string[] } {
+  let settled = '';
+  let open = '';
+  let started: string[] = [];
+  let finished: string[] = [];
+  for (const { event, data } of events) {
+    const json: unknown = JSON.parse(data);
+    if (event === 'text_delta') open += Delta.parse(json).delta;
+    if (event === 'tool_call_start') started.push(Named.parse(json).id);
+    if (event === 'tool_result') {
+      finished.push(Named.parse(json).id);
+      settled += open;
+      open = '';
+    }
+    if (event === 'text_reset') {
+      open = '';
+      if (Reset.parse(json).reason === 'restarted') [settled, started, finished] = ['', [], []];
+    }
+  }
+  return { text: settled + open, started, finished };
+}

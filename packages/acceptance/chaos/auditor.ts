@@ -1,0 +1,71 @@
+import { auditEffects } from './audit-effects.ts';
+import { auditHistory, fencedWrites, recoveryTimes } from './audit-history.ts';
+import { readAuditInput, type AuditInput, type AuditPlaces } from './audit-input.ts';
+import { auditFiles, auditOrder, auditTurns } from './audit-sessions.ts';
+import { auditTranscripts } from './audit-transcripts.ts';
+import { invariants, type Finding } from './finding.ts';
+
+export interface AuditReport {
+  readonly findings: readonly Finding[];
+  readonly turns: number;
+  readonly sessions: number;
+  readonly transcripts: number;
+  /** Acknowledged turns that ended in an error: one outcome, but not the wanted one. */
+  readonly failedTurns: number;
+  readonly modelCalls: number;
+  readonly effects: number;
+  readonly fencedWrites: number;
+  readonly resumedConnections: number;
+  readonly resets: number;
+  readonly faults: number;
+  /** From kill -9 of a worker to the next sign of a turn it ran, in ms. */
+  readonly recoveryMs: { readonly samples: number; readonly p50: number; readonly max: number };
+}
+
+/** Reads what a run left behind, after the system has come to rest, and lists every broken promise. */
+export async function audit(places: AuditPlaces): Promise<AuditReport> {
+  const input = await readAuditInput(places);
+  return reportOn(input);
+}
+
+export function reportOn(input: AuditInput): AuditReport {
+  const recovery = recoveryTimes(input);
+  const lines = input.transcripts.flatMap((transcript) => transcript.lines);
+  return {
+    findings: [auditTurns, auditOrder, auditFiles, auditEffects, auditTranscripts, auditHistory].flatMap((look) => look(input)),
+    turns: input.acknowledged.length,
+    sessions: input.sessions.length,
+    transcripts: input.transcripts.length,
+    failedTurns: input.sessions.flatMap(({ turns }) => turns).filter(({ status }) => status === 'failed').length,
+    modelCalls: input.ledger.filter(({ event }) => event === 'start').length,
+    effects: input.effects.size,
+    fencedWrites: fencedWrites(input),
+    resumedConnections: lines.filter((line) => line.line === 'open' && line.lastEventId !== null).length,
+    resets: lines.filter((line) => line.line === 'event' && line.event === 'text_reset').length,
+    faults: input.faults.length,
+    recoveryMs: { samples: recovery.length, p50: recovery[Math.floor(recovery.length / 2)] ?? 0, max: recovery.at(-1) ?? 0 },
+  };
+}
+
+export function findingsOf(report: AuditReport, kind: Finding['kind']): Finding[] {
+  return report.findings.filter((finding) => finding.kind === kind);
+}
+
+/** One line per invariant, then what the run was made of. */
+export function renderReport(report: AuditReport): string {
+  const { findings, recoveryMs, ...numbers } = report;
+  const rows = Object.entries(invariants).map(([id, title]) => {
+    const broken = findings.filter(({ invariant }) => invariant === id);
+    return `${id.padEnd(7)} ${broken.length === 0 ? 'holds ' : 'BROKEN'} ${String(broken.length).padStart(5)}  ${title}`;
+  });
+  const facts = Object.entries(numbers).map(([name, value]) => `${name} ${String(value)}`);
+  const recovery = `recovery after kill -9: ${String(recoveryMs.samples)} samples, p50 ${String(recoveryMs.p50)} ms, max ${String(recoveryMs.max)} ms`;
+  return [...rows, '', facts.join(', '), recovery].join('\n');
+}
+
+/** The first findings of each kind, for a failing test or a log. */
+export function renderFindings(findings: readonly Finding[], ofEach = 5): string {
+  return [...Map.groupBy(findings, ({ kind }) => kind)]
+    .flatMap(([kind, some]) => [`${kind}: ${String(some.length)}`, ...some.slice(0, ofEach).map(({ subject, detail }) => `  ${subject}  ${detail}`)])
+    .join('\n');
+}

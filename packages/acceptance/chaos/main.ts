@@ -1,0 +1,64 @@
+// The long run: npm run chaos -- --turns 5000 --kills 200 --seed 7
+import { parseArgs } from 'node:util';
+import { renderReport } from './auditor.ts';
+import { runChaos, runFailPoints, runNaive, runRollingRestart, type Verdict } from './scenarios.ts';
+
+const { values: given } = parseArgs({
+  options: {
+    scenario: { type: 'string', default: 'chaos' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    turns: { type: 'string', default: '5000' },
+    sessions: { type: 'string', default: '60' },
+    tenants: { type: 'string', default: '5' },
+    kills: { type: 'string', default: '200' },
+    stops: { type: 'string', default: '20' },
+    'redis-kills': { type: 'string', default: '5' },
+    flushes: { type: 'string', default: '5' },
+    gateways: { type: 'string', default: '3' },
+    workers: { type: 'string', default: '4' },
+    /** Seconds over which turns and faults are spread. */
+    seconds: { type: 'string', default: '600' },
+    keep: { type: 'boolean', default: false },
+  },
+});
+
+const seed = Number(given.seed);
+const overMs = Number(given.seconds) * 1000;
+
+const verdict: Verdict = async (report, rig) => {
+  process.stdout.write(`${given.scenario}, seed ${String(seed)}\n\n${renderReport(report)}\n`);
+  if (report.findings.length > 0 || given.keep) process.stdout.write(`\n${await rig.explain(report)}\n`);
+  process.exitCode = report.findings.length > 0 ? 1 : 0;
+};
+
+switch (given.scenario) {
+  case 'failpoints': {
+    await runFailPoints(seed, verdict);
+    break;
+  }
+  case 'rolling': {
+    await runRollingRestart(seed, verdict);
+    break;
+  }
+  case 'naive': {
+    await runNaive(seed, verdict);
+    break;
+  }
+  case 'chaos': {
+    const load = { turns: Number(given.turns), conversations: Number(given.sessions), tenants: Number(given.tenants), overMs, burst: 3 };
+    const faults = {
+      kills: Number(given.kills),
+      stops: Number(given.stops),
+      stopMs: 11_000,
+      redisKills: Number(given['redis-kills']),
+      flushes: Number(given.flushes),
+      overMs,
+    };
+    await runChaos({ seed, load, faults, gateways: Number(given.gateways), workers: Number(given.workers), deadlineMs: overMs * 2 + 120_000 }, verdict);
+    break;
+  }
+  default: {
+    process.stderr.write(`there is no scenario ${given.scenario}: chaos, failpoints, rolling or naive\n`);
+    process.exitCode = 2;
+  }
+}

@@ -1,0 +1,9 @@
+import type { Answer } from './answer.ts';
+import type { Deployment } from './deployment.ts';
+
+/** What every command is built with. */
+export interface CommandContext {
+  readonly deployment: Deployment;
+  /** Hands the command's answer to whoever prints it. */
+  readonly answer: (answer: Answer) => void;
+}

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { cutMidStream, eventually, hang, raw, say, startScriptedModel, status, wait, type ScriptedModel } from '@concierge/testing';
+import type { ModelEvent } from '../src/index.ts';
+import type { ModelLimits } from '../src/openai/index.ts';
+import { asking, endOf, eventsOf, modelsOver, neverAborted } from './provider-fixture.ts';
+
+let server: ScriptedModel;
+const open: { close(): void }[] = [];
+
+beforeEach(async () => {
+  server = await startScriptedModel();
+});
+afterEach(async () => {
+  for (const models of open.splice(0)) models.close();
+  await server.close();
+});
+
+function modelWith(limits: Partial<ModelLimits> = {}) {
+  const { models, failures } = modelsOver({ urls: [server.url], limits: { attempts: 1, ...limits } });
+  open.push(models);
+  return { model: models.forRef(), failures };
+}
+
+class Cancelled extends Error {}
+
+/** Reads until something was said, aborts, and hands back what the reader then gets. */
+async function abortAfterText(stream: AsyncIterable<ModelEvent>, abort: () => void): Promise<unknown> {
+  try {
+    for await (const event of stream) if (event.type === 'text') abort();
+    return 'ended';
+  } catch (error) {
+    return error;
+  }
+}
+
+describe('silence', () => {
+  it('before the first byte is a timeout', async () => {
+    server.enqueue([wait(10_000), say('late')]);
+    const { model } = modelWith({ firstByteMs: 50 });
+    await expect(eventsOf(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
+    await eventually(() => server.requests[0]?.aborted);
+  });
+
+  it('in the middle of a reply is a timeout, and the reply starts over', async () => {
+    server.enqueue([say('half'), hang()], [say('whole')]);
+    const { model, failures } = modelWith({ attempts: 2, idleMs: 50 });
+    const events = await eventsOf(model.stream(asking('hi'), neverAborted));
+    expect(events.map((event) => event.type)).toEqual(['text', 'reset', 'text', 'end']);
+    expect(failures).toMatchObject([{ kind: 'timeout' }]);
+  });
+
+  it('after the finish reason only costs the usage figures', async () => {
+    server.enqueue([raw('data: {"choices":[{"index":0,"delta":{"content":"all"},"finish_reason":"stop"}]}\n\n'), hang()]);
+    const { model, failures } = modelWith({ afterFinishMs: 50 });
+    expect(endOf(await eventsOf(model.stream(asking('hi'), neverAborted)))).toMatchObject({ text: 'all', usageEstimated: true });
+    expect(failures).toEqual([]);
+  });
+
+  it('is broken by comments while the model thinks', async () => {
+    const ping = [raw(': thinking\n\n'), wait(60)];
+    server.enqueue([...ping, ...ping, ...ping, ...ping, say('thought')]);
+    const { model } = modelWith({ firstByteMs: 150 });
+    expect(endOf(await eventsOf(model.stream(asking('hi'), neverAborted))).text).toBe('thought');
+  });
+
+  it('or not, an attempt has an end', async () => {
+    server.enqueue([say('x'.repeat(1000), { chunks: 1000, delayMs: 10 })]);
+    const { model } = modelWith({ attemptMs: 100 });
+    await expect(eventsOf(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
+  });
+});
+
+describe('an abort', () => {
+  it('before the call sends nothing', async () => {
+    const { model } = modelWith();
+    await expect(eventsOf(model.stream(asking('hi'), AbortSignal.abort(new Cancelled())))).rejects.toBeInstanceOf(Cancelled);
+    expect(server.requests).toHaveLength(0);
+  });
+
+  it('while the provider hangs ends the request', async () => {
+    server.enqueue([hang()]);
+    const { model, failures } = modelWith({ attempts: 3 });
+    const controller = new AbortController();
+    const reply = eventsOf(model.stream(asking('hi'), controller.signal));
+    await eventually(() => server.requests.length === 1);
+    controller.abort(new Cancelled());
+    await expect(reply).rejects.toBeInstanceOf(Cancelled);
+    await eventually(() => server.requests[0]?.aborted);
+    expect(failures).toEqual([]);
+  });
+
+  it('in the middle of a reply ends it with the reason, not as a failure', async () => {
+    server.enqueue([say('half'), hang()]);
+    const { model, failures } = modelWith({ attempts: 3 });
+    const controller = new AbortController();
+    const outcome = await abortAfterText(model.stream(asking('hi'), controller.signal), () => controller.abort(new Cancelled()));
+    expect(outcome).toBeInstanceOf(Cancelled);
+    await eventually(() => server.requests[0]?.aborted);
+    expect(failures).toEqual([]);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('during the wait between attempts does not wait', async () => {
+    server.enqueue([status(429, { headers: { 'retry-after': '20' } })]);
+    const { model, failures } = modelWith({ attempts: 3 });
+    const controller = new AbortController();
+    const reply = eventsOf(model.stream(asking('hi'), controller.signal));
+    await eventually(() => failures.length === 1);
+    controller.abort(new Cancelled());
+    await expect(reply).rejects.toBeInstanceOf(Cancelled);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('of one reply leaves others alone', async () => {
+    server.enqueue([say('half'), hang()], [wait(50), say('other')]);
+    const { model } = modelWith();
+    const controller = new AbortController();
+    const cancelled = abortAfterText(model.stream(asking('one'), controller.signal), () => controller.abort(new Cancelled()));
+    await eventually(() => server.requests.length === 1);
+    const other = eventsOf(model.stream(asking('two'), neverAborted));
+    expect(await cancelled).toBeInstanceOf(Cancelled);
+    expect(endOf(await other).text).toBe('other');
+  });
+});
+
+describe('a reader', () => {
+  it('that leaves early ends the request', async () => {
+    server.enqueue([say('half'), hang()]);
+    const { model } = modelWith();
+    for await (const event of model.stream(asking('hi'), neverAborted)) if (event.type === 'text') break;
+    expect(await eventually(() => server.requests[0]?.aborted)).toBe(true);
+  });
+
+  it('that is slow gets everything', async () => {
+    const text = 'abcdefghij'.repeat(300_000);
+    server.enqueue([say(text, { chunks: 3000 })], cutMidStream('x', 1));
+    const { model } = modelWith();
+    let said = '';
+    for await (const event of model.stream(asking('hi'), neverAborted)) {
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      if (event.type === 'text') said += event.delta;
+    }
+    expect(said).toBe(text);
+  });
+});

@@ -1,0 +1,55 @@
+import { ProvidersFile } from '@concierge/contract';
+import { resolveProviders, type ModelEvent, type ModelRequest } from '../src/index.ts';
+import { Models, type FailedAttempt, type ModelLimits } from '../src/openai/index.ts';
+
+export const API_KEY = 'sk-test-0123456789';
+
+interface FixtureOptions {
+  /** Base URLs: the first is the default, the rest are fallbacks. */
+  readonly urls: readonly string[];
+  readonly limits?: Partial<ModelLimits>;
+  readonly facts?: Record<string, unknown>;
+}
+
+/** Models over scripted servers, as providers p0, p1 … with short patience. */
+export function modelsOver({ urls, limits, facts }: FixtureOptions): { models: Models; failures: FailedAttempt[] } {
+  const providers = Object.fromEntries(
+    urls.map((baseUrl, index) => [`p${String(index)}`, { baseUrl, apiKey: API_KEY, models: { m: facts ?? {} } }]),
+  );
+  const [first, ...fallbacks] = Object.keys(providers).map((name) => `${name}/m`);
+  const file = ProvidersFile.parse({ default: first, fallbacks, providers });
+  const failures: FailedAttempt[] = [];
+  const models = new Models({
+    providers: resolveProviders(file, () => undefined),
+    limits: { firstByteMs: 5000, idleMs: 5000, backoffMs: 5, ...limits },
+    onFailedAttempt: (failure) => failures.push(failure),
+  });
+  return { models, failures };
+}
+
+export function asking(text: string, rest: Partial<ModelRequest> = {}): ModelRequest {
+  return { system: 'You are a test.', messages: [{ role: 'user', content: text }], tools: [], ...rest };
+}
+
+export async function eventsOf(stream: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
+  const events: ModelEvent[] = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}
+
+/** The last event, which must be the end. */
+export function endOf(events: readonly ModelEvent[]): Extract<ModelEvent, { type: 'end' }> {
+  const last = events.at(-1);
+  if (last?.type !== 'end') throw new Error(`the last event is ${last?.type ?? 'none'}`);
+  return last;
+}
+
+/** What a listener is left with: deltas since the last reset. */
+export function heard(events: readonly ModelEvent[]): string {
+  return events.reduce((text, event) => {
+    if (event.type === 'reset') return '';
+    return event.type === 'text' ? text + event.delta : text;
+  }, '');
+}
+
+export const neverAborted: AbortSignal = new AbortController().signal;

@@ -1,0 +1,94 @@
+import { link, readdir, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import type { TurnStep } from '@concierge/contract';
+import { armFailpoints } from '@concierge/runtime';
+import { FolderSync } from '../src/folder-sync.ts';
+import { Inbox } from '../src/inbox.ts';
+import { acceptedTurn, silentLog, temporaryFolder } from './support.ts';
+
+const inboxIn = (folder: string): Inbox => new Inbox({ folder, folders: new FolderSync(), log: silentLog });
+const intent = (callId: string): TurnStep => ({ kind: 'intent', callId, name: 'bash' });
+
+describe('the inbox', () => {
+  it('accepts a turn once, whoever tries', async () => {
+    await using folder = await temporaryFolder();
+    const inboxes = Array.from({ length: 4 }, () => inboxIn(folder.path));
+    const turn = acceptedTurn('turn-1');
+    const outcomes = await Promise.all(inboxes.map(async (inbox) => inbox.accept(turn)));
+    expect(outcomes.toSorted()).toEqual(['accepted', 'exists', 'exists', 'exists']);
+    expect(await inboxes[0]?.read('turn-1')).toEqual(turn);
+    expect(await readdir(folder.path)).toEqual(['turn-1.json']);
+  });
+
+  it('has accepted what is on disk, even when the process fails right after', async () => {
+    await using folder = await temporaryFolder();
+    armFailpoints('inbox.after-file:throw');
+    await expect(inboxIn(folder.path).accept(acceptedTurn('turn-1'))).rejects.toThrow('fail point');
+    expect(await inboxIn(folder.path).accept(acceptedTurn('turn-1'))).toBe('exists');
+  });
+
+  it('keeps journal and cancel mark beside the turn, and removes all of it', async () => {
+    await using folder = await temporaryFolder();
+    const inbox = inboxIn(folder.path);
+    await inbox.accept(acceptedTurn('turn-1'));
+    expect(await inbox.readJournal('turn-1')).toEqual([]);
+    await inbox.appendJournal('turn-1', [intent('c1')]);
+    await writeFile(join(folder.path, 'turn-1.journal.jsonl'), '{"kind":"intent","callId":"torn', { flag: 'a' });
+    await inbox.appendJournal('turn-1', [intent('c2'), intent('c3')]);
+    expect(await inbox.readJournal('turn-1')).toEqual([intent('c1'), intent('c2'), intent('c3')]);
+    expect(await inbox.isCancelled('turn-1')).toBe(false);
+    await inbox.markCancelled('turn-1');
+    await inbox.markCancelled('turn-1');
+    expect(await inbox.isCancelled('turn-1')).toBe(true);
+    expect((await inbox.list()).map((item) => item.turnId)).toEqual(['turn-1']);
+    await inbox.remove('turn-1');
+    await inbox.remove('turn-1');
+    expect(await readdir(folder.path)).toEqual([]);
+    expect(await inbox.read('turn-1')).toBeUndefined();
+  });
+
+  it('lists turns with the time of their acceptance', async () => {
+    await using folder = await temporaryFolder();
+    const inbox = inboxIn(folder.path);
+    const beforeMs = Date.now() - 2000;
+    for (const id of ['a', 'b', 'c']) await inbox.accept(acceptedTurn(id));
+    const items = await inbox.list();
+    expect(items.map((item) => item.turnId).toSorted()).toEqual(['a', 'b', 'c']);
+    expect(items.every((item) => item.mtimeMs >= beforeMs)).toBe(true);
+    expect((await inbox.turnIds()).toSorted()).toEqual(['a', 'b', 'c']);
+    expect(await inboxIn(join(folder.path, 'missing')).list()).toEqual([]);
+  });
+
+  it('sets a damaged file aside', async () => {
+    await using folder = await temporaryFolder();
+    const inbox = inboxIn(folder.path);
+    await writeFile(join(folder.path, 'turn-1.json'), '{"version":1');
+    expect(await inbox.read('turn-1')).toBeUndefined();
+    expect(await inbox.turnIds()).toEqual([]);
+    expect(await readdir(folder.path)).toEqual(['turn-1.json.broken']);
+  });
+
+  it('sweeps what has no turn any more, when it is old', async () => {
+    await using folder = await temporaryFolder();
+    const inbox = inboxIn(folder.path);
+    await inbox.accept(acceptedTurn('alive'));
+    await inbox.appendJournal('alive', [intent('c1')]);
+    await inbox.appendJournal('gone', [intent('c1')]);
+    await inbox.markCancelled('gone');
+    await writeFile(join(folder.path, '.tmp-left'), '');
+    await link(join(folder.path, 'alive.json'), join(folder.path, '.tmp-linked'));
+    await inbox.sweep();
+    expect(await readdir(folder.path)).toHaveLength(6);
+    const hourAgo = new Date(Date.now() - 3_600_000);
+    for (const name of await readdir(folder.path)) await utimes(join(folder.path, name), hourAgo, hourAgo);
+    await inbox.sweep();
+    expect((await readdir(folder.path)).toSorted()).toEqual(['alive.journal.jsonl', 'alive.json']);
+  });
+
+  it.each(['../x', 'a/b', '', '.', 'a.json', 'a\0'])('refuses the turn id %j', async (turnId) => {
+    await using folder = await temporaryFolder();
+    await expect(inboxIn(folder.path).accept(acceptedTurn(turnId))).rejects.toThrow('not a turn id');
+    await expect(inboxIn(folder.path).read(turnId)).rejects.toThrow('not a turn id');
+  });
+});

@@ -1,0 +1,185 @@
+import { AppError, type AcceptedTurn, type Session, type TurnEvent, type TurnInput, type TurnRecord } from '@concierge/contract';
+import { connectRedis, createLog } from '@concierge/runtime';
+import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { temporaryDirectory, TestRedis } from '@concierge/testing';
+import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
+
+export const log = createLog({ service: 'test', level: 'silent' });
+
+/** What a test's turns do; the session is published and the end announced by the rig. */
+export type Play = (run: TurnRun) => Promise<string>;
+
+/** The turn path over a real Redis and real files, with a stand-in for the agent. */
+export class Rig implements AsyncDisposable {
+  readonly server: TestRedis;
+  readonly dataDir: string;
+  readonly index: IndexStore;
+  readonly tenants: Tenants;
+  readonly turns: Turns;
+  readonly streams: TurnStreams;
+  readonly sweeper: Sweeper;
+  readonly started: string[] = [];
+  play: Play = async (run) => {
+    run.writer.emit({ type: 'text_delta', data: { delta: run.turn.text } });
+    await run.writer.flush();
+    return run.turn.text;
+  };
+  readonly #redis;
+  readonly #doorbells: Doorbells;
+  readonly #closers: (() => Promise<unknown>)[] = [];
+
+  private constructor(server: TestRedis, dataDir: string, index: IndexStore) {
+    this.server = server;
+    this.dataDir = dataDir;
+    this.index = index;
+    this.#redis = connectRedis({ url: server.url, role: 'worker', log });
+    this.tenants = new Tenants({ dataDir, index, keySecret: 'k'.repeat(32), log });
+    this.#doorbells = new Doorbells(this.#redis, log);
+    const parts = { redis: this.#redis, lanes: new Lanes(this.#redis), doorbells: this.#doorbells, tenants: this.tenants, log };
+    this.turns = new Turns(parts);
+    this.sweeper = new Sweeper(parts);
+    this.streams = new TurnStreams({ redis: this.#redis, subscriber: connectRedis({ url: server.url, role: 'subscriber', log }), log });
+  }
+
+  static async start(): Promise<Rig> {
+    const folder = await temporaryDirectory();
+    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
+    const rig = new Rig(await TestRedis.start(), folder.path, index);
+    rig.#closers.push(async () => await folder[Symbol.asyncDispose]());
+    await rig.sweeper.sweep();
+    return rig;
+  }
+
+  async worker({ concurrency = 4 } = {}): Promise<TurnWorker> {
+    const redis = connectRedis({ url: this.server.url, role: 'worker', log });
+    const subscriber = connectRedis({ url: this.server.url, role: 'subscriber', log });
+    const worker = new TurnWorker({
+      redis,
+      subscriber,
+      lanes: new Lanes(redis),
+      doorbells: this.#doorbells,
+      tenants: this.tenants,
+      log,
+      concurrency,
+      tenantShare: concurrency,
+      version: 'test',
+      runTurn: async (run) => await this.#runTurn(run),
+      failTurn: async (run, code) => await save(run, { text: '', error: { code, message: new AppError(code).message } }),
+    });
+    await worker.start();
+    this.#closers.unshift(async () => {
+      await worker.stop(0);
+      redis.disconnect();
+    });
+    return worker;
+  }
+
+  async scope(id = 'acme'): Promise<TenantScope> {
+    return await this.tenants.open(id).catch(async () => await this.tenants.create(id));
+  }
+
+  /** Follows a turn to its end. @returns the SSE text */
+  async read(scope: TenantScope, turnId: string, after: string | null = null): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let sse = '';
+    this.streams.follow(scope, turnId, { after, write: (text) => void (sse += text), end: resolve });
+    await promise;
+    return sse;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.sweeper.stop();
+    for (const close of this.#closers) await close();
+    await this.streams.stop();
+    await this.#doorbells.stop();
+    this.#redis.disconnect();
+    await this.index.close();
+    await this.server[Symbol.asyncDispose]();
+  }
+
+  async #runTurn(run: TurnRun): Promise<TurnEnd> {
+    this.started.push(run.turn.turnId);
+    const session = await run.scope.sessions.load(run.turn.sessionId);
+    const saved = session?.turns.find(({ id }) => id === run.turn.turnId);
+    if (saved !== undefined) return { event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } } };
+    return await save(run, { text: await this.play(run), error: null });
+  }
+}
+
+async function save(run: TurnRun, { text, error }: { text: string; error: TurnRecord['error'] }): Promise<TurnEnd> {
+  const before = await run.scope.sessions.load(run.turn.sessionId);
+  const next = withTurn(before ?? emptySession(run.turn), run, { text, error });
+  await run.scope.sessions.publish(next);
+  await run.scope.index.putSession(next);
+  const usage = { inputTokens: 0, outputTokens: 0 };
+  if (error !== null) return { event: { type: 'error', data: { ...error, retryable: false, turnId: run.turn.turnId } } };
+  return { event: { type: 'done', data: { ...usage, finishReason: run.signal.aborted ? 'cancelled' : 'stop' } } };
+}
+
+function withTurn(session: Session, { turn, attempt, signal }: TurnRun, { text, error }: { text: string; error: TurnRecord['error'] }): Session {
+  const at = new Date().toISOString();
+  const { turnId } = turn;
+  const record: TurnRecord = {
+    id: turnId,
+    status: error === null ? (signal.aborted ? 'cancelled' : 'done') : 'failed',
+    origin: turn.origin,
+    acceptedAt: new Date(turn.acceptedAtMs).toISOString(),
+    startedAt: at,
+    firstTextAt: at,
+    endedAt: at,
+    attempts: attempt,
+    usage: { inputTokens: 0, outputTokens: 0 },
+    models: [],
+    finishReason: error === null ? 'stop' : null,
+    error,
+    steps: [],
+    requestHash: turn.requestHash,
+    keyId: turn.keyId,
+  };
+  return {
+    ...session,
+    revision: session.revision + 1,
+    updatedAt: at,
+    messages: [...session.messages, { id: `${turnId}-0`, turnId, at, role: 'user', text: turn.text, sent: turn.text }, { id: `${turnId}-1`, turnId, at, role: 'assistant', text }],
+    turns: [...session.turns, record],
+  };
+}
+
+function emptySession(turn: AcceptedTurn): Session {
+  const at = new Date().toISOString();
+  const { sessionId: id, agent, channel, sender } = turn;
+  return { version: 1, id, agent, channel, sender, revision: 0, createdAt: at, updatedAt: at, title: 't', messageCount: 0, summary: null, messages: [], turns: [], contextTokens: null };
+}
+
+export function input(text: string, facts: Partial<TurnInput> = {}): TurnInput {
+  return {
+    origin: 'api',
+    agent: 'cs',
+    authority: 'cs',
+    channel: 'web',
+    sender: 'ann',
+    contactId: null,
+    text,
+    attachments: [],
+    busy: 'queue',
+    dedupeId: null,
+    requestHash: text,
+    keyId: null,
+    ...facts,
+  };
+}
+
+/** The events of an SSE text. */
+export function parse(sse: string): { id: string; type: string; data: unknown }[] {
+  return sse
+    .split('\n\n')
+    .filter((block) => block !== '')
+    .map((block) => {
+      const [event = '', data = '', id = ''] = block.split('\n');
+      return { type: event.slice('event: '.length), data: JSON.parse(data.slice('data: '.length)), id: id.slice('id: '.length) };
+    });
+}
+
+export function textDelta(delta: string): TurnEvent {
+  return { type: 'text_delta', data: { delta } };
+}

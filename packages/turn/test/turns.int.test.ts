@@ -1,0 +1,292 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { AppError } from '@concierge/contract';
+import { eventually, gate } from '@concierge/testing';
+import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
+import { turnIdOf } from '../src/turn-ids.ts';
+import { input, parse, Rig, textDelta } from './rig.ts';
+
+// Recovery is made of waits: leases run out, the sweeper comes round.
+jest.setTimeout(40_000);
+
+let rig: Rig;
+
+beforeEach(async () => {
+  rig = await Rig.start();
+});
+afterEach(async () => {
+  await rig[Symbol.asyncDispose]();
+});
+
+describe('an accepted turn', () => {
+  it('is on disk, runs, and leaves the inbox when its session is published', async () => {
+    const scope = await rig.scope();
+    const { turnId, sessionId } = await rig.turns.accept(scope, input('hello'));
+    expect(await scope.inbox.read(turnId)).toMatchObject({ turnId, sessionId, text: 'hello' });
+    await rig.worker();
+    const events = parse(await rig.read(scope, turnId));
+    expect(events.map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
+    await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
+    expect((await scope.sessions.load(sessionId))?.turns.map(({ id }) => id)).toEqual([turnId]);
+  });
+
+  it('is read again from any place without a gap or a repeat', async () => {
+    const scope = await rig.scope();
+    rig.play = async (run) => {
+      for (const word of ['one ', 'two ', 'three']) {
+        run.writer.emit(textDelta(word));
+        await run.writer.flush();
+      }
+      return 'one two three';
+    };
+    await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('count'));
+    const all = parse(await rig.read(scope, turnId));
+    for (const [index, { id }] of all.entries()) expect(parse(await rig.read(scope, turnId, id))).toEqual(all.slice(index + 1));
+  });
+
+  it('is told again from its session when the stream is gone', async () => {
+    const scope = await rig.scope();
+    await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('hello'));
+    const first = parse(await rig.read(scope, turnId));
+    await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
+    await rig.server.flush();
+    expect(parse(await rig.read(scope, turnId)).map(({ type, data }) => ({ type, data }))).toEqual(first.map(({ type, data }) => ({ type, data })));
+    const resumed = parse(await rig.read(scope, turnId, first[1]?.id ?? ''));
+    expect(resumed.map(({ type }) => type)).toEqual(['text_reset', 'text_delta', 'done']);
+  });
+
+  it('runs in order of acceptance within its session', async () => {
+    const scope = await rig.scope();
+    const receipts = [];
+    for (const text of ['a', 'b', 'c', 'd']) receipts.push(await rig.turns.accept(scope, input(text)));
+    await rig.worker();
+    await rig.read(scope, receipts.at(-1)?.turnId ?? '');
+    expect(rig.started).toEqual(receipts.map(({ turnId }) => turnId));
+  });
+});
+
+describe('the same message', () => {
+  it('is one turn, however often and wherever it is accepted, even after Redis lost everything', async () => {
+    const scope = await rig.scope();
+    await rig.worker();
+    const twice = { dedupeId: 'key-1', sender: null };
+    const receipts = await Promise.all(Array.from({ length: 10 }, async () => await rig.turns.accept(scope, input('once', twice))));
+    expect(new Set(receipts.map(({ turnId }) => turnId)).size).toBe(1);
+    expect(new Set(receipts.map(({ sessionId }) => sessionId)).size).toBe(1);
+    expect(receipts.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    await rig.read(scope, receipts[0]?.turnId ?? '');
+    await rig.server.flush();
+    expect(await rig.turns.accept(scope, input('once', twice))).toMatchObject({ turnId: receipts[0]?.turnId, replayed: true });
+    expect(rig.started).toHaveLength(1);
+  });
+
+  it('is a conflict when it says something else', async () => {
+    const scope = await rig.scope();
+    await rig.turns.accept(scope, input('one', { dedupeId: 'k' }));
+    await expect(rig.turns.accept(scope, input('two', { dedupeId: 'k' }))).rejects.toMatchObject({ code: 'idempotency_conflict' });
+  });
+});
+
+describe('a session', () => {
+  it('can be continued while its first turn still runs, and by its own agent only', async () => {
+    const scope = await rig.scope();
+    const { sessionId } = await rig.turns.accept(scope, input('first', { sender: null }));
+    await rig.turns.accept(scope, input('second', { sender: null, contactId: sessionId }));
+    await expect(rig.turns.accept(scope, input('x', { sender: null, contactId: sessionId, agent: 'admin' }))).rejects.toBeInstanceOf(AppError);
+    await expect(rig.turns.accept(scope, input('x', { sender: null, contactId: 'f'.repeat(32) }))).rejects.toMatchObject({ code: 'not_found' });
+    await expect(rig.turns.accept(scope, input('x', { contactId: sessionId }))).rejects.toMatchObject({ code: 'contact_mismatch' });
+  });
+
+  it('refuses a turn for a busy session when asked to, and forgets that turn', async () => {
+    const scope = await rig.scope();
+    await rig.turns.accept(scope, input('first'));
+    await expect(rig.turns.accept(scope, input('second', { busy: 'reject' }))).rejects.toMatchObject({ code: 'session_busy' });
+    expect(await scope.inbox.turnIds()).toHaveLength(1);
+  });
+
+  it('gives way to a turn that interrupts', async () => {
+    const scope = await rig.scope();
+    rig.play = async (run) => {
+      if (run.turn.text === 'long') await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      return run.turn.text;
+    };
+    await rig.worker();
+    const long = await rig.turns.accept(scope, input('long'));
+    await eventually(() => rig.started.length === 1);
+    const short = await rig.turns.accept(scope, input('short', { busy: 'interrupt' }));
+    expect(parse(await rig.read(scope, long.turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
+    expect(parse(await rig.read(scope, short.turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
+  });
+});
+
+describe('cancelling', () => {
+  it('reaches a turn that waits, in its place', async () => {
+    const scope = await rig.scope();
+    rig.play = async (run) => {
+      await Promise.resolve();
+      if (run.signal.aborted) expect(run.signal.reason).toBeInstanceOf(TurnCancelled);
+      return run.signal.aborted ? '' : run.turn.text;
+    };
+    const first = await rig.turns.accept(scope, input('first'));
+    const second = await rig.turns.accept(scope, input('second'));
+    await rig.turns.cancel(scope, second.turnId);
+    await rig.server.flush();
+    await rig.sweeper.sweep();
+    await rig.worker();
+    expect(parse(await rig.read(scope, first.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'stop' } });
+    expect(parse(await rig.read(scope, second.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'cancelled' } });
+  });
+});
+
+describe('what a crash leaves', () => {
+  it('is an inbox file without a lane: the sweeper lays it', async () => {
+    const scope = await rig.scope();
+    await rig.worker();
+    const turnId = turnIdOf('acme', 'orphan');
+    const { busy: _busy, contactId: _contact, dedupeId: _dedupe, ...kept } = input('orphan');
+    const facts = { version: 1, turnId, accountId: 'acme', sessionId: 'a'.repeat(32), acceptedAtMs: Date.now() - 60_000 } as const;
+    await scope.inbox.accept({ ...kept, ...facts });
+    await eventually(async () => {
+      await rig.sweeper.sweep();
+      return rig.started.includes(turnId);
+    });
+    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+  });
+
+  it('is a turn in the middle of its steps: another worker goes on after the last finished one', async () => {
+    const scope = await rig.scope();
+    const begun = gate();
+    const stepsSeen: number[] = [];
+    rig.play = async (run) => {
+      stepsSeen.push(run.steps.length);
+      if (run.steps.length > 0) return 'went on';
+      run.writer.emit(textDelta('half a sent'));
+      await run.writer.step({ kind: 'intent', callId: 'c', name: 'read' });
+      begun.open();
+      await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      throw run.signal.reason;
+    };
+    const first = await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('long'));
+    await begun.opened;
+    await first.stop(0);
+    await rig.worker();
+    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    expect(stepsSeen).toEqual([0, 1]);
+  });
+
+  it('is a frozen worker: what it says after its lease is gone reaches nobody', async () => {
+    const scope = await rig.scope();
+    const begun = gate();
+    const thaw = gate();
+    let refused: unknown;
+    rig.play = async (run) => {
+      if (run.attempt > 1) return 'second';
+      begun.open();
+      await thaw.opened;
+      run.writer.emit(textDelta('too late'));
+      await run.writer.flush().catch((error: unknown) => {
+        refused = error;
+      });
+      throw refused;
+    };
+    await rig.worker();
+    const { turnId, sessionId } = await rig.turns.accept(scope, input('x'));
+    await begun.opened;
+    const redis = rig.server.client();
+    await redis.hset(keyOf.held({ accountId: 'acme', sessionId }), 'until', 0);
+    await redis.zadd(keyOf.due, 0, `acme/${sessionId}`);
+    await rig.sweeper.sweep();
+    const sse = await rig.read(scope, turnId);
+    thaw.open();
+    await eventually(() => refused instanceof LeaseLost);
+    expect(sse).not.toContain('too late');
+    expect(await redis.xrange(keyOf.events(turnId), '-', '+')).not.toContainEqual(expect.arrayContaining(['too late']));
+    redis.disconnect();
+  });
+
+  it('is an emptied Redis in the middle of a turn: it runs again and readers see its end', async () => {
+    const scope = await rig.scope();
+    const begun = gate();
+    rig.play = async (run) => {
+      run.writer.emit(textDelta(run.attempt === 1 && run.reset === null ? 'lost' : 'kept'));
+      await run.writer.flush();
+      if (run.reset === 'restarted') return 'kept';
+      begun.open();
+      await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      throw run.signal.reason;
+    };
+    await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('x'));
+    const reading = rig.read(scope, turnId);
+    await begun.opened;
+    await rig.server.flush();
+    await eventually(async () => {
+      await rig.sweeper.sweep();
+      return rig.started.length === 2;
+    });
+    const events = parse(await reading);
+    expect(events.filter(({ type }) => type === 'done')).toHaveLength(1);
+    expect(events.map(({ data }) => data)).toContainEqual({ delta: 'kept' });
+  });
+
+  it('is a turn that fails every time: it ends in an error after three starts and the next one runs', async () => {
+    const scope = await rig.scope();
+    rig.play = async (run) => {
+      await Promise.resolve();
+      if (run.turn.text === 'poison') throw new Error('boom');
+      return run.turn.text;
+    };
+    await rig.worker();
+    rig.sweeper.start();
+    const poison = await rig.turns.accept(scope, input('poison'));
+    const next = await rig.turns.accept(scope, input('fine'));
+    expect(parse(await rig.read(scope, poison.turnId)).at(-1)).toMatchObject({ type: 'error', data: { code: 'turn_crashed' } });
+    expect(parse(await rig.read(scope, next.turnId)).at(-1)?.type).toBe('done');
+    expect(rig.started.filter((turnId) => turnId === poison.turnId)).toHaveLength(3);
+  });
+
+  it('is a draining worker: it takes nothing new and gives back what it has', async () => {
+    const scope = await rig.scope();
+    const begun = gate();
+    const reasons: unknown[] = [];
+    rig.play = async (run) => {
+      if (run.attempt > 1) return 'x';
+      begun.open();
+      await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      reasons.push(run.signal.reason);
+      throw run.signal.reason;
+    };
+    const worker = await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('x'));
+    await begun.opened;
+    await worker.stop(10);
+    expect(reasons).toEqual([expect.any(WorkerDraining)]);
+    expect((await rig.turns.find(scope, turnId))?.status).toBe('waiting');
+    await rig.worker();
+    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+  });
+});
+
+describe('a list of turns', () => {
+  it('shows live and ended ones, newest acceptance first, page by page', async () => {
+    const scope = await rig.scope();
+    const worker = await rig.worker();
+    const ended = [];
+    for (const text of ['a', 'b', 'c']) ended.push(await rig.turns.accept(scope, input(text)));
+    await rig.read(scope, ended.at(-1)?.turnId ?? '');
+    await eventually(async () => (await scope.inbox.turnIds()).length === 0);
+    await worker.stop(0);
+    const waiting = await rig.turns.accept(scope, input('d'));
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await rig.turns.list(scope, { limit: 2, cursor });
+      seen.push(...page.items.map(({ id }) => id));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    expect(seen).toEqual([waiting, ...ended.toReversed()].map(({ turnId }) => turnId));
+    expect((await rig.turns.list(scope, { limit: 10, status: 'waiting' })).items.map(({ id }) => id)).toEqual([waiting.turnId]);
+  });
+});

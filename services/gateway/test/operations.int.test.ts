@@ -1,0 +1,178 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Readiness, routes, type Route } from '@concierge/contract';
+import { eventually, gate } from '@concierge/testing';
+import { z } from 'zod';
+import { parseEvents } from './sse.ts';
+import { TestGateway } from './test-gateway.ts';
+
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  gateway = await TestGateway.start();
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+});
+
+const chat = { method: 'POST', body: { message: 'x' } };
+const waitForever = async ({ signal }: { readonly signal: AbortSignal }): Promise<void> =>
+  new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve());
+  });
+
+describe('operations', () => {
+  it('says that it lives and that it is ready, by dependency', async () => {
+    expect(await (await fetch(`${gateway.url}/livez`)).json()).toEqual({ status: 'ok' });
+    const ready = Readiness.parse(await (await fetch(`${gateway.url}/readyz`)).json());
+    expect(ready).toMatchObject({
+      status: 'ready',
+      checks: { redis: { ok: true }, index: { ok: true }, data: { ok: true }, workers: { ok: true } },
+    });
+  });
+
+  it('is not ready, but alive, without Redis, and ready again when it is back', async () => {
+    await gateway.redis.kill();
+    const response = await fetch(`${gateway.url}/readyz`);
+    expect(response.status).toBe(503);
+    expect(Readiness.parse(await response.json())).toMatchObject({
+      status: 'unready',
+      checks: { redis: { ok: false }, index: { ok: true } },
+    });
+    expect((await fetch(`${gateway.url}/livez`)).status).toBe(200);
+    await gateway.redis.start();
+    await eventually(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);
+  });
+
+  it('counts requests by route and status, and never by path or tenant', async () => {
+    const tenant = await gateway.tenant();
+    await gateway.ask(tenant.admin, `/api/sessions/${'a'.repeat(32)}`);
+    const text = await (await fetch(`${gateway.url}/metrics`)).text();
+    const counted = text
+      .split('\n')
+      .filter((line) => line.startsWith('concierge_http_request_duration_seconds_count{') && line.includes('route="getSession"'));
+    expect(counted).toEqual([expect.stringMatching(/method="GET".*status="404".*\} 1$/u)]);
+    expect(text).toMatch(/^concierge_event_streams_open\{service="gateway"\} 0$/mu);
+    expect(text).not.toContain(tenant.id);
+  });
+
+  it('hides its figures from a request that comes from elsewhere', async () => {
+    const response = await fetch(`${gateway.url}/metrics`, { headers: { 'X-Forwarded-For': '203.0.113.7' } });
+    expect(response.status).toBe(404);
+  });
+});
+
+describe('the OpenAPI document', () => {
+  it('describes every route, with the scopes, answers and errors it has', async () => {
+    const text = await (await fetch(`${gateway.url}/openapi.json`)).text();
+    const operation = z.looseObject({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) });
+    const document = z
+      .object({ openapi: z.string(), paths: z.record(z.string(), z.record(z.string(), operation)) })
+      .parse(JSON.parse(text));
+    expect(document.openapi).toMatch(/^3\.1\./u);
+    for (const route of Object.values<Route>(routes)) {
+      const found = document.paths[route.path]?.[route.method];
+      expect(found?.operationId).toBe(route.id);
+      for (const status of Object.keys(route.answers)) expect(Object.keys(found?.responses ?? {})).toContain(status);
+    }
+    for (const [, reference = ''] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/gu)) expect(text).toContain(`"${reference}":{`);
+  });
+
+  it('is shown by a page that loads nothing from elsewhere', async () => {
+    const page = await fetch(`${gateway.url}/docs`);
+    const html = await page.text();
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(html).not.toMatch(/https?:\/\//u);
+    const script = await fetch(`${gateway.url}/docs/scalar.js`);
+    expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    expect((await script.text()).length).toBeGreaterThan(1_000_000);
+  });
+});
+
+describe('an event stream', () => {
+  it('is dropped when its client does not read, and its turn goes on', async () => {
+    const tenant = await gateway.tenant();
+    const big = 'x'.repeat(64 * 1024);
+    const enough = gate();
+    gateway.script = async ({ writer, signal }) => {
+      for (let part = 0; part < 400 && !signal.aborted; part += 1) {
+        writer.emit({ type: 'text_delta', data: { delta: big } });
+        await writer.flush();
+      }
+      enough.open();
+    };
+    const socket = lazyClient(tenant.admin);
+    await enough.opened;
+    const metrics = await eventually(async () => {
+      const text = await (await fetch(`${gateway.url}/metrics`)).text();
+      return /clients_dropped_total\{[^}]*\} 1/u.test(text);
+    });
+    expect(metrics).toBe(true);
+    socket.destroy();
+    const turns = await eventually(async () => {
+      const text = await (await gateway.ask(tenant.read, '/api/turns?status=done')).text();
+      return text === '[]' ? undefined : text;
+    });
+    expect(turns).toContain('"done"');
+  });
+
+  it('is refused before a turn is accepted when the key has too many', async () => {
+    await using small = await TestGateway.start({ maxStreamsPerKey: 1 });
+    const tenant = await small.tenant();
+    small.script = waitForever;
+    const first = await small.ask(tenant.admin, '/api/admin', chat);
+    const second = await small.ask(tenant.admin, '/api/admin', chat);
+    expect(second.status).toBe(503);
+    expect(second.headers.get('retry-after')).toBe('5');
+    await first.body?.cancel();
+    const turns = z.array(z.unknown()).parse(await (await small.ask(tenant.read, '/api/turns')).json());
+    expect(turns).toHaveLength(1);
+  });
+});
+
+/** Asks for a stream and never reads it. */
+function lazyClient(key: string): Socket {
+  const { hostname, port } = new URL(gateway.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.on('error', () => undefined);
+  const body = JSON.stringify({ message: 'x' });
+  socket.pause();
+  socket.write(
+    `POST /api/admin HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${String(body.length)}\r\n\r\n${body}`,
+  );
+  return socket;
+}
+
+describe('shutting down', () => {
+  it('refuses new turns, lets running ones end in their stream, then closes', async () => {
+    await using leaving = await TestGateway.start();
+    const tenant = await leaving.tenant();
+    const release = gate();
+    leaving.script = async ({ writer }) => {
+      await release.opened;
+      writer.emit({ type: 'text_delta', data: { delta: 'the end' } });
+    };
+    const running = await leaving.ask(tenant.admin, '/api/admin', chat);
+    const [http] = leaving.running.stopInOrder;
+    const stopped = http?.stop(5000);
+    const refused = await leaving.ask(tenant.admin, '/api/admin', chat);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('2');
+    expect(await refused.json()).toMatchObject({ code: 'shutting_down' });
+    expect(await (await fetch(`${leaving.url}/readyz`)).json()).toMatchObject({ status: 'shutting_down' });
+    expect((await leaving.ask(tenant.read, '/api/skills')).status).toBe(200);
+    release.open();
+    expect(parseEvents(await running.text()).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
+    await stopped;
+    await expect(fetch(`${leaving.url}/livez`)).rejects.toThrow('fetch failed');
+  });
+
+  it('ends streams that outlast the grace in good order, so that their clients resume elsewhere', async () => {
+    await using leaving = await TestGateway.start();
+    const tenant = await leaving.tenant();
+    leaving.script = waitForever;
+    const running = await leaving.ask(tenant.admin, '/api/admin', chat);
+    await leaving.running.stopInOrder[0]?.stop(100);
+    expect(parseEvents(await running.text()).map(({ type }) => type)).toEqual(['session']);
+  });
+});
