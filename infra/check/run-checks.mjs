@@ -6,9 +6,19 @@ const SHOWN_LINES = 80;
 
 /** In the order in which they are started: the slow ones first. */
 const checks = [
-  { name: 'types', commands: [['tsc', '-b', '--pretty', 'false'], ['tsc', '-p', 'tsconfig.tests.json', '--pretty', 'false'], ['tsc', '-p', 'services/ui/web/tsconfig.json', '--pretty', 'false']] },
+  {
+    name: 'types',
+    commands: [
+      ['tsc', '-b', '--pretty', 'false'],
+      ['tsc', '-p', 'tsconfig.tests.json', '--pretty', 'false'],
+      ['tsc', '-p', 'services/ui/web/tsconfig.json', '--pretty', 'false'],
+    ],
+  },
   { name: 'lint', commands: [['oxlint', '--type-aware', '--format=unix', '--max-warnings=0']] },
-  { name: 'architecture', commands: [['depcruise', '--config', '.dependency-cruiser.cjs', '--output-type', 'err', 'packages', 'services']] },
+  {
+    name: 'architecture',
+    commands: [['depcruise', '--config', '.dependency-cruiser.cjs', '--output-type', 'err', 'packages', 'services']],
+  },
   { name: 'dead code', commands: [['knip', '--config', 'knip.json', '--no-progress', '--no-config-hints']] },
   { name: 'format', commands: [['oxfmt', '--check', '.']] },
 ];

@@ -1,7 +1,7 @@
 // What is printed once everything runs.
 import { bold, complain, dim, say } from './terminal.mjs';
 
-const SAMPLE = 'Hello! Which skills do you have? Please load one and use it.';
+const SAMPLE = 'Hello! Which files do you have? Please read IDENTITY.md and introduce yourself.';
 
 /** A line that can be pasted into any shell. */
 export function curlLine(port, key, message = SAMPLE) {

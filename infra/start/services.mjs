@@ -9,18 +9,23 @@ import { StartError } from './terminal.mjs';
 
 const READY_TIMEOUT_MS = 60_000;
 const ASK_TIMEOUT_MS = 2000;
+const ASK_EVERY_MS = 200;
 /** Files are most of a worker's work, and each operation takes a thread of libuv's pool. */
 const THREADS_PER_CORE = 4;
 const MAX_THREADS = 32;
 
-const followParent = fileURLToPath(new URL('follow-parent.mjs', import.meta.url));
+const preload = fileURLToPath(new URL('service-preload.mjs', import.meta.url));
 
-const nodeFlags = ['--conditions=source', '--import', followParent];
+const nodeFlags = ['--conditions=source', '--import', preload];
 
 /** What every child gets: compiled code is kept between starts, or each start would strip the types again. */
 export function childEnvironment(env) {
   return {
     ...env,
+    // glibc otherwise keeps an arena of its own for every thread of the pool.
+    MALLOC_ARENA_MAX: env.MALLOC_ARENA_MAX ?? '2',
+    // Shown readable by the start script.
+    LOG_PRETTY: 'false',
     NODE_COMPILE_CACHE: join(root, '.cache', 'compile'),
     UV_THREADPOOL_SIZE: env.UV_THREADPOOL_SIZE ?? String(Math.min(MAX_THREADS, availableParallelism() * THREADS_PER_CORE)),
   };
@@ -59,36 +64,33 @@ export function demoModelProcess(port, env) {
   return nodeProcess('model', 'infra/start/demo-model.mjs', { ...env, DEMO_MODEL_PORT: String(port) });
 }
 
-/** The services in the order in which they are stopped. `ready` asks whether one can work. */
+/** The services, not started yet. */
 export function createServices(ports, env) {
   const gatewayUrl = env.GATEWAY_URL ?? `http://127.0.0.1:${ports.gateway}`;
   const service = (name, extra = {}) => nodeProcess(name, `services/${name}/src/main.ts`, { ...env, ...extra });
-  const gateway = service('gateway', { GATEWAY_PORT: String(ports.gateway) });
-  const ui = service('ui', { UI_PORT: String(ports.ui), GATEWAY_URL: gatewayUrl });
-  const worker = service('worker');
-  const cron = service('cron');
-  return [
-    { child: gateway, ready: () => answers(`http://127.0.0.1:${ports.gateway}/readyz`) },
-    { child: ui, ready: () => answers(`http://127.0.0.1:${ports.ui}/`) },
-    { child: worker, ready: () => worker.isReady },
-    { child: cron, ready: () => cron.isReady },
-  ];
+  return {
+    gateway: service('gateway', { GATEWAY_PORT: String(ports.gateway) }),
+    worker: service('worker'),
+    cron: service('cron'),
+    ui: service('ui', { UI_PORT: String(ports.ui), GATEWAY_URL: gatewayUrl }),
+  };
 }
 
 /** Resolves with the names of the services that are not ready when the time is over, or that keep failing. */
-export async function waitUntilReady(services, signal) {
-  const late = await Promise.all(
-    services.map(async ({ child, ready }) => {
-      let isReady = false;
-      await until(
-        async () => {
-          isReady = await ready();
-          return isReady || child.isFailing || child.state === 'stopped';
-        },
-        { timeoutMs: READY_TIMEOUT_MS, signal },
-      );
-      return isReady ? [] : [child.name];
-    }),
-  );
-  return late.flat();
+async function notReady(services, signal) {
+  const isSettled = (child) => child.isReady || child.isFailing || child.state === 'stopped';
+  await until(() => services.every(isSettled), { timeoutMs: READY_TIMEOUT_MS, signal });
+  return services.filter((child) => !child.isReady).map((child) => child.name);
+}
+
+/** Waits for all services, then for the gateway to say that it has everything it depends on. Resolves with what is missing, by name. */
+export async function waitUntilReady(services, ports, signal) {
+  const late = await notReady(services, signal);
+  if (late.includes('gateway') || late.includes('worker')) return late;
+  const works = await until(() => answers(`http://127.0.0.1:${ports.gateway}/readyz`), {
+    timeoutMs: READY_TIMEOUT_MS,
+    everyMs: ASK_EVERY_MS,
+    signal,
+  });
+  return works ? late : [...late, 'gateway (/readyz)'];
 }

@@ -14,6 +14,7 @@ const FIRST_PAUSE_MS = 500;
 /** One that lived this long was well: its failures are counted from the beginning again. */
 const HEALTHY_AFTER_MS = 60_000;
 const KEPT_LINES = 12;
+const TIDY_AFTER_MS = 1500;
 
 export class SupervisedProcess {
   state = 'idle';
@@ -62,7 +63,7 @@ export class SupervisedProcess {
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', (line) => this.#hear(line));
     child.on('message', (message) => {
-      if (message?.ready === true) this.#toldReady = true;
+      if (message?.ready === true) this.#becameReady(child);
     });
     child.on('error', (error) => this.#hear(error.message));
     child.on('close', (code, signal) => this.#ended(signal ?? `code ${code}`));
@@ -93,6 +94,12 @@ export class SupervisedProcess {
 
   kill() {
     this.#signal('SIGKILL');
+  }
+
+  #becameReady(child) {
+    this.#toldReady = true;
+    // Not at once: the others are still starting on the same cores.
+    setTimeout(() => child.connected && child.send({ tidyUp: true }), TIDY_AFTER_MS).unref();
   }
 
   #signal(signal) {

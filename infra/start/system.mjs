@@ -84,15 +84,32 @@ const asPart = (children) => ({
   kill: () => children.forEach((child) => child.kill()),
 });
 
-/** Everything the services need: Redis, model, sandbox, console, demo tenant. */
+/** What the services cannot start without. */
 async function prepare(system, env, dataFolder) {
   const release = claimDataFolder(dataFolder);
   system.add({ stop: async () => release(), kill: release });
   const [redis, sandbox, model] = await Promise.all([startRedis(dataFolder, env), chooseSandbox(env), chooseModel(dataFolder, env)]);
   if (redis.child !== null) system.add({ stop: redis.stop, kill: () => redis.child.kill() });
   const childEnv = { ...env, REDIS_URL: redis.url, PROVIDERS_FILE: model.providersFile, SANDBOX: sandbox.kind };
-  const [keys] = await Promise.all([demoKeys(dataFolder, childEnv), buildUi(childEnv)]);
-  return { redis, sandbox, model, keys, childEnv };
+  return { redis, sandbox, model, childEnv };
+}
+
+/** The services, and beside them what only a first start has to make: the demo tenant and the console's pages. */
+async function launch(system, { ports, dataFolder, model, childEnv }) {
+  if (model.demoPort !== null) {
+    const demo = demoModelProcess(model.demoPort, childEnv);
+    system.add(asPart([demo]));
+    demo.start();
+  }
+  const { ui, ...others } = createServices(ports, childEnv);
+  const services = [...Object.values(others), ui];
+  system.add(asPart(services));
+  for (const service of Object.values(others)) service.start();
+  const pages = buildUi(childEnv).then(() => {
+    if (!system.asked.aborted) ui.start();
+  });
+  const [keys] = await Promise.all([demoKeys(dataFolder, childEnv), pages]);
+  return { keys, late: await waitUntilReady(services, ports, system.asked) };
 }
 
 async function startEverything(system, startedAt) {
@@ -100,17 +117,9 @@ async function startEverything(system, startedAt) {
   await assertPortsAreFree(ports);
   const dataFolder = openDataFolder(process.env);
   const env = childEnvironment({ ...process.env, DATA_DIR: dataFolder, ...loadSecrets(dataFolder, process.env) });
-  const { redis, sandbox, model, keys, childEnv } = await prepare(system, env, dataFolder);
+  const { redis, sandbox, model, childEnv } = await prepare(system, env, dataFolder);
   if (system.asked.aborted) return;
-  if (model.demoPort !== null) {
-    const demo = demoModelProcess(model.demoPort, childEnv);
-    system.add(asPart([demo]));
-    demo.start();
-  }
-  const services = createServices(ports, childEnv);
-  system.add(asPart(services.map(({ child }) => child)));
-  for (const { child } of services) child.start();
-  const late = await waitUntilReady(services, system.asked);
+  const { keys, late } = await launch(system, { ports, dataFolder, model, childEnv });
   if (system.asked.aborted) return;
   const backends = {
     Redis: redis.description,

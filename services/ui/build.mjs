@@ -35,7 +35,11 @@ async function filesUnder(path) {
 async function stampOfSources() {
   const hash = createHash('sha256');
   for (const path of (await Promise.all(sources.map(filesUnder))).flat()) {
-    hash.update(path.slice(root.length)).update('\0').update(await readFile(path)).update('\0');
+    hash
+      .update(path.slice(root.length))
+      .update('\0')
+      .update(await readFile(path))
+      .update('\0');
   }
   return hash.digest('hex');
 }
@@ -44,7 +48,9 @@ async function stampOfSources() {
 async function compress(folder) {
   for (const path of (await filesUnder(folder)).filter((file) => compressible.test(file))) {
     const bytes = await readFile(path);
-    const small = await brotlied(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } });
+    const small = await brotlied(bytes, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+    });
     await writeFile(`${path}.br`, small);
     await writeFile(`${path}.gz`, await gzipped(bytes, { level: 9 }));
   }

@@ -19,9 +19,9 @@ function auditFault({ kind, target, exitCode, failpoint, reached }: FaultLine): 
   return [];
 }
 
-/** Times that a worker found its session with another one. */
+/** Times that a worker found its session with another one: by Redis at a write to the stream, by the file system at a publication. */
 export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
-  return logs.filter(({ message }) => message === 'lost the lease').length;
+  return logs.filter(({ message, text }) => message === 'lost the lease' || text.includes('"reason":"RevisionConflict"')).length;
 }
 
 /** Milliseconds from each kill -9 of a worker until a turn it interrupted in mid-stream was heard of again, as its clients saw it. */

@@ -8,7 +8,8 @@ import { TurnReader, type Question, type ReaderOptions } from './turn-reader.ts'
 
 /** Probability that somebody else reads a turn as well, through another gateway. */
 const WATCHED = 0.2;
-const CUTS = 0.35;
+/** Probability that a connection is cut at a random byte. */
+const CUTS = 0.5;
 /** Last look at every turn when all is over: so many at once. */
 const REREADERS = 16;
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { z } from 'zod';
+import { EventStreamReader, type ServerSentEvent } from './event-stream.ts';
 import type { Evidence, ReaderName, TranscriptLine } from './evidence.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
@@ -99,9 +99,8 @@ export class TurnReader {
     const { signal, random, cuts } = this.#options;
     const cut = new AbortController();
     let silence = setTimeout(() => cut.abort(), SILENCE_MS);
-    let bytesLeft = random.chance(cuts) ? random.between(1, 2500) : Infinity;
-    const parser = createParser({ onEvent: (event) => this.#hear(event) });
-    const decoder = new TextDecoder();
+    let bytesLeft = random.chance(cuts) ? random.between(1, 1500) : Infinity;
+    const events = new EventStreamReader((event) => this.#hear(event));
     try {
       const response = await fetch(url, { ...init, signal: AbortSignal.any([signal, cut.signal]) });
       if (response.status !== 200 || response.body === null) return await this.#refused(gateway, response, init.method ?? 'GET');
@@ -109,7 +108,7 @@ export class TurnReader {
       for await (const bytes of response.body) {
         clearTimeout(silence);
         silence = setTimeout(() => cut.abort(), SILENCE_MS);
-        parser.feed(decoder.decode(bytes.subarray(0, bytesLeft), { stream: true }));
+        events.feed(bytes.subarray(0, bytesLeft));
         bytesLeft -= bytes.length;
         if (bytesLeft <= 0) return 'cut by the client';
       }
@@ -122,7 +121,7 @@ export class TurnReader {
     }
   }
 
-  #hear({ event = 'message', data, id = '' }: EventSourceMessage): void {
+  #hear({ event, data, id }: ServerSentEvent): void {
     this.#note({ line: 'event', atMs: Date.now(), event, data, id });
     this.#lastEventId = id;
     if (event === 'session') this.#admit(data);

@@ -8,7 +8,7 @@ export { runAgentLoop } from './loop/run-agent-loop.ts';
 export { dynamicContext, timestamp, type UserTurn } from './prompt/dynamic-context.ts';
 export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export { allTools } from './tools/all-tools.ts';
-export { ToolBox, type ToolBoxOptions } from './tools/tool-box.ts';
+export { ToolBox, ToolSet, type ToolBoxOptions } from './tools/tool-box.ts';
 export type { FileView, SessionsView, ToolContext, TurnStatus } from './tools/tool-context.ts';
 export { accessOf, contactOf, toolScope } from './tools/tool-scope.ts';
 export { defineTool, ToolError, type Tool, type ToolAccess } from './tools/tool.ts';

@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { allTools, ToolBox, toolScope } from '@concierge/agent';
+import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome, type TurnStatus } from '@concierge/agent';
+import type { AcceptedTurn, Session } from '@concierge/contract';
 import { createLog } from '@concierge/runtime';
-import { openIndex, Tenants } from '@concierge/tenant';
+import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const signal = new AbortController().signal;
-let directory;
-let index;
-let scope;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let index: IndexStore;
+let scope: TenantScope;
 
-const status = () => ({
+const status = (): TurnStatus => ({
   agent: 'admin',
   channel: 'web',
   sessionId: '0'.repeat(32),
@@ -25,11 +26,16 @@ const status = () => ({
   turn: { modelCalls: 1, maxTurns: 20, inputTokens: 10, outputTokens: 2 },
 });
 
-function box(turn = {}) {
-  const whole = { agent: 'admin', authority: 'admin', sender: null, sessionId: '0'.repeat(32), ...turn };
+interface Box {
+  readonly failures: unknown[];
+  readonly call: (name: string, input?: Record<string, unknown>) => Promise<ToolOutcome>;
+}
+
+function box(turn: Partial<AcceptedTurn> = {}): Box {
+  const whole = { agent: 'admin', authority: 'admin', sender: null, sessionId: '0'.repeat(32), ...turn } as const;
   const context = toolScope(scope, whole, status);
-  const failures = [];
-  const tools = new ToolBox({ tools: allTools, access: context.access, allow: undefined, context, onFailure: (failure) => failures.push(failure) });
+  const failures: unknown[] = [];
+  const tools = new ToolBox({ set: new ToolSet(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
   return {
     failures,
     call: async (name, input = {}) => tools.call({ id: '1', name, arguments: JSON.stringify(input) }, signal),
@@ -54,7 +60,10 @@ afterAll(async () => {
 describe('tools over a tenant’s own files', () => {
   it('write, change, find and read a file', async () => {
     const { call, failures } = box();
-    expect(await call('write', { path: 'notes/plan.md', content: 'one\ntwo\n' })).toEqual({ isError: false, output: 'Created notes/plan.md: 8 bytes, 2 lines.' });
+    expect(await call('write', { path: 'notes/plan.md', content: 'one\ntwo\n' })).toEqual({
+      isError: false,
+      output: 'Created notes/plan.md: 8 bytes, 2 lines.',
+    });
     expect(await call('edit', { path: 'notes/plan.md', find: 'two', replace: 'three' })).toMatchObject({ isError: false });
     expect(await call('search_files', { query: 'three', path: 'notes' })).toMatchObject({ output: 'notes/plan.md:2: three' });
     expect(await call('read', { path: 'notes/plan.md' })).toMatchObject({ output: '1\tone\n2\tthree' });
@@ -62,22 +71,28 @@ describe('tools over a tenant’s own files', () => {
     expect(failures).toEqual([]);
   });
 
-  it.each(['../other/IDENTITY.md', '/etc/passwd', 'notes/../../other/IDENTITY.md', 'tenant.json', 'keys', 'sessions/x.json', 'inbox', 'SESSIONS/x', 'a\u0000b'])(
-    'answer %j with an error and nothing of what is there',
-    async (path) => {
-      const { call, failures } = box();
-      for (const [name, input] of [
-        ['read', { path }],
-        ['write', { path, content: 'x' }],
-        ['edit', { path, find: 'x', replace: 'y' }],
-        ['search_files', { query: 'a', path }],
-        ['list_files', { path }],
-      ]) {
-        expect(await call(name, input)).toMatchObject({ isError: true });
-      }
-      expect(failures).toEqual([]);
-    },
-  );
+  it.each([
+    '../other/IDENTITY.md',
+    '/etc/passwd',
+    'notes/../../other/IDENTITY.md',
+    'tenant.json',
+    'keys',
+    'sessions/x.json',
+    'inbox',
+    'SESSIONS/x',
+    'a\u0000b',
+  ])('answer %j with an error and nothing of what is there', async (path) => {
+    const { call, failures } = box();
+    const inputs = {
+      read: { path },
+      write: { path, content: 'x' },
+      edit: { path, find: 'x', replace: 'y' },
+      search_files: { query: 'a', path },
+      list_files: { path },
+    };
+    for (const [name, input] of Object.entries(inputs)) expect(await call(name, input)).toMatchObject({ isError: true });
+    expect(failures).toEqual([]);
+  });
 
   it('follow no link out of the tenant', async () => {
     const root = join(directory.path, 'tenants', 'acme');
@@ -114,7 +129,9 @@ describe('load_skill', () => {
 describe('memory', () => {
   it('keeps the owner’s notes and finds them again', async () => {
     const { call } = box();
-    expect((await call('memory_write', { text: 'We close at six.', title: 'Opening hours' })).output).toBe('Kept as memory/opening-hours.md.');
+    expect((await call('memory_write', { text: 'We close at six.', title: 'Opening hours' })).output).toBe(
+      'Kept as memory/opening-hours.md.',
+    );
     expect((await call('memory_get', { ref: 'memory/opening-hours.md' })).output).toContain('We close at six.');
     expect((await call('memory_get', { ref: 'memory/nothing.md' })).output).toContain('memory/opening-hours.md');
   });
@@ -125,7 +142,9 @@ describe('memory', () => {
     const { output } = await bob.call('memory_write', { text: 'Bob has a dog.', title: 'Dog' });
     expect(output).toBe('Kept as memory/dog.md.');
     expect((await bob.call('memory_get', { ref: 'memory/dog.md' })).output).toContain('Bob has a dog.');
-    expect((await eve.call('memory_get', { ref: 'memory/dog.md' })).output).toBe('There is no note "memory/dog.md". Nothing has been kept yet.');
+    expect((await eve.call('memory_get', { ref: 'memory/dog.md' })).output).toBe(
+      'There is no note "memory/dog.md". Nothing has been kept yet.',
+    );
     expect((await bob.call('memory_get', { ref: 'memory/opening-hours.md' })).isError).toBe(true);
     expect((await box().call('memory_get', { ref: 'memory/dog.md' })).isError).toBe(true);
   });
@@ -145,7 +164,10 @@ describe('what cs may see of files', () => {
     for (const path of ['MEMORY.md', 'notes/plan.md', 'skills/../MEMORY.md', 'skillset/x', 'contacts/x']) {
       expect(await call('read', { path })).toMatchObject({ isError: true });
     }
-    expect(await call('write', { path: 'skills/x.md', content: '' })).toMatchObject({ isError: true, output: expect.stringContaining('There is no tool') });
+    expect(await call('write', { path: 'skills/x.md', content: '' })).toMatchObject({
+      isError: true,
+      output: expect.stringContaining('There is no tool'),
+    });
   });
 });
 
@@ -155,7 +177,7 @@ describe('sessions and status', () => {
     const { call } = box({ sessionId: id });
     expect((await call('session_history')).output).toContain('no finished messages yet');
     const at = '2026-11-20T10:00:00.000Z';
-    const session = {
+    const session: Session = {
       version: 1,
       id,
       agent: 'admin',

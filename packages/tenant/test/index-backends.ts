@@ -51,7 +51,7 @@ export async function stopIndexBackends(): Promise<void> {
   await started?.stop();
 }
 
-function tracked({ open, end }: { open(): Promise<IndexStore>; end(): Promise<void> }): IndexUnderTest {
+function tracked({ open, end }: { open: () => Promise<IndexStore>; end: () => Promise<void> }): IndexUnderTest {
   const stores: IndexStore[] = [];
   return {
     async open() {

@@ -43,6 +43,12 @@ export async function wire({ config, log, folder = pagesFolder }: WireOptions): 
     { headersTimeout: 15_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 },
     createApp({ pages, forwarder, opsTokenIsSet: config.opsTokenIsSet }),
   );
+  // A connection whose answer ends while the server closes would stay open, idle, until its time-out.
+  server.on('request', (_request, response) => {
+    response.once('close', () => {
+      if (!server.listening) setImmediate(() => server.closeIdleConnections());
+    });
+  });
   server.listen(config.port, config.host);
   await once(server, 'listening');
   const { port } = addressOf(server);

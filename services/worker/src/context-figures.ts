@@ -1,13 +1,25 @@
-import { limitTokensOf, timestamp, usedTokens, type ContextBudget, type Conversation, type TurnStatus } from '@concierge/agent';
+import {
+  limitTokensOf,
+  timestamp,
+  usedTokens,
+  type ContextBudget,
+  type Conversation,
+  type ToolSet,
+  type TurnStatus,
+} from '@concierge/agent';
 import type { AcceptedTurn, ModelFacts } from '@concierge/contract';
 import { estimateTokens } from '@concierge/model';
 
-/** What this model takes. `fixedPart` is the system prompt and the tools; estimated once, and only if the provider gives no figures. */
-export function contextBudget(facts: ModelFacts, fixedPart: () => string): ContextBudget {
-  let overhead: number | undefined;
+/** JSON schemas and English descriptions, at the dense end. */
+const SCHEMA_CHARACTERS_PER_TOKEN = 4;
+
+/** What this model takes. The system prompt is estimated once, and only if the provider has given no figures; tools by their length. */
+export function contextBudget(facts: ModelFacts, system: string, tools: Pick<ToolSet, 'characters'>): ContextBudget {
+  let systemTokens: number | undefined;
   return {
     limitTokens: limitTokensOf(facts),
-    overheadTokens: () => (overhead ??= estimateTokens(fixedPart())),
+    overheadCharacters: () => system.length + tools.characters,
+    overheadTokens: () => (systemTokens ??= estimateTokens(system)) + Math.ceil(tools.characters / SCHEMA_CHARACTERS_PER_TOKEN),
     estimateTokens,
   };
 }

@@ -4,7 +4,10 @@ import type { Stoppable } from '@concierge/runtime';
 import type { Registry } from 'prom-client';
 
 /** Serves a worker's figures for Prometheus at `/metrics`, and nothing else. Rejects when the port is taken. */
-export async function serveMetrics(registry: Registry, address: { readonly port: number; readonly host: string }): Promise<Stoppable & { readonly port: number }> {
+export async function serveMetrics(
+  registry: Registry,
+  address: { readonly port: number; readonly host: string },
+): Promise<Stoppable & { readonly port: number }> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end();

@@ -12,7 +12,11 @@ export interface PromptFacts {
 }
 
 /** The user's message as it is stored, with what the model is sent built into it once and for all. */
-export async function userMessageOf(uploads: Pick<TenantScope['uploads'], 'text'>, turn: AcceptedTurn, facts: PromptFacts): Promise<UserMessage> {
+export async function userMessageOf(
+  uploads: Pick<TenantScope['uploads'], 'text'>,
+  turn: AcceptedTurn,
+  facts: PromptFacts,
+): Promise<UserMessage> {
   const now = new Date();
   const attachments = await Promise.all(turn.attachments.map(async (upload) => ({ upload, text: await uploads.text(upload.id) })));
   return {
@@ -27,7 +31,10 @@ export async function userMessageOf(uploads: Pick<TenantScope['uploads'], 'text'
 }
 
 /** Bytes of the newest images in the session. One that cannot be read any more is not shown; the message says so. */
-export async function loadImages(uploads: Pick<TenantScope['uploads'], 'bytes'>, messages: readonly SessionMessage[]): Promise<ShownImages> {
+export async function loadImages(
+  uploads: Pick<TenantScope['uploads'], 'bytes'>,
+  messages: readonly SessionMessage[],
+): Promise<ShownImages> {
   const images = new Map<string, { mediaType: string; base64: string }>();
   for (const upload of newestImages(messages)) {
     const bytes = await uploads.bytes(upload.id).catch(() => undefined);

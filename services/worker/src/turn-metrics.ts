@@ -18,12 +18,32 @@ export class TurnMetrics {
     const registers = [registry];
     this.#turns = new Counter({ name: 'concierge_turns_total', help: 'Ended turns', labelNames: ['agent', 'outcome'], registers });
     this.#duration = new Histogram({ name: 'concierge_turn_seconds', help: 'From acceptance to the end', buckets: SECONDS, registers });
-    this.#firstText = new Histogram({ name: 'concierge_turn_first_text_seconds', help: 'From acceptance to the first text', buckets: SECONDS, registers });
-    this.#modelTokens = new Counter({ name: 'concierge_model_tokens_total', help: 'Tokens by direction', labelNames: ['model', 'kind'], registers });
+    this.#firstText = new Histogram({
+      name: 'concierge_turn_first_text_seconds',
+      help: 'From acceptance to the first text',
+      buckets: SECONDS,
+      registers,
+    });
+    this.#modelTokens = new Counter({
+      name: 'concierge_model_tokens_total',
+      help: 'Tokens by direction',
+      labelNames: ['model', 'kind'],
+      registers,
+    });
     this.#modelCalls = new Counter({ name: 'concierge_model_calls_total', help: 'Answered model calls', labelNames: ['model'], registers });
     this.#toolCalls = new Counter({ name: 'concierge_tool_calls_total', help: 'Tool calls', labelNames: ['tool', 'outcome'], registers });
-    this.#compactions = new Counter({ name: 'concierge_compactions_total', help: 'Sessions made smaller', labelNames: ['kind'], registers });
-    this.#failedAttempts = new Counter({ name: 'concierge_model_failures_total', help: 'Failed attempts at a model call', labelNames: ['model', 'kind'], registers });
+    this.#compactions = new Counter({
+      name: 'concierge_compactions_total',
+      help: 'Sessions made smaller',
+      labelNames: ['kind'],
+      registers,
+    });
+    this.#failedAttempts = new Counter({
+      name: 'concierge_model_failures_total',
+      help: 'Failed attempts at a model call',
+      labelNames: ['model', 'kind'],
+      registers,
+    });
     new Gauge({
       name: 'concierge_turns_running',
       help: 'Turns this worker runs now',

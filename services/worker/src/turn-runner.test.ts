@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ModelFacts, type AcceptedTurn, type ModelUsage, type Session, type ToolCall, type TurnEvent, type TurnStep } from '@concierge/contract';
+import {
+  ModelFacts,
+  type AcceptedTurn,
+  type ModelUsage,
+  type Session,
+  type ToolCall,
+  type TurnEvent,
+  type TurnStep,
+} from '@concierge/contract';
 import { ModelError, type ModelEvent, type ModelRequest } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
@@ -115,7 +123,18 @@ function runOf(parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {
     ...accepted,
   };
   const signal = new AbortController().signal;
-  return { scope, turn, attempt: 1, startedAtMs: Date.now(), steps: [], reset: null, openCalls: new Set(), signal, ...parts, writer: new Voice() };
+  return {
+    scope,
+    turn,
+    attempt: 1,
+    startedAtMs: Date.now(),
+    steps: [],
+    reset: null,
+    openCalls: new Set(),
+    signal,
+    ...parts,
+    writer: new Voice(),
+  };
 }
 
 function runner(model: ChosenModel): TurnRunner {
@@ -134,12 +153,21 @@ describe('running a turn', () => {
     const end = await runner(new Script(say('Hi!'))).runTurn(run);
     expect(end.event).toEqual({ type: 'done', data: { inputTokens: 50, outputTokens: 5, finishReason: 'stop' } });
     const session = await saved(run);
-    expect(session).toMatchObject({ revision: 1, agent: 'admin', channel: 'web', title: 'hello there', messageCount: 2, contextTokens: { tokens: 55, messages: 2 } });
+    expect(session).toMatchObject({
+      revision: 1,
+      agent: 'admin',
+      channel: 'web',
+      title: 'hello there',
+      messageCount: 2,
+      contextTokens: { tokens: 55, messages: 2 },
+    });
     expect(session.messages).toMatchObject([
       { role: 'user', text: 'hello there' },
       { role: 'assistant', text: 'Hi!', model: 'test/model' },
     ]);
-    expect(session.turns).toMatchObject([{ id: run.turn.turnId, status: 'done', attempts: 1, requestHash: 'h', keyId: 'k1', models: [usage] }]);
+    expect(session.turns).toMatchObject([
+      { id: run.turn.turnId, status: 'done', attempts: 1, requestHash: 'h', keyId: 'k1', models: [usage] },
+    ]);
     expect(session.turns[0]?.steps).toMatchObject([{ kind: 'model', name: 'test/model' }]);
     expect((await scope.index.listSessions({ limit: 5 })).items.map(({ id }) => id)).toContain(run.turn.sessionId);
     expect((await scope.index.findTurn(run.turn.turnId))?.record.status).toBe('done');
@@ -171,7 +199,11 @@ describe('running a turn', () => {
 
   it('lets the agent work on the tenant’s files', async () => {
     const run = runOf();
-    const replies = [call('c1', 'write', { path: 'templates/t.md', content: 'T' }), call('c2', 'read', { path: 'templates/t.md' }), say('done')];
+    const replies = [
+      call('c1', 'write', { path: 'templates/t.md', content: 'T' }),
+      call('c2', 'read', { path: 'templates/t.md' }),
+      say('done'),
+    ];
     await runner(new Script(...replies)).runTurn(run);
     expect((await scope.files.readText('templates/t.md')).text).toBe('T');
     expect((await saved(run)).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant']);
@@ -196,10 +228,21 @@ describe('the cs agent', () => {
 
   it('has its own tools and the contact’s memory, whoever’s key it was', async () => {
     await scope.files.writeText('MEMORY.md', 'of marmalade the owner never speaks\n');
-    const model = new Script(call('c1', 'memory_write', { text: 'Bob likes tea' }), call('c2', 'read', { path: 'MEMORY.md' }), say('noted'));
+    const model = new Script(
+      call('c1', 'memory_write', { text: 'Bob likes tea' }),
+      call('c2', 'read', { path: 'MEMORY.md' }),
+      say('noted'),
+    );
     const run = runOf({}, { ...cs, sessionId: sessionId() });
     await runner(model).runTurn(run);
-    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['read', 'memory_get', 'memory_write', 'load_skill', 'session_history', 'status']);
+    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual([
+      'read',
+      'memory_get',
+      'memory_write',
+      'load_skill',
+      'session_history',
+      'status',
+    ]);
     expect(JSON.stringify(model.requests)).not.toContain('marmalade');
     const next = new Script(say('tea?'));
     await runner(next).runTurn(runOf({}, { ...cs, sessionId: run.turn.sessionId }));
@@ -253,7 +296,9 @@ describe('a turn that does not come to its end', () => {
 
   it('ends in turn_timeout when it ran too long', async () => {
     const { run, model } = stopping(new TurnTimedOut('too long'));
-    await expect(runner(model).runTurn(run)).resolves.toMatchObject({ event: { type: 'error', data: { code: 'turn_timeout', retryable: true, turnId: run.turn.turnId } } });
+    await expect(runner(model).runTurn(run)).resolves.toMatchObject({
+      event: { type: 'error', data: { code: 'turn_timeout', retryable: true, turnId: run.turn.turnId } },
+    });
     expect((await saved(run)).turns[0]).toMatchObject({ status: 'failed', error: { code: 'turn_timeout' } });
   });
 
@@ -280,7 +325,9 @@ describe('a turn that does not come to its end', () => {
     await runner(model).runTurn(first);
     const intent = first.writer.steps.findIndex(({ kind }) => kind === 'intent');
     const run = runOf({ steps: first.writer.steps.slice(0, intent + 1).map((step) => structuredClone(step)), openCalls: new Set(['w']) });
-    await expect(runner(new Script()).failTurn(run, 'turn_crashed')).resolves.toMatchObject({ event: { data: { code: 'turn_crashed', retryable: false } } });
+    await expect(runner(new Script()).failTurn(run, 'turn_crashed')).resolves.toMatchObject({
+      event: { data: { code: 'turn_crashed', retryable: false } },
+    });
     expect((await saved(run)).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
     expect(run.writer.events.map(({ type }) => type)).toEqual(['tool_call_end', 'tool_result']);
   });

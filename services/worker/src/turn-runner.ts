@@ -9,10 +9,20 @@ import {
   runAgentLoop,
   ToolBox,
   toolScope,
+  ToolSet,
   type LoopRun,
   type Tool,
+  type ToolAccess,
 } from '@concierge/agent';
-import { limits, type ErrorCode, type ModelFacts, type Session, type TenantSettings, type TurnRecord, type TurnStep } from '@concierge/contract';
+import {
+  limits,
+  type ErrorCode,
+  type ModelFacts,
+  type Session,
+  type TenantSettings,
+  type TurnRecord,
+  type TurnStep,
+} from '@concierge/contract';
 import type { Model } from '@concierge/model';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
@@ -38,6 +48,7 @@ export interface TurnRunnerOptions {
 
 /** What the index may take before the end is announced without waiting for it. */
 const INDEX_WAIT_MS = 2000;
+const TOOL_SETS_MAX = 1000;
 
 /**
  * Runs turns: session → prompt → loop → session published → index → its end, in this order. A turn that the session already
@@ -45,6 +56,7 @@ const INDEX_WAIT_MS = 2000;
  */
 export class TurnRunner implements TurnHandlers {
   readonly #options: TurnRunnerOptions;
+  readonly #toolSets = new Map<string, ToolSet>();
 
   constructor(options: TurnRunnerOptions) {
     this.#options = options;
@@ -97,9 +109,10 @@ export class TurnRunner implements TurnHandlers {
     const maxTurns = own?.maxTurns ?? limits.maxTurnsDefault;
     const model = this.#options.modelFor(own?.model ?? settings.model);
     const system = buildSystemPrompt(context);
-    const budget = contextBudget(model.facts, () => `${system}${JSON.stringify(tools.offered)}`);
+    const set = this.#toolSet(access, own?.tools);
+    const budget = contextBudget(model.facts, system, set);
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
-    const tools = this.#toolBox(run, settings, toolScope(scope, turn, status));
+    const tools = this.#toolBox(run, set, toolScope(scope, turn, status));
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {
       log.warn({ ...factsOf(run), err: error }, 'no summary could be had, the user’s own words were kept');
@@ -118,16 +131,25 @@ export class TurnRunner implements TurnHandlers {
     };
   }
 
-  #toolBox(run: TurnRun, settings: TenantSettings, context: ReturnType<typeof toolScope>): ToolBox {
+  #toolBox(run: TurnRun, set: ToolSet, context: ReturnType<typeof toolScope>): ToolBox {
     return new ToolBox({
-      tools: this.#options.tools ?? allTools,
-      access: context.access,
-      allow: settings.agents?.[run.turn.agent]?.tools,
+      set,
       context,
       onFailure: ({ tool, error }) => {
         this.#options.log.error({ ...factsOf(run), tool, err: error }, 'tool failed inside the service');
       },
     });
+  }
+
+  #toolSet(access: ToolAccess, allow: readonly string[] | undefined): ToolSet {
+    const key = `${access} ${allow?.join(' ') ?? '*'}`;
+    const known = this.#toolSets.get(key);
+    if (known !== undefined) return known;
+    // Allow-lists are the tenants' own; as many as there are tenants must not pile up.
+    if (this.#toolSets.size >= TOOL_SETS_MAX) this.#toolSets.clear();
+    const set = new ToolSet(this.#options.tools ?? allTools, access, allow);
+    this.#toolSets.set(key, set);
+    return set;
   }
 
   /** Published before it is announced; in the index before it is announced, too, where that answers in time. */

@@ -1,4 +1,5 @@
 import { allTools } from '@concierge/agent';
+import { estimateTokens } from '@concierge/model';
 import { Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
@@ -24,6 +25,8 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
   const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, log });
 
+  // Its tables are made at the first use, which takes long enough to be felt: not in somebody's turn.
+  estimateTokens('warm');
   const registry = newMetrics('worker');
   const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
   const { providers, demo } = await chooseProviders(config.providersFile, (name) => config.environment(name), log);

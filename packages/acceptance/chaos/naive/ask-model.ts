@@ -1,6 +1,6 @@
-import { createParser } from 'eventsource-parser';
 import { z } from 'zod';
 import type { ToolCall } from '@concierge/contract';
+import { EventStreamReader } from '../event-stream.ts';
 
 export type ModelMessage = { readonly role: 'user' | 'assistant'; readonly content: string; readonly tool_calls?: readonly object[] } | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string };
 
@@ -22,18 +22,15 @@ export async function askModel(url: string, messages: readonly ModelMessage[], o
   let text = '';
   const toolCalls: ToolCall[] = [];
   const deltas: string[] = [];
-  const parser = createParser({
-    onEvent: ({ data }) => {
-      if (data === '[DONE]') return;
-      for (const { delta } of Chunk.parse(JSON.parse(data)).choices) {
-        if (delta.content != null && delta.content !== '') deltas.push(delta.content);
-        for (const call of delta.tool_calls ?? []) grow(toolCalls, call);
-      }
-    },
+  const events = new EventStreamReader(({ data }) => {
+    if (data === '[DONE]') return;
+    for (const { delta } of Chunk.parse(JSON.parse(data)).choices) {
+      if (delta.content != null && delta.content !== '') deltas.push(delta.content);
+      for (const call of delta.tool_calls ?? []) grow(toolCalls, call);
+    }
   });
-  const decoder = new TextDecoder();
   for await (const bytes of response.body ?? []) {
-    parser.feed(decoder.decode(bytes, { stream: true }));
+    events.feed(bytes);
     for (const delta of deltas.splice(0)) {
       text += delta;
       await onText(delta);

@@ -6,7 +6,9 @@ import { prunedNote } from '../loop/model-messages.ts';
 export interface ContextBudget {
   /** Tokens that prompt, tools and messages may use together: the context window without what the answer needs. */
   readonly limitTokens: number;
-  /** Tokens of the system prompt and the tool descriptions, estimated; the provider's own figures contain them. */
+  /** Characters of the system prompt and the tool descriptions. */
+  overheadCharacters(): number;
+  /** The same in tokens, estimated; the provider's own figures contain them. */
   overheadTokens(): number;
   estimateTokens(text: string): number;
 }
@@ -21,10 +23,24 @@ const MARGIN_SHARE = 0.03;
 /** What providers charge for a picture of common size. */
 const IMAGE_TOKENS = 1100;
 const MESSAGE_OVERHEAD_TOKENS = 6;
+/** A token is at least one byte, and a UTF-16 unit at most three. */
+const TOKENS_PER_CHARACTER_MAX = 3;
 
 export function limitTokensOf(facts: { readonly contextWindow: number; readonly maxOutputTokens: number }): number {
   const reserve = Math.min(facts.maxOutputTokens, facts.contextWindow * ANSWER_SHARE_MAX);
   return Math.floor(facts.contextWindow - reserve - facts.contextWindow * MARGIN_SHARE);
+}
+
+/** False when the next call is far below the limit, whatever its text: found without estimating anything, as for most turns. */
+export function mayExceedLimit(conversation: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>, budget: ContextBudget): boolean {
+  const counted = conversation.contextTokens;
+  const since = conversation.messages.slice(counted?.messages ?? 0);
+  const characters = since.reduce((sum, message) => sum + messageCharacters(message), 0);
+  const images = since.reduce((sum, message) => sum + imagesOf(message), 0);
+  const before = counted?.tokens ?? (budget.overheadCharacters() + (conversation.summary?.text.length ?? 0)) * TOKENS_PER_CHARACTER_MAX;
+  return (
+    before + characters * TOKENS_PER_CHARACTER_MAX + images * IMAGE_TOKENS + since.length * MESSAGE_OVERHEAD_TOKENS > budget.limitTokens
+  );
 }
 
 /** Tokens of the next call: the provider's own count of the last one, and an estimate only for what has come since. */
@@ -39,10 +55,8 @@ export function usedTokens(conversation: Pick<Conversation, 'messages' | 'summar
 /** One message as it will be sent. */
 export function messageTokens(message: SessionMessage, budget: Pick<ContextBudget, 'estimateTokens'>): number {
   switch (message.role) {
-    case 'user': {
-      const images = message.attachments?.filter((upload) => upload.type.startsWith('image/')).length ?? 0;
-      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.sent) + images * IMAGE_TOKENS;
-    }
+    case 'user':
+      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.sent) + imagesOf(message) * IMAGE_TOKENS;
     case 'assistant': {
       const calls = message.toolCalls?.reduce((sum, call) => sum + budget.estimateTokens(call.arguments) + MESSAGE_OVERHEAD_TOKENS, 0) ?? 0;
       return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.text) + calls;
@@ -62,6 +76,11 @@ export function messageCharacters(message: SessionMessage): number {
     case 'tool':
       return message.output.length;
   }
+}
+
+function imagesOf(message: SessionMessage): number {
+  if (message.role !== 'user' || message.attachments === undefined) return 0;
+  return message.attachments.filter((upload) => upload.type.startsWith('image/')).length;
 }
 
 function sumOf(messages: readonly SessionMessage[], budget: ContextBudget): number {

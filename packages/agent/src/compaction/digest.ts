@@ -15,7 +15,9 @@ export function extractiveDigest(previous: SessionSummary | null, messages: read
   const parts = [
     ...(previous === null ? [] : [clip(previous.text, SUMMARY_MAX_CHARACTERS / 2)]),
     `## What the user said\n${asked.map((message) => `- ${clip(oneLine(message.text), ASKED_CHARACTERS)}`).join('\n')}`,
-    ...(tools.size === 0 ? [] : [`## Tool outcomes\n${[...tools].map(([name, count]) => `- ${name} ran ${String(count)} times`).join('\n')}`]),
+    ...(tools.size === 0
+      ? []
+      : [`## Tool outcomes\n${[...tools].map(([name, count]) => `- ${name} ran ${String(count)} times`).join('\n')}`]),
   ];
   return clip(parts.join('\n\n'), SUMMARY_MAX_CHARACTERS);
 }

@@ -9,7 +9,12 @@ import { sessionBounds, usedTokens, type ContextBudget } from './context-budget.
 import { makeRoom, type CompactionRun } from './make-room.ts';
 
 /** A token per character makes the arithmetic of these tests readable. */
-const budgetOf = (limitTokens: number): ContextBudget => ({ limitTokens, overheadTokens: () => 100, estimateTokens: (text) => text.length });
+const budgetOf = (limitTokens: number): ContextBudget => ({
+  limitTokens,
+  overheadCharacters: () => 100,
+  overheadTokens: () => 100,
+  estimateTokens: (text) => text.length,
+});
 
 const at = '2026-11-20T10:00:00.000Z';
 
@@ -35,7 +40,11 @@ interface Setup extends CompactionRun {
   readonly fallbacks: unknown[];
 }
 
-function setUp(session: ConversationStart, limitTokens: number, replies: ConstructorParameters<typeof ScriptedReplies>[0] = []): Setup & { model: ScriptedReplies } {
+function setUp(
+  session: ConversationStart,
+  limitTokens: number,
+  replies: ConstructorParameters<typeof ScriptedReplies>[0] = [],
+): Setup & { model: ScriptedReplies } {
   const conversation = new Conversation(session, 't1');
   conversation.apply({ kind: 'prompt', message: userMessage('and now?') });
   const fallbacks: unknown[] = [];
@@ -150,7 +159,16 @@ describe('compaction', () => {
         firstTextAtMs: null,
         durationMs: 0,
       });
-      const message = { id: `t1.${String(round)}.1`, turnId: 't1', at, role: 'tool', callId: call.id, name: 'look', output: 'z'.repeat(200), isError: false } as const;
+      const message = {
+        id: `t1.${String(round)}.1`,
+        turnId: 't1',
+        at,
+        role: 'tool',
+        callId: call.id,
+        name: 'look',
+        output: 'z'.repeat(200),
+        isError: false,
+      } as const;
       run.conversation.apply({ kind: 'result', message, startedAtMs: 0, durationMs: 0 });
     }
     const budget = { ...run.budget, limitTokens: 8000 };

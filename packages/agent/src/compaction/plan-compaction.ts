@@ -1,6 +1,6 @@
 import type { SessionMessage } from '@concierge/contract';
 import type { Conversation } from '../loop/conversation.ts';
-import { messageCharacters, messageTokens, sessionBounds, usedTokens, type ContextBudget } from './context-budget.ts';
+import { mayExceedLimit, messageCharacters, messageTokens, sessionBounds, usedTokens, type ContextBudget } from './context-budget.ts';
 
 export interface CompactionPlan {
   /** Old tool results of which the model will see a note only. */
@@ -29,7 +29,7 @@ const SUMMARY_SHARE_MAX = 0.1;
 
 /** Null when there is room. Length is looked at once per turn, tokens before every call. */
 export function compactionNeed(conversation: Subject, budget: ContextBudget): CompactionNeed | null {
-  if (usedTokens(conversation, budget) > budget.limitTokens) return 'tokens';
+  if (mayExceedLimit(conversation, budget) && usedTokens(conversation, budget) > budget.limitTokens) return 'tokens';
   const { messages, replies } = conversation;
   if (replies > 0) return null;
   if (messages.length > sessionBounds.maxMessages) return 'bounds';
@@ -78,7 +78,10 @@ function cutAt(messages: readonly SessionMessage[], sizes: readonly number[], ro
   const reply = messages.findIndex((message, index) => index >= earliest && message.role === 'assistant');
   if (reply > 0) return reply;
   // Not even one round fits: the newest alone is the least that can be kept.
-  return Math.max(0, messages.findLastIndex((message) => message.role !== 'tool'));
+  return Math.max(
+    0,
+    messages.findLastIndex((message) => message.role !== 'tool'),
+  );
 }
 
 /** The first index from which on everything together takes at most `target`. */

@@ -163,18 +163,16 @@ export class Conversation {
    */
   breakOff(note: string): ToolMessage[] {
     const at = new Date().toISOString();
-    const closed = this.openCalls().map(
-      ({ call, index }): ToolMessage => ({
-        id: this.resultId(index),
-        turnId: this.turnId,
-        at,
-        role: 'tool',
-        callId: call.id,
-        name: call.name,
-        output: note,
-        isError: true,
-      }),
-    );
+    const closed = this.openCalls().map(({ call, index }): ToolMessage => ({
+      id: this.resultId(index),
+      turnId: this.turnId,
+      at,
+      role: 'tool',
+      callId: call.id,
+      name: call.name,
+      output: note,
+      isError: true,
+    }));
     for (const message of closed) this.#applyResult(message);
     if (this.#partial !== '') this.#push(this.#partialReply(at));
     if (this.#firstHeardAtMs !== null) this.tally.heardAt(this.#firstHeardAtMs);

@@ -7,7 +7,8 @@ import { breakOff } from './break-off.ts';
 import { OUTCOME_UNKNOWN } from './call-tools.ts';
 import { runAgentLoop } from './run-agent-loop.ts';
 
-const results = (messages: readonly { role: string }[]): ToolMessage[] => messages.filter((message): message is ToolMessage => message.role === 'tool');
+const results = (messages: readonly { role: string }[]): ToolMessage[] =>
+  messages.filter((message): message is ToolMessage => message.role === 'tool');
 
 describe('the agent loop', () => {
   it('streams the answer, journals it and finishes with the model’s reason', async () => {
@@ -19,7 +20,11 @@ describe('the agent loop', () => {
     expect(run.conversation.messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
     expect(run.conversation.tally.usage).toEqual({ inputTokens: 100, outputTokens: 10 });
     expect(run.conversation.contextTokens).toEqual({ tokens: 110, messages: 2 });
-    expect(model.requests[0]).toMatchObject({ system: 'system', messages: [{ role: 'user', content: 'hello' }], conversationId: '0'.repeat(32) });
+    expect(model.requests[0]).toMatchObject({
+      system: 'system',
+      messages: [{ role: 'user', content: 'hello' }],
+      conversationId: '0'.repeat(32),
+    });
   });
 
   it('runs tools between replies and says start, end and result of each call', async () => {
@@ -78,7 +83,10 @@ describe('the agent loop', () => {
     const run = loopFixture({ model, tools });
     await runAgentLoop(run);
     expect(results(run.conversation.messages).map(({ output }) => output)).toEqual(['one', 'two']);
-    expect(run.writer.events.filter(({ type }) => type === 'tool_result').map(({ data }) => data)).toMatchObject([{ id: 'b' }, { id: 'a' }]);
+    expect(run.writer.events.filter(({ type }) => type === 'tool_result').map(({ data }) => data)).toMatchObject([
+      { id: 'b' },
+      { id: 'a' },
+    ]);
   });
 
   it('runs side effects one after another, in call order, apart from everything else', async () => {
@@ -114,7 +122,10 @@ describe('the agent loop', () => {
 
   it('never runs tool calls of a reply that was cut by length', async () => {
     const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
-    const run = loopFixture({ model: new ScriptedReplies([[ending({ text: 'half', toolCalls: [toolCall('a', 'look')], finishReason: 'length' })]]), tools });
+    const run = loopFixture({
+      model: new ScriptedReplies([[ending({ text: 'half', toolCalls: [toolCall('a', 'look')], finishReason: 'length' })]]),
+      tools,
+    });
     await expect(runAgentLoop(run)).resolves.toBe('length');
     expect(tools.ran).toEqual([]);
     expect(run.conversation.messages.at(-1)).not.toHaveProperty('toolCalls');
@@ -122,7 +133,11 @@ describe('the agent loop', () => {
 
   it('gives repeated call ids of a provider names of their own', async () => {
     const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
-    const model = new ScriptedReplies([callTools(toolCall('x', 'look'), toolCall('x', 'look')), callTools(toolCall('x', 'look')), say('done')]);
+    const model = new ScriptedReplies([
+      callTools(toolCall('x', 'look'), toolCall('x', 'look')),
+      callTools(toolCall('x', 'look')),
+      say('done'),
+    ]);
     const run = loopFixture({ model, tools });
     await runAgentLoop(run);
     expect(new Set(results(run.conversation.messages).map(({ callId }) => callId)).size).toBe(3);
@@ -143,7 +158,9 @@ describe('the agent loop', () => {
       tools: new HandlerTools({ look: () => Promise.resolve(long) }),
     });
     await runAgentLoop(run);
-    expect(run.writer.events.find(({ type }) => type === 'tool_result')).toMatchObject({ data: { output: 'ä'.repeat(8192), truncated: true } });
+    expect(run.writer.events.find(({ type }) => type === 'tool_result')).toMatchObject({
+      data: { output: 'ä'.repeat(8192), truncated: true },
+    });
     expect(results(run.conversation.messages)[0]?.output).toBe(long);
   });
 
@@ -164,7 +181,9 @@ describe('the agent loop', () => {
     };
     await expect(runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, say('ok')]), run: { makeRoom } }))).resolves.toBe('stop');
     expect(reasons).toEqual(['due', 'overflowed']);
-    await expect(runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, overflow, say('never')]), run: { makeRoom } }))).rejects.toBe(overflow);
+    await expect(
+      runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, overflow, say('never')]), run: { makeRoom } })),
+    ).rejects.toBe(overflow);
   });
 
   it('is an error of the provider when a reply just stops', async () => {
@@ -229,7 +248,9 @@ describe('an attempt after a crash', () => {
     expect(journal.map(({ kind }) => kind)).toEqual(['prompt', 'assistant', 'intent', 'result', 'intent', 'result', 'assistant']);
     for (let kept = 1; kept <= journal.length; kept += 1) {
       const steps = journal.slice(0, kept);
-      const replies = [callTools(toolCall('r', 'look'), toolCall('w', 'write')), say('done')].slice(steps.filter(({ kind }) => kind === 'assistant').length);
+      const replies = [callTools(toolCall('r', 'look'), toolCall('w', 'write')), say('done')].slice(
+        steps.filter(({ kind }) => kind === 'assistant').length,
+      );
       const run = loopFixture({ model: new ScriptedReplies(replies), tools: tools(), steps });
       await expect(runAgentLoop(run)).resolves.toBe('stop');
       expect(run.conversation.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant']);

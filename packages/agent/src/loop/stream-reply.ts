@@ -15,7 +15,7 @@ export async function streamReply(run: LoopRun, withTools: boolean): Promise<voi
     {
       system: run.system,
       messages: modelMessages(conversation, run.images),
-      tools: withTools ? [...run.tools.offered] : [],
+      tools: withTools ? run.tools.offered : [],
       conversationId: conversation.sessionId,
     },
     signal,

@@ -25,7 +25,11 @@ export function dynamicContext(turn: UserTurn): string {
 
 /** As in `Friday 2026-11-20 14:05:09 GMT+01:00 (Europe/Berlin)`. */
 export function timestamp(now: Date, timezone: string): string {
-  const parts = new Map(formatOf(timezone).formatToParts(now).map(({ type, value }) => [type, value]));
+  const parts = new Map(
+    formatOf(timezone)
+      .formatToParts(now)
+      .map(({ type, value }) => [type, value]),
+  );
   const part = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? '';
   const date = `${part('weekday')} ${part('year')}-${part('month')}-${part('day')}`;
   return `${date} ${part('hour')}:${part('minute')}:${part('second')} ${part('timeZoneName')} (${timezone})`;

@@ -7,10 +7,22 @@ const file = (name: string, text: string): { name: string; text: string } => ({ 
 
 describe('the system prompt', () => {
   it('holds the files under fixed headings in a fixed order, BOOTSTRAP files last', () => {
-    const files = ['MEMORY.md', 'BOOTSTRAP-2.md', 'IDENTITY.md', 'BOOTSTRAP.md', 'TOOLS.md', 'AGENTS.md', 'USER.md', 'SOUL.md'].map((name) => file(name, `of ${name}`));
+    const files = ['MEMORY.md', 'BOOTSTRAP-2.md', 'IDENTITY.md', 'BOOTSTRAP.md', 'TOOLS.md', 'AGENTS.md', 'USER.md', 'SOUL.md'].map(
+      (name) => file(name, `of ${name}`),
+    );
     const prompt = buildSystemPrompt({ files, skills: [] });
     const headings = [...prompt.matchAll(/^# (.+)$/gmu)].map(([, heading]) => heading);
-    expect(headings).toEqual(['Identity', 'Soul', 'User', 'Agents', 'Tools', 'Memory', 'BOOTSTRAP-2', 'BOOTSTRAP', 'How messages reach you']);
+    expect(headings).toEqual([
+      'Identity',
+      'Soul',
+      'User',
+      'Agents',
+      'Tools',
+      'Memory',
+      'BOOTSTRAP-2',
+      'BOOTSTRAP',
+      'How messages reach you',
+    ]);
     for (const { text } of files) expect(prompt).toContain(text);
   });
 

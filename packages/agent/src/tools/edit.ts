@@ -33,9 +33,12 @@ function onlyPlace(text: string, find: string, path: string): number {
   for (let at = text.indexOf(find); at !== -1 && places.length < 20; at = text.indexOf(find, at + find.length)) places.push(at);
   const [only] = places;
   if (only !== undefined && places.length === 1) return only;
-  if (only === undefined) throw new ToolError(`The passage is not in ${path}.${nearMiss(text, find)} Read the file and copy the passage exactly.`);
+  if (only === undefined)
+    throw new ToolError(`The passage is not in ${path}.${nearMiss(text, find)} Read the file and copy the passage exactly.`);
   const lines = places.map((at) => String(lineOf(text, at)));
-  throw new ToolError(`The passage is in ${path} ${String(places.length)} times, at lines ${lines.join(', ')}. Add lines around it until it is unique.`);
+  throw new ToolError(
+    `The passage is in ${path} ${String(places.length)} times, at lines ${lines.join(', ')}. Add lines around it until it is unique.`,
+  );
 }
 
 /** The usual reason: the same words with other white space. */
@@ -64,8 +67,17 @@ function diffOf(text: string, change: { at: number; find: string; replace: strin
   const before = text.slice(from, to);
   const after = text.slice(from, change.at) + change.replace + text.slice(lastAt, Math.max(to, lastAt));
   const above = text.slice(0, from).split('\n').slice(0, -1).slice(-CONTEXT_LINES);
-  const below = text.slice(to + 1).split('\n').slice(0, CONTEXT_LINES);
+  const below = text
+    .slice(to + 1)
+    .split('\n')
+    .slice(0, CONTEXT_LINES);
   const mark = (sign: string, lines: readonly string[]): string[] => lines.map((line) => `${sign}${line}`);
   const head = `@@ line ${String(lineOf(text, from))} @@`;
-  return [head, ...mark(' ', above), ...mark('-', before.split('\n')), ...mark('+', after.replace(/\n$/u, '').split('\n')), ...mark(' ', below)].join('\n');
+  return [
+    head,
+    ...mark(' ', above),
+    ...mark('-', before.split('\n')),
+    ...mark('+', after.replace(/\n$/u, '').split('\n')),
+    ...mark(' ', below),
+  ].join('\n');
 }

@@ -8,11 +8,15 @@ import type { Tool } from './tool.ts';
 import { write } from './write.ts';
 
 const signal = new AbortController().signal;
-const using = (files: MemoryFiles, tool: Tool) => async (input: Record<string, unknown>) => tool.run(input, { ...unusedContext, files, signal });
+const using = (files: MemoryFiles, tool: Tool) => async (input: Record<string, unknown>) =>
+  tool.run(input, { ...unusedContext, files, signal });
 
 describe('read', () => {
   const lines = Array.from({ length: 12 }, (_, index) => `line ${String(index + 1)}`);
-  const reading = using(new MemoryFiles({ 'a.md': `${lines.join('\n')}\n`, empty: '', wide: 'w'.repeat(5000), big: 'x'.repeat(90).concat('\n').repeat(2000) }), read);
+  const reading = using(
+    new MemoryFiles({ 'a.md': `${lines.join('\n')}\n`, empty: '', wide: 'w'.repeat(5000), big: 'x'.repeat(90).concat('\n').repeat(2000) }),
+    read,
+  );
 
   it('numbers the lines', async () => {
     expect(await reading({ path: 'a.md' })).toBe(lines.map((line, index) => `${String(index + 1)}\t${line}`).join('\n'));
@@ -73,7 +77,9 @@ describe('edit', () => {
   });
 
   it('refuses a passage that is there twice and names the lines', async () => {
-    await expect(using(new MemoryFiles({ a: 'x\ny\nx\n' }), edit)({ path: 'a', find: 'x', replace: 'z' })).rejects.toThrow('2 times, at lines 1, 3');
+    await expect(using(new MemoryFiles({ a: 'x\ny\nx\n' }), edit)({ path: 'a', find: 'x', replace: 'z' })).rejects.toThrow(
+      '2 times, at lines 1, 3',
+    );
   });
 });
 

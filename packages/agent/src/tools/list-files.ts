@@ -15,7 +15,9 @@ export const listFiles = defineTool({
     const folder = path.replace(/^\.?\/*$/u, '').replace(/\/+$/u, '');
     const entries = await files.list(folder, { recursive, limit: ENTRIES_MAX + 1 });
     if (entries.length === 0) return `${folder === '' ? 'The workspace' : folder} is empty.`;
-    const lines = entries.slice(0, ENTRIES_MAX).map((entry) => (entry.kind === 'folder' ? `${entry.path}/` : `${entry.path} (${String(entry.size)} bytes)`));
+    const lines = entries
+      .slice(0, ENTRIES_MAX)
+      .map((entry) => (entry.kind === 'folder' ? `${entry.path}/` : `${entry.path} (${String(entry.size)} bytes)`));
     const note = entries.length > ENTRIES_MAX ? [`[more than ${String(ENTRIES_MAX)} entries; list a folder inside]`] : [];
     return [...lines, ...note].join('\n');
   },

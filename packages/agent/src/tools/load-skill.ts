@@ -9,16 +9,23 @@ export const loadSkill = defineTool({
     'Loads a skill by its name from the list of skills: the full procedure to follow, and which further files belong to it. Call it before you do what the skill describes.',
   schema: z.strictObject({
     name: z.string().min(1).describe('Name of the skill.'),
-    file: z.string().min(1).optional().describe('A further file of the skill, as in "references/prices.md". Default: the procedure itself.'),
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('A further file of the skill, as in "references/prices.md". Default: the procedure itself.'),
   }),
   sideEffect: 'none',
   run: async ({ name, file }, { skills }) => {
     try {
       if (file !== undefined) return await skills.readFile(name, file);
       const { body, files } = await skills.load(name);
-      return files.length === 0 ? body.trim() : `${body.trim()}\n\nFurther files of this skill, to be loaded with file: ${files.join(', ')}`;
+      return files.length === 0
+        ? body.trim()
+        : `${body.trim()}\n\nFurther files of this skill, to be loaded with file: ${files.join(', ')}`;
     } catch (error) {
-      if (error instanceof AppError && error.code === 'not_found') throw new ToolError(await whatThereIs(skills, name, file), { cause: error });
+      if (error instanceof AppError && error.code === 'not_found')
+        throw new ToolError(await whatThereIs(skills, name, file), { cause: error });
       throw error;
     }
   },

@@ -16,7 +16,9 @@ export const memoryWrite = defineTool({
       .min(1)
       .max(120)
       .optional()
-      .describe('A few words that say what the note is about; notes with the same title are kept together. Without it the note is part of every later prompt: only for what matters always.'),
+      .describe(
+        'A few words that say what the note is about; notes with the same title are kept together. Without it the note is part of every later prompt: only for what matters always.',
+      ),
   }),
   sideEffect: 'writes',
   run: async ({ text, title }, { memory }) => {

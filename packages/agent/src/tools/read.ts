@@ -18,7 +18,12 @@ export const read = defineTool({
   schema: z.strictObject({
     path: z.string().min(1).describe('Relative path, as in "templates/offer.md".'),
     offset: z.int().min(1).max(LINE_NUMBER_MAX).optional().describe('First line to read, from 1. Default 1.'),
-    limit: z.int().min(1).max(LINES_MAX).optional().describe(`Lines to read at most. Default ${String(LINES_DEFAULT)}.`),
+    limit: z
+      .int()
+      .min(1)
+      .max(LINES_MAX)
+      .optional()
+      .describe(`Lines to read at most. Default ${String(LINES_DEFAULT)}.`),
   }),
   sideEffect: 'none',
   run: async ({ path, offset = 1, limit = LINES_DEFAULT }, { files }) => {

@@ -65,7 +65,8 @@ async function searchAll(
     if (text === undefined) continue;
     const numbers = await matcher.match(text, MATCHES_MAX - found.lines.length);
     const lines = numbers.length === 0 ? [] : text.split('\n');
-    for (const index of numbers) found.lines.push(`${path}:${String(index + 1)}: ${clip((lines[index] ?? '').trim(), LINE_MAX_CHARACTERS)}`);
+    for (const index of numbers)
+      found.lines.push(`${path}:${String(index + 1)}: ${clip((lines[index] ?? '').trim(), LINE_MAX_CHARACTERS)}`);
   }
 }
 

@@ -7,7 +7,12 @@ const MESSAGES_DEFAULT = 30;
 const MESSAGE_MAX_CHARACTERS = 3000;
 const RESULT_MAX_CHARACTERS = 500;
 
-const limit = z.int().min(1).max(200).optional().describe(`Messages to read at most, counted from the end. Default ${String(MESSAGES_DEFAULT)}.`);
+const limit = z
+  .int()
+  .min(1)
+  .max(200)
+  .optional()
+  .describe(`Messages to read at most, counted from the end. Default ${String(MESSAGES_DEFAULT)}.`);
 const before = z.int().min(1).max(10_000_000).optional().describe('Only messages before this number, to page back.');
 
 export const sessionHistory = defineTool({
@@ -23,7 +28,8 @@ export const sessionHistory = defineTool({
   run: async (input, { sessions, sessionId }) => {
     const id = input.session_id ?? sessionId;
     const session = await sessions.history(id);
-    if (session === undefined) throw new ToolError(id === sessionId ? 'This conversation has no finished messages yet.' : `There is no conversation ${id}.`);
+    if (session === undefined)
+      throw new ToolError(id === sessionId ? 'This conversation has no finished messages yet.' : `There is no conversation ${id}.`);
     return render(session, input.limit ?? MESSAGES_DEFAULT, input.before);
   },
 });

@@ -4,7 +4,8 @@ import { defineTool } from './tool.ts';
 
 export const sessionsList = defineTool({
   name: 'sessions_list',
-  description: 'Lists the newest conversations of this workspace, with all agents and contacts: id, last change, agent, channel, messages, title. Read one with session_history.',
+  description:
+    'Lists the newest conversations of this workspace, with all agents and contacts: id, last change, agent, channel, messages, title. Read one with session_history.',
   schema: z.strictObject({
     limit: z.int().min(1).max(100).optional().describe('Default 20.'),
     agent: AgentName.optional().describe('Only those of one agent, such as "admin" or "cs".'),

@@ -3,7 +3,8 @@ import { defineTool } from './tool.ts';
 
 export const status = defineTool({
   name: 'status',
-  description: 'Tells about this conversation and turn: current time, agent, channel, model, how full the context is, and what this turn has used so far.',
+  description:
+    'Tells about this conversation and turn: current time, agent, channel, model, how full the context is, and what this turn has used so far.',
   schema: z.strictObject({}),
   sideEffect: 'none',
   run: (_input, context) => {

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { toolCall } from '../fixtures/scripted-replies.ts';
 import { unusedContext } from '../fixtures/tool-fixture.ts';
 import { allTools } from './all-tools.ts';
-import { defineTool, ToolError, type Tool } from './tool.ts';
-import { ToolBox, type ToolBoxOptions } from './tool-box.ts';
+import { defineTool, ToolError, type Tool, type ToolAccess } from './tool.ts';
+import { ToolBox, ToolSet } from './tool-box.ts';
 
 const neverAborted = new AbortController().signal;
 
@@ -20,10 +20,13 @@ const defined = (run: (input: JsonObject, signal: AbortSignal) => Promise<string
     run: async (input, context) => run(input, context.signal),
   });
 
-function boxOf(tools: readonly Tool[], options: Partial<ToolBoxOptions> = {}): ToolBox & { failures: unknown[] } {
+function boxOf(
+  tools: readonly Tool[],
+  { access = 'admin', allow }: { access?: ToolAccess; allow?: string[] } = {},
+): ToolBox & { failures: unknown[] } {
   const failures: unknown[] = [];
-  const box = new ToolBox({ tools, access: 'admin', allow: undefined, context: unusedContext, onFailure: ({ error }) => failures.push(error), ...options });
-  return Object.assign(box, { failures });
+  const set = new ToolSet(tools, access, allow);
+  return Object.assign(new ToolBox({ set, context: unusedContext, onFailure: ({ error }) => failures.push(error) }), { failures });
 }
 
 describe('an agent’s tools', () => {
@@ -61,7 +64,10 @@ describe('an agent’s tools', () => {
     const box = boxOf(allTools, { access: 'cs' });
     for (const name of ['write', 'bash', 'toString']) {
       const outcome = await box.call(toolCall('1', name), neverAborted);
-      expect(outcome).toEqual({ isError: true, output: expect.stringContaining(`There is no tool "${name}". Use one of: read, memory_get`) });
+      expect(outcome).toEqual({
+        isError: true,
+        output: expect.stringContaining(`There is no tool "${name}". Use one of: read, memory_get`),
+      });
     }
   });
 
@@ -83,7 +89,10 @@ describe('an agent’s tools', () => {
 
   it('take null for an argument that is left out', async () => {
     const box = boxOf([defined((input) => Promise.resolve(JSON.stringify(input)))]);
-    expect(await box.call(toolCall('1', 'read', { path: 'x', limit: null }), neverAborted)).toEqual({ output: '{"path":"x"}', isError: false });
+    expect(await box.call(toolCall('1', 'read', { path: 'x', limit: null }), neverAborted)).toEqual({
+      output: '{"path":"x"}',
+      isError: false,
+    });
   });
 
   it('turn every failure into a result, and show only errors that were written to be shown', async () => {
@@ -98,7 +107,10 @@ describe('an agent’s tools', () => {
 
   it('stop a tool at its deadline even when it does not listen', async () => {
     const box = boxOf([defined(() => new Promise<string>(() => undefined), 20)]);
-    expect(await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted)).toEqual({ isError: true, output: 'read took longer than 0.02 seconds and was stopped.' });
+    expect(await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted)).toEqual({
+      isError: true,
+      output: 'read took longer than 0.02 seconds and was stopped.',
+    });
   });
 
   it('give way to the turn’s signal with its reason', async () => {

@@ -6,38 +6,71 @@ import { readArguments } from './read-arguments.ts';
 import { ToolError, type Tool, type ToolAccess } from './tool.ts';
 import type { ToolContext } from './tool-context.ts';
 
-export interface ToolBoxOptions {
-  /** Every tool there is. */
-  readonly tools: readonly Tool[];
+/** The tools that one kind of agent has: made once, used by every turn of it. */
+export class ToolSet {
   readonly access: ToolAccess;
-  /** The agent's own allow-list; undefined: all that its access gives. */
-  readonly allow: readonly string[] | undefined;
+  /** The same list every time: what is made of it can be kept. */
+  readonly offered: readonly ModelTool[];
+  readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #allow: ReadonlySet<string> | undefined;
+  #characters: number | undefined;
+
+  /** Of all `tools` those that `access` gives and, where there is one, the agent's own list allows. */
+  constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
+    this.access = access;
+    this.#allow = allow && new Set(allow);
+    const given = tools.filter((tool) => this.#isAllowed(tool.name));
+    this.#tools = new Map(given.map((tool) => [tool.name, tool]));
+    this.offered = given.map((tool) => ({ name: tool.name, description: tool.description(access), parameters: tool.parameters }));
+  }
+
+  /** What describing the tools to a model takes, in characters. */
+  get characters(): number {
+    this.#characters ??= JSON.stringify(this.offered).length;
+    return this.#characters;
+  }
+
+  get names(): string[] {
+    return [...this.#tools.keys()];
+  }
+
+  /** undefined for a name that is none of these. Looked up and checked again: two locks on one door. */
+  find(name: string): Tool | undefined {
+    return this.#isAllowed(name) ? this.#tools.get(name) : undefined;
+  }
+
+  #isAllowed(name: string): boolean {
+    return mayUseTool(this.access, name) && (this.#allow === undefined || this.#allow.has(name));
+  }
+}
+
+export interface ToolBoxOptions {
+  readonly set: ToolSet;
   readonly context: Omit<ToolContext, 'signal'>;
   /** Told of a failure that is no answer to the model but a defect or an outage. */
   onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
 }
 
-/** The tools of one agent in one turn, filtered before anything else sees them, and checked again when one is called. */
+/** The tools of one agent in one turn: its set, over what this turn may reach. */
 export class ToolBox implements LoopTools {
-  readonly offered: readonly ModelTool[];
-  readonly #tools: ReadonlyMap<string, Tool>;
   readonly #options: ToolBoxOptions;
 
   constructor(options: ToolBoxOptions) {
     this.#options = options;
-    const tools = options.tools.filter((tool) => this.#isAllowed(tool.name));
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
-    this.offered = tools.map((tool) => ({ name: tool.name, description: tool.description(options.access), parameters: tool.parameters }));
+  }
+
+  get offered(): readonly ModelTool[] {
+    return this.#options.set.offered;
   }
 
   hasSideEffect(name: string): boolean {
-    return this.#tools.get(name)?.sideEffect === 'writes';
+    return this.#options.set.find(name)?.sideEffect === 'writes';
   }
 
   async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
     signal.throwIfAborted();
-    const tool = this.#tools.get(call.name);
-    if (tool === undefined || !this.#isAllowed(call.name)) return failed(`There is no tool "${call.name}". Use one of: ${[...this.#tools.keys()].join(', ')}.`);
+    const tool = this.#options.set.find(call.name);
+    if (tool === undefined) return failed(`There is no tool "${call.name}". Use one of: ${this.#options.set.names.join(', ')}.`);
     const input = readArguments(call.arguments);
     if (!input.ok) return failed(`${input.reason} Correct them and call ${tool.name} again.`);
     const deadline = AbortSignal.timeout(tool.timeoutMs);
@@ -50,11 +83,6 @@ export class ToolBox implements LoopTools {
       if (deadline.aborted) return failed(`${tool.name} took longer than ${String(tool.timeoutMs / 1000)} seconds and was stopped.`);
       return failed(this.#explain(tool.name, error));
     }
-  }
-
-  #isAllowed(name: string): boolean {
-    const { access, allow } = this.#options;
-    return mayUseTool(access, name) && (allow === undefined || allow.includes(name));
   }
 
   /** Only errors that were written to be read leave the service. */

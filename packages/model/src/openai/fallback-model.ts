@@ -70,7 +70,7 @@ export class FallbackModel implements Model {
         const waitMs = this.#report(attempt, failure);
         const isHopeless = failure.remedy === 'none' || (waitMs === null && attempt.last);
         if (isHopeless) throw asModelError(failure, attempt.model);
-        
+        if (waitMs !== null) await pause(waitMs, signal);
       }
     }
   }

@@ -18,6 +18,18 @@ export class CompiledQueries {
     }
     return CompiledQuery.raw(text, [...parameters]);
   }
+
+  /** The statements that insert all rows. Every row names its columns in the same order, which is then the order of the parameters. */
+  *inserts<Row extends object, Returned>(
+    name: string,
+    rows: readonly Row[],
+    build: (rows: Row[]) => { compile: () => CompiledQuery<Returned> },
+  ): Iterable<CompiledQuery<Returned>> {
+    for (const piece of pieces(rows)) {
+      const parameters = piece.flatMap((row): unknown[] => Object.values(row));
+      yield this.query(`${name} ${String(piece.length)}`, parameters, () => build(piece).compile());
+    }
+  }
 }
 
 const ROWS_MAX = 32;

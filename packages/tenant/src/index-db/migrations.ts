@@ -3,6 +3,15 @@ import { indexTableNames, type IndexTables } from './tables.ts';
 
 export type IndexDialect = 'sqlite' | 'postgres';
 
+/** The tables were made by a later version than this one, which must not touch them. Deleting the index helps: it is rebuilt. */
+export class NewerIndexError extends Error {
+  override readonly name = 'NewerIndexError';
+
+  constructor(where: string) {
+    super(`the index in ${where} was written by a newer version of Concierge; delete it to have it rebuilt`);
+  }
+}
+
 /** One step of the schema, run once, in a transaction, under the store's lock. */
 export type Migration = (db: Kysely<IndexTables>, dialect: IndexDialect) => Promise<void>;
 

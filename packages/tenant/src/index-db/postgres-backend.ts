@@ -4,7 +4,7 @@ import { Kysely, sql, type Transaction } from 'kysely';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
 import { readMeta } from './meta.ts';
-import { migrations } from './migrations.ts';
+import { migrations, NewerIndexError } from './migrations.ts';
 import { indexTableNames, type IndexTables } from './tables.ts';
 
 export interface PostgresBackendOptions {
@@ -171,7 +171,7 @@ async function migrate(db: Transaction<IndexTables>): Promise<void> {
   await sql`create table if not exists index_version (version int not null)`.execute(db);
   const { rows } = await sql<{ version: number }>`select version from index_version`.execute(db);
   const version = rows[0]?.version ?? 0;
-  if (version > migrations.length) throw new Error('the index in PostgreSQL was written by a newer version of Concierge');
+  if (version > migrations.length) throw new NewerIndexError('PostgreSQL');
   for (const step of migrations.slice(version)) await step(db, 'postgres');
   if (rows.length === 0) await sql`insert into index_version values (${migrations.length})`.execute(db);
   else if (version < migrations.length) await sql`update index_version set version = ${migrations.length}`.execute(db);

@@ -66,14 +66,9 @@ export class SessionPutter {
     return puts.filter(({ session }) => Date.parse(session.createdAt) > (removedUntil.get(session.id) ?? -Infinity));
   }
 
-  /** Every row names its columns in the same order, which is the order of the parameters. */
-  async #insert<Row extends object, Returned>(name: string, rows: readonly Row[], build: (rows: Row[]) => { compile(): CompiledQuery<Returned> }) {
+  async #insert<Row extends object, Returned>(name: string, rows: readonly Row[], build: (rows: Row[]) => { compile: () => CompiledQuery<Returned> }) {
     const returned: Returned[] = [];
-    for (const piece of pieces(rows)) {
-      const parameters = piece.flatMap((row): unknown[] => Object.values(row));
-      const query = this.#queries.query(`${name} ${String(piece.length)}`, parameters, () => build(piece).compile());
-      returned.push(...(await this.#db.executeQuery(query)).rows);
-    }
+    for (const query of this.#queries.inserts(name, rows, build)) returned.push(...(await this.#db.executeQuery(query)).rows);
     return returned;
   }
 

@@ -19,9 +19,10 @@ export async function rebuildIndex(backend: IndexBackend, accountId: string, sou
     // Committed before the first file is read: whoever wrote under the generation before had published its file by then.
     const generation = await own.alone(async (db) => nextGeneration(db, accountId));
     const context = { accountId, generation };
-    await stageSource(own.db, context, source);
+    await stageSource({ db: own.db, queries: backend.queries }, context, source);
     if (backend.dialect === 'postgres') await analyzeStaged(own.db);
-    const skills = await Array.fromAsync(readSource(skillsOf(source)));
+    const skills: Skill[] = [];
+    for await (const skill of readSource(skillsOf(source))) skills.push(skill);
     return own.alone(async (db) => {
       await settleRemovals(db, context);
       const sessions = await replaceRows(db, context, 'sessions');

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Log } from '@concierge/runtime';
 import { sql } from 'kysely';
 import { readMeta, writeMeta } from './meta.ts';
-import { migrations } from './migrations.ts';
+import { migrations, NewerIndexError } from './migrations.ts';
 import { fileIdentity, SqliteFile, sqliteTrouble } from './sqlite-file.ts';
 
 export interface SqliteOpenOptions {
@@ -51,7 +51,7 @@ async function usable(options: SqliteOpenOptions): Promise<SqliteFile | undefine
     }
     case 'newer': {
       file?.retire();
-      throw new Error(`${options.path} was written by a newer version of Concierge; delete it to have it rebuilt`);
+      throw new NewerIndexError(options.path);
     }
     case 'earlier boot': {
       options.log.info({ accountId: options.accountId }, 'the machine was restarted: the index is rebuilt');

@@ -1,4 +1,6 @@
-import { sql, type Insertable, type Kysely } from 'kysely';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql, type CompiledQuery, type Insertable, type Kysely } from 'kysely';
+import type { CompiledQueries } from './compiled-queries.ts';
 import { removalRow, removedUsageRows, sessionRow, turnRow, usageRows, type RowContext } from './rows.ts';
 import type { IndexTables, RemovalsTable, RemovedUsageTable, SessionsTable, TurnsTable, UsageTable } from './tables.ts';
 import type { IndexSource } from './types.ts';
@@ -80,8 +82,8 @@ export function columnsOf(name: StagedName, ...roles: Role[]): string[] {
 /** The temporary twins, on the connection that made them. */
 export type StagingTables = { readonly [Name in StagedName as `staged_${Name}`]: IndexTables[Name] };
 
-/** Rows of one statement; memory holds one statement of each table. */
-const STAGED_ROWS = 200;
+/** Rows that are held before they are written. */
+const BUFFERED_ROWS = 256;
 
 /** A rebuild ended because the files could not be read; `cause` says why. Told apart from the database's own errors, which may be gone next time. */
 export class IndexSourceError extends Error {
@@ -97,25 +99,33 @@ export async function* readSource<Item>(items: AsyncIterable<Item>): AsyncGenera
   }
 }
 
+export interface StagingConnection {
+  readonly db: Kysely<IndexTables>;
+  readonly queries: CompiledQueries;
+}
+
 /** Makes the temporary tables and fills them. They go with the connection. */
-export async function stageSource(db: Kysely<IndexTables>, context: RowContext, source: IndexSource): Promise<void> {
+export async function stageSource(connection: StagingConnection, context: RowContext, source: IndexSource): Promise<void> {
+  const { db, queries } = connection;
   for (const name of stagedNames) {
     const staged = sql.table(`staged_${name}`);
     const key = sql.join(columnsOf(name, 'tenant', 'key').map((column) => sql.ref(column)));
     await sql`create temporary table ${staged} as select * from ${sql.table(name)} where 1 = 0`.execute(db);
     await sql`create unique index ${sql.ref(`staged_${name}_key`)} on ${staged} (${key})`.execute(db);
   }
-  const staging = new Staging(db.$extendTables<StagingTables>());
+  const staging = new Staging(db.$extendTables<StagingTables>(), queries);
   for await (const { session, turns } of readSource(source.sessions())) {
-    await staging.add('sessions', [sessionRow(context, session)]);
+    staging.rows.sessions.push(sessionRow(context, session));
     for (const turn of turns) {
-      await staging.add('turns', [turnRow(context, session, turn)]);
-      await staging.add('usage', usageRows(context, session, turn));
+      staging.rows.turns.push(turnRow(context, session, turn));
+      staging.rows.usage.push(...usageRows(context, session, turn));
     }
+    if (staging.isFull) await staging.flush();
   }
   for await (const removed of readSource(source.removed())) {
-    await staging.add('removals', [removalRow(context, removed)]);
-    await staging.add('removed_usage', removedUsageRows(context, removed));
+    staging.rows.removals.push(removalRow(context, removed));
+    staging.rows.removed_usage.push(...removedUsageRows(context, removed));
+    if (staging.isFull) await staging.flush();
   }
   await staging.flush();
 }
@@ -123,28 +133,36 @@ export async function stageSource(db: Kysely<IndexTables>, context: RowContext, 
 type StagedRows = { readonly [Name in StagedName]: Insertable<IndexTables[Name]>[] };
 
 class Staging {
+  readonly rows: StagedRows = { sessions: [], turns: [], usage: [], removals: [], removed_usage: [] };
   readonly #db: Kysely<IndexTables & StagingTables>;
-  #rows: StagedRows = { sessions: [], turns: [], usage: [], removals: [], removed_usage: [] };
+  readonly #queries: CompiledQueries;
 
-  constructor(db: Kysely<IndexTables & StagingTables>) {
+  constructor(db: Kysely<IndexTables & StagingTables>, queries: CompiledQueries) {
     this.#db = db;
+    this.#queries = queries;
   }
 
-  async add<Name extends StagedName>(name: Name, rows: StagedRows[Name]): Promise<void> {
-    this.#rows[name].push(...rows);
-    if (this.#rows[name].length >= STAGED_ROWS) await this.flush();
+  get isFull(): boolean {
+    return stagedNames.some((name) => this.rows[name].length >= BUFFERED_ROWS);
   }
 
   /** A key that comes twice is kept once: a turn in the session file and in its history, the last removal of a session. */
   async flush(): Promise<void> {
-    const { sessions, turns, usage, removals, removed_usage: removedUsage } = this.#rows;
-    this.#rows = { sessions: [], turns: [], usage: [], removals: [], removed_usage: [] };
+    const { rows } = this;
     const db = this.#db;
-    if (sessions.length > 0) await db.insertInto('staged_sessions').values(sessions).onConflict((on) => on.doNothing()).execute();
-    if (turns.length > 0) await db.insertInto('staged_turns').values(turns).onConflict((on) => on.doNothing()).execute();
-    if (usage.length > 0) await db.insertInto('staged_usage').values(usage).onConflict((on) => on.doNothing()).execute();
-    for (const removal of removals) await this.#stageRemoval(removal);
-    if (removedUsage.length > 0) await db.insertInto('staged_removed_usage').values(removedUsage).onConflict((on) => on.doNothing()).execute();
+    await this.#insert('staged sessions', rows.sessions, (some) => db.insertInto('staged_sessions').values(some).onConflict((on) => on.doNothing()));
+    await this.#insert('staged turns', rows.turns, (some) => db.insertInto('staged_turns').values(some).onConflict((on) => on.doNothing()));
+    await this.#insert('staged usage', rows.usage, (some) => db.insertInto('staged_usage').values(some).onConflict((on) => on.doNothing()));
+    for (const removal of rows.removals.splice(0)) await this.#stageRemoval(removal);
+    await this.#insert('staged removed usage', rows.removed_usage, (some) =>
+      db.insertInto('staged_removed_usage').values(some).onConflict((on) => on.doNothing()),
+    );
+    // SQLite answers within the call: without this, a source that never waits for the disk would let nobody else have a turn.
+    await nextTurn();
+  }
+
+  async #insert<Row extends object>(name: string, rows: Row[], build: (rows: Row[]) => { compile: () => CompiledQuery }): Promise<void> {
+    for (const query of this.#queries.inserts(name, rows.splice(0), build)) await this.#db.executeQuery(query);
   }
 
   async #stageRemoval(row: Insertable<RemovalsTable>): Promise<void> {

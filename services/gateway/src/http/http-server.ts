@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, STATUS_CODES, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError, type ErrorCode } from '@concierge/contract';
 import type { Stoppable } from '@concierge/runtime';
@@ -77,6 +78,7 @@ export async function listen(
  * or the grace is over, then no connection is accepted any more and what is still being answered is finished.
  */
 export function stoppableHttp(server: Server, drain: Drain, streams: EventStreams): Stoppable {
+  const silent = silentConnections(server);
   return {
     name: 'http',
     async stop(graceMs) {
@@ -89,6 +91,7 @@ export function stoppableHttp(server: Server, drain: Drain, streams: EventStream
           resolve();
         });
       });
+      for (const socket of silent) socket.destroy();
       const deadline = setTimeout(
         () => {
           server.closeAllConnections();
@@ -99,4 +102,17 @@ export function stoppableHttp(server: Server, drain: Drain, streams: EventStream
       clearTimeout(deadline);
     },
   };
+}
+
+/** Connections on which nothing has been asked yet: Node counts them as busy, so `close` would wait for them through the whole grace. */
+function silentConnections(server: Server): Set<Socket> {
+  const silent = new Set<Socket>();
+  server.on('connection', (socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+  });
+  server.prependListener('request', ({ socket }) => {
+    silent.delete(socket);
+  });
+  return silent;
 }

@@ -7,7 +7,10 @@ const session: TurnEvent = { type: 'session', data: { contact_id: 'c', turnId: '
 const say = (delta: string): TurnEvent => ({ type: 'text_delta', data: { delta } });
 const start = (id: string): TurnEvent => ({ type: 'tool_call_start', data: { id, name: 'read', input: { path: 'USER.md' } } });
 const end = (id: string): TurnEvent => ({ type: 'tool_call_end', data: { id, name: 'read', durationMs: 12, isError: false } });
-const result = (id: string, isError = false): TurnEvent => ({ type: 'tool_result', data: { id, name: 'read', output: `out ${id}`, isError } });
+const result = (id: string, isError = false): TurnEvent => ({
+  type: 'tool_result',
+  data: { id, name: 'read', output: `out ${id}`, isError },
+});
 const reset: TurnEvent = { type: 'text_reset', data: { reason: 'worker_lost' } };
 const done: TurnEvent = { type: 'done', data: { inputTokens: 7, outputTokens: 3, finishReason: 'stop' } };
 
@@ -65,7 +68,10 @@ describe('applyEvent', () => {
   });
 
   it('keeps what was said when the turn fails', () => {
-    const turn = after(session, say('I will'), { type: 'error', data: { code: 'provider_error', message: 'broke', retryable: true, turnId: 't1' } });
+    const turn = after(session, say('I will'), {
+      type: 'error',
+      data: { code: 'provider_error', message: 'broke', retryable: true, turnId: 't1' },
+    });
     expect(replyText(turn)).toBe('I will');
     expect(turn.state).toEqual({ at: 'failed', failure: { code: 'provider_error', message: 'broke', retryable: true } });
   });

@@ -47,7 +47,9 @@ function running(turn: ChatTurn, parts: readonly ReplyPart[]): ChatTurn {
 
 /** A call that is still open when the turn ends (it was stopped) will not get a result. */
 function ended(turn: ChatTurn, state: ChatTurn['state']): ChatTurn {
-  const parts = turn.parts.map((part): ReplyPart => (part.kind === 'tool' && part.status === 'running' ? { ...part, status: 'error' } : part));
+  const parts = turn.parts.map((part): ReplyPart =>
+    part.kind === 'tool' && part.status === 'running' ? { ...part, status: 'error' } : part,
+  );
   return { ...turn, parts, state, link: 'live', stopping: false };
 }
 

@@ -5,7 +5,10 @@ import type { SavedTurn } from './saved-turns.ts';
 import { stateOf, turnsOfSession } from './turns-of-session.ts';
 
 /** loading → ready, or failed; failed → loading when the person tries again. */
-export type ConversationLoad = { readonly at: 'loading' } | { readonly at: 'ready' } | { readonly at: 'failed'; readonly failure: ChatFailure };
+export type ConversationLoad =
+  | { readonly at: 'loading' }
+  | { readonly at: 'ready' }
+  | { readonly at: 'failed'; readonly failure: ChatFailure };
 
 /** One conversation as the page shows it. Immutable. */
 export interface ConversationState {
@@ -40,6 +43,8 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   const savedOf = new Map(saved.map((turn) => [turn.turnId, turn]));
   const underWay = views
     .filter((view) => (view.status === 'waiting' || view.status === 'running') && !shown.has(view.id))
+    // The list is newest first; turns accepted in one millisecond keep its order, turned round.
+    .toReversed()
     .toSorted((one, other) => one.acceptedAt.localeCompare(other.acceptedAt))
     .map((view) => {
       const known = savedOf.get(view.id);

@@ -80,7 +80,11 @@ export class Conversation {
     const { agent, sender, channel } = this.#state;
     const key = this.#options.newKey();
     const contact = agent === 'cs' ? { channel, ...(sender === null ? {} : { sender }) } : {};
-    this.#bodies.set(key, { message: text, ...contact, ...(attachments.length === 0 ? {} : { attachments: attachments.map(({ id }) => id) }) });
+    this.#bodies.set(key, {
+      message: text,
+      ...contact,
+      ...(attachments.length === 0 ? {} : { attachments: attachments.map(({ id }) => id) }),
+    });
     const question = { text, attachments, at: this.#options.now().toISOString() };
     this.#set({ ...this.#state, turns: [...this.#state.turns, newTurn({ key, question })] });
     this.#advance();
@@ -145,7 +149,12 @@ export class Conversation {
     const kept = contactId !== null || restore ? saved.load(this.#name) : [];
     for (const { key, body } of kept) this.#bodies.set(key, body);
     if (contactId === null) {
-      this.#set({ ...this.#state, ...contactOf(kept, target), load: { at: 'ready' }, turns: mergeTurns({ session: null, views: [], saved: kept }) });
+      this.#set({
+        ...this.#state,
+        ...contactOf(kept, target),
+        load: { at: 'ready' },
+        turns: mergeTurns({ session: null, views: [], saved: kept }),
+      });
       return;
     }
     const [session, views] = await Promise.all([
@@ -272,7 +281,10 @@ export class Conversation {
       return;
     }
     this.#bodies.delete(key);
-    const ended = { at: 'failed', failure: { ...turnFailureOf(failure), message: 'What became of this message is not known any more.' } } as const;
+    const ended = {
+      at: 'failed',
+      failure: { ...turnFailureOf(failure), message: 'What became of this message is not known any more.' },
+    } as const;
     this.#change(key, (lost) => ({ ...lost, state: failure.status === 404 ? ended : { at: 'failed', failure: turnFailureOf(failure) } }));
     await this.#loadStored();
   }

@@ -74,7 +74,8 @@ export class GatewayClient {
     form.append('file', file, file.name);
     const response = await this.#call('/api/uploads', { method: 'POST', body: form, signal, timeoutMs: UPLOAD_TIMEOUT_MS });
     const [saved] = await read(response, z.array(UploadRef).min(1));
-    if (saved === undefined) throw new ChatFailure('The service did not keep the file.', { status: response.status, code: 'unexpected_answer' });
+    if (saved === undefined)
+      throw new ChatFailure('The service did not keep the file.', { status: response.status, code: 'unexpected_answer' });
     return saved;
   }
 

@@ -34,13 +34,17 @@ describe('duration', () => {
 
 describe('parseRoute', () => {
   it('reads back what formatRoute writes', () => {
-    for (const route of [{ page: 'new', agent: 'cs' }, { page: 'conversation', contactId: 'a'.repeat(32) }] as const) {
+    for (const route of [
+      { page: 'new', agent: 'cs' },
+      { page: 'conversation', contactId: 'a'.repeat(32) },
+    ] as const) {
       expect(parseRoute(formatRoute(route))).toEqual(route);
     }
   });
 
   it('starts a conversation with the admin agent for any other address', () => {
-    for (const fragment of ['', '#/c/../../etc', '#/new/', '#/nothing']) expect(parseRoute(fragment)).toEqual({ page: 'new', agent: 'admin' });
+    for (const fragment of ['', '#/c/../../etc', '#/new/', '#/nothing'])
+      expect(parseRoute(fragment)).toEqual({ page: 'new', agent: 'admin' });
   });
 });
 
@@ -57,14 +61,25 @@ describe('nextCursorOf', () => {
 
 describe('failureOf', () => {
   it('says what the problem document says, field by field, and when to try again', async () => {
-    const problem = { type: 'about:blank', title: 'T', status: 400, detail: 'The body is not valid', code: 'invalid_request', requestId: 'r1' };
+    const problem = {
+      type: 'about:blank',
+      title: 'T',
+      status: 400,
+      detail: 'The body is not valid',
+      code: 'invalid_request',
+      requestId: 'r1',
+    };
     const errors = [{ path: 'message', message: 'must not be empty' }];
     const failure = await failureOf(Response.json({ ...problem, errors }, { status: 400, headers: { 'retry-after': '3' } }));
     expect(failure).toMatchObject({ message: 'The body is not valid (message must not be empty)', requestId: 'r1', retryAfterMs: 3000 });
   });
 
   it('copes with an answer that is no problem document', async () => {
-    expect(await failureOf(new Response('<html>', { status: 502 }))).toMatchObject({ code: 'unexpected_answer', status: 502, isPassing: true });
+    expect(await failureOf(new Response('<html>', { status: 502 }))).toMatchObject({
+      code: 'unexpected_answer',
+      status: 502,
+      isPassing: true,
+    });
   });
 });
 
@@ -85,8 +100,17 @@ describe('resumeDelayMs', () => {
 describe('SavedTurnStore', () => {
   it('gives back what was saved, each conversation apart, and nothing when what is there is not its own', () => {
     const kept = new Map<string, string>();
-    const storage = { getItem: (name: string) => kept.get(name) ?? null, setItem: (name: string, text: string) => void kept.set(name, text), removeItem: (name: string) => void kept.delete(name) };
-    const turn = { key: 'k', turnId: null, question: { text: 'hi', attachments: [], at: '2026-11-20T12:00:00.000Z' }, body: { message: 'hi' } };
+    const storage = {
+      getItem: (name: string) => kept.get(name) ?? null,
+      setItem: (name: string, text: string) => void kept.set(name, text),
+      removeItem: (name: string) => void kept.delete(name),
+    };
+    const turn = {
+      key: 'k',
+      turnId: null,
+      question: { text: 'hi', attachments: [], at: '2026-11-20T12:00:00.000Z' },
+      body: { message: 'hi' },
+    };
     const store = new SavedTurnStore(storage);
     store.save('one', [turn]);
     expect(store.load('one')).toEqual([turn]);

@@ -8,7 +8,13 @@ const at = '2026-11-20T12:00:00.000Z';
 type Message = SessionView['messages'][number];
 
 const question = (turnId: string, text: string): Message => ({ id: `${turnId}-u`, turnId, at, role: 'user', text });
-const answer = (turnId: string, text: string): Message => ({ id: `${turnId}-a`, turnId, at, role: 'assistant', text });
+const answer = (turnId: string, text: string): Extract<Message, { role: 'assistant' }> => ({
+  id: `${turnId}-a`,
+  turnId,
+  at,
+  role: 'assistant',
+  text,
+});
 
 function sessionWith(...messages: Message[]): SessionView {
   return { id: 'c', createdAt: at, updatedAt: at, agent: 'admin', channel: 'web', title: 'T', messageCount: messages.length, messages };
@@ -17,7 +23,19 @@ function sessionWith(...messages: Message[]): SessionView {
 function view(id: string, status: TurnView['status'], acceptedAt = at): TurnView {
   const usage = { inputTokens: 5, outputTokens: 2 };
   const times = { acceptedAt, startedAt: null, firstTextAt: null, endedAt: null };
-  return { id, contact_id: 'c', agent: 'admin', channel: 'web', origin: 'api', status, ...times, attempts: 1, usage, finishReason: 'stop', error: null };
+  return {
+    id,
+    contact_id: 'c',
+    agent: 'admin',
+    channel: 'web',
+    origin: 'api',
+    status,
+    ...times,
+    attempts: 1,
+    usage,
+    finishReason: 'stop',
+    error: null,
+  };
 }
 
 describe('turnsOfSession', () => {
@@ -25,7 +43,7 @@ describe('turnsOfSession', () => {
     const [turn] = turnsOfSession(
       sessionWith(
         question('t1', 'Who am I?'),
-        { ...answer('t1', 'Let me look.'), role: 'assistant', toolCalls: [{ id: 'a', name: 'read', arguments: '{"path":"USER.md"}' }] },
+        { ...answer('t1', 'Let me look.'), toolCalls: [{ id: 'a', name: 'read', arguments: '{"path":"USER.md"}' }] },
         { id: 'x', turnId: 't1', at, role: 'tool', callId: 'a', name: 'read', output: 'Ada', isError: false },
         { ...answer('t1', 'You are Ada.'), id: 'y' },
       ),
@@ -39,14 +57,14 @@ describe('turnsOfSession', () => {
   });
 
   it('shows arguments that are no JSON as they were written', () => {
-    const [turn] = turnsOfSession(
-      sessionWith({ ...answer('t1', ''), role: 'assistant', toolCalls: [{ id: 'a', name: 'read', arguments: '{"path"' }] }),
-    );
+    const [turn] = turnsOfSession(sessionWith({ ...answer('t1', ''), toolCalls: [{ id: 'a', name: 'read', arguments: '{"path"' }] }));
     expect(turn?.parts).toEqual([expect.objectContaining({ input: { arguments: '{"path"' }, status: 'error' })]);
   });
 
   it('adds usage and reason where the service still lists the turn', () => {
-    const turns = turnsOfSession(sessionWith(question('t1', 'a'), answer('t1', 'b'), question('t2', 'c'), answer('t2', 'd')), [view('t2', 'done')]);
+    const turns = turnsOfSession(sessionWith(question('t1', 'a'), answer('t1', 'b'), question('t2', 'c'), answer('t2', 'd')), [
+      view('t2', 'done'),
+    ]);
     expect(turns.map((turn) => turn.state)).toEqual([
       { at: 'done', finishReason: null, usage: null },
       { at: 'done', finishReason: 'stop', usage: { inputTokens: 5, outputTokens: 2 } },
@@ -58,7 +76,11 @@ describe('mergeTurns', () => {
   const saved = { key: 'k2', turnId: 't2', question: { text: 'second', attachments: [], at }, body: {} };
 
   it('puts turns under way after the stored ones, in the order of acceptance, with the questions of this tab', () => {
-    const views = [view('t3', 'waiting', '2026-11-20T12:02:00.000Z'), view('t2', 'running', '2026-11-20T12:01:00.000Z'), view('t1', 'done')];
+    const views = [
+      view('t3', 'waiting', '2026-11-20T12:02:00.000Z'),
+      view('t2', 'running', '2026-11-20T12:01:00.000Z'),
+      view('t1', 'done'),
+    ];
     const turns = mergeTurns({ session: sessionWith(question('t1', 'first'), answer('t1', 'x')), views, saved: [saved] });
     expect(turns.map(({ turnId, question: asked, state }) => [turnId, asked?.text, state.at])).toEqual([
       ['t1', 'first', 'done'],
@@ -91,7 +113,12 @@ describe('withStored', () => {
   });
 
   it('gives an ended turn the question it lacked and keeps what the stream told', () => {
-    const ended = newTurn({ key: 'k', turnId: 't1', state: { at: 'done', finishReason: 'stop', usage: null }, parts: [{ kind: 'text', text: 'told' }] });
+    const ended = newTurn({
+      key: 'k',
+      turnId: 't1',
+      state: { at: 'done', finishReason: 'stop', usage: null },
+      parts: [{ kind: 'text', text: 'told' }],
+    });
     const [turn] = withStored([ended], turnsOfSession(sessionWith(question('t1', 'asked elsewhere'), answer('t1', 'stored'))));
     expect(turn).toMatchObject({ key: 'k', question: { text: 'asked elsewhere' } });
     expect(turn && replyText(turn)).toBe('told');

@@ -62,19 +62,17 @@ function cut(state: TurnState): TurnState {
 
 function partsOf({ text, toolCalls = [] }: AssistantMessage): ReplyPart[] {
   const said: ReplyPart[] = text === '' ? [] : [{ kind: 'text', text }];
-  const called = toolCalls.map(
-    ({ id, name, arguments: written }): ReplyPart => ({
-      kind: 'tool',
-      id,
-      name,
-      input: inputOf(written),
-      // A stored call without a stored result was cut.
-      status: 'error',
-      durationMs: null,
-      output: null,
-      truncated: false,
-    }),
-  );
+  const called = toolCalls.map(({ id, name, arguments: written }): ReplyPart => ({
+    kind: 'tool',
+    id,
+    name,
+    input: inputOf(written),
+    // A stored call without a stored result was cut.
+    status: 'error',
+    durationMs: null,
+    output: null,
+    truncated: false,
+  }));
   return [...said, ...called];
 }
 

@@ -42,7 +42,15 @@ export function IconButton({
 const CONFIRMED_MS = 1500;
 
 /** Copies, and says so for a moment. */
-export function CopyButton({ text, label, className = '' }: { readonly text: string; readonly label: string; readonly className?: string }): ReactNode {
+export function CopyButton({
+  text,
+  label,
+  className = '',
+}: {
+  readonly text: string;
+  readonly label: string;
+  readonly className?: string;
+}): ReactNode {
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null);
   useEffect(() => {
     if (outcome === null) return undefined;

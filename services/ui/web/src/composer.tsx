@@ -1,5 +1,14 @@
 import { codePoints, limits, uploadTypes, type UploadRef } from '@concierge/contract';
-import { useEffect, useLayoutEffect, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode, type RefObject } from 'react';
+import {
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type ClipboardEvent,
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+} from 'react';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, IconButton } from './button.tsx';
@@ -155,7 +164,9 @@ function Hint({ busy, length }: { readonly busy: boolean; readonly length: numbe
           {length.toLocaleString()} of {limits.messageMaxCharacters.toLocaleString()} characters{over && ': shorten the message'}
         </span>
       ) : (
-        <span className="pointer-coarse:hidden">{busy ? 'What you send now waits its turn' : 'Enter sends, Shift+Enter starts a line'}</span>
+        <span className="pointer-coarse:hidden">
+          {busy ? 'What you send now waits its turn' : 'Enter sends, Shift+Enter starts a line'}
+        </span>
       )}
     </p>
   );

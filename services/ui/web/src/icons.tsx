@@ -26,8 +26,12 @@ export const CloseIcon = icon(<path d="M18 6 6 18M6 6l12 12" />);
 export const MenuIcon = icon(<path d="M4 6h16M4 12h16M4 18h16" />);
 export const SendIcon = icon(<path d="M12 19V5M5 12l7-7 7 7" />);
 export const StopIcon = icon(<rect x="6" y="6" width="12" height="12" rx="2" fill="currentColor" />);
-export const ClipIcon = icon(<path d="m21.4 11.1-9.2 9.1a6 6 0 0 1-8.5-8.4l8.6-8.6a4 4 0 1 1 5.6 5.7l-8.5 8.5a2 2 0 0 1-2.9-2.8l8.5-8.5" />);
-export const TrashIcon = icon(<path d="M3 6h18M8 6V4a1 1 0 0 1 1-1h6a1 1 0 0 1 1 1v2M19 6l-1 14a1 1 0 0 1-1 1H7a1 1 0 0 1-1-1L5 6M10 11v6M14 11v6" />);
+export const ClipIcon = icon(
+  <path d="m21.4 11.1-9.2 9.1a6 6 0 0 1-8.5-8.4l8.6-8.6a4 4 0 1 1 5.6 5.7l-8.5 8.5a2 2 0 0 1-2.9-2.8l8.5-8.5" />,
+);
+export const TrashIcon = icon(
+  <path d="M3 6h18M8 6V4a1 1 0 0 1 1-1h6a1 1 0 0 1 1 1v2M19 6l-1 14a1 1 0 0 1-1 1H7a1 1 0 0 1-1-1L5 6M10 11v6M14 11v6" />,
+);
 export const CopyIcon = icon(
   <>
     <rect x="9" y="9" width="12" height="12" rx="2" />
@@ -74,6 +78,12 @@ export const SpinnerIcon = ({ className = 'size-4' }: IconProps): ReactNode => (
 export const LogoIcon = ({ className = 'size-6' }: IconProps): ReactNode => (
   <svg viewBox="0 0 32 32" className={className} aria-hidden="true">
     <rect width="32" height="32" rx="8" fill="var(--primary)" />
-    <path d="M6 22h20M8 22a8 8 0 0 1 16 0M16 14v-3M14 11h4" fill="none" stroke="var(--primary-foreground)" strokeWidth="2.4" strokeLinecap="round" />
+    <path
+      d="M6 22h20M8 22a8 8 0 0 1 16 0M16 14v-3M14 11h4"
+      fill="none"
+      stroke="var(--primary-foreground)"
+      strokeWidth="2.4"
+      strokeLinecap="round"
+    />
   </svg>
 );

@@ -20,7 +20,13 @@ function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
   const place = placeOf(address);
   const says = typeof children === 'string' && children.includes(place);
   return (
-    <a href={address.href} target="_blank" rel="noopener noreferrer nofollow" title={address.href} className="font-medium text-primary underline underline-offset-2">
+    <a
+      href={address.href}
+      target="_blank"
+      rel="noopener noreferrer nofollow"
+      title={address.href}
+      className="font-medium text-primary underline underline-offset-2"
+    >
       {children}
       {!says && <span className="ml-1 text-xs font-normal text-muted-foreground no-underline">({place})</span>}
     </a>

@@ -3,7 +3,11 @@ import { useId, type ReactNode } from 'react';
 import { channelLabel } from './agent-badge.tsx';
 
 const openings: Readonly<Record<'admin' | 'cs', readonly string[]>> = {
-  admin: ['What can you do for me?', 'Read my context files and tell me what is still missing.', 'Every weekday at 8:00, sum up what customers asked the day before.'],
+  admin: [
+    'What can you do for me?',
+    'Read my context files and tell me what is still missing.',
+    'Every weekday at 8:00, sum up what customers asked the day before.',
+  ],
   cs: ['Hello, what are your opening hours?', 'I would like to speak to a person, please.'],
 };
 

@@ -71,7 +71,14 @@ export function SessionList({ gateway, contactId, onChosen, onDeletedShown }: Se
         )}
         <ul className="space-y-0.5">
           {items.map((item) => (
-            <SessionRow key={item.id} item={item} now={now} current={item.id === contactId} onChosen={onChosen} onDelete={() => setDoomed(item)} />
+            <SessionRow
+              key={item.id}
+              item={item}
+              now={now}
+              current={item.id === contactId}
+              onChosen={onChosen}
+              onDelete={() => setDoomed(item)}
+            />
           ))}
         </ul>
         {sessions.hasNextPage && (
@@ -159,8 +166,8 @@ function DeleteSession({ gateway, item, onClose, onDeleted }: DeleteSessionProps
       onCancel={onClose}
     >
       <p>
-        “{item.title === '' ? 'Untitled' : item.title}” and its {item.messageCount} messages are removed for good. What the agent wrote into its memory
-        stays.
+        “{item.title === '' ? 'Untitled' : item.title}” and its {item.messageCount} messages are removed for good. What the agent wrote into
+        its memory stays.
       </p>
     </ConfirmDialog>
   );

@@ -73,8 +73,9 @@ export function SignIn({ notice, onSignedIn }: SignInProps): ReactNode {
           Sign in
         </Button>
         <p id="key-help" className="mt-5 text-[0.8125rem] leading-relaxed text-muted-foreground">
-          The key stays in this tab and is gone when you close it. <code className="font-mono text-xs">npm start</code> prints the keys of the demo
-          tenant; for another one, run <code className="font-mono text-xs">npx concierge key create &lt;tenant&gt; --scope admin</code>.
+          The key stays in this tab and is gone when you close it. <code className="font-mono text-xs">npm start</code> prints the keys of
+          the demo tenant; for another one, run{' '}
+          <code className="font-mono text-xs">npx concierge key create &lt;tenant&gt; --scope admin</code>.
         </p>
       </form>
     </main>

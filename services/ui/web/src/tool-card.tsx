@@ -34,11 +34,17 @@ export const ToolCard = memo(function ToolCard({ part }: { readonly part: ToolPa
         </span>
         <span className="shrink-0 font-mono text-[0.8125rem] font-medium">{part.name}</span>
         <span className="min-w-0 flex-1 truncate text-[0.8125rem] text-muted-foreground">{summaryOf(part)}</span>
-        {part.durationMs !== null && <span className="shrink-0 text-xs text-muted-foreground tabular-nums">{duration(part.durationMs)}</span>}
+        {part.durationMs !== null && (
+          <span className="shrink-0 text-xs text-muted-foreground tabular-nums">{duration(part.durationMs)}</span>
+        )}
       </summary>
       <div className="space-y-2 border-t px-2.5 py-2">
         <ToolText title="Input" text={JSON.stringify(part.input, null, 2)} />
-        <ToolText title={part.status === 'error' ? 'Error' : 'Output'} text={resultOf(part)} tone={part.status === 'error' ? 'text-danger' : ''} />
+        <ToolText
+          title={part.status === 'error' ? 'Error' : 'Output'}
+          text={resultOf(part)}
+          tone={part.status === 'error' ? 'text-danger' : ''}
+        />
         {part.truncated && <p className="text-xs text-muted-foreground">The output was longer; this is its beginning.</p>}
       </div>
     </details>
@@ -52,7 +58,11 @@ function ToolText({ title, text, tone = '' }: { readonly title: string; readonly
         <h4 className="text-xs font-medium text-muted-foreground">{title}</h4>
         <CopyButton text={text} label={`Copy ${title.toLowerCase()}`} />
       </div>
-      <pre tabIndex={0} aria-label={title} className={`max-h-72 overflow-auto rounded-md bg-muted px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere] ${tone}`}>
+      <pre
+        tabIndex={0}
+        aria-label={title}
+        className={`max-h-72 overflow-auto rounded-md bg-muted px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere] ${tone}`}
+      >
         {text}
       </pre>
     </section>

@@ -65,7 +65,11 @@ function QueuedLine({ turn, actions }: { readonly turn: ChatTurn; readonly actio
     <p className="flex items-center justify-end gap-2 text-xs text-muted-foreground">
       {turn.stopping ? 'Taking it back…' : turn.state.at === 'sending' ? 'Sending…' : 'Waits its turn'}
       {turn.state.at === 'waiting' && !turn.stopping && (
-        <button type="button" className="font-medium underline underline-offset-2 hover:text-foreground" onClick={() => actions.onStop(turn.key)}>
+        <button
+          type="button"
+          className="font-medium underline underline-offset-2 hover:text-foreground"
+          onClick={() => actions.onStop(turn.key)}
+        >
           Take back
         </button>
       )}
@@ -80,7 +84,11 @@ function Reply({ turn, last, actions }: { readonly turn: ChatTurn; readonly last
     <div className="min-w-0">
       <h3 className="sr-only">Agent</h3>
       {turn.parts.map((part, index) => (
-        <Part key={part.kind === 'tool' ? part.id : `text-${String(index)}`} part={part} streaming={streaming && index === turn.parts.length - 1} />
+        <Part
+          key={part.kind === 'tool' ? part.id : `text-${String(index)}`}
+          part={part}
+          streaming={streaming && index === turn.parts.length - 1}
+        />
       ))}
       <Progress turn={turn} />
       <Outcome turn={turn} last={last} actions={actions} />
@@ -110,7 +118,8 @@ function progressOf({ state, parts, stopping }: ChatTurn): string | null {
 }
 
 function Progress({ turn }: { readonly turn: ChatTurn }): ReactNode {
-  const text = turn.link === 'reconnecting' && !hasEnded(turn) ? 'Connection lost. Reconnecting…' : turn.link === 'lost' ? null : progressOf(turn);
+  const text =
+    turn.link === 'reconnecting' && !hasEnded(turn) ? 'Connection lost. Reconnecting…' : turn.link === 'lost' ? null : progressOf(turn);
   if (text === null) return null;
   return (
     <p className="flex items-center gap-2 py-1 text-sm text-muted-foreground">
@@ -164,7 +173,15 @@ function Outcome({ turn, last, actions }: { readonly turn: ChatTurn; readonly la
   return ending === null ? null : <p className="mt-1 text-sm text-muted-foreground italic">{ending}</p>;
 }
 
-function Notice({ tone, text, children }: { readonly tone: 'danger' | 'warn'; readonly text: string; readonly children?: ReactNode }): ReactNode {
+function Notice({
+  tone,
+  text,
+  children,
+}: {
+  readonly tone: 'danger' | 'warn';
+  readonly text: string;
+  readonly children?: ReactNode;
+}): ReactNode {
   const colors = tone === 'danger' ? 'bg-danger-soft text-danger' : 'bg-warn-soft text-warn';
   return (
     <div role="alert" className={`mt-2 flex flex-wrap items-center gap-x-3 gap-y-2 rounded-lg px-3 py-2 text-sm ${colors}`}>

@@ -9,7 +9,10 @@ export interface Attachment {
   readonly key: string;
   readonly file: File;
   readonly preview: string | null;
-  readonly upload: { readonly at: 'uploading' } | { readonly at: 'ready'; readonly ref: UploadRef } | { readonly at: 'failed'; readonly problem: string };
+  readonly upload:
+    | { readonly at: 'uploading' }
+    | { readonly at: 'ready'; readonly ref: UploadRef }
+    | { readonly at: 'failed'; readonly problem: string };
 }
 
 export interface Attachments {

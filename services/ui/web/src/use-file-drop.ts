@@ -11,21 +11,33 @@ export function useFileDrop(onFiles: (files: File[]) => void): boolean {
   useEffect(() => {
     const listeners = new AbortController();
     const listen = { signal: listeners.signal };
-    addEventListener('dragover', (event) => {
-      if (!carriesFiles(event)) return;
-      event.preventDefault();
-      setDragging(true);
-    }, listen);
-    addEventListener('dragleave', (event) => {
-      // Left the window, not merely one element of it.
-      if (event.relatedTarget === null) setDragging(false);
-    }, listen);
-    addEventListener('drop', (event) => {
-      setDragging(false);
-      if (!carriesFiles(event)) return;
-      event.preventDefault();
-      take([...(event.dataTransfer?.files ?? [])]);
-    }, listen);
+    addEventListener(
+      'dragover',
+      (event) => {
+        if (!carriesFiles(event)) return;
+        event.preventDefault();
+        setDragging(true);
+      },
+      listen,
+    );
+    addEventListener(
+      'dragleave',
+      (event) => {
+        // Left the window, not merely one element of it.
+        if (event.relatedTarget === null) setDragging(false);
+      },
+      listen,
+    );
+    addEventListener(
+      'drop',
+      (event) => {
+        setDragging(false);
+        if (!carriesFiles(event)) return;
+        event.preventDefault();
+        take([...(event.dataTransfer?.files ?? [])]);
+      },
+      listen,
+    );
     return () => {
       listeners.abort();
     };

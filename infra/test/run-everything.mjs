@@ -1,0 +1,85 @@
+// Checks first, then each kind of tests in a Jest of its own: what one kind leaves running cannot disturb the next.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runChecks } from '../check/run-checks.mjs';
+import { buildUi } from '../start/ui-build.mjs';
+import { describeMachine, ensureRedis, missingParts } from './machine.mjs';
+import { closingLine, noReport, outcomeOf, sumOf } from './outcome.mjs';
+
+/** `serial`: its tests kill processes and watch clocks, and need the machine for themselves. */
+const kinds = { unit: {}, integration: {}, contract: { serial: true }, e2e: { serial: true }, chaos: { serial: true } };
+
+const print = (text) => process.stdout.write(`${text}\n`);
+const title = (text) => print(`\n== ${text} ==`);
+
+/** Runs one kind; resolves with its outcome. */
+async function runKind(kind, jestArgs) {
+  title(kind);
+  const folder = mkdtempSync(join(tmpdir(), 'concierge-test-'));
+  const reportFile = join(folder, 'report.json');
+  const options = ['--config', 'jest.config.mjs', '--selectProjects', kind, '--passWithNoTests', '--json', '--outputFile', reportFile];
+  const workers = kinds[kind].serial ? ['--runInBand'] : ['--maxWorkers', '100%'];
+  const env = { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning', NODE_ENV: 'test' };
+  const child = spawn(process.execPath, ['infra/node_modules/jest/bin/jest.js', ...options, ...workers, ...jestArgs], {
+    // With --json Jest prints the report to standard output as well, unless it has a file: people read standard error.
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env,
+  });
+  await new Promise((resolve) => child.on('close', resolve));
+  const outcome = readReport(reportFile);
+  rmSync(folder, { recursive: true, force: true });
+  return { kind, ...outcome };
+}
+
+function readReport(file) {
+  try {
+    return outcomeOf(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return noReport;
+  }
+}
+
+/** Kinds that were named, in their order, and the rest for Jest. */
+function parse(args) {
+  const named = Object.keys(kinds).filter((kind) => args.includes(kind));
+  return {
+    all: named.length === 0,
+    named: named.length === 0 ? Object.keys(kinds) : named,
+    jestArgs: args.filter((arg) => !(arg in kinds)),
+  };
+}
+
+function printSkipped(skipped, missing) {
+  if (skipped.length === 0 && missing.length === 0) return;
+  title('NOT TESTED on this machine');
+  for (const line of missing) print(`  ${line}`);
+  for (const name of skipped) print(`  skipped: ${name}`);
+}
+
+/** Runs what `args` name; resolves with the exit code. With CI=true nothing may be left out. */
+export async function runEverything(args) {
+  const { all, named, jestArgs } = parse(args);
+  print(await describeMachine());
+  const noRedis = await ensureRedis();
+  const missing = await missingParts();
+  for (const line of missing) print(`SKIPPED: ${line}`);
+  const outcomes = [];
+  if (all) {
+    title('checks');
+    outcomes.push({ kind: 'checks', ...(await runChecks()), skipped: [] });
+  }
+  if (noRedis !== null) print(`FAILED: ${noRedis}`);
+  if (named.includes('e2e')) await buildUi(process.env);
+  for (const kind of noRedis === null ? named : ['unit']) outcomes.push(await runKind(kind, jestArgs));
+  const total = sumOf(noRedis === null ? outcomes : [...outcomes, noReport]);
+  printSkipped(total.skipped, missing);
+  title('all');
+  for (const outcome of outcomes) print(`${outcome.kind.padEnd(12)} ${closingLine(outcome)}`);
+  const leftOut = process.env.CI === 'true' && total.skipped.length > 0;
+  if (leftOut) print('With CI=true nothing may be skipped.');
+  print('');
+  print(closingLine(total));
+  return total.failed > 0 || leftOut ? 1 : 0;
+}

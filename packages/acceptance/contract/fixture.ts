@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { it } from '@jest/globals';
+import { startScriptedModel, startPostgres, System, type ScriptedModel, type SystemOptions, type TenantKeys, type TestPostgres } from '@concierge/testing';
+import { Client } from './client.ts';
+
+/** Which index the run is against: set per jest project, so that every case runs on both. */
+function database(): 'sqlite' | 'postgres' {
+  return Reflect.get(globalThis, 'database') === 'postgres' ? 'postgres' : 'sqlite';
+}
+
+/** The system as it ships, over real processes, with a scripted model: what every contract case talks to. */
+export class ContractSystem implements AsyncDisposable {
+  readonly system: System;
+  readonly model: ScriptedModel;
+  readonly #postgres: TestPostgres | undefined;
+
+  private constructor(parts: { system: System; model: ScriptedModel; postgres: TestPostgres | undefined }) {
+    this.system = parts.system;
+    this.model = parts.model;
+    this.#postgres = parts.postgres;
+  }
+
+  static async start(options: Partial<SystemOptions> = {}): Promise<ContractSystem> {
+    const model = await startScriptedModel();
+    const postgres = database() === 'postgres' ? await startPostgres() : undefined;
+    const databaseUrl = postgres === undefined ? {} : { databaseUrl: postgres.url };
+    const system = await System.start({ modelUrl: model.url, ...databaseUrl, ...options });
+    return new ContractSystem({ system, model, postgres });
+  }
+
+  /** A tenant of a case's own, so that cases do not meet. */
+  async tenant(plan: 'preview' | 'standard' = 'standard'): Promise<Tenant> {
+    const keys = await this.system.createTenant(`t-${randomBytes(6).toString('hex')}`, plan);
+    return { ...keys, as: (key, gateway = 0) => new Client(this.system.gatewayUrls[gateway] ?? '', keys[key]) };
+  }
+
+  /** Without a key, or with one that is not a tenant's. */
+  client(key: string | null = null): Client {
+    return new Client(this.system.url, key);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.system[Symbol.asyncDispose]();
+    await this.model.close();
+    await this.#postgres?.stop();
+  }
+}
+
+export interface Tenant extends TenantKeys {
+  as(key: 'admin' | 'cs' | 'read', gateway?: number): Client;
+}
+
+/** One case. `lines` are the ids of the specification's lines that it shows to be true (spec-lines.ts). */
+export function promise(lines: readonly string[], sentence: string, check: () => Promise<void>): void {
+  it(`[${lines.join(' ')}] ${sentence}`, check);
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+
+/** One promise of a specification document: a table row, a rule, a bullet or a paragraph, under its heading. */
+export interface SpecLine {
+  /** `SI` or `C`, the heading's number or slug, and the place under it: `SI/limits/3`, `C/5/2`. */
+  readonly id: string;
+  readonly text: string;
+}
+
+interface Document {
+  readonly prefix: 'SI' | 'C';
+  readonly file: URL;
+  /** Headings whose lines are promises; all when left out. */
+  readonly sections?: readonly string[];
+}
+
+const documents: readonly Document[] = [
+  { prefix: 'SI', file: new URL('../../../docs/spec/service-interface.md', import.meta.url) },
+  { prefix: 'C', file: new URL('../../../docs/spec/contract.md', import.meta.url), sections: ['2', '3', '4', '5'] },
+];
+
+function slugOf(heading: string): string {
+  const numbered = /^(\d+)\./u.exec(heading);
+  if (numbered?.[1] !== undefined) return numbered[1];
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/gu, '-')
+    .replaceAll(/^-|-$/gu, '');
+}
+
+/** Every promise of the documents, in order. */
+export function specLines(): SpecLine[] {
+  return documents.flatMap((document) => linesOf(document));
+}
+
+function linesOf({ prefix, file, sections }: Document): SpecLine[] {
+  const lines: SpecLine[] = [];
+  const counts = new Map<string, number>();
+  let section = '';
+  let top = '';
+  for (const block of blocksOf(readFileSync(file, 'utf8'))) {
+    const heading = /^(#+) (.*)$/u.exec(block);
+    if (heading !== null) {
+      const [, marks = '', title = ''] = heading;
+      section = slugOf(title);
+      if (marks.length <= 2) top = section;
+      else section = prefix === 'C' ? `${top}-${section}` : section;
+      continue;
+    }
+    if (section === '' || (sections !== undefined && !sections.includes(top))) continue;
+    const number = (counts.get(section) ?? 0) + 1;
+    counts.set(section, number);
+    lines.push({ id: `${prefix}/${section}/${String(number)}`, text: block });
+  }
+  return lines;
+}
+
+/** Headings, table rows without their headers, list items and paragraphs, each with its continuation lines. */
+function blocksOf(markdown: string): string[] {
+  const blocks: string[] = [];
+  const rows = markdown.split('\n');
+  let open = false;
+  for (const [index, row] of rows.entries()) {
+    const isTable = row.startsWith('|');
+    const isHeader = isTable && /^\|[\s|:-]+\|$/u.test(rows[index + 1] ?? '');
+    const isRule = isTable && /^\|[\s|:-]+\|$/u.test(row);
+    if (row.trim() === '' || isHeader || isRule) {
+      open = false;
+    } else if (isTable || row.startsWith('#') || /^(?:-|\d+\.) /u.test(row) || !open) {
+      blocks.push(row.trim());
+      open = !isTable && !row.startsWith('#');
+    } else {
+      blocks.push(`${blocks.pop() ?? ''} ${row.trim()}`);
+    }
+  }
+  return blocks;
+}

@@ -1,0 +1,25 @@
+import { randomUUID } from 'node:crypto';
+import { argv, stdout } from 'node:process';
+import { armFailpoints } from '@concierge/runtime';
+import { FolderSync } from '../src/folder-sync.ts';
+import { RevisionConflict } from '../src/session-revisions.ts';
+import { SessionCache } from '../src/session-cache.ts';
+import { SessionStore } from '../src/session-store.ts';
+import { newSession, silentLog, turnRecord } from './support.ts';
+
+/** A worker of its own process: adds turns to a session until it is killed. Prints each turn when it is published, `conflict` when another was first. */
+const [, , folder = '', id = '', failpoints = ''] = argv;
+armFailpoints(failpoints);
+const store = new SessionStore({ accountId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });
+
+for (;;) {
+  const turn = turnRecord(randomUUID());
+  const session = (await store.load(id)) ?? newSession(id, { revision: 0 });
+  try {
+    await store.publish({ ...session, revision: session.revision + 1, turns: [...session.turns, turn] });
+    stdout.write(`${turn.id}\n`);
+  } catch (error) {
+    if (!(error instanceof RevisionConflict)) throw error;
+    stdout.write('conflict\n');
+  }
+}

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { connectRedis, createLog, type Running } from '@concierge/runtime';
+import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
+import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
+import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import type { Config } from '../src/config.ts';
+import { wire } from '../src/wire.ts';
+import { sayItBack, scriptedTurns, type Script } from './scripted-turns.ts';
+
+export interface TestTenant {
+  readonly id: string;
+  readonly scope: TenantScope;
+  readonly admin: string;
+  readonly cs: string;
+  readonly read: string;
+}
+
+const log = createLog({ service: 'test', level: process.env['TEST_LOG'] ?? 'silent' }); // eslint-disable-line node/no-process-env -- to look into a failing test
+
+/** A gateway as it ships, on a port of its own, over a real Redis and real files; its turns are run by a script. */
+export class TestGateway implements AsyncDisposable {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly redis: TestRedis;
+  readonly tenants: Tenants;
+  readonly running: Running;
+  script: Script = sayItBack;
+  keySecret = "";
+  readonly #cleanUp: AsyncDisposableStack;
+
+  private constructor(parts: Pick<TestGateway, 'url' | 'dataDir' | 'redis' | 'tenants' | 'running'>, cleanUp: AsyncDisposableStack) {
+    ({ url: this.url, dataDir: this.dataDir, redis: this.redis, tenants: this.tenants, running: this.running } = parts);
+    this.#cleanUp = cleanUp;
+  }
+
+  static async start(overrides: Partial<Config> = {}): Promise<TestGateway> {
+    const cleanUp = new AsyncDisposableStack();
+    const folder = cleanUp.use(await temporaryDirectory());
+    const redis = cleanUp.use(await TestRedis.start());
+    const keySecret = randomBytes(32).toString('hex');
+    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
+    cleanUp.defer(async () => index.close());
+    const tenants = new Tenants({ dataDir: folder.path, index, keySecret, log });
+    const config: Config = {
+      dataDir: folder.path,
+      redisUrl: redis.url,
+      databaseUrl: undefined,
+      keySecret,
+      graceMs: 2000,
+      logLevel: 'silent',
+      prettyLog: false,
+      failpoints: '',
+      port: 0,
+      host: '127.0.0.1',
+      opsToken: undefined,
+      trustedProxies: [],
+      maxConnections: 1000,
+      maxStreamsPerKey: 100,
+      keepAliveMs: 5000,
+      ...overrides,
+    };
+    const running = await wire(config, log);
+    const gateway: any = new TestGateway(
+      { url: `http://127.0.0.1:${String(running.port)}`, dataDir: folder.path, redis, tenants, running },
+      cleanUp,
+    );
+    gateway.keySecret = keySecret;
+    await gateway.#startWorker();
+    cleanUp.defer(async () => {
+      for (const part of running.stopInOrder) await part.stop(200);
+    });
+    await eventually(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);
+    return gateway;
+  }
+
+  async tenant(plan: 'preview' | 'standard' = 'standard'): Promise<TestTenant> {
+    const id = `t${randomBytes(6).toString('hex')}`;
+    const scope = await this.tenants.create(id, { plan });
+    const key = async (keyScope: 'admin' | 'cs' | 'read'): Promise<string> =>
+      (await scope.keys.create({ scopes: [keyScope] }, ['admin'])).key;
+    return { id, scope, admin: await key('admin'), cs: await key('cs'), read: await key('read') };
+  }
+
+  /** A request with a key; a body that is no string goes as JSON. */
+  async ask(key: string | undefined, path: string, init: Omit<RequestInit, 'body'> & { readonly body?: unknown } = {}): Promise<Response> {
+    const { body, ...rest } = init;
+    const headers = new Headers(init.headers);
+    if (key !== undefined) headers.set('X-API-Key', key);
+    if (body !== undefined && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json');
+    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+    return await fetch(`${this.url}${path}`, { ...rest, headers, ...(text === undefined ? {} : { body: text }) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#cleanUp.disposeAsync();
+  }
+
+  async #startWorker(): Promise<void> {
+    const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
+    const subscriber = connectRedis({ url: this.redis.url, role: 'subscriber', log });
+    const lanes = new Lanes(redis);
+    const doorbells = new Doorbells(redis, log);
+    const sweeper = new Sweeper({ redis, lanes, doorbells, tenants: this.tenants, log });
+    sweeper.start();
+    const handlers = scriptedTurns(() => this.script);
+    const worker = new TurnWorker({
+      ...handlers,
+      redis,
+      subscriber,
+      lanes,
+      doorbells,
+      tenants: this.tenants,
+      log,
+      concurrency: 16,
+      tenantShare: 16,
+      version: 'test',
+    });
+    await worker.start();
+    this.#cleanUp.defer(async () => {
+      await worker.stop(0);
+      await sweeper.stop();
+      await doorbells.stop();
+      redis.disconnect();
+      subscriber.disconnect();
+    });
+  }
+}

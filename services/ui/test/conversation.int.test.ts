@@ -1,0 +1,254 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@concierge/testing';
+import { Conversation, type ConversationTarget } from '../src/chat/conversation.ts';
+import { replyText, type ChatTurn } from '../src/chat/chat-turn.ts';
+import { GatewayClient } from '../src/chat/gateway-client.ts';
+import { SavedTurnStore } from '../src/chat/saved-turns.ts';
+import { ScriptedGateway, storedSession } from './scripted-gateway.ts';
+
+const contact = 'c'.repeat(32);
+
+let gateway: ScriptedGateway;
+let storage: Map<string, string>;
+let conversations: Conversation[];
+let keys: number;
+
+beforeEach(async () => {
+  gateway = await ScriptedGateway.start();
+  storage = new Map();
+  conversations = [];
+  keys = 0;
+});
+
+afterEach(async () => {
+  for (const conversation of conversations) conversation.close();
+  await gateway[Symbol.asyncDispose]();
+});
+
+/** As after a reload: a new conversation over what the tab's storage has. */
+async function openPage(target: Partial<ConversationTarget> = {}): Promise<Conversation> {
+  const conversation = new Conversation({
+    target: { agent: 'admin', contactId: null, sender: null, channel: 'web', ...target },
+    gateway: new GatewayClient({ key: 'ck_live_test', base: gateway.url }),
+    saved: new SavedTurnStore({
+      getItem: (name) => storage.get(name) ?? null,
+      setItem: (name, text) => void storage.set(name, text),
+      removeItem: (name) => void storage.delete(name),
+    }),
+    restore: true,
+    wait: async (_ms, signal) => {
+      // The next turn of the event loop: as fast as it goes, and still a pause.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      signal.throwIfAborted();
+    },
+    newKey: () => `key-${String((keys += 1))}`,
+    now: () => new Date('2026-11-20T12:00:00Z'),
+  });
+  conversations.push(conversation);
+  await conversation.open();
+  return conversation;
+}
+
+const say = (conversation: Conversation, text: string): void => conversation.send({ text, attachments: [] });
+const turnsOf = (conversation: Conversation): readonly ChatTurn[] => conversation.snapshot().turns;
+const statesOf = (conversation: Conversation): string[] => turnsOf(conversation).map((turn) => turn.state.at);
+const repliesOf = (conversation: Conversation): string[] => turnsOf(conversation).map(replyText);
+
+/** Within the time that a test has, so that a failure says what was waited for. */
+async function soon(check: () => boolean | undefined): Promise<void> {
+  await eventually(check, { timeoutMs: 4000 });
+}
+
+async function reaches(conversation: Conversation, ...states: string[]): Promise<void> {
+  await soon(() => {
+    expect(statesOf(conversation)).toEqual(states);
+    return true;
+  });
+}
+
+describe('a conversation', () => {
+  it('learns its id from the first event, shows words as they come and the end', async () => {
+    const page = await openPage();
+    say(page, 'Hello');
+    await reaches(page, 'waiting');
+    expect(page.snapshot().contactId).toBe(contact);
+    gateway.turn(0).say('Good ');
+    await soon(() => repliesOf(page)[0] === 'Good ');
+    gateway.turn(0).say('morning');
+    gateway.turn(0).finish();
+    await reaches(page, 'done');
+    expect(repliesOf(page)).toEqual(['Good morning']);
+    await soon(() => storage.size === 0);
+  });
+
+  it('hands in messages in the order of typing and keeps one connection for all that wait', async () => {
+    const page = await openPage();
+    for (const text of ['one', 'two', 'three']) say(page, text);
+    await reaches(page, 'waiting', 'waiting', 'waiting');
+    expect(gateway.sent('POST', /admin/u).map(({ body }) => body)).toEqual([
+      { message: 'one' },
+      { message: 'two', contact_id: contact },
+      { message: 'three', contact_id: contact },
+    ]);
+    await soon(() => gateway.turns.map((turn) => turn.readers).join() === '1,0,0');
+    for (const turn of gateway.turns) {
+      turn.say(`reply ${turn.id}`);
+      turn.finish();
+    }
+    await reaches(page, 'done', 'done', 'done');
+    expect(repliesOf(page)).toEqual(['reply t1', 'reply t2', 'reply t3']);
+  });
+
+  it.each([false, true])('resumes a broken stream without gap or repetition (replayed from the start: %s)', async (replaysAll) => {
+    gateway.replaysAll = replaysAll;
+    const page = await openPage();
+    say(page, 'Count');
+    await reaches(page, 'waiting');
+    for (const word of ['one ', 'two ', 'three']) {
+      await soon(() => gateway.turn(0).readers === 1);
+      gateway.turn(0).say(word);
+      await soon(() => repliesOf(page)[0]?.endsWith(word));
+      gateway.turn(0).cut();
+    }
+    await soon(() => gateway.turn(0).readers === 1);
+    gateway.turn(0).finish();
+    await reaches(page, 'done');
+    expect(repliesOf(page)).toEqual(['one two three']);
+    expect(gateway.sent('GET', /events/u).map(({ headers }) => headers['last-event-id'])).toEqual(['t1-1', 't1-2', 't1-3']);
+  });
+
+  it('sends a message again as the same one when the connection broke before the service could answer', async () => {
+    gateway.failNext('cut', 'shutting_down', 'cut');
+    const page = await openPage();
+    say(page, 'Once only');
+    await reaches(page, 'waiting');
+    expect(gateway.turns).toHaveLength(1);
+    const sent = gateway.sent('POST', /admin/u);
+    expect(new Set(sent.map(({ headers }) => headers['idempotency-key']))).toEqual(new Set(['key-1']));
+    expect(sent).toHaveLength(4);
+  });
+
+  it('says why a message was refused, and takes it back or sends it again', async () => {
+    gateway.failNext('too_many_waiting', 'rate_limited');
+    const page = await openPage();
+    say(page, 'first');
+    say(page, 'second');
+    await reaches(page, 'unsent', 'unsent');
+    expect(turnsOf(page)[0]?.state).toMatchObject({ failure: { code: 'too_many_waiting' } });
+    expect(page.withdraw('key-1')).toMatchObject({ text: 'first' });
+    page.retry('key-2');
+    await reaches(page, 'waiting');
+    expect(gateway.turns).toHaveLength(1);
+  });
+
+  it('stops the running turn and keeps what was said', async () => {
+    const page = await openPage();
+    say(page, 'Tell me a story');
+    await reaches(page, 'waiting');
+    gateway.turn(0).say('Once upon');
+    await reaches(page, 'running');
+    await page.stop('key-1');
+    await reaches(page, 'done');
+    expect(turnsOf(page)[0]).toMatchObject({ state: { finishReason: 'cancelled' }, parts: [{ text: 'Once upon' }] });
+  });
+
+  it('asks a failed turn again as a new one', async () => {
+    const page = await openPage();
+    say(page, 'Try');
+    await reaches(page, 'waiting');
+    gateway.turn(0).emit({ type: 'error', data: { code: 'provider_error', message: 'broke', retryable: true, turnId: 't1' } });
+    await reaches(page, 'failed');
+    page.retry('key-1');
+    await reaches(page, 'failed', 'waiting');
+    expect(gateway.sent('POST', /admin/u).map(({ headers }) => headers['idempotency-key'])).toEqual(['key-1', 'key-2']);
+  });
+
+  it('leaves the turn running when the page is left, and still hands in what was being sent', async () => {
+    const page = await openPage();
+    say(page, 'one');
+    await reaches(page, 'waiting');
+    say(page, 'two');
+    page.close();
+    await soon(() => gateway.turns.length === 2);
+    await soon(() => gateway.turns.every((turn) => turn.readers === 0));
+    expect(gateway.sent('POST', /cancel/u)).toEqual([]);
+  });
+});
+
+describe('after a reload', () => {
+  it('shows the stored turns, the running one from its start, and the waiting ones', async () => {
+    gateway.sessions.set(contact, storedSession(contact, 't0', ['Earlier', 'Stored']));
+    const before = await openPage({ contactId: contact });
+    say(before, 'running');
+    say(before, 'waiting');
+    await reaches(before, 'done', 'waiting', 'waiting');
+    gateway.turn(0).say('Half a ');
+    await reaches(before, 'done', 'running', 'waiting');
+    before.close();
+
+    const page = await openPage({ contactId: contact });
+    await soon(() => repliesOf(page)[1] === 'Half a ');
+    gateway.turn(0).say('sentence');
+    gateway.turn(0).finish();
+    gateway.turn(1).finish();
+    await reaches(page, 'done', 'done', 'done');
+    expect(turnsOf(page).map((turn) => turn.question?.text)).toEqual(['Earlier', 'running', 'waiting']);
+    expect(repliesOf(page)).toEqual(['Stored', 'Half a sentence', '']);
+    expect(gateway.turns).toHaveLength(2);
+  });
+
+  it('sends the first message of a conversation again, as the same one, when its answer had not come', async () => {
+    gateway.failNext('hang');
+    const before = await openPage();
+    say(before, 'Hello');
+    // Left in the very moment in which the service has accepted it and the page does not know.
+    await soon(() => gateway.turns.length === 1);
+    const page = await openPage();
+    await reaches(page, 'waiting');
+    gateway.turn(0).finish();
+    await reaches(page, 'done');
+    expect(gateway.turns).toHaveLength(1);
+    expect(turnsOf(page)[0]?.question?.text).toBe('Hello');
+  });
+
+  it('follows a turn that was asked elsewhere, and shows its question once it is stored', async () => {
+    gateway.addTurn(contact).say('An answer');
+    const page = await openPage({ contactId: contact });
+    await reaches(page, 'running');
+    expect(turnsOf(page)[0]?.question).toBeNull();
+    gateway.sessions.set(contact, storedSession(contact, 't1', ['Asked on the phone', 'An answer']));
+    gateway.turn(0).finish();
+    await soon(() => turnsOf(page)[0]?.question?.text === 'Asked on the phone');
+    expect(repliesOf(page)).toEqual(['An answer']);
+  });
+
+  it('takes the stored reply when the stream is not kept any more', async () => {
+    const before = await openPage();
+    say(before, 'Long ago');
+    await reaches(before, 'waiting');
+    before.close();
+    gateway.turns.length = 0;
+    gateway.sessions.set(contact, storedSession(contact, 't1', ['Long ago', 'Done since']));
+    const page = await openPage({ contactId: contact });
+    await reaches(page, 'done');
+    expect(repliesOf(page)).toEqual(['Done since']);
+  });
+
+  it('says so when there is no such conversation', async () => {
+    const page = await openPage({ contactId: contact });
+    expect(page.snapshot().load).toMatchObject({ at: 'failed', failure: { code: 'not_found' } });
+  });
+});
+
+describe('towards cs', () => {
+  it('plays the contact that was chosen, and shows what that contact had said before', async () => {
+    gateway.sessions.set(contact, storedSession(contact, 't0', ['Hi again', 'Welcome back']));
+    const page = await openPage({ agent: 'cs' });
+    page.playContact({ sender: '+49 1', channel: 'channel_a' });
+    say(page, 'And now?');
+    await reaches(page, 'done', 'waiting');
+    expect(gateway.sent('POST', /cs/u)[0]?.body).toEqual({ message: 'And now?', sender: '+49 1', channel: 'channel_a' });
+    page.playContact({ sender: 'somebody else', channel: 'web' });
+    expect(page.snapshot().sender).toBe('+49 1');
+  });
+});
