@@ -1,7 +1,7 @@
 // Node >= 24, NODE_OPTIONS=--experimental-vm-modules. No transformer: Node strips the types.
 const shared = {
   testEnvironment: 'node',
-  testEnvironmentOptions: { customExportConditions: ['source', 'node', 'import', 'default'] },
+  testEnvironmentOptions: { customExportConditions: ['@concierge/source', 'node', 'default'] },
   extensionsToTreatAsEsm: ['.ts'],
   transform: {},
   modulePathIgnorePatterns: ['/dist/', '<rootDir>/.cache/', '<rootDir>/data/'],
@@ -19,7 +19,8 @@ export default {
   projects: [
     project('unit', '{packages,services}/*/src/**/*.test.ts', 'infra/**/*.test.mjs'),
     project('integration', '{packages,services}/*/test/**/*.int.test.ts'),
-    project('contract', 'packages/acceptance/contract/**/*.test.ts'),
+    { ...project('contract', 'packages/acceptance/contract/**/*.test.ts'), globals: { database: 'sqlite' } },
+    { ...project('contract-postgres', 'packages/acceptance/contract/**/*.test.ts'), globals: { database: 'postgres' } },
     project('e2e', 'packages/acceptance/e2e/**/*.test.ts'),
     project('chaos', 'packages/acceptance/chaos/**/*.test.ts'),
   ],

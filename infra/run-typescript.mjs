@@ -11,7 +11,7 @@ export function runTypeScript(script, args = process.argv.slice(2)) {
     process.exit(1);
   }
   const env = { ...process.env, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, '.cache', 'compile') };
-  const child = spawn(process.execPath, ['--conditions=source', join(root, script), ...args], { stdio: 'inherit', env });
+  const child = spawn(process.execPath, ['--conditions=@concierge/source', join(root, script), ...args], { stdio: 'inherit', env });
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
   return new Promise((resolve) => {
     child.on('exit', (code, signal) => {

@@ -16,7 +16,7 @@ const MAX_THREADS = 32;
 
 const preload = fileURLToPath(new URL('service-preload.mjs', import.meta.url));
 
-const nodeFlags = ['--conditions=source', '--import', preload];
+const nodeFlags = ['--conditions=@concierge/source', '--import', preload];
 
 /** What every child gets: compiled code is kept between starts, or each start would strip the types again. */
 export function childEnvironment(env) {

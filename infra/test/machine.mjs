@@ -7,7 +7,7 @@ import { installSystemPackage } from '../start/system-packages.mjs';
 
 const PACKAGED_POSTGRES = '/usr/lib/postgresql';
 
-function hasPostgres() {
+export function hasPostgres() {
   if (findProgram('postgres') !== null) return true;
   return existsSync(PACKAGED_POSTGRES) && readdirSync(PACKAGED_POSTGRES).length > 0;
 }

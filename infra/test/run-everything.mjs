@@ -5,11 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runChecks } from '../check/run-checks.mjs';
 import { buildUi } from '../start/ui-build.mjs';
-import { describeMachine, ensureRedis, missingParts } from './machine.mjs';
+import { describeMachine, ensureRedis, hasPostgres, missingParts } from './machine.mjs';
 import { closingLine, noReport, outcomeOf, sumOf } from './outcome.mjs';
 
 /** `serial`: its tests kill processes and watch clocks, and need the machine for themselves. */
-const kinds = { unit: {}, integration: {}, contract: { serial: true }, e2e: { serial: true }, chaos: { serial: true } };
+const kinds = {
+  unit: {},
+  integration: {},
+  // Every case of the contract against both indexes.
+  contract: { serial: true, projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
+  e2e: { serial: true },
+  chaos: { serial: true },
+};
 
 const print = (text) => process.stdout.write(`${text}\n`);
 const title = (text) => print(`\n== ${text} ==`);
@@ -19,7 +26,7 @@ async function runKind(kind, jestArgs) {
   title(kind);
   const folder = mkdtempSync(join(tmpdir(), 'concierge-test-'));
   const reportFile = join(folder, 'report.json');
-  const options = ['--config', 'jest.config.mjs', '--selectProjects', kind, '--passWithNoTests', '--json', '--outputFile', reportFile];
+  const options = ['--config', 'jest.config.mjs', '--selectProjects', ...(kinds[kind].projects?.() ?? [kind]), '--passWithNoTests', '--json', '--outputFile', reportFile];
   const workers = kinds[kind].serial ? ['--runInBand'] : ['--maxWorkers', '100%'];
   const env = { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning', NODE_ENV: 'test' };
   const child = spawn(process.execPath, ['infra/node_modules/jest/bin/jest.js', ...options, ...workers, ...jestArgs], {

@@ -94,10 +94,10 @@ export class ChaosRig implements AsyncDisposable {
   }
 
   /** Waits until all inboxes are empty, reads every turn once more, stops every service, and has the rest audited. */
-  async finish(): Promise<AuditReport> {
+  async finish({ reread = true } = {}): Promise<AuditReport> {
     // What is still there afterwards is for the auditor to find.
     await eventually(async () => (await this.#waiting()) === 0, { timeoutMs: REST_TIMEOUT_MS, everyMs: 200 }).catch(() => undefined);
-    await this.#load.rereadAll(AbortSignal.timeout(REREAD_TIMEOUT_MS));
+    if (reread) await this.#load.rereadAll(AbortSignal.timeout(REREAD_TIMEOUT_MS));
     await this.#terminateAll();
     const { dataDir } = this.target;
     return await audit({ evidence: this.evidence, tenantsFolder: join(dataDir, 'tenants'), logsFolder: join(dataDir, 'logs') });

@@ -10,5 +10,6 @@ export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export { allTools } from './tools/all-tools.ts';
 export { ToolBox, ToolSet, type ToolBoxOptions } from './tools/tool-box.ts';
 export type { FileView, SessionsView, ToolContext, TurnStatus } from './tools/tool-context.ts';
-export { accessOf, contactOf, toolScope } from './tools/tool-scope.ts';
-export { defineTool, ToolError, type Tool, type ToolAccess } from './tools/tool.ts';
+export { accessOf, type ToolAccess } from './tools/tool-access.ts';
+export { contactOf, toolScope } from './tools/tool-scope.ts';
+export { defineTool, ToolError, type Tool } from './tools/tool.ts';

@@ -57,7 +57,11 @@ for (const backend of indexBackends) {
 
     it('takes a group in which one session stands several times', async () => {
       const puts = [3, 1, 2].map((revision) => ({
-        session: session(1, { revision, title: `revision ${String(revision)}`, turns: [turn(`t${String(revision)}`, { acceptedAt: at(revision) })] }),
+        session: session(1, {
+          revision,
+          title: `revision ${String(revision)}`,
+          turns: [turn(`t${String(revision)}`, { acceptedAt: at(revision) })],
+        }),
       }));
       await index.putSessions(puts);
       expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual(['revision 3']);
@@ -101,8 +105,18 @@ for (const backend of indexBackends) {
     });
 
     it('lists ended turns by state, last accepted first, without their steps', async () => {
-      const failed = turn('t2', { status: 'failed', acceptedAt: at(2), error: { code: 'provider_error', message: 'no' }, finishReason: null });
-      const turns = [turn('t1', { acceptedAt: at(1) }), failed, turn('t3', { acceptedAt: at(3) }), turn('t4', { acceptedAt: at(4), status: 'cancelled' })];
+      const failed = turn('t2', {
+        status: 'failed',
+        acceptedAt: at(2),
+        error: { code: 'provider_error', message: 'no' },
+        finishReason: null,
+      });
+      const turns = [
+        turn('t1', { acceptedAt: at(1) }),
+        failed,
+        turn('t3', { acceptedAt: at(3) }),
+        turn('t4', { acceptedAt: at(4), status: 'cancelled' }),
+      ];
       await index.putSession(session(1, { turns }));
       const { steps: _steps, models: _models, requestHash: _hash, keyId: _key, ...shown } = failed;
       expect((await index.listTurns({ limit: 9, status: 'failed' })).items).toEqual([

@@ -121,8 +121,14 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
   }, 30_000);
 
   it('reads counts as numbers beyond 32 bits', async () => {
-    const models = [{ model: 'openai/gpt-5', inputTokens: 5_000_000_000, outputTokens: 1, cachedInputTokens: 0, calls: 1, costUsd: 12_500.000000001 }];
+    const models = [
+      { model: 'openai/gpt-5', inputTokens: 5_000_000_000, outputTokens: 1, cachedInputTokens: 0, calls: 1, costUsd: 12_500.000000001 },
+    ];
     await store.forTenant('acme').putSession(session(1, { turns: [turn('t1', { models }), turn('t2', { models })] }));
-    expect((await store.forTenant('acme').usage({}))[0]).toMatchObject({ inputTokens: 10_000_000_000, costUsd: 25_000.000000002, turns: 2 });
+    expect((await store.forTenant('acme').usage({}))[0]).toMatchObject({
+      inputTokens: 10_000_000_000,
+      costUsd: 25_000.000000002,
+      turns: 2,
+    });
   });
 });

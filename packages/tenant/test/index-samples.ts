@@ -52,7 +52,12 @@ export function session(number: number, changes: Partial<Session> = {}): Session
   };
 }
 
-export const skill = (name: string): Skill => ({ name, description: `Does ${name}`, trigger: `when ${name}`, path: `skills/${name}/SKILL.md` });
+export const skill = (name: string): Skill => ({
+  name,
+  description: `Does ${name}`,
+  trigger: `when ${name}`,
+  path: `skills/${name}/SKILL.md`,
+});
 
 /** The files of a tenant as a test wants them. */
 export class Files implements IndexSource {
@@ -82,4 +87,3 @@ export class Files implements IndexSource {
     return Promise.resolve(this.skillList);
   }
 }
-

@@ -86,7 +86,10 @@ describe('the SQLite files of the index', () => {
     const store = openStore();
     await store.rebuild('acme', new Files(session(1)));
     await store.close();
-    for (const use of [async (one: IndexStore) => one.rebuild('acme', new Files(session(1))), async (one: IndexStore) => one.forTenant('acme').putSession(session(1))]) {
+    for (const use of [
+      async (one: IndexStore) => one.rebuild('acme', new Files(session(1))),
+      async (one: IndexStore) => one.forTenant('acme').putSession(session(1)),
+    ]) {
       await writeFile(fileOf('acme'), 'garbage '.repeat(4096));
       const reopened = openStore();
       await use(reopened);
@@ -183,7 +186,9 @@ describe('the SQLite files of the index', () => {
     const connection = openSqlite(fileOf('acme'));
     const db = new Kysely<object>({ dialect: connection.dialect });
     const plan = async (where: string, table: string, order: string) => {
-      const query = sql<{ detail: string }>`explain query plan select * from ${sql.table(table)} where account_id = 'acme' ${sql.raw(where)} order by ${sql.raw(order)} limit 26`;
+      const query = sql<{
+        detail: string;
+      }>`explain query plan select * from ${sql.table(table)} where account_id = 'acme' ${sql.raw(where)} order by ${sql.raw(order)} limit 26`;
       return (await query.execute(db)).rows.map(({ detail }) => detail).join('; ');
     };
     const [bySession, byTurn] = ['updated_at desc, id desc', 'accepted_at desc, id desc'];

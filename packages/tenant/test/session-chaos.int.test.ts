@@ -23,7 +23,7 @@ interface Writer {
 }
 
 function startWriter(args: readonly string[], onLine: (line: string) => void): Writer {
-  const child = spawn(process.execPath, ['--conditions=source', '--no-warnings', writerPath, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--conditions=@concierge/source', '--no-warnings', writerPath, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   if (child.pid === undefined) throw new Error('the writer did not start');
   createInterface({ input: child.stdout }).on('line', onLine);
   // `close` and not `exit`: what it said last has been read by then.

@@ -36,7 +36,7 @@ export class ServiceProcess {
 
   start(extraEnv: Readonly<Record<string, string>> = {}): void {
     const { entry, env } = this.#options;
-    const child = spawn(process.execPath, ['--conditions=source', '--disable-warning=ExperimentalWarning', entry], {
+    const child = spawn(process.execPath, ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning', entry], {
       cwd: root,
       env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', NODE_ENV: 'test', ...env, ...extraEnv },
       stdio: ['ignore', 'pipe', 'pipe'],

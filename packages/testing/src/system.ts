@@ -103,6 +103,12 @@ export class System implements AsyncDisposable {
     return { tenantId, admin: await newKey('admin'), cs: await newKey('cs'), read: await newKey('read') };
   }
 
+  /** Loses the tenant's part of the index, as a deleted database would. */
+  async dropIndex(tenantId: string): Promise<void> {
+    await this.tenants();
+    await this.#index?.drop(tenantId);
+  }
+
   /** What a service printed. */
   async logOf(name: string): Promise<string> {
     return await readFile(join(this.dataDir, 'logs', `${name}.log`), 'utf8');

@@ -11,7 +11,7 @@ const turns = JSON.parse(await (await g.ask(tenant.admin, '/api/turns')).text())
 const turnId = turns[0].id;
 const { scope } = tenant;
 const cfg = { dataDir: g.dataDir, redis: g.redis.url };
-const child = spawn(process.execPath, ['--conditions=source', '--expose-gc', new URL('./zz-child.tmp.mjs', import.meta.url).pathname], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'], env: { ...process.env, NODE_OPTIONS: '', DATA_DIR: g.dataDir, REDIS_URL: g.redis.url, KEY_SECRET: (g as any).keySecret, GATEWAY_PORT: '0', GATEWAY_HOST: '127.0.0.1', LOG_LEVEL: 'warn' } });
+const child = spawn(process.execPath, ['--conditions=@concierge/source', '--expose-gc', new URL('./zz-child.tmp.mjs', import.meta.url).pathname], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'], env: { ...process.env, NODE_OPTIONS: '', DATA_DIR: g.dataDir, REDIS_URL: g.redis.url, KEY_SECRET: (g as any).keySecret, GATEWAY_PORT: '0', GATEWAY_HOST: '127.0.0.1', LOG_LEVEL: 'warn' } });
 const port: number = await new Promise((r) => child.on('message', (m: any) => m.port && r(m.port)));
 const measure = async () => { const p = new Promise<any>((r) => child.once('message', r)); child.send('measure'); return p; };
 const agent = new Agent({ maxSockets: Infinity });

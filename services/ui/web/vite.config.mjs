@@ -9,7 +9,7 @@ export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), tailwindcss()],
   // The packages of this repository are read as sources, whether they have been compiled or not.
-  resolve: { conditions: ['source', 'module', 'browser', 'development|production'] },
+  resolve: { conditions: ['@concierge/source', 'module', 'browser', 'development|production'] },
   // Not beside node_modules of the root: each user of a checkout may build.
   cacheDir: '../node_modules/.vite',
   build: {

@@ -14,15 +14,7 @@ import {
   type Tool,
   type ToolAccess,
 } from '@concierge/agent';
-import {
-  limits,
-  type ErrorCode,
-  type ModelFacts,
-  type Session,
-  type TenantSettings,
-  type TurnRecord,
-  type TurnStep,
-} from '@concierge/contract';
+import { limits, type ErrorCode, type ModelFacts, type Session, type TurnRecord, type TurnStep } from '@concierge/contract';
 import type { Model } from '@concierge/model';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
@@ -142,7 +134,7 @@ export class TurnRunner implements TurnHandlers {
   }
 
   #toolSet(access: ToolAccess, allow: readonly string[] | undefined): ToolSet {
-    const key = `${access} ${allow?.join(' ') ?? '*'}`;
+    const key = JSON.stringify([access, allow]);
     const known = this.#toolSets.get(key);
     if (known !== undefined) return known;
     // Allow-lists are the tenants' own; as many as there are tenants must not pile up.

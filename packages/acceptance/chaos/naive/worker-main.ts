@@ -20,16 +20,17 @@ redis.on('error', () => undefined);
  */
 const worker = new Worker(queueName, async (job) => await runTurn(NaiveTurn.parse(job.data)), {
   connection: redis,
-  concurrency: 8,
+  concurrency: 3,
   lockDuration: 5000,
   stalledInterval: 5000,
 });
 worker.on('error', () => undefined);
 
 async function runTurn(turn: NaiveTurn): Promise<void> {
-  const session = await load(turn);
   const said = await converse(turn);
   const now = new Date().toISOString();
+  // As late as it can be: the usual way, reading it first, loses so much that nothing else would be seen.
+  const session = await load(turn);
   const messages = [...session.messages, ...said];
   const next: Session = { ...session, revision: session.revision + 1, updatedAt: now, messages, messageCount: messages.length, turns: [...session.turns, recordOf(turn, now)] };
   await writeFile(pathOf(turn), JSON.stringify(next));

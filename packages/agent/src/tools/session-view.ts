@@ -1,5 +1,5 @@
 import type { SessionStore, TenantIndex } from '@concierge/tenant';
-import type { ToolAccess } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
 import type { SessionsView } from './tool-context.ts';
 
 export interface SessionSource {

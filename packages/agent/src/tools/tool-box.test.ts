@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { toolCall } from '../fixtures/scripted-replies.ts';
 import { unusedContext } from '../fixtures/tool-fixture.ts';
 import { allTools } from './all-tools.ts';
-import { defineTool, ToolError, type Tool, type ToolAccess } from './tool.ts';
+import { defineTool, ToolError, type Tool } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
 import { ToolBox, ToolSet } from './tool-box.ts';
 
 const neverAborted = new AbortController().signal;
@@ -122,6 +123,22 @@ describe('an agent’s tools', () => {
       }),
     ]);
     await expect(box.call(toolCall('1', 'read', { path: 'x' }), stop.signal)).rejects.toThrow('cancelled');
+  });
+
+  it('let a change that has begun come to its end when the turn is stopped', async () => {
+    const stop = new AbortController();
+    const writing = defineTool({
+      name: 'write',
+      description: 'writes',
+      schema: z.strictObject({}),
+      sideEffect: 'writes',
+      run: async () => {
+        stop.abort(new Error('draining'));
+        await new Promise(setImmediate);
+        return 'written';
+      },
+    });
+    await expect(boxOf([writing]).call(toolCall('1', 'write'), stop.signal)).resolves.toEqual({ isError: false, output: 'written' });
   });
 
   it('cap what the model gets, say so, and never split a character', async () => {

@@ -3,8 +3,12 @@ import type { ModelTool } from '@concierge/model';
 import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
 import { cutText } from './cut-text.ts';
 import { readArguments } from './read-arguments.ts';
-import { ToolError, type Tool, type ToolAccess } from './tool.ts';
+import { ToolError, type Tool } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
 import type { ToolContext } from './tool-context.ts';
+
+/** What has begun to change something may finish when its turn is stopped: a known outcome is worth more than the second. */
+const SETTLE_MS = 1000;
 
 /** The tools that one kind of agent has: made once, used by every turn of it. */
 export class ToolSet {
@@ -76,7 +80,11 @@ export class ToolBox implements LoopTools {
     const deadline = AbortSignal.timeout(tool.timeoutMs);
     const bounded = AbortSignal.any([signal, deadline]);
     try {
-      const output = await beforeAbort(tool.run(input.value, { ...this.#options.context, signal: bounded }), bounded);
+      const output = await beforeAbort(
+        tool.run(input.value, { ...this.#options.context, signal: bounded }),
+        bounded,
+        tool.sideEffect === 'writes' ? SETTLE_MS : 0,
+      );
       return { output: forModel(output), isError: false };
     } catch (error) {
       signal.throwIfAborted();
@@ -106,11 +114,12 @@ function forModel(output: string): string {
   return cutText(text, maxBytes - Buffer.byteLength(note)).text + note;
 }
 
-/** A tool that does not heed its signal must not hold up the turn. */
-async function beforeAbort<Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> {
+/** A tool that does not heed its signal must not hold up the turn: it gets `graceMs` after the abort to come to an end. */
+async function beforeAbort<Result>(task: Promise<Result>, signal: AbortSignal, graceMs: number): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
   const onAbort = (): void => {
-    aborted.reject(signal.reason);
+    timer = setTimeout(() => aborted.reject(signal.reason), graceMs);
   };
   signal.addEventListener('abort', onAbort, { once: true });
   // It may have aborted while the tool was being started, before anyone listened.
@@ -118,6 +127,7 @@ async function beforeAbort<Result>(task: Promise<Result>, signal: AbortSignal): 
   try {
     return await Promise.race([task, aborted.promise]);
   } finally {
+    clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
   }
 }

@@ -1,6 +1,6 @@
 import type { SessionListItem, SessionView } from '@concierge/contract';
 import type { FileEntry, FileText, MemoryFiles, Skills } from '@concierge/tenant';
-import type { ToolAccess } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
 
 /** The files that this agent may touch at all. A path outside is `not_found`, as if it did not exist. */
 export interface FileView {

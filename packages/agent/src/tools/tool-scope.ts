@@ -2,13 +2,8 @@ import type { AcceptedTurn } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { fileView } from './file-view.ts';
 import { sessionsView } from './session-view.ts';
-import type { ToolAccess } from './tool.ts';
+import { accessOf } from './tool-access.ts';
 import type { ToolContext, TurnStatus } from './tool-context.ts';
-
-/** What an agent may do: the cs agent never more than cs, any other agent what the turn was accepted with. */
-export function accessOf({ agent, authority }: Pick<AcceptedTurn, 'agent' | 'authority'>): ToolAccess {
-  return agent === 'cs' ? 'cs' : authority;
-}
 
 /** Whose notes a cs turn reads and keeps: the sender's; those of an anonymous contact last as long as its session's id is known. */
 export function contactOf({ sender, sessionId }: Pick<AcceptedTurn, 'sender' | 'sessionId'>): string {

@@ -1,14 +1,12 @@
 import { limits, type JsonObject, type ToolName } from '@concierge/contract';
 import { z } from 'zod';
+import type { ToolAccess } from './tool-access.ts';
 import type { ToolContext } from './tool-context.ts';
 
 /** A failure that the model should read and can act on. Its message becomes the result. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
-
-/** Who asks: the contract's narrower forms (`*`) apply to `cs`. */
-export type ToolAccess = 'admin' | 'cs';
 
 export interface Tool {
   readonly name: ToolName;

@@ -12,7 +12,8 @@ export class CompiledQueries {
     let text = this.#sql.get(shape);
     if (text === undefined) {
       const compiled = compile();
-      if (compiled.parameters.length !== parameters.length) throw new TypeError(`${shape} takes ${String(compiled.parameters.length)} parameters`);
+      if (compiled.parameters.length !== parameters.length)
+        throw new TypeError(`${shape} takes ${String(compiled.parameters.length)} parameters`);
       text = compiled.sql;
       this.#sql.set(shape, text);
     }

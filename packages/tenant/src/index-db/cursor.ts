@@ -17,7 +17,10 @@ export function encodeCursor(list: List, position: Position): string {
 /** @throws AppError invalid_request for anything that `encodeCursor` did not write for this list */
 export function decodeCursor(list: List, cursor: string): Position {
   const invalid = (cause?: unknown) =>
-    new AppError('invalid_request', 'The cursor is not valid', { cause, errors: [{ path: 'cursor', message: 'is not a cursor of this list' }] });
+    new AppError('invalid_request', 'The cursor is not valid', {
+      cause,
+      errors: [{ path: 'cursor', message: 'is not a cursor of this list' }],
+    });
   let decoded: unknown;
   try {
     decoded = JSON.parse(Buffer.from(cursor, 'base64url').toString());

@@ -36,7 +36,8 @@ export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions)
 /** An index over a backend that somebody else has set up. */
 export function storeOver(backend: IndexBackend): IndexStore {
   const rebuilds = new KeyedMutex();
-  const isFresh = async (accountId: string): Promise<boolean> => (await backend.readBuilt(accountId, async () => Promise.resolve())) === undefined;
+  const isFresh = async (accountId: string): Promise<boolean> =>
+    (await backend.readBuilt(accountId, async () => Promise.resolve())) === undefined;
   const build = async (accountId: string, source: IndexSource): Promise<void> => {
     await rebuilds.run(accountId, async () => {
       if (await isFresh(accountId)) await rebuildIndex(backend, accountId, source);

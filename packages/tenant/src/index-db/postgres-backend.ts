@@ -64,9 +64,9 @@ export class PostgresBackend implements IndexBackend {
       const connection = openPostgres({ ...this.#options, max: 1, statementTimeoutMs: REBUILD_STATEMENT_TIMEOUT_MS });
       try {
         const db = new Kysely<IndexTables>({ dialect: connection.dialect });
-        return await db.connection().execute(
-          async (own) => work({ db: own, alone: async (change) => transaction(own, { accountId, access: 'alone' }, change) }),
-        );
+        return await db
+          .connection()
+          .execute(async (own) => work({ db: own, alone: async (change) => transaction(own, { accountId, access: 'alone' }, change) }));
       } finally {
         await connection.close();
       }
@@ -129,8 +129,11 @@ export class PostgresBackend implements IndexBackend {
 
   async #migrate(): Promise<void> {
     await this.#db.transaction().execute(async (db) => migrate(db));
-    const { rows } = await sql<{ above: boolean }>`select rolsuper or rolbypassrls as above from pg_roles where rolname = current_user`.execute(this.#db);
-    if (rows[0]?.above === true) this.#options.log.warn('the database role is above row-level security: use a role that is neither superuser nor BYPASSRLS');
+    const { rows } = await sql<{
+      above: boolean;
+    }>`select rolsuper or rolbypassrls as above from pg_roles where rolname = current_user`.execute(this.#db);
+    if (rows[0]?.above === true)
+      this.#options.log.warn('the database role is above row-level security: use a role that is neither superuser nor BYPASSRLS');
   }
 }
 

@@ -66,7 +66,11 @@ export class SessionPutter {
     return puts.filter(({ session }) => Date.parse(session.createdAt) > (removedUntil.get(session.id) ?? -Infinity));
   }
 
-  async #insert<Row extends object, Returned>(name: string, rows: readonly Row[], build: (rows: Row[]) => { compile: () => CompiledQuery<Returned> }) {
+  async #insert<Row extends object, Returned>(
+    name: string,
+    rows: readonly Row[],
+    build: (rows: Row[]) => { compile: () => CompiledQuery<Returned> },
+  ) {
     const returned: Returned[] = [];
     for (const query of this.#queries.inserts(name, rows, build)) returned.push(...(await this.#db.executeQuery(query)).rows);
     return returned;
@@ -117,21 +121,24 @@ function turnsNamed(turns: readonly TurnRecord[], turnIds: readonly string[] | u
 }
 
 function upsertSessions(db: Kysely<IndexTables>, rows: SessionRow[]) {
-  return db.insertInto('sessions').values(rows).onConflict((on) =>
-    on
-      .columns(['account_id', 'id'])
-      .doUpdateSet((eb) => ({
-        agent: eb.ref('excluded.agent'),
-        channel: eb.ref('excluded.channel'),
-        title: eb.ref('excluded.title'),
-        message_count: eb.ref('excluded.message_count'),
-        revision: eb.ref('excluded.revision'),
-        created_at: eb.ref('excluded.created_at'),
-        updated_at: eb.ref('excluded.updated_at'),
-        generation: eb.ref('excluded.generation'),
-      }))
-      .where(sql<boolean>`(excluded.created_at, excluded.revision) >= (sessions.created_at, sessions.revision)`),
-  );
+  return db
+    .insertInto('sessions')
+    .values(rows)
+    .onConflict((on) =>
+      on
+        .columns(['account_id', 'id'])
+        .doUpdateSet((eb) => ({
+          agent: eb.ref('excluded.agent'),
+          channel: eb.ref('excluded.channel'),
+          title: eb.ref('excluded.title'),
+          message_count: eb.ref('excluded.message_count'),
+          revision: eb.ref('excluded.revision'),
+          created_at: eb.ref('excluded.created_at'),
+          updated_at: eb.ref('excluded.updated_at'),
+          generation: eb.ref('excluded.generation'),
+        }))
+        .where(sql<boolean>`(excluded.created_at, excluded.revision) >= (sessions.created_at, sessions.revision)`),
+    );
 }
 
 /** Returns those that were not there: nearly always all of them, as a turn ends once. */
@@ -155,18 +162,21 @@ async function replaceTurn(db: Kysely<IndexTables>, { account_id: accountId, id,
 
 /** A row that was left over, its turn gone, gives way. */
 function upsertUsage(db: Kysely<IndexTables>, rows: UsageRow[]) {
-  return db.insertInto('usage').values(rows).onConflict((on) =>
-    on.columns(['account_id', 'day', 'turn_id', 'model']).doUpdateSet((eb) => ({
-      session_id: eb.ref('excluded.session_id'),
-      session_created_at: eb.ref('excluded.session_created_at'),
-      agent: eb.ref('excluded.agent'),
-      channel: eb.ref('excluded.channel'),
-      calls: eb.ref('excluded.calls'),
-      input_tokens: eb.ref('excluded.input_tokens'),
-      cached_input_tokens: eb.ref('excluded.cached_input_tokens'),
-      output_tokens: eb.ref('excluded.output_tokens'),
-      cost_nano: eb.ref('excluded.cost_nano'),
-      generation: eb.ref('excluded.generation'),
-    })),
-  );
+  return db
+    .insertInto('usage')
+    .values(rows)
+    .onConflict((on) =>
+      on.columns(['account_id', 'day', 'turn_id', 'model']).doUpdateSet((eb) => ({
+        session_id: eb.ref('excluded.session_id'),
+        session_created_at: eb.ref('excluded.session_created_at'),
+        agent: eb.ref('excluded.agent'),
+        channel: eb.ref('excluded.channel'),
+        calls: eb.ref('excluded.calls'),
+        input_tokens: eb.ref('excluded.input_tokens'),
+        cached_input_tokens: eb.ref('excluded.cached_input_tokens'),
+        output_tokens: eb.ref('excluded.output_tokens'),
+        cost_nano: eb.ref('excluded.cost_nano'),
+        generation: eb.ref('excluded.generation'),
+      })),
+    );
 }

@@ -57,7 +57,9 @@ export async function selectTurns(db: Db, accountId: string, query: TurnsQuery):
   const page = rows.slice(0, query.limit);
   const last = rows.length > query.limit ? page.at(-1) : undefined;
   return {
-    items: page.map((row) => turnViewOf({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: recordOf(row.record) })),
+    items: page.map((row) =>
+      turnViewOf({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: recordOf(row.record) }),
+    ),
     nextCursor: last === undefined ? null : encodeCursor('turns', { atMs: last.accepted_at, id: last.id }),
   };
 }

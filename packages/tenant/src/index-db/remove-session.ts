@@ -23,7 +23,12 @@ export async function removeSession(db: Kysely<IndexTables>, accountId: string, 
         .where('removals.session_created_at', '<=', until),
     )
     .execute();
-  await db.deleteFrom('sessions').where('account_id', '=', accountId).where('id', '=', removed.id).where('created_at', '<=', until).execute();
+  await db
+    .deleteFrom('sessions')
+    .where('account_id', '=', accountId)
+    .where('id', '=', removed.id)
+    .where('created_at', '<=', until)
+    .execute();
   for (const table of ['turns', 'usage'] as const) {
     await db
       .deleteFrom(table)

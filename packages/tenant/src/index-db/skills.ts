@@ -6,8 +6,15 @@ import type { TableDrift } from './types.ts';
 
 /** Makes the skills those given; tells what differed. Of two with one name the first counts. */
 export async function replaceSkills(db: Kysely<IndexTables>, accountId: string, skills: readonly Skill[]): Promise<TableDrift> {
-  const before = new Map((await db.selectFrom('skills').selectAll().where('account_id', '=', accountId).execute()).map((row) => [row.name, row]));
-  const after = new Map(skills.toReversed().map((skill) => skillRow(accountId, skill)).map((row) => [row.name, row]));
+  const before = new Map(
+    (await db.selectFrom('skills').selectAll().where('account_id', '=', accountId).execute()).map((row) => [row.name, row]),
+  );
+  const after = new Map(
+    skills
+      .toReversed()
+      .map((skill) => skillRow(accountId, skill))
+      .map((row) => [row.name, row]),
+  );
   const added = [...after.values()].filter((row) => !before.has(row.name));
   const removed = [...before.keys()].filter((name) => !after.has(name));
   const changed = [...after.values()].filter((row) => {
@@ -19,7 +26,9 @@ export async function replaceSkills(db: Kysely<IndexTables>, accountId: string, 
     await db
       .insertInto('skills')
       .values(row)
-      .onConflict((on) => on.columns(['account_id', 'name']).doUpdateSet({ description: row.description, trigger: row.trigger, path: row.path }))
+      .onConflict((on) =>
+        on.columns(['account_id', 'name']).doUpdateSet({ description: row.description, trigger: row.trigger, path: row.path }),
+      )
       .execute();
   }
   return { added: added.length, changed: changed.length, removed: removed.length };

@@ -8,7 +8,13 @@ import type { IndexSource } from './types.ts';
 type Role = 'tenant' | 'key' | 'content' | 'generation';
 type Columns<Table> = Readonly<Record<keyof Table, Role>>;
 
-const usageNumbers = { calls: 'content', input_tokens: 'content', cached_input_tokens: 'content', output_tokens: 'content', cost_nano: 'content' } as const;
+const usageNumbers = {
+  calls: 'content',
+  input_tokens: 'content',
+  cached_input_tokens: 'content',
+  output_tokens: 'content',
+  cost_nano: 'content',
+} as const;
 
 /** The tables that are filled from files one row at a time, and what each column is to a comparison. */
 export const stagedTables = {
@@ -86,7 +92,7 @@ export type StagingTables = { readonly [Name in StagedName as `staged_${Name}`]:
 const BUFFERED_ROWS = 256;
 
 /** A rebuild ended because the files could not be read; `cause` says why. Told apart from the database's own errors, which may be gone next time. */
-export class IndexSourceError extends Error {
+class IndexSourceError extends Error {
   override readonly name = 'IndexSourceError';
 }
 
@@ -150,12 +156,30 @@ class Staging {
   async flush(): Promise<void> {
     const { rows } = this;
     const db = this.#db;
-    await this.#insert('staged sessions', rows.sessions, (some) => db.insertInto('staged_sessions').values(some).onConflict((on) => on.doNothing()));
-    await this.#insert('staged turns', rows.turns, (some) => db.insertInto('staged_turns').values(some).onConflict((on) => on.doNothing()));
-    await this.#insert('staged usage', rows.usage, (some) => db.insertInto('staged_usage').values(some).onConflict((on) => on.doNothing()));
+    await this.#insert('staged sessions', rows.sessions, (some) =>
+      db
+        .insertInto('staged_sessions')
+        .values(some)
+        .onConflict((on) => on.doNothing()),
+    );
+    await this.#insert('staged turns', rows.turns, (some) =>
+      db
+        .insertInto('staged_turns')
+        .values(some)
+        .onConflict((on) => on.doNothing()),
+    );
+    await this.#insert('staged usage', rows.usage, (some) =>
+      db
+        .insertInto('staged_usage')
+        .values(some)
+        .onConflict((on) => on.doNothing()),
+    );
     for (const removal of rows.removals.splice(0)) await this.#stageRemoval(removal);
     await this.#insert('staged removed usage', rows.removed_usage, (some) =>
-      db.insertInto('staged_removed_usage').values(some).onConflict((on) => on.doNothing()),
+      db
+        .insertInto('staged_removed_usage')
+        .values(some)
+        .onConflict((on) => on.doNothing()),
     );
     // SQLite answers within the call: without this, a source that never waits for the disk would let nobody else have a turn.
     await nextTurn();

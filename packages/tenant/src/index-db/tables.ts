@@ -96,4 +96,12 @@ export interface MetaTable {
   value: string;
 }
 
-export const indexTableNames = ['sessions', 'turns', 'usage', 'removals', 'removed_usage', 'skills', 'meta'] as const satisfies readonly (keyof IndexTables)[];
+export const indexTableNames = [
+  'sessions',
+  'turns',
+  'usage',
+  'removals',
+  'removed_usage',
+  'skills',
+  'meta',
+] as const satisfies readonly (keyof IndexTables)[];

@@ -80,7 +80,7 @@ const advice: Readonly<Record<string, string>> = {
   unsupported_media_type: 'Send a PNG, JPEG, GIF, WebP, PDF or text file.',
   not_found: 'It may have been deleted. Start a new conversation.',
   contact_mismatch: 'Start a new conversation for this contact.',
-  provider_error: 'Try again; if it keeps failing, check the model provider.',
+  provider_error: 'Try again in a moment.',
   turn_timeout: 'Try again, or ask for less at once.',
   unreachable: 'Check the connection, then try again.',
   overloaded: 'Try again in a moment.',

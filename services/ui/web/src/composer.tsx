@@ -1,6 +1,7 @@
 import { codePoints, limits, uploadTypes, type UploadRef } from '@concierge/contract';
 import {
   useEffect,
+  useEffectEvent,
   useLayoutEffect,
   useRef,
   useState,
@@ -12,7 +13,7 @@ import {
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, IconButton } from './button.tsx';
-import { ClipIcon, SendIcon, StopIcon } from './icons.tsx';
+import { ClipIcon, SendIcon, SpinnerIcon, StopIcon } from './icons.tsx';
 import { useAttachments, type Attachments } from './use-attachments.ts';
 import { useFileDrop } from './use-file-drop.ts';
 
@@ -52,6 +53,7 @@ function useGrowingField(text: string): RefObject<HTMLTextAreaElement | null> {
 export function Composer(props: ComposerProps): ReactNode {
   const { gateway, draft, disabled, busy, stopping, onSend, onStop } = props;
   const [text, setText] = useState('');
+  const [held, setHeld] = useState(false);
   const attachments = useAttachments(gateway);
   const field = useGrowingField(text);
   const dropping = useFileDrop(attachments.add);
@@ -69,14 +71,26 @@ export function Composer(props: ComposerProps): ReactNode {
 
   const length = codePoints(text);
   const uploading = attachments.items.some(({ upload }) => upload.at === 'uploading');
-  const sendable = !disabled && text.trim() !== '' && length <= limits.messageMaxCharacters && !uploading;
+  // A file that failed is for the person to decide on: a message must not go without it unnoticed.
+  const failed = attachments.items.some(({ upload }) => upload.at === 'failed');
+  const sendable = !disabled && !failed && text.trim() !== '' && length <= limits.messageMaxCharacters;
 
   const send = (): void => {
     if (!sendable) return;
+    setHeld(uploading);
+    if (uploading) return;
     onSend(text.trim(), attachments.take());
     setText('');
     field.current?.focus();
   };
+  // What was sent while a file was on its way goes when the file is there.
+  const sendHeld = useEffectEvent(() => {
+    setHeld(false);
+    send();
+  });
+  useEffect(() => {
+    if (held && !uploading) sendHeld();
+  }, [held, uploading]);
   const onKeyDown = (event: KeyboardEvent): void => {
     // While a word is being composed (Japanese, Chinese …) Enter belongs to the input method.
     if (event.nativeEvent.isComposing) return;
@@ -113,11 +127,14 @@ export function Composer(props: ComposerProps): ReactNode {
           disabled={disabled}
           className="block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 outline-none placeholder:text-muted-foreground"
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => {
+            setText(event.target.value);
+            setHeld(false);
+          }}
           onKeyDown={onKeyDown}
           onPaste={onPaste}
         />
-        <Toolbar {...{ attachments, busy, disabled, length, onStop, sendable, stopping, uploading }} />
+        <Toolbar {...{ attachments, busy, disabled, length, onStop, sendable, stopping, held, failed }} />
       </div>
     </form>
   );
@@ -127,15 +144,17 @@ interface ToolbarProps extends Pick<ComposerProps, 'busy' | 'disabled' | 'onStop
   readonly attachments: Attachments;
   readonly length: number;
   readonly sendable: boolean;
-  readonly uploading: boolean;
+  /** Sent, and waiting for a file that is being uploaded. */
+  readonly held: boolean;
+  readonly failed: boolean;
 }
 
-function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stopping, uploading }: ToolbarProps): ReactNode {
+function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stopping, held, failed }: ToolbarProps): ReactNode {
   const afterwards = busy ? 'Send; waits until the agent is free' : 'Send';
   return (
     <div className="flex items-center gap-1.5 p-2">
       <AttachButton attachments={attachments} disabled={disabled} />
-      <Hint busy={busy} length={length} />
+      <Hint busy={busy} length={length} failed={failed} />
       {onStop !== null && (
         <Button className="rounded-xl" disabled={stopping} onClick={onStop}>
           <StopIcon className="size-3.5" />
@@ -145,29 +164,28 @@ function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stoppi
       <IconButton
         type="submit"
         tone="primary"
-        label={uploading ? 'Wait until the files are uploaded' : afterwards}
+        label={held ? 'Sends when the files are there' : afterwards}
         className="rounded-xl!"
-        disabled={!sendable}
+        disabled={!sendable || held}
       >
-        <SendIcon />
+        {held ? <SpinnerIcon /> : <SendIcon />}
       </IconButton>
     </div>
   );
 }
 
-function Hint({ busy, length }: { readonly busy: boolean; readonly length: number }): ReactNode {
+function Hint({ busy, length, failed }: Pick<ToolbarProps, 'busy' | 'length' | 'failed'>): ReactNode {
   const over = length > limits.messageMaxCharacters;
+  const count = `${length.toLocaleString()} of ${limits.messageMaxCharacters.toLocaleString()} characters`;
+  const usual = busy ? 'What you send now waits its turn' : 'Enter sends, Shift+Enter starts a line';
   return (
-    <p id="composer-hint" className={`min-w-0 flex-1 truncate text-xs ${over ? 'text-danger' : 'text-muted-foreground'}`}>
-      {length > COUNT_FROM ? (
-        <span className="tabular-nums">
-          {length.toLocaleString()} of {limits.messageMaxCharacters.toLocaleString()} characters{over && ': shorten the message'}
-        </span>
-      ) : (
-        <span className="pointer-coarse:hidden">
-          {busy ? 'What you send now waits its turn' : 'Enter sends, Shift+Enter starts a line'}
-        </span>
-      )}
+    <p
+      id="composer-hint"
+      className={`min-w-0 flex-1 truncate text-xs tabular-nums ${over || failed ? 'text-danger' : 'text-muted-foreground'}`}
+    >
+      {failed && 'Remove the file that could not be uploaded'}
+      {!failed && length > COUNT_FROM && (over ? `${count}: shorten the message` : count)}
+      {!failed && length <= COUNT_FROM && <span className="pointer-coarse:hidden">{usual}</span>}
     </p>
   );
 }

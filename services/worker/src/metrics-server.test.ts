@@ -1,0 +1,58 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { TurnRecord } from '@concierge/contract';
+import { newMetrics } from '@concierge/runtime';
+import { serveMetrics } from './metrics-server.ts';
+import { TurnMetrics } from './turn-metrics.ts';
+
+const at = '2026-11-20T10:00:02.000Z';
+const record: TurnRecord = {
+  id: 't1',
+  status: 'done',
+  origin: 'api',
+  acceptedAt: '2026-11-20T10:00:00.000Z',
+  startedAt: at,
+  firstTextAt: '2026-11-20T10:00:01.000Z',
+  endedAt: at,
+  attempts: 1,
+  usage: { inputTokens: 7, outputTokens: 3 },
+  models: [{ model: 'test/model', calls: 2, inputTokens: 7, outputTokens: 3, cachedInputTokens: 0, costUsd: null }],
+  finishReason: 'stop',
+  error: null,
+  steps: [
+    { kind: 'tool', name: 'read', startedAt: at, durationMs: 1, isError: false },
+    { kind: 'tool', name: 'made-up-by-a-model', startedAt: at, durationMs: 1, isError: true },
+  ],
+  requestHash: 'h',
+  keyId: null,
+};
+
+let stop: (() => Promise<void>) | undefined;
+afterEach(async () => stop?.());
+
+async function served(): Promise<{ url: string; metrics: TurnMetrics }> {
+  const registry = newMetrics('worker');
+  const metrics = new TurnMetrics(registry, () => 4);
+  const server = await serveMetrics(registry, { port: 0, host: '127.0.0.1' });
+  stop = async () => server.stop(0);
+  return { url: `http://127.0.0.1:${String(server.port)}`, metrics };
+}
+
+describe('the worker’s figures', () => {
+  it('count turns, model calls and tools without a label of a model’s making or a tenant’s', async () => {
+    const { url, metrics } = await served();
+    metrics.ended({ agent: 'sales', acceptedAtMs: Date.parse(record.acceptedAt) }, record);
+    const text = await (await fetch(`${url}/metrics`)).text();
+    expect(text).toContain('concierge_turns_total{agent="custom",outcome="stop",service="worker"} 1');
+    expect(text).toContain('concierge_model_calls_total{model="test/model",service="worker"} 2');
+    expect(text).toContain('concierge_tool_calls_total{tool="unknown",outcome="error",service="worker"} 1');
+    expect(text).toContain('concierge_turns_running{service="worker"} 4');
+    expect(text).toContain('concierge_turn_seconds_sum{service="worker"} 2');
+    expect(text).not.toContain('made-up-by-a-model');
+  });
+
+  it('are all that is served', async () => {
+    const { url } = await served();
+    expect((await fetch(`${url}/`)).status).toBe(404);
+    expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(404);
+  });
+});
