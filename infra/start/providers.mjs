@@ -1,7 +1,6 @@
 // Which model answers: the providers file when it names a usable key, else the demo model.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { probePort } from './commands.mjs';
 import { readJson, writeSecretJson } from './data-folder.mjs';
 import { StartError } from './terminal.mjs';
 
@@ -37,8 +36,8 @@ function missingKey(path, file) {
   return `demo model, because ${path} names no usable key${variable ? ` (set ${variable}, or put a key there)` : ''}`;
 }
 
-/** Which providers file the services get, and whether the demo model has to run. */
-export async function chooseModel(dataFolder, env) {
+/** Makes a providers file when there is none; says which model will answer. The worker reads the file and decides by the same rule. */
+export function chooseModel(dataFolder, env) {
   const path = env.PROVIDERS_FILE || join(dataFolder, 'providers.json');
   if (!existsSync(path)) {
     if (env.PROVIDERS_FILE) throw new StartError(`PROVIDERS_FILE names ${path}, which does not exist.`);
@@ -46,16 +45,5 @@ export async function chooseModel(dataFolder, env) {
   }
   const file = readJson(path);
   if (file === null || typeof file !== 'object') throw new StartError(`${path} is not a JSON object.`);
-  if (hasUsableKey(file, env)) return { providersFile: path, description: `${file.default}, from ${path}`, demoPort: null };
-  const demoPort = await probePort(0, '127.0.0.1');
-  return { providersFile: writeDemoProviders(dataFolder, demoPort), description: missingKey(path, file), demoPort };
-}
-
-function writeDemoProviders(dataFolder, port) {
-  mkdirSync(join(dataFolder, 'demo'), { recursive: true });
-  const path = join(dataFolder, 'demo', 'providers.json');
-  const models = { demo: { images: false, price: { input: 0, output: 0 } } };
-  const demo = { default: 'demo/demo', providers: { demo: { baseUrl: `http://127.0.0.1:${port}/v1`, models } } };
-  writeFileSync(path, `${JSON.stringify(demo, null, 2)}\n`);
-  return path;
+  return { providersFile: path, description: hasUsableKey(file, env) ? `${file.default}, from ${path}` : missingKey(path, file) };
 }

@@ -60,10 +60,6 @@ function nodeProcess(name, script, env) {
   return new SupervisedProcess({ name, command: process.execPath, args: [...nodeFlags, script], env });
 }
 
-export function demoModelProcess(port, env) {
-  return nodeProcess('model', 'infra/start/demo-model.mjs', { ...env, DEMO_MODEL_PORT: String(port) });
-}
-
 /** The services, not started yet. */
 export function createServices(ports, env) {
   const gatewayUrl = env.GATEWAY_URL ?? `http://127.0.0.1:${ports.gateway}`;

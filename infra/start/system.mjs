@@ -1,4 +1,4 @@
-// `npm start`, top to bottom. Stopped in the opposite order: services, demo model, Redis last.
+// `npm start`, top to bottom. Stopped in the opposite order: services first, Redis last.
 import { join } from 'node:path';
 import { root, whenNpmIsGone } from '../bootstrap.mjs';
 import { printBanner } from './banner.mjs';
@@ -7,7 +7,7 @@ import { demoKeys } from './demo-tenant.mjs';
 import { chooseModel } from './providers.mjs';
 import { startRedis } from './redis.mjs';
 import { chooseSandbox } from './sandbox.mjs';
-import { assertPortsAreFree, childEnvironment, createServices, demoModelProcess, portsOf, waitUntilReady } from './services.mjs';
+import { assertPortsAreFree, childEnvironment, createServices, portsOf, waitUntilReady } from './services.mjs';
 import { complain, say, StartError } from './terminal.mjs';
 import { buildUi } from './ui-build.mjs';
 
@@ -88,19 +88,15 @@ const asPart = (children) => ({
 async function prepare(system, env, dataFolder) {
   const release = claimDataFolder(dataFolder);
   system.add({ stop: async () => release(), kill: release });
-  const [redis, sandbox, model] = await Promise.all([startRedis(dataFolder, env), chooseSandbox(env), chooseModel(dataFolder, env)]);
+  const model = chooseModel(dataFolder, env);
+  const [redis, sandbox] = await Promise.all([startRedis(dataFolder, env), chooseSandbox(env)]);
   if (redis.child !== null) system.add({ stop: redis.stop, kill: () => redis.child.kill() });
   const childEnv = { ...env, REDIS_URL: redis.url, PROVIDERS_FILE: model.providersFile, SANDBOX: sandbox.kind };
   return { redis, sandbox, model, childEnv };
 }
 
 /** The services, and beside them what only a first start has to make: the demo tenant and the console's pages. */
-async function launch(system, { ports, dataFolder, model, childEnv }) {
-  if (model.demoPort !== null) {
-    const demo = demoModelProcess(model.demoPort, childEnv);
-    system.add(asPart([demo]));
-    demo.start();
-  }
+async function launch(system, { ports, dataFolder, childEnv }) {
   const { ui, ...others } = createServices(ports, childEnv);
   const services = [...Object.values(others), ui];
   system.add(asPart(services));
@@ -119,7 +115,7 @@ async function startEverything(system, startedAt) {
   const env = childEnvironment({ ...process.env, DATA_DIR: dataFolder, ...loadSecrets(dataFolder, process.env) });
   const { redis, sandbox, model, childEnv } = await prepare(system, env, dataFolder);
   if (system.asked.aborted) return;
-  const { keys, late } = await launch(system, { ports, dataFolder, model, childEnv });
+  const { keys, late } = await launch(system, { ports, dataFolder, childEnv });
   if (system.asked.aborted) return;
   const backends = {
     Redis: redis.description,

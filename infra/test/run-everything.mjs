@@ -26,7 +26,16 @@ async function runKind(kind, jestArgs) {
   title(kind);
   const folder = mkdtempSync(join(tmpdir(), 'concierge-test-'));
   const reportFile = join(folder, 'report.json');
-  const options = ['--config', 'jest.config.mjs', '--selectProjects', ...(kinds[kind].projects?.() ?? [kind]), '--passWithNoTests', '--json', '--outputFile', reportFile];
+  const options = [
+    '--config',
+    'jest.config.mjs',
+    '--selectProjects',
+    ...(kinds[kind].projects?.() ?? [kind]),
+    '--passWithNoTests',
+    '--json',
+    '--outputFile',
+    reportFile,
+  ];
   const workers = kinds[kind].serial ? ['--runInBand'] : ['--maxWorkers', '100%'];
   const env = { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning', NODE_ENV: 'test' };
   const child = spawn(process.execPath, ['infra/node_modules/jest/bin/jest.js', ...options, ...workers, ...jestArgs], {
@@ -65,22 +74,27 @@ function printSkipped(skipped, missing) {
   for (const name of skipped) print(`  skipped: ${name}`);
 }
 
-/** Runs what `args` name; resolves with the exit code. With CI=true nothing may be left out. */
-export async function runEverything(args) {
-  const { all, named, jestArgs } = parse(args);
-  print(await describeMachine());
-  const noRedis = await ensureRedis();
-  const missing = await missingParts();
-  for (const line of missing) print(`SKIPPED: ${line}`);
+/** Checks (when no kind was named), then the kinds; without Redis only what needs none. */
+async function runAll({ all, named, jestArgs }, noRedis) {
   const outcomes = [];
   if (all) {
     title('checks');
     outcomes.push({ kind: 'checks', ...(await runChecks()), skipped: [] });
   }
-  if (noRedis !== null) print(`FAILED: ${noRedis}`);
   if (named.includes('e2e')) await buildUi(process.env);
   for (const kind of noRedis === null ? named : ['unit']) outcomes.push(await runKind(kind, jestArgs));
-  const total = sumOf(noRedis === null ? outcomes : [...outcomes, noReport]);
+  return noRedis === null ? outcomes : [...outcomes, { kind: 'the rest', ...noReport }];
+}
+
+/** Runs what `args` name; resolves with the exit code. With CI=true nothing may be left out. */
+export async function runEverything(args) {
+  const noRedis = await ensureRedis();
+  print(await describeMachine());
+  if (noRedis !== null) print(`FAILED: ${noRedis}`);
+  const missing = await missingParts();
+  for (const line of missing) print(`SKIPPED: ${line}`);
+  const outcomes = await runAll(parse(args), noRedis);
+  const total = sumOf(outcomes);
   printSkipped(total.skipped, missing);
   title('all');
   for (const outcome of outcomes) print(`${outcome.kind.padEnd(12)} ${closingLine(outcome)}`);

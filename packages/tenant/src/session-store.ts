@@ -9,6 +9,7 @@ import { RemovedSessions } from './removed-sessions.ts';
 import type { SessionCache } from './session-cache.ts';
 import { mergeTurns, SessionHistory, viewSession } from './session-history.ts';
 import { isHashedName } from './session-id.ts';
+import { repairUnpaired } from './session-repair.ts';
 import { RevisionConflict, SessionRevisions, type Revisions } from './session-revisions.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 
@@ -146,8 +147,9 @@ export class SessionStore {
       return undefined;
     }
     if (!(await this.#revisions.isViewed(id, revision))) await this.#revisions.repairView(id);
-    this.#cache.set(this.#cacheKey(id), { session: parsed.value, birth: listed.birth }, text.length);
-    return copyOf(parsed.value);
+    const session = repaired(parsed.value);
+    this.#cache.set(this.#cacheKey(id), { session, birth: listed.birth }, text.length);
+    return copyOf(session);
   }
 
   /** A view without revisions: from a backup or another system, or what an interrupted removal left. */
@@ -165,7 +167,7 @@ export class SessionStore {
       return undefined;
     }
     await this.#revisions.adopt(id, parsed.value.revision);
-    return parsed.value;
+    return repaired(parsed.value);
   }
 
   async #removeRest(id: string): Promise<void> {
@@ -182,6 +184,11 @@ export class SessionStore {
   #cacheKey(id: string): string {
     return `${this.#accountId}/${id}`;
   }
+}
+
+/** A file from elsewhere, or edited by hand, may hold calls without results, which no model provider takes. */
+function repaired(session: Session): Session {
+  return { ...session, messages: [...repairUnpaired(session.messages)] };
 }
 
 function copyOf(session: Session): Session {

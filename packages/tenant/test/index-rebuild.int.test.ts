@@ -164,6 +164,27 @@ for (const backend of indexBackends) {
       expect(await store.rebuild('acme', one)).toEqual(noDrift);
     }, 20_000);
 
+    it('is not disturbed by a tenant that goes on writing, and does not disturb it', async () => {
+      const many = Array.from({ length: 1050 }, (_, number) => session(number, { turns: [turn(`t${String(number)}`)] }));
+      const files = new Files(...many.slice(0, 1000));
+      await index.putSessions(many.slice(900).map((each) => ({ session: each })));
+      const other = (await database.open()).forTenant('acme');
+      const writing: Promise<void>[] = [];
+      files.meanwhile = async () => {
+        for (let number = 0; number < 200; number += 1) {
+          const put = session(number, { revision: 2, title: 'newer', updatedAt: at(5000 + number), turns: [turn(`n${String(number)}`)] });
+          writing.push(other.putSession(put));
+        }
+        await Promise.resolve();
+      };
+      const drift = await store.rebuild('acme', files);
+      await Promise.all(writing);
+      expect(drift.sessions.removed).toBe(50);
+      const titles = (await index.listSessions({ limit: 200 })).items.map(({ title }) => title);
+      expect(titles).toEqual(Array.from({ length: 200 }, () => 'newer'));
+      expect((await index.usage({}))[0]?.turns).toBe(1200);
+    }, 20_000);
+
     it('touches no other tenant', async () => {
       await store.forTenant('other').putSession(session(1, { turns: [turn('t1')] }));
       await store.rebuild('acme', new Files(session(2)));

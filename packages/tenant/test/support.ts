@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { AcceptedTurn, Session, TurnRecord, UserMessage } from '@concierge/contract';
 import { createLog } from '@concierge/runtime';
 import { openIndex } from '../src/index-db/index.ts';
@@ -111,4 +112,13 @@ export function acceptedTurn(turnId: string): AcceptedTurn {
     requestHash: 'h',
     keyId: null,
   };
+}
+
+/** Asks until the answer is yes. @throws after 20 s */
+export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
+  const untilMs = Date.now() + 20_000;
+  while (!(await check())) {
+    if (Date.now() > untilMs) throw new Error('did not come about in 20 s');
+    await wait(5);
+  }
 }

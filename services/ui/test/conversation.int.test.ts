@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 /** As after a reload: a new conversation over what the tab's storage has. */
-async function openPage(target: Partial<ConversationTarget> = {}): Promise<Conversation> {
+async function openPage(target: Partial<ConversationTarget> = {}, { keepEnded = false } = {}): Promise<Conversation> {
   const conversation = new Conversation({
     target: { agent: 'admin', contactId: null, sender: null, channel: 'web', ...target },
     gateway: new GatewayClient({ key: 'ck_live_test', base: gateway.url }),
@@ -36,6 +36,7 @@ async function openPage(target: Partial<ConversationTarget> = {}): Promise<Conve
       removeItem: (name) => void storage.delete(name),
     }),
     restore: true,
+    keepEnded,
     wait: async (_ms, signal) => {
       // The next turn of the event loop: as fast as it goes, and still a pause.
       await new Promise<void>((resolve) => setImmediate(resolve));
@@ -241,6 +242,25 @@ describe('after a reload', () => {
 });
 
 describe('towards cs', () => {
+  it('tells the conversation again after a reload with a key that may not read what is stored', async () => {
+    gateway.sessions.set(contact, 'hidden');
+    const before = await openPage({ agent: 'cs' }, { keepEnded: true });
+    before.playContact({ sender: 'ada', channel: 'web' });
+    for (const text of ['one', 'two']) say(before, text);
+    await reaches(before, 'waiting', 'waiting');
+    for (const turn of gateway.turns) {
+      turn.say(`reply ${turn.id}`);
+      turn.finish();
+    }
+    await reaches(before, 'done', 'done');
+    before.close();
+
+    const page = await openPage({ agent: 'cs', contactId: contact }, { keepEnded: true });
+    await reaches(page, 'done', 'done');
+    expect(repliesOf(page)).toEqual(['reply t1', 'reply t2']);
+    expect(page.snapshot().sender).toBe('ada');
+  });
+
   it('plays the contact that was chosen, and shows what that contact had said before', async () => {
     gateway.sessions.set(contact, storedSession(contact, 't0', ['Hi again', 'Welcome back']));
     const page = await openPage({ agent: 'cs' });

@@ -91,7 +91,8 @@ export class ScriptedGateway implements AsyncDisposable {
   readonly url: string;
   readonly requests: SeenRequest[] = [];
   readonly turns: ScriptedTurn[] = [];
-  readonly sessions = new Map<string, SessionView>();
+  /** `hidden`: the key may not read it. */
+  readonly sessions = new Map<string, SessionView | 'hidden'>();
   /** Streams begin at the turn's start, whatever was seen. */
   replaysAll = false;
   readonly #server: Server;
@@ -197,6 +198,10 @@ function contactOf(body: unknown): string {
 }
 
 function sendOr404(response: ServerResponse, body: unknown): void {
+  if (body === 'hidden') {
+    sendProblem(response, 'scope_required');
+    return;
+  }
   if (body === undefined) sendProblem(response, 'not_found');
   else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }

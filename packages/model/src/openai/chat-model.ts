@@ -78,8 +78,8 @@ export class ChatModel {
   }
 
   /**
-   * The library builds and sends the request and reads refusals; the stream is read by us: its own decoder takes as much CPU per
-   * delta as all the rest of the path (docs: README of this package), and yields each delta of one piece by itself.
+   * The library builds and sends the request and reads refusals; the stream is read by us: its own decoder yields the deltas of one
+   * piece one by one, takes an abort for an ordinary end and gives the connection up (see the README of this package).
    */
   async #open(request: ModelRequest, deadline: CallDeadline): Promise<StreamedBody> {
     const response = await this.#client.chat.completions.create(chatRequest(this.facts, request), { signal: deadline.signal }).asResponse();

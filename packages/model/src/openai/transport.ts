@@ -17,8 +17,8 @@ export class StreamedResponse extends Response {
 }
 
 /**
- * A `fetch` for the client library over kept-alive node:http connections: half the CPU of the global one per streamed reply
- * (1.5 against 0.9 ms for 20 deltas), and a connection that outlives `[DONE]`, where the global one is cut off and opened anew.
+ * A `fetch` for the client library over kept-alive node:http connections: a third less CPU per streamed reply than the global one
+ * (README of this package), and a connection that outlives `[DONE]`, where the global one is cut off and opened anew.
  * Redirects are not followed: a key goes nowhere but to the configured address.
  */
 export class HttpTransport {

@@ -10,6 +10,8 @@ export interface OwnConnection {
   readonly db: Kysely<IndexTables>;
   /** One transaction on it; no other write of the tenant runs meanwhile. */
   alone<Result>(work: Work<Result>): Promise<Result>;
+  /** One transaction on it; nothing of the tenant is removed, and no other rebuild writes, meanwhile. What is put may be put. */
+  settled<Result>(work: Work<Result>): Promise<Result>;
 }
 
 /**

@@ -60,7 +60,7 @@ function named(accountId: string): string {
   return accountId;
 }
 
-/** Where the system does not tell its boots apart, a power cut cannot be noticed: reindex after one (docs/operating.md). */
+/** Where the system does not tell its boots apart, a power cut cannot be noticed: `concierge reindex --all` after one. */
 function currentBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

@@ -12,8 +12,11 @@ export interface PostgresBackendOptions {
   readonly log: Log;
 }
 
-/** `read` takes no lock, `shared` keeps `alone` out and the other way round; both per tenant, until the transaction ends. */
-type Access = 'read' | 'shared' | 'alone';
+/**
+ * Per tenant, until the transaction ends: `read` takes no lock; `shared` keeps `alone` out and the other way round; `settled` is
+ * `shared`, and keeps other ones of its kind out.
+ */
+type Access = 'read' | 'shared' | 'alone' | 'settled';
 
 /** Any constant, the same in all processes. */
 const MIGRATION_LOCK = 7_245_861_309;
@@ -21,6 +24,8 @@ const MIGRATION_LOCK = 7_245_861_309;
 const REBUILD_STATEMENT_TIMEOUT_MS = 15 * 60_000;
 const BUILT_CHECK_EVERY_MS = 1000;
 const UNDEFINED_TABLE = '42P01';
+const DEADLOCK = '40P01';
+const ATTEMPTS_MAX = 3;
 
 /**
  * All tenants in one database, kept apart by row-level security: each transaction says whose it is, and each query says so again
@@ -64,9 +69,13 @@ export class PostgresBackend implements IndexBackend {
       const connection = openPostgres({ ...this.#options, max: 1, statementTimeoutMs: REBUILD_STATEMENT_TIMEOUT_MS });
       try {
         const db = new Kysely<IndexTables>({ dialect: connection.dialect });
-        return await db
-          .connection()
-          .execute(async (own) => work({ db: own, alone: async (change) => transaction(own, { accountId, access: 'alone' }, change) }));
+        return await db.connection().execute(async (own) =>
+          work({
+            db: own,
+            alone: async (change) => transaction(own, { accountId, access: 'alone' }, change),
+            settled: async (change) => transaction(own, { accountId, access: 'settled' }, change),
+          }),
+        );
       } finally {
         await connection.close();
       }
@@ -142,11 +151,18 @@ interface Binding {
   readonly access: Access;
 }
 
+/** Two that lock rows in another order end one of them; run again, it comes to the same. */
 async function transaction<Result>(db: Kysely<IndexTables>, binding: Binding, work: Work<Result>): Promise<Result> {
-  return db.transaction().execute(async (bound) => {
-    await bind(bound, binding);
-    return work(bound);
-  });
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await db.transaction().execute(async (bound) => {
+        await bind(bound, binding);
+        return work(bound);
+      });
+    } catch (error) {
+      if (postgresErrorCode(error) !== DEADLOCK || attempt >= ATTEMPTS_MAX) throw error;
+    }
+  }
 }
 
 /** In a statement of its own: what comes after it sees everything that the former holder of the lock has committed. */
@@ -160,6 +176,11 @@ async function bind(db: Transaction<IndexTables>, { accountId, access }: Binding
     }
     case 'shared': {
       await sql`select ${setting}, pg_advisory_xact_lock_shared(${key})`.execute(db);
+      return;
+    }
+    case 'settled': {
+      await sql`select ${setting}, pg_advisory_xact_lock_shared(${key})`.execute(db);
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`concierge-rebuild/${accountId}`}, 0))`.execute(db);
       return;
     }
     case 'alone': {

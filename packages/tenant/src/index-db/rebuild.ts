@@ -24,7 +24,7 @@ export async function rebuildIndex(backend: IndexBackend, accountId: string, sou
     if (backend.dialect === 'postgres') await analyzeStaged(own.db);
     const skills: Skill[] = [];
     for await (const skill of readSource(skillsOf(source))) skills.push(skill);
-    return own.alone(async (db) => {
+    return own.settled(async (db) => {
       await settleRemovals(db, context);
       const replacement = new Replacement(db, backend.dialect, context);
       const sessions = await replacement.replace('sessions');

@@ -52,8 +52,10 @@ export class Replacement {
     const differing = columnsOf(name, 'content').map(
       (column) => sql`${sql.ref(`${name}.${column}`)} is distinct from ${sql.ref(`excluded.${column}`)}`,
     );
-    const written = await sql`insert into ${sql.table(name)} (${all}) select ${all} from ${stagedTwin(name)} where ${slice}
-      on conflict (${refs(columnsOf(name, 'tenant', 'key'))}) do update set ${sql.join(taken)}
+    const key = refs(columnsOf(name, 'tenant', 'key'));
+    // In the order of keys, as `SessionPutter` writes: two that lock rows in another order would wait for each other.
+    const written = await sql`insert into ${sql.table(name)} (${all}) select ${all} from ${stagedTwin(name)} where ${slice} order by ${key}
+      on conflict (${key}) do update set ${sql.join(taken)}
       where ${sql.ref(`${name}.generation`)} < ${this.#context.generation} and (${sql.join(differing, sql` or `)})`.execute(this.#db);
     return Number(written.numAffectedRows ?? 0);
   }

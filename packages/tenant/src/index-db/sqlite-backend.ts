@@ -72,10 +72,9 @@ export class SqliteBackend implements IndexBackend {
     return this.#use(accountId, async ({ path }) => {
       const file = new SqliteFile(path, { create: false });
       try {
-        const result = await work({
-          db: file.db,
-          alone: async (change) => this.#writers.run(accountId, async () => whileBusy(async () => file.db.transaction().execute(change))),
-        });
+        const transact = async <Changed>(change: Work<Changed>): Promise<Changed> =>
+          this.#writers.run(accountId, async () => whileBusy(async () => file.db.transaction().execute(change)));
+        const result = await work({ db: file.db, alone: transact, settled: transact });
         file.truncateLog();
         return result;
       } finally {

@@ -21,11 +21,10 @@ function turn(models: TurnRecord['models'], endedAt = '2026-03-01T23:59:59.999Z'
     usage: { inputTokens: 0, outputTokens: 0 },
     finishReason: 'stop',
     error: null,
-    steps: [],
     requestHash: '',
     keyId: null,
   } as const;
-  return { id: endedAt, status: 'done', ...times, ...rest, models };
+  return { id: endedAt, status: 'done', ...times, ...rest, models, steps: [] };
 }
 
 const used = (model: string, costUsd: number | null) => ({

@@ -24,6 +24,8 @@ export interface ConversationOptions {
   readonly saved: SavedTurnStore;
   /** Takes up messages that a reload left in a conversation without an id. */
   readonly restore: boolean;
+  /** Keeps ended turns over a reload too, for a key that may not read stored sessions: their streams tell them again for a while. */
+  readonly keepEnded: boolean;
   readonly wait: TurnSource['wait'];
   /** A message that is the same one whenever it is sent again; 1 to 255 visible ASCII characters. */
   readonly newKey: () => string;
@@ -144,14 +146,14 @@ export class Conversation {
   }
 
   async #load(): Promise<void> {
-    const { gateway, saved, restore, target } = this.#options;
+    const { gateway, saved, restore } = this.#options;
     const { contactId } = this.#state;
     const kept = contactId !== null || restore ? saved.load(this.#name) : [];
     for (const { key, body } of kept) this.#bodies.set(key, body);
+    this.#set({ ...this.#state, ...contactOf(kept, this.#state) });
     if (contactId === null) {
       this.#set({
         ...this.#state,
-        ...contactOf(kept, target),
         load: { at: 'ready' },
         turns: mergeTurns({ session: null, views: [], saved: kept }),
       });
@@ -254,10 +256,7 @@ export class Conversation {
         return;
       }
       case 'ended': {
-        this.#bodies.delete(key);
-        const turn = this.#turn(key);
-        if (turn?.question === null) await this.#loadStored();
-        if (turn !== undefined && !this.#closed) this.#options.onTurnEnded?.(turn);
+        await this.#conclude(key);
         break;
       }
       case 'refused': {
@@ -270,6 +269,13 @@ export class Conversation {
       }
     }
     this.#save();
+  }
+
+  async #conclude(key: string): Promise<void> {
+    if (!this.#options.keepEnded) this.#bodies.delete(key);
+    const turn = this.#turn(key);
+    if (turn?.question === null) await this.#loadStored();
+    if (turn !== undefined && !this.#closed) this.#options.onTurnEnded?.(turn);
   }
 
   /** The stream cannot be had: not accepted, or so long over that only the session knows. */
@@ -310,7 +316,8 @@ export class Conversation {
   #save(): void {
     const turns = this.#state.turns.flatMap(({ key, turnId, question, state }): SavedTurn[] => {
       const body = this.#bodies.get(key);
-      if (body === undefined || question === null || state.at === 'done' || state.at === 'failed') return [];
+      const kept = this.#options.keepEnded || (state.at !== 'done' && state.at !== 'failed');
+      if (body === undefined || question === null || !kept) return [];
       return [{ key, turnId, question: { ...question, attachments: [...question.attachments] }, body }];
     });
     this.#options.saved.save(this.#name, turns);
@@ -329,8 +336,8 @@ function failureWhenHidden(error: unknown): ChatFailure {
   throw failure;
 }
 
-/** A conversation without an id goes on with the contact that its first message named. */
-function contactOf(kept: readonly SavedTurn[], { sender }: ConversationTarget): { readonly sender: string | null } {
+/** After a reload the conversation goes on with the contact that its messages name. */
+function contactOf(kept: readonly SavedTurn[], { sender }: ConversationState): { readonly sender: string | null } {
   const named = kept[0]?.body['sender'];
   return { sender: typeof named === 'string' ? named : sender };
 }

@@ -20,7 +20,7 @@ export interface ChatPageProps {
 
 export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNode {
   const route = useRoute();
-  const conversation = useConversation(gateway, route);
+  const conversation = useConversation(gateway, route, reach);
   const [drawer, setDrawer] = useState(false);
   const newAgent = reach === 'cs' ? 'cs' : (conversation?.snapshot().agent ?? 'admin');
 

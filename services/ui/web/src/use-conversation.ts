@@ -6,6 +6,7 @@ import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import type { Route } from '../../src/chat/route.ts';
 import { SavedTurnStore } from '../../src/chat/saved-turns.ts';
 import { randomName, waitForBetter } from './browser-wait.ts';
+import type { SignedIn } from './signed-in.ts';
 import { replaceRoute } from './use-route.ts';
 
 const saved = new SavedTurnStore(sessionStorage);
@@ -15,7 +16,7 @@ function shows(state: ConversationState, route: Route): boolean {
 }
 
 /** The conversation that the address names; null for the moment before it is there. */
-export function useConversation(gateway: GatewayClient, route: Route): Conversation | null {
+export function useConversation(gateway: GatewayClient, route: Route, reach: SignedIn['reach']): Conversation | null {
   const queries = useQueryClient();
   const current = useRef<Conversation | null>(null);
   const [conversation, setConversation] = useState<Conversation | null>(null);
@@ -26,7 +27,7 @@ export function useConversation(gateway: GatewayClient, route: Route): Conversat
     current.current?.close();
     const next = new Conversation({
       target: {
-        agent: route.page === 'new' ? route.agent : 'admin',
+        agent: route.page === 'new' ? route.agent : reach === 'cs' ? 'cs' : 'admin',
         contactId: route.page === 'new' ? null : route.contactId,
         sender: null,
         channel: 'web',
@@ -34,6 +35,7 @@ export function useConversation(gateway: GatewayClient, route: Route): Conversat
       gateway,
       saved,
       restore: first,
+      keepEnded: reach === 'cs',
       wait: waitForBetter,
       newKey: randomName,
       now: () => new Date(),
@@ -45,7 +47,7 @@ export function useConversation(gateway: GatewayClient, route: Route): Conversat
     current.current = next;
     setConversation(next);
     void next.open();
-  }, [gateway, queries, route]);
+  }, [gateway, queries, reach, route]);
 
   useEffect(
     () => () => {

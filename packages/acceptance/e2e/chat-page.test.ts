@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually, startScriptedModel, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import type { Browser } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { ConsoleVisit } from './console-visit.ts';
+
+let model: ScriptedModel;
+let system: System;
+let browser: Browser;
+let keys: TenantKeys;
+let tenants = 0;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+/** A visit with a tenant of its own. */
+async function visitWith(scope: 'admin' | 'cs' = 'admin', options: Parameters<typeof ConsoleVisit.open>[2] = {}): Promise<ConsoleVisit> {
+  tenants += 1;
+  keys = await system.createTenant(`tenant-${String(tenants)}`);
+  const visit = await ConsoleVisit.open(browser, system.uiUrls[0] ?? '', options);
+  await visit.signIn(keys[scope]);
+  await visit.page.getByLabel('Message', { exact: true }).waitFor();
+  return visit;
+}
+
+const numbers = Array.from({ length: 40 }, (_, index) => `n${String(index)}`).join(' ');
+
+inBrowser('the chat page', () => {
+  beforeAll(async () => {
+    model = await startScriptedModel();
+    system = await System.start({ modelUrl: model.url, uis: 1 });
+    browser = await startChromium(chromiumPath ?? '');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await system[Symbol.asyncDispose]();
+    await model.close();
+  });
+
+  it('says what is wrong with a wrong key, and keeps a right one for the tab alone', async () => {
+    await using visit = await ConsoleVisit.open(browser, system.uiUrls[0] ?? '');
+    await visit.signIn('ck_live_wrong');
+    expect(await visit.page.getByRole('alert').textContent()).toContain('API key is not valid');
+    ({ admin: keys.admin } = keys = await system.createTenant('tenant-keys'));
+    await visit.signIn(keys.admin);
+    await visit.page.getByText('No conversations yet').waitFor();
+    expect(await visit.page.evaluate(() => JSON.stringify(localStorage))).not.toContain('ck_live');
+    await visit.page.getByRole('button', { name: 'Sign out' }).click();
+    await visit.page.getByLabel('API key').waitFor();
+    expect(await visit.page.evaluate(() => sessionStorage.length)).toBe(0);
+  });
+
+  it('streams a reply with its tool calls, and lists the conversation', async () => {
+    await using visit = await visitWith();
+    await visit.say('Who am I? [[say:Let me look.]]+[[tools:read {"path":"USER.md"}]] [[say:You are **known**.]]');
+    await visit.turnReaches(0, 'done');
+    const card = visit.turn(0).locator('[data-tool=read]');
+    expect(await card.getAttribute('data-status')).toBe('ok');
+    await card.locator('summary').click();
+    expect(await card.getByLabel('Input').textContent()).toContain('"path": "USER.md"');
+    expect(await card.getByLabel('Output').textContent()).not.toBe('');
+    await visit.turn(0).locator('[data-streamdown=strong]', { hasText: 'known' }).waitFor();
+    await visit.page
+      .getByRole('navigation')
+      .getByRole('link', { name: /^Who am I/u })
+      .waitFor();
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('goes on after a reload in mid-reply, without gap or repetition', async () => {
+    await using visit = await visitWith();
+    await visit.say(`[[say:${numbers}|chunks=40|delay=80]]`);
+    await visit.turn(0).getByText('n3').first().waitFor();
+    await visit.page.reload();
+    await visit.turnReaches(0, 'done');
+    expect(await visit.turn(0).innerText()).toContain(numbers);
+  });
+
+  it('goes on when the gateway is killed and comes back', async () => {
+    await using visit = await visitWith();
+    await visit.say(`[[say:${numbers}|chunks=40|delay=80]]`);
+    await visit.turn(0).getByText('n3').first().waitFor();
+    await system.gateways[0]?.kill();
+    await visit.turn(0).getByText('Reconnecting').waitFor();
+    system.gateways[0]?.start();
+    await system.ready();
+    await visit.turnReaches(0, 'done');
+    expect(await visit.turn(0).innerText()).toContain(numbers);
+  });
+
+  it('queues what is sent while the agent is busy, and stops the running turn alone', async () => {
+    await using visit = await visitWith();
+    await visit.say('[[say:one two three]] [[hang]]'.replace(' [[hang]]', '+[[hang]]'));
+    await visit.turnReaches(0, 'running');
+    await visit.say('second [[say:Second reply]]');
+    await visit.turn(1).getByText('Waits its turn').waitFor();
+    await visit.page.getByRole('button', { name: 'Stop' }).click();
+    await visit.turn(0).getByText('Stopped.').waitFor();
+    await visit.turnReaches(1, 'done');
+    expect(await visit.turn(0).innerText()).toContain('one two three');
+    expect(await visit.turn(1).innerText()).toContain('Second reply');
+  });
+
+  it('says why a turn failed, and asks again', async () => {
+    await using visit = await visitWith();
+    await visit.say('Try [[say:It worked]] [[fail:400 x1]]');
+    await visit.turnReaches(0, 'failed');
+    expect(await visit.turn(0).getByRole('alert').textContent()).toContain('provider');
+    await visit.page.getByRole('button', { name: 'Try again' }).click();
+    await visit.turnReaches(1, 'done');
+  });
+
+  it('loads nothing that a model names, and says where its links lead', async () => {
+    await using visit = await visitWith();
+    await visit.say(
+      '[[say:![pixel](https://evil.example/p.png) [our page](https://evil.example/x) <img src="https://evil.example/y.png">]]',
+    );
+    await visit.turnReaches(0, 'done');
+    const link = visit.turn(0).getByRole('link', { name: /our page/u });
+    expect(await link.textContent()).toContain('evil.example');
+    expect(await visit.turn(0).getByRole('img').count()).toBe(0);
+    expect(visit.foreignRequests).toEqual([]);
+  });
+
+  it('sends files with a message', async () => {
+    await using visit = await visitWith();
+    await visit.page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('from the file') });
+    await visit.say('Read this');
+    await visit.turnReaches(0, 'done');
+    await visit.turn(0).getByText('notes.txt').waitFor();
+    expect(JSON.stringify(model.requests.at(-1)?.raw)).toContain('from the file');
+  });
+
+  it('talks as a customer, who finds the same conversation again', async () => {
+    await using visit = await visitWith('cs');
+    for (const question of ['first', 'second']) {
+      await visit.page.getByLabel('Sender').fill('+49 151 1');
+      await visit.page.getByLabel('Channel').selectOption({ label: 'Telegram' });
+      await visit.say(`${question} [[say:reply to ${question}]]`);
+      await visit.page.getByText(`reply to ${question}`, { exact: true }).waitFor();
+      await visit.page.locator('article[data-turn=done]').last().waitFor();
+      await visit.page.getByRole('button', { name: 'New conversation' }).click();
+    }
+    const sessions = await (await system.scope(keys.tenantId)).index.listSessions({ limit: 10 });
+    expect(sessions.items).toEqual([expect.objectContaining({ agent: 'cs', channel: 'channel_c', messageCount: 4 })]);
+  });
+
+  it('deletes a conversation after asking', async () => {
+    await using visit = await visitWith();
+    await visit.say('Delete me');
+    await visit.turnReaches(0, 'done');
+    await visit.page.getByRole('button', { name: /^Delete “Delete me”/u }).click();
+    await visit.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await visit.page.getByText('No conversations yet').waitFor();
+    const scope = await system.scope(keys.tenantId);
+    await eventually(async () => (await scope.index.listSessions({ limit: 10 })).items.length === 0);
+  });
+
+  it('fits a phone', async () => {
+    await using visit = await visitWith('admin', { viewport: { width: 360, height: 640 }, isMobile: true, hasTouch: true });
+    await visit.say(`[[say:${'averyveryverylongword'.repeat(20)}]]`);
+    await visit.turnReaches(0, 'done');
+    expect(await visit.page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    await visit.page.getByRole('button', { name: 'Conversations' }).click();
+    await visit.page.getByRole('navigation').getByRole('link').first().click();
+    await visit.page.getByRole('navigation').waitFor({ state: 'hidden' });
+  });
+});
