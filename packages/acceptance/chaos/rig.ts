@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, freePort, ServiceProcess, System, type TenantKeys } from '@concierge/testing';
 import { audit, renderFindings, type AuditReport } from './auditor.ts';
 import { Evidence } from './evidence.ts';
@@ -91,6 +92,11 @@ export class ChaosRig implements AsyncDisposable {
 
   async strike(plan: FaultPlan): Promise<void> {
     await new FaultInjector(this.target, this.evidence, this.random.fork()).run(plan);
+  }
+
+  /** Nothing is broken for so long, so that what was broken before can take its course. */
+  async quiet(ms: number): Promise<void> {
+    await wait(ms);
   }
 
   /** Waits until all inboxes are empty, reads every turn once more, stops every service, and has the rest audited. */

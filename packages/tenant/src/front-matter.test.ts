@@ -20,10 +20,13 @@ describe('front matter', () => {
     expect(parseFrontMatter('')).toEqual({ data: {}, body: '' });
   });
 
-  it.each(['---js', '--- js', '---javascript', '---json', '---coffee', '---yaml', '----', '---\u00a0js', '---JS', '---\tjs'])('is refused when it opens with %j, and not run', (fence) => {
-    expect(() => parseFrontMatter(`${fence}\n${program}\n---\n`)).toThrow(FrontMatterError);
-    expect(Reflect.get(globalThis, ran)).toBeUndefined();
-  });
+  it.each(['---js', '--- js', '---javascript', '---json', '---coffee', '---yaml', '----', '---\u00a0js', '---JS', '---\tjs'])(
+    'is refused when it opens with %j, and not run',
+    (fence) => {
+      expect(() => parseFrontMatter(`${fence}\n${program}\n---\n`)).toThrow(FrontMatterError);
+      expect(Reflect.get(globalThis, ran)).toBeUndefined();
+    },
+  );
 
   it('does not run what YAML can be made to call', () => {
     expect(() => parseFrontMatter(`---\na: !!js/function "function () { ${program} }"\n---\n`)).toThrow(FrontMatterError);

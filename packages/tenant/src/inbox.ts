@@ -49,6 +49,7 @@ export class Inbox {
 
   /** undefined when it is not here, or no longer. A file that a damaged disk has spoilt is set aside and reported. */
   async read(turnId: string): Promise<AcceptedTurn | undefined> {
+    if (!isTurnId(turnId)) return undefined;
     const path = this.#pathOf(turnId, turnSuffix);
     const text = await readIfThere(path);
     if (text === undefined) return undefined;
@@ -81,7 +82,7 @@ export class Inbox {
   }
 
   async isCancelled(turnId: string): Promise<boolean> {
-    return (await stat(this.#pathOf(turnId, cancelSuffix)).catch(() => undefined)) !== undefined;
+    return isTurnId(turnId) && (await stat(this.#pathOf(turnId, cancelSuffix)).catch(() => undefined)) !== undefined;
   }
 
   /** On disk when it returns. */
@@ -128,12 +129,16 @@ export class Inbox {
   }
 }
 
-/** Turn ids are ours; this is the second look before one becomes a path. */
+/** Clients may ask for a turn by any text; what is written has an id that the service made. */
+function isTurnId(text: string): boolean {
+  return /^[A-Za-z0-9_-]{1,200}$/u.test(text);
+}
+
 function fileNameOf(turnId: string, suffix: string): string {
-  if (!/^[A-Za-z0-9_-]{1,200}$/u.test(turnId)) throw new Error('not a turn id');
+  if (!isTurnId(turnId)) throw new Error('not a turn id');
   return `${turnId}${suffix}`;
 }
 
 function isTurnFile(name: string): boolean {
-  return /^[A-Za-z0-9_-]{1,200}\.json$/u.test(name);
+  return name.endsWith(turnSuffix) && isTurnId(name.slice(0, -turnSuffix.length));
 }

@@ -29,7 +29,10 @@ describe('API keys', () => {
     // Of lengths whose last character carries unused bits, that character has twins which decode to the same bytes.
     for (const accountId of ['a', 'ab', 'abc']) {
       const key = encodeKey({ ...claims, accountId }, secret);
-      const twins = alphabet.split('').map((last) => key.slice(0, -1) + last).filter((twin) => decodeKey(twin, secret) !== undefined);
+      const twins = alphabet
+        .split('')
+        .map((last) => key.slice(0, -1) + last)
+        .filter((twin) => decodeKey(twin, secret) !== undefined);
       expect(twins).toEqual([key]);
       for (const suffix of ['=', '==', ' ', '\n', '.', '%']) expect(decodeKey(key + suffix, secret)).toBeUndefined();
       expect(decodeKey(key.replace('ck_live_', 'ck_live_ '), secret)).toBeUndefined();

@@ -201,7 +201,7 @@ export class Keys {
 }
 
 /** `admin` is everything of the tenant. */
-export function covers(scopes: readonly KeyScope[], scope: KeyScope): boolean {
+function covers(scopes: readonly KeyScope[], scope: KeyScope): boolean {
   return scopes.includes(scope) || scopes.includes('admin');
 }
 

@@ -35,7 +35,19 @@ describe('paths', () => {
   });
 
   it('knows what is not to be reached by path, in any spelling', () => {
-    for (const name of ['sessions', 'Sessions', 'INBOX', 'keys', 'keys.json', 'tenant.json', 'Tenant.JSON', 'channels', 'cron', 'uploads', 'contacts']) {
+    for (const name of [
+      'sessions',
+      'Sessions',
+      'INBOX',
+      'keys',
+      'keys.json',
+      'tenant.json',
+      'Tenant.JSON',
+      'channels',
+      'cron',
+      'uploads',
+      'contacts',
+    ]) {
       expect(isPrivateName(name)).toBe(true);
     }
     for (const name of ['skills', 'memory', 'MEMORY.md', 'templates', 'agents', 'session']) expect(isPrivateName(name)).toBe(false);

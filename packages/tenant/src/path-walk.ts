@@ -94,7 +94,8 @@ export class HeldFolder implements AsyncDisposable {
   async openForAppend(name: string, mode: number): Promise<FileHandle> {
     for (let attempt = 0; attempt < replacedMax; attempt += 1) {
       const before = await this.stat(name);
-      const opened = before === undefined ? await this.#createNew(name, mode) : (await this.#openSame(name, before, O_WRONLY | O_APPEND))?.handle;
+      const opened =
+        before === undefined ? await this.#createNew(name, mode) : (await this.#openSame(name, before, O_WRONLY | O_APPEND))?.handle;
       if (opened !== undefined) return opened;
     }
     throw replacedTooOften();

@@ -4,7 +4,16 @@ import { mergeMessages } from './session-history.ts';
 
 const at = '2026-11-20T10:00:00.000Z';
 const user = (id: string): UserMessage => ({ id, turnId: 't1', at, role: 'user', text: id, sent: id });
-const tool = (id: string, output: string): ToolMessage => ({ id, turnId: 't1', at, role: 'tool', callId: id, name: 'read', output, isError: false });
+const tool = (id: string, output: string): ToolMessage => ({
+  id,
+  turnId: 't1',
+  at,
+  role: 'tool',
+  callId: id,
+  name: 'read',
+  output,
+  isError: false,
+});
 const ids = (messages: readonly SessionMessage[]): string[] => messages.map((message) => message.id);
 
 describe('a conversation from its two files', () => {

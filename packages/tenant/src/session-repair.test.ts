@@ -12,10 +12,21 @@ const assistant = (id: string, ...calls: string[]): AssistantMessage => ({
   text: '',
   toolCalls: calls.map((call) => ({ id: call, name: 'read', arguments: '{}' })),
 });
-const result = (callId: string, id = `r-${callId}`): ToolMessage => ({ id, turnId: 't1', at, role: 'tool', callId, name: 'read', output: `of ${callId}`, isError: false });
+const result = (callId: string, id = `r-${callId}`): ToolMessage => ({
+  id,
+  turnId: 't1',
+  at,
+  role: 'tool',
+  callId,
+  name: 'read',
+  output: `of ${callId}`,
+  isError: false,
+});
 
 const summary = (messages: readonly SessionMessage[]): string[] =>
-  messages.map((message) => (message.role === 'tool' ? `${message.callId}=${message.output === unknownOutcome ? 'unknown' : message.id}` : message.id));
+  messages.map((message) =>
+    message.role === 'tool' ? `${message.callId}=${message.output === unknownOutcome ? 'unknown' : message.id}` : message.id,
+  );
 
 describe('repairing a conversation', () => {
   it('returns one that is whole as it is', () => {
@@ -39,7 +50,11 @@ describe('repairing a conversation', () => {
   });
 
   it('drops results of no call', () => {
-    expect(summary(repairUnpaired([result('c0'), user('u1'), assistant('a1', 'c1'), result('c1'), result('c9')]))).toEqual(['u1', 'a1', 'c1=r-c1']);
+    expect(summary(repairUnpaired([result('c0'), user('u1'), assistant('a1', 'c1'), result('c1'), result('c9')]))).toEqual([
+      'u1',
+      'a1',
+      'c1=r-c1',
+    ]);
   });
 
   it('keeps one of several messages, results and calls that are the same', () => {

@@ -24,7 +24,9 @@ describe('replacing a file', () => {
     await mkdir(join(folder.path, 'a', 'b'), { recursive: true });
     await expect(replaceFile({ folder: folder.path, name: 'a', content: 'one', folders })).rejects.toMatchObject({ code: 'EISDIR' });
     expect(await readdir(folder.path)).toEqual(['a']);
-    await expect(replaceFile({ folder: join(folder.path, 'missing'), name: 'a', content: 'one', folders })).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(replaceFile({ folder: join(folder.path, 'missing'), name: 'a', content: 'one', folders })).rejects.toMatchObject({
+      code: 'ENOENT',
+    });
   });
 });
 
@@ -86,6 +88,5 @@ describe('syncing a folder', () => {
     expect(failures.map((failure) => failure.status)).toEqual(['rejected', 'rejected', 'rejected']);
     await mkdir(missing);
     await folders.sync(missing);
-
   });
 });

@@ -33,7 +33,10 @@ async function swappedWhile(work: (root: string, secretFolder: string) => Promis
   await mkdir(root);
   await mkdir(secretFolder);
   await writeFile(join(secretFolder, 'secret.md'), secret);
-  const swapper = new Worker(new URL('./link-swapper.ts', import.meta.url), { workerData: { root, secretFolder }, execArgv: ['--conditions=@concierge/source'] });
+  const swapper = new Worker(new URL('./link-swapper.ts', import.meta.url), {
+    workerData: { root, secretFolder },
+    execArgv: ['--conditions=@concierge/source'],
+  });
   await once(swapper, 'message');
   try {
     await work(root, secretFolder);

@@ -23,7 +23,9 @@ interface Writer {
 }
 
 function startWriter(args: readonly string[], onLine: (line: string) => void): Writer {
-  const child = spawn(process.execPath, ['--conditions=@concierge/source', '--no-warnings', writerPath, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--conditions=@concierge/source', '--no-warnings', writerPath, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   if (child.pid === undefined) throw new Error('the writer did not start');
   createInterface({ input: child.stdout }).on('line', onLine);
   // `close` and not `exit`: what it said last has been read by then.
@@ -91,26 +93,31 @@ describe('session files under fire', () => {
     expect(JSON.parse(await readFile(join(folder.path, `${id}.json`), 'utf8'))).toEqual(session);
   }, 120_000);
 
-  it.each(['session.after-temp', 'session.after-link'])('are not overwritten by a writer that was frozen at %s while others went on', async (point) => {
-    await using folder = await temporaryFolder();
-    const id = newSessionId();
-    const store = storeIn(folder.path);
-    for (let revision = 1; revision <= 3; revision += 1) await store.publish(newSession(id, { revision }));
-    const lines: string[] = [];
-    const writer = startWriter([folder.path, id, `${point}:stop,session.after-publish:kill`], (line) => lines.push(line));
-    try {
-      await until(async () => isStopped(writer.pid));
-      const from = (await store.load(id))?.revision ?? 0;
-      for (let revision = from + 1; revision <= from + 6; revision += 1) await store.publish(newSession(id, { revision, title: 'while it was frozen' }));
-      writer.process.kill('SIGCONT');
-      await writer.ended;
-      expect(lines).toEqual(['conflict']);
-      const session = await storeIn(folder.path).load(id);
-      // It tried again on top of what it then found, and was killed right after.
-      expect(session).toMatchObject({ revision: from + 7, title: 'while it was frozen' });
-      expect(session?.turns).toHaveLength(1);
-    } finally {
-      writer.process.kill('SIGKILL');
-    }
-  }, 60_000);
+  it.each(['session.after-temp', 'session.after-link'])(
+    'are not overwritten by a writer that was frozen at %s while others went on',
+    async (point) => {
+      await using folder = await temporaryFolder();
+      const id = newSessionId();
+      const store = storeIn(folder.path);
+      for (let revision = 1; revision <= 3; revision += 1) await store.publish(newSession(id, { revision }));
+      const lines: string[] = [];
+      const writer = startWriter([folder.path, id, `${point}:stop,session.after-publish:kill`], (line) => lines.push(line));
+      try {
+        await until(async () => isStopped(writer.pid));
+        const from = (await store.load(id))?.revision ?? 0;
+        for (let revision = from + 1; revision <= from + 6; revision += 1)
+          await store.publish(newSession(id, { revision, title: 'while it was frozen' }));
+        writer.process.kill('SIGCONT');
+        await writer.ended;
+        expect(lines).toEqual(['conflict']);
+        const session = await storeIn(folder.path).load(id);
+        // It tried again on top of what it then found, and was killed right after.
+        expect(session).toMatchObject({ revision: from + 7, title: 'while it was frozen' });
+        expect(session?.turns).toHaveLength(1);
+      } finally {
+        writer.process.kill('SIGKILL');
+      }
+    },
+    60_000,
+  );
 });

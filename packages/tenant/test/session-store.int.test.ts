@@ -14,7 +14,8 @@ const storeIn = (folder: string): SessionStore =>
   new SessionStore({ accountId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });
 
 const revisionsOf = (folder: string, id: string): string => join(folder, '.revisions', id);
-const revisionNames = async (folder: string, id: string): Promise<string[]> => (await readdir(revisionsOf(folder, id))).filter((name) => !name.startsWith('.')).toSorted();
+const revisionNames = async (folder: string, id: string): Promise<string[]> =>
+  (await readdir(revisionsOf(folder, id))).filter((name) => !name.startsWith('.')).toSorted();
 const viewOf = async (folder: string, id: string): Promise<unknown> => JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'));
 
 async function publishUpTo(store: SessionStore, id: string, revision: number): Promise<Session> {
@@ -54,7 +55,10 @@ describe('publishing a session', () => {
     const last = await publishUpTo(store, id, 5);
     expect(await revisionNames(folder.path, id)).toEqual(['0000000003.json', '0000000004.json', '0000000005.json']);
     expect(await storeIn(folder.path).load(id)).toEqual(last);
-    const [view, newest] = await Promise.all([stat(join(folder.path, `${id}.json`)), stat(join(revisionsOf(folder.path, id), '0000000005.json'))]);
+    const [view, newest] = await Promise.all([
+      stat(join(folder.path, `${id}.json`)),
+      stat(join(revisionsOf(folder.path, id), '0000000005.json')),
+    ]);
     expect(view.ino).toBe(newest.ino);
   });
 
@@ -125,18 +129,21 @@ describe('a publication that is cut off', () => {
     expect((await storeIn(folder.path).load(id))?.title).toBe('third');
   });
 
-  it.each(['session.after-link', 'session.after-publish'])('at %s has happened, and whoever loads next puts the view right', async (point) => {
-    await using folder = await temporaryFolder();
-    const id = newSessionId();
-    const store = storeIn(folder.path);
-    await publishUpTo(store, id, 2);
-    armFailpoints(`${point}:throw`);
-    await expect(store.publish(newSession(id, { revision: 3, title: 'third' }))).rejects.toThrow('fail point');
-    await expect(store.publish(newSession(id, { revision: 3, title: 'again' }))).rejects.toThrow(RevisionConflict);
-    for (const reader of [store, storeIn(folder.path)]) expect((await reader.load(id))?.title).toBe('third');
-    expect(await viewOf(folder.path, id)).toMatchObject({ revision: 3, title: 'third' });
-    expect((await readdir(folder.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
-  });
+  it.each(['session.after-link', 'session.after-publish'])(
+    'at %s has happened, and whoever loads next puts the view right',
+    async (point) => {
+      await using folder = await temporaryFolder();
+      const id = newSessionId();
+      const store = storeIn(folder.path);
+      await publishUpTo(store, id, 2);
+      armFailpoints(`${point}:throw`);
+      await expect(store.publish(newSession(id, { revision: 3, title: 'third' }))).rejects.toThrow('fail point');
+      await expect(store.publish(newSession(id, { revision: 3, title: 'again' }))).rejects.toThrow(RevisionConflict);
+      for (const reader of [store, storeIn(folder.path)]) expect((await reader.load(id))?.title).toBe('third');
+      expect(await viewOf(folder.path, id)).toMatchObject({ revision: 3, title: 'third' });
+      expect((await readdir(folder.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
+    },
+  );
 
   it('leaves temporaries that the next publications clear away once they are old', async () => {
     await using folder = await temporaryFolder();
@@ -230,7 +237,9 @@ describe('the history of a session', () => {
     await store.appendHistory(id, [...lines, { kind: 'turn', turn: turnRecord('t-1') }]);
     await writeFile(join(folder.path, `${id}.history.jsonl`), '{"kind":"message","mess', { flag: 'a' });
     await store.appendHistory(id, [...lines, { kind: 'turn', turn: turnRecord('t-2') }]);
-    await store.publish(newSession(id, { messages: [userMessage('2'), userMessage('3')], turns: [turnRecord('t-2'), turnRecord('t-3')], messageCount: 3 }));
+    await store.publish(
+      newSession(id, { messages: [userMessage('2'), userMessage('3')], turns: [turnRecord('t-2'), turnRecord('t-3')], messageCount: 3 }),
+    );
     const view = await store.view(id);
     expect(view?.messages.map((message) => message.id)).toEqual(['1', '2', '3']);
     expect(view?.messages.every((message) => !('sent' in message))).toBe(true);
@@ -248,7 +257,9 @@ describe('removing a session', () => {
     await store.appendHistory(id, [{ kind: 'turn', turn: turnRecord('t-1', models) }]);
     await store.publish(newSession(id, { messages: [userMessage('1')], turns: [turnRecord('t-2', models)] }));
     const removed = await store.remove(id);
-    expect(removed?.usage).toEqual([expect.objectContaining({ day: '2026-11-20', agent: 'admin', channel: 'web', model: 'demo/demo', turns: 2, calls: 4, costUsd: 1 })]);
+    expect(removed?.usage).toEqual([
+      expect.objectContaining({ day: '2026-11-20', agent: 'admin', channel: 'web', model: 'demo/demo', turns: 2, calls: 4, costUsd: 1 }),
+    ]);
     expect(await removedOf(store)).toEqual([removed]);
     expect(await store.load(id)).toBeUndefined();
     expect(await store.view(id)).toBeUndefined();

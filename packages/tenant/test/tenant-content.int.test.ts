@@ -6,10 +6,15 @@ import type { TenantScope } from '../src/tenant-scope.ts';
 import { newSession, startTenants, turnRecord } from './support.ts';
 
 const code = (name: string): object => expect.objectContaining({ code: name });
-const skillText = (name: string, more = ''): string => `---\nname: ${name}\ndescription: What ${name} is for\n${more}---\n# How\n\nDo it.\n`;
+const skillText = (name: string, more = ''): string =>
+  `---\nname: ${name}\ndescription: What ${name} is for\n${more}---\n# How\n\nDo it.\n`;
 const names = (context: { readonly files: readonly { readonly name: string }[] }): string[] => context.files.map((file) => file.name);
 
-async function textOf(scope: TenantScope, name: string, request: Parameters<TenantScope['context']['load']>[0]): Promise<string | undefined> {
+async function textOf(
+  scope: TenantScope,
+  name: string,
+  request: Parameters<TenantScope['context']['load']>[0],
+): Promise<string | undefined> {
   return (await scope.context.load(request)).files.find((file) => file.name === name)?.text;
 }
 
@@ -64,14 +69,18 @@ describe('context files', () => {
     await scope.memory.forContact('anna').write({ text: 'anna canary' });
     await scope.memory.forContact('ben').write({ text: 'ben canary' });
     const anna = await scope.context.load({ agent: 'cs', sender: 'anna' });
-    expect(names(anna)).toEqual(['IDENTITY.md', 'SOUL.md', 'AGENTS.md', 'TOOLS.md', 'MEMORY.md'].toSorted((a, b) => names(anna).indexOf(a) - names(anna).indexOf(b)));
+    expect(names(anna)).toEqual(
+      ['IDENTITY.md', 'SOUL.md', 'AGENTS.md', 'TOOLS.md', 'MEMORY.md'].toSorted((a, b) => names(anna).indexOf(a) - names(anna).indexOf(b)),
+    );
     const text = JSON.stringify(anna.files);
     expect(text).toContain('anna canary');
     expect(text).not.toContain('owner canary');
     expect(text).not.toContain('ben canary');
     expect(names(await scope.context.load({ agent: 'cs', sender: null }))).toEqual(['IDENTITY.md', 'SOUL.md', 'AGENTS.md', 'TOOLS.md']);
     expect(JSON.stringify((await scope.context.load({ agent: 'admin', sender: 'anna' })).files)).toContain('owner canary');
-    expect(JSON.stringify((await scope.context.load({ agent: 'sales', sender: 'anna', memory: 'contact' })).files)).not.toContain('owner canary');
+    expect(JSON.stringify((await scope.context.load({ agent: 'sales', sender: 'anna', memory: 'contact' })).files)).not.toContain(
+      'owner canary',
+    );
   });
 
   it('that are links or no text are left out', async () => {
@@ -80,7 +89,13 @@ describe('context files', () => {
     await writeFile(join(world.dataDir, 'secret'), 'secret');
     await symlink(join(world.dataDir, 'secret'), join(scope.root, 'BOOTSTRAP.md'));
     await writeFile(join(scope.root, 'TOOLS.md'), Buffer.from([0xff, 0xfe]));
-    expect(names(await scope.context.load({ agent: 'admin', sender: null }))).toEqual(['IDENTITY.md', 'SOUL.md', 'USER.md', 'AGENTS.md', 'MEMORY.md']);
+    expect(names(await scope.context.load({ agent: 'admin', sender: null }))).toEqual([
+      'IDENTITY.md',
+      'SOUL.md',
+      'USER.md',
+      'AGENTS.md',
+      'MEMORY.md',
+    ]);
   });
 
   it('have a heartbeat when there is more in it than comments', async () => {
@@ -128,7 +143,15 @@ describe('skills', () => {
     await symlink(join(world.dataDir, 'secret'), join(scope.root, 'skills', 'linked', 'SKILL.md'));
     const report = await scope.reindexSkills();
     expect(report.indexed).toBe(1);
-    expect(report.invalid.map((skill) => skill.path.split('/')[1])).toEqual(['Bad_Name', 'empty', 'js', 'linked', 'long', 'other-name', 'yaml']);
+    expect(report.invalid.map((skill) => skill.path.split('/')[1])).toEqual([
+      'Bad_Name',
+      'empty',
+      'js',
+      'linked',
+      'long',
+      'other-name',
+      'yaml',
+    ]);
     for (const { reason } of report.invalid) expect(reason).not.toContain(world.dataDir);
     await expect(scope.skills.load('js')).rejects.toThrow(code('invalid_request'));
     await expect(scope.skills.load('linked')).rejects.toThrow(code('invalid_request'));
@@ -165,19 +188,26 @@ describe('memory', () => {
     await memory.write({ text: 'Second.', title: 'größe MASSE büro' });
     await memory.write({ text: 'Third.', title: 'Größe & Maße: Büro' });
     expect((await memory.get('MEMORY.md')).text).toMatch(/^# Memory\n[^]*- \d{4}-\d\d-\d\d: likes tea \n {2}very much\n$/u);
-    expect((await memory.get(ref)).text).toMatch(/^# Größe & Maße: Büro\n\n## \d{4}-\d\d-\d\d\n\nFirst\.\n\n## \d{4}-\d\d-\d\d\n\nThird\.\n$/u);
+    expect((await memory.get(ref)).text).toMatch(
+      /^# Größe & Maße: Büro\n\n## \d{4}-\d\d-\d\d\n\nFirst\.\n\n## \d{4}-\d\d-\d\d\n\nThird\.\n$/u,
+    );
     expect((await memory.list()).map((entry) => entry.path)).toEqual(['MEMORY.md', ref, 'memory/größe-masse-büro.md'].toSorted());
     await memory.forget(ref);
     await expect(memory.get(ref)).rejects.toThrow(code('not_found'));
     await expect(memory.write({ text: '  ' })).rejects.toThrow(code('invalid_request'));
   });
 
-  it.each(['../tenant.json', 'tenant.json', 'memory/../tenant.json', 'USER.md', 'contacts/x/MEMORY.md', 'memory'])('does not reach %j', async (ref) => {
-    await using world = await startTenants();
-    const { memory } = await world.tenants.create('acme');
-    await expect(memory.get(ref)).rejects.toThrow(expect.objectContaining({ code: expect.stringMatching(/not_found|invalid_request/u) }));
-    await expect(memory.forget(ref)).rejects.toThrow(expect.objectContaining({ code: expect.stringMatching(/not_found|invalid_request/u) }));
-  });
+  it.each(['../tenant.json', 'tenant.json', 'memory/../tenant.json', 'USER.md', 'contacts/x/MEMORY.md', 'memory'])(
+    'does not reach %j',
+    async (ref) => {
+      await using world = await startTenants();
+      const { memory } = await world.tenants.create('acme');
+      await expect(memory.get(ref)).rejects.toThrow(expect.objectContaining({ code: expect.stringMatching(/not_found|invalid_request/u) }));
+      await expect(memory.forget(ref)).rejects.toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/not_found|invalid_request/u) }),
+      );
+    },
+  );
 
   it('of a contact is apart from the others', async () => {
     await using world = await startTenants();
@@ -229,7 +259,12 @@ describe('uploads', () => {
     const { uploads, root } = await world.tenants.create('acme');
     const bytes = Buffer.from('%PDF-1.7 …');
     const ref = await uploads.save({ name: '../../etc/passwd', type: 'application/pdf', bytes, text: 'read out' });
-    expect(ref).toEqual({ id: expect.stringMatching(/^u_[0-9a-f]{32}$/u), name: '../../etc/passwd', type: 'application/pdf', size: bytes.length });
+    expect(ref).toEqual({
+      id: expect.stringMatching(/^u_[0-9a-f]{32}$/u),
+      name: '../../etc/passwd',
+      type: 'application/pdf',
+      size: bytes.length,
+    });
     expect(await uploads.find(ref.id)).toEqual(ref);
     expect((await uploads.bytes(ref.id)).equals(bytes)).toBe(true);
     expect(await uploads.text(ref.id)).toBe('read out');
@@ -278,7 +313,10 @@ describe('rebuilding the index', () => {
     }
     const first = await scope.reindex();
     expect(first).toMatchObject({ sessions: { added: 3 }, turns: { added: 6 } });
-    expect(await scope.reindex()).toMatchObject({ sessions: { added: 0, changed: 0, removed: 0 }, turns: { added: 0, changed: 0, removed: 0 } });
+    expect(await scope.reindex()).toMatchObject({
+      sessions: { added: 0, changed: 0, removed: 0 },
+      turns: { added: 0, changed: 0, removed: 0 },
+    });
     const usage = await scope.index.usage({});
     expect(await scope.removeSession(ids[0] ?? '')).toBe(true);
     expect(await scope.removeSession(ids[0] ?? '')).toBe(false);

@@ -86,7 +86,9 @@ describe('the files of a tenant', () => {
     await using folder = await temporaryFolder();
     const files = new TenantFiles({ root: folder.path });
     const { etag } = await files.writeText('a.md', 'base');
-    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, async (_, index) => files.writeText('a.md', String(index), { ifMatch: etag })));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, async (_, index) => files.writeText('a.md', String(index), { ifMatch: etag })),
+    );
     expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1);
   });
 
@@ -138,7 +140,12 @@ describe('the files of a tenant', () => {
     await writeFile(join(folder.path, 'skills', '.tmp-left'), '');
     const paths = (entries: readonly { readonly path: string }[]): string[] => entries.map((entry) => entry.path);
     expect(paths(await files.list())).toEqual(['a.md', 'b.md', 'skills']);
-    expect(paths(await files.list('skills', { recursive: true }))).toEqual(['skills/x', 'skills/x/SKILL.md', 'skills/x/data', 'skills/x/data/a.csv']);
+    expect(paths(await files.list('skills', { recursive: true }))).toEqual([
+      'skills/x',
+      'skills/x/SKILL.md',
+      'skills/x/data',
+      'skills/x/data/a.csv',
+    ]);
     expect(paths(await files.list('', { recursive: true, limit: 4 }))).toEqual(['a.md', 'b.md', 'skills', 'skills/x']);
     await expect(files.list('missing')).rejects.toThrow(code('not_found'));
     expect(await files.sweep(-60_000)).toBe(1);

@@ -15,7 +15,9 @@ describe('tenants', () => {
     const context = await scope.context.load({ agent: 'admin', sender: null });
     expect(context.files.map((file) => file.name)).toEqual(['IDENTITY.md', 'SOUL.md', 'USER.md', 'AGENTS.md', 'TOOLS.md', 'MEMORY.md']);
     expect(context.heartbeat).toBeNull();
-    expect(context.skills).toEqual([expect.objectContaining({ name: 'take-notes', trigger: 'take notes', path: 'skills/take-notes/SKILL.md' })]);
+    expect(context.skills).toEqual([
+      expect.objectContaining({ name: 'take-notes', trigger: 'take notes', path: 'skills/take-notes/SKILL.md' }),
+    ]);
     expect(await scope.reindexSkills()).toEqual({ indexed: 1, invalid: [] });
     expect(await scope.index.listSkills()).toEqual(context.skills);
     expect(await readdir(join(world.dataDir, 'tenants'))).toEqual(['acme']);
@@ -81,7 +83,11 @@ describe('keys', () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');
     const made = await scope.keys.create({ label: 'website', scopes: ['cs', 'cs'] }, ['admin']);
-    expect(made).toEqual({ id: expect.stringMatching(/^k_[0-9a-f]{16}$/u), key: expect.stringMatching(/^ck_live_[\w-]+$/u), scopes: ['cs'] });
+    expect(made).toEqual({
+      id: expect.stringMatching(/^k_[0-9a-f]{16}$/u),
+      key: expect.stringMatching(/^ck_live_[\w-]+$/u),
+      scopes: ['cs'],
+    });
     const authenticated = await (await world.another()).authenticate(made.key);
     expect(authenticated.scope.accountId).toBe('acme');
     expect(authenticated.key).toMatchObject({ id: made.id, scopes: ['cs'], label: 'website' });
@@ -93,7 +99,12 @@ describe('keys', () => {
     await world.tenants.create('acme');
     const claims = { keyId: 'k_0123456789abcdef', accountId: 'acme', scopes: ['admin' as const], issuedAt: '2026-11-20T10:00:00.000Z' };
     await expect(world.tenants.authenticate('')).rejects.toThrow(code('missing_key'));
-    for (const key of ['ck_live_x', encodeKey(claims, 'another secret'), encodeKey(claims, 'a secret for tests'), encodeKey({ ...claims, accountId: 'nobody' }, 'a secret for tests')]) {
+    for (const key of [
+      'ck_live_x',
+      encodeKey(claims, 'another secret'),
+      encodeKey(claims, 'a secret for tests'),
+      encodeKey({ ...claims, accountId: 'nobody' }, 'a secret for tests'),
+    ]) {
       await expect(world.tenants.authenticate(key)).rejects.toThrow(code('invalid_key'));
     }
   });
@@ -105,7 +116,10 @@ describe('keys', () => {
     const made = await acme.keys.create({ scopes: ['admin'] }, ['admin']);
     const record = join(world.dataDir, 'tenants', 'other', 'keys', `${made.id}.json`);
     await writeFile(record, await readFile(join(world.dataDir, 'tenants', 'acme', 'keys', `${made.id}.json`)));
-    const forged = encodeKey({ keyId: made.id, accountId: 'other', scopes: ['admin'], issuedAt: '2026-11-20T10:00:00.000Z' }, 'a secret for tests');
+    const forged = encodeKey(
+      { keyId: made.id, accountId: 'other', scopes: ['admin'], issuedAt: '2026-11-20T10:00:00.000Z' },
+      'a secret for tests',
+    );
     await expect(world.tenants.authenticate(forged)).rejects.toThrow(code('invalid_key'));
   });
 
@@ -113,7 +127,10 @@ describe('keys', () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');
     const made = await scope.keys.create({ scopes: ['cs'] }, ['admin']);
-    const claimed = encodeKey({ keyId: made.id, accountId: 'acme', scopes: ['admin'], issuedAt: '2026-11-20T10:00:00.000Z' }, 'a secret for tests');
+    const claimed = encodeKey(
+      { keyId: made.id, accountId: 'acme', scopes: ['admin'], issuedAt: '2026-11-20T10:00:00.000Z' },
+      'a secret for tests',
+    );
     await expect(world.tenants.authenticate(claimed)).rejects.toThrow(code('invalid_key'));
   });
 
@@ -136,7 +153,12 @@ describe('keys', () => {
     await scope.keys.revoke(id);
     await expect(world.tenants.authenticate(key)).rejects.toThrow(code('revoked_key'));
     const revokedAtMs = performance.now();
-    await until(async () => other.authenticate(key).then(() => false, () => true));
+    await until(async () =>
+      other.authenticate(key).then(
+        () => false,
+        () => true,
+      ),
+    );
     expect(performance.now() - revokedAtMs).toBeLessThan(1000);
     await expect(other.authenticate(key)).rejects.toThrow(code('revoked_key'));
     await scope.keys.revoke(id);

@@ -40,6 +40,13 @@ export function createApp({ server, handlers, trustedProxies, metrics, log }: Ap
 function securityHeaders(): RequestHandler {
   const secure = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    // For browsers that are long gone, or said by the policy above already.
+    originAgentCluster: false,
+    xDnsPrefetchControl: false,
+    xDownloadOptions: false,
+    xFrameOptions: false,
+    xPermittedCrossDomainPolicies: false,
+    xXssProtection: false,
   });
   return (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');

@@ -20,7 +20,7 @@ redis.on('error', () => undefined);
  */
 const worker = new Worker(queueName, async (job) => await runTurn(NaiveTurn.parse(job.data)), {
   connection: redis,
-  concurrency: 3,
+  concurrency: 6,
   lockDuration: 5000,
   stalledInterval: 5000,
 });

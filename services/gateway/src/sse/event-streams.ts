@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import { AppError } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnStreams } from '@concierge/turn';
@@ -42,6 +42,7 @@ export class EventStreams implements Disposable {
   serve(response: Response, { scope, turnId, keyId, after }: Watch): void {
     response.writeHead(200, eventStreamHeaders);
     response.flushHeaders();
+    forgetRequest(response.req);
     if (response.req.method === 'HEAD') {
       response.end();
       return;
@@ -84,4 +85,12 @@ export class EventStreams implements Disposable {
   readonly #onDrop = (): void => {
     this.#options.metrics.droppedClients.inc();
   };
+}
+
+/** A stream keeps its request for as long as it lasts, often long and silent: what nobody asks for any more is let go. */
+function forgetRequest(request: Request): void {
+  request.headers = {};
+  request.rawHeaders = [];
+  request.body = undefined;
+  delete request.next;
 }
