@@ -17,8 +17,8 @@ export default {
   watchman: false,
   testTimeout: TEST_TIMEOUT_MS,
   projects: [
-    project('unit', '{packages,services}/*/src/**/*.test.ts', 'infra/**/*.test.mjs'),
-    project('integration', '{packages,services}/*/test/**/*.int.test.ts'),
+    project('unit', '{packages,services}/*/src/**/*.test.ts', 'infra/**/!(*.int).test.mjs'),
+    project('integration', '{packages,services}/*/test/**/*.int.test.ts', 'infra/**/*.int.test.mjs'),
     { ...project('contract', 'packages/acceptance/contract/**/*.test.ts'), globals: { database: 'sqlite' } },
     { ...project('contract-postgres', 'packages/acceptance/contract/**/*.test.ts'), globals: { database: 'postgres' } },
     project('e2e', 'packages/acceptance/e2e/**/*.test.ts'),

@@ -1,22 +1,12 @@
 // Which model answers: the providers file when it names a usable key, else the demo model.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readJson, writeSecretJson } from './data-folder.mjs';
+import { fileURLToPath } from 'node:url';
+import { readJson } from './data-folder.mjs';
 import { StartError } from './terminal.mjs';
 
 /** What a new providers.json holds: edit it, or just set the environment variable it names. */
-const template = {
-  default: 'openai/gpt-5-mini',
-  fallbacks: [],
-  providers: {
-    openai: {
-      baseUrl: 'https://api.openai.com/v1',
-      apiKeyEnv: 'OPENAI_API_KEY',
-      models: { 'gpt-5-mini': { contextWindow: 272_000, maxOutputTokens: 32_000, price: { input: 0.25, output: 2 } } },
-    },
-  },
-  embeddings: { model: 'openai/text-embedding-3-small', apiKeyEnv: 'EMBEDDINGS_API_KEY' },
-};
+const template = fileURLToPath(new URL('../providers.json', import.meta.url));
 
 /** Whether one of the models that would be asked can be: the same answer as `hasUsableKey` of packages/model, before that can be loaded. */
 export function hasUsableKey(file, env) {
@@ -41,7 +31,8 @@ export function chooseModel(dataFolder, env) {
   const path = env.PROVIDERS_FILE || join(dataFolder, 'providers.json');
   if (!existsSync(path)) {
     if (env.PROVIDERS_FILE) throw new StartError(`PROVIDERS_FILE names ${path}, which does not exist.`);
-    writeSecretJson(path, template);
+    // Only its owner may read it: a key may stand in it.
+    writeFileSync(path, readFileSync(template), { mode: 0o600 });
   }
   const file = readJson(path);
   if (file === null || typeof file !== 'object') throw new StartError(`${path} is not a JSON object.`);

@@ -27,7 +27,10 @@ export class SupervisedProcess {
   #toldReady = false;
   #muted;
 
-  /** `options`: name, command, args, env, and `muted` to show nothing before `unmute()` but the last lines of a failure. */
+  /**
+   * `options`: name, command, args, env; `muted` to show nothing before `unmute()` but the last lines of a failure; `firstPauseMs` before
+   * it is started again, doubled each time.
+   */
   constructor(options) {
     this.#options = options;
     this.#muted = options.muted === true;
@@ -129,7 +132,7 @@ export class SupervisedProcess {
       );
       return;
     }
-    const pauseMs = FIRST_PAUSE_MS * 2 ** (this.#failures - 1);
+    const pauseMs = (this.#options.firstPauseMs ?? FIRST_PAUSE_MS) * 2 ** (this.#failures - 1);
     this.state = 'waiting';
     complain(`${bold(this.name)} ended (${how}); starting it again in ${pauseMs / 1000} s (${this.#failures} of ${MAX_RESTARTS}).`);
     this.#timer = setTimeout(() => this.start(), pauseMs);

@@ -80,7 +80,7 @@ function auditContent(events: readonly EventLine[], messages: readonly SessionMe
 
 /**
  * What a client has in front of it in the end. A `text_reset` makes the text since the last tool result void; one with the
- * reason `restarted` everything, tool calls included: the turn is told again from its start.
+ * reason `stream_lost` everything, tool calls included: the turn is told again from its start.
  */
 export function foldTranscript(events: readonly EventLine[]): { text: string; started: string[]; finished: string[] } {
   let settled = '';
@@ -98,7 +98,7 @@ export function foldTranscript(events: readonly EventLine[]): { text: string; st
     }
     if (event === 'text_reset') {
       open = '';
-      if (Reset.parse(json).reason === 'restarted') [settled, started, finished] = ['', [], []];
+      if (Reset.parse(json).reason === 'stream_lost') [settled, started, finished] = ['', [], []];
     }
   }
   return { text: settled + open, started, finished };

@@ -61,7 +61,7 @@ export async function runRollingRestart(seed: number, verdict: Verdict): Promise
 
 /** The naive system under the same kind of load: it is to be found out. */
 export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
-  const load = { turns: 140, conversations: 14, tenants: 2, overMs: 24_000, burst: 4 };
+  const load = { turns: 168, conversations: 14, tenants: 2, overMs: 30_000, burst: 4 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await NaiveSystem.start(modelUrl) });
   const { workers, gateways } = rig.target;
   // Between save and end, and between queue and answer: where a naive turn is doubled.
@@ -78,7 +78,7 @@ export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
       await rig.strike({ kills: 1, stops: 0, stopMs: 0, redisKills: 0, flushes: 1, overMs: 200 });
     },
     wholeLoad: true,
-    deadlineMs: 36_000,
+    deadlineMs: 35_000,
   });
   // What it has lost would be waited for in vain.
   await verdict(await rig.finish({ reread: false }), rig);

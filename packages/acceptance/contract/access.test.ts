@@ -57,20 +57,24 @@ describe('a key', () => {
   });
 
   promise(['C/2/3', 'C/5/3'], 'that is revoked stops working on every gateway within a second', async () => {
-    const created = CreatedKey.parse((await tenant.as('admin').request('/api/keys', { body: { scopes: ['read'], label: 'short' } })).json());
+    const created = CreatedKey.parse(
+      (await tenant.as('admin').request('/api/keys', { body: { scopes: ['read'], label: 'short' } })).json(),
+    );
     for (const url of contract.system.gatewayUrls) expect((await new Client(url, created.key).get('/api/sessions')).status).toBe(200);
     const began = Date.now();
     expect((await tenant.as('admin').request(`/api/keys/${created.id}`, { method: 'DELETE' })).status).toBe(204);
     for (const url of contract.system.gatewayUrls) {
-      await eventually(async () => (await new Client(url, created.key).get('/api/sessions')).problem().code === 'revoked_key', { timeoutMs: 1000 - (Date.now() - began), everyMs: 50 });
+      await eventually(async () => (await new Client(url, created.key).get('/api/sessions')).problem().code === 'revoked_key', {
+        timeoutMs: 1000 - (Date.now() - began),
+        everyMs: 50,
+      });
     }
   });
 
   promise(['C/2/4', 'SI/what-the-service-does/6'], 'does what its scopes say and nothing else', async () => {
-    const allowed = async (key: 'admin' | 'cs' | 'read', method: string, path: string, body?: unknown): Promise<boolean> => {
-      const answer = await tenant.as(key).request(path, { method, ...(body === undefined ? {} : { body }) });
-      if (answer.status === 403) expect(answer.problem().code).toBe('scope_required');
-      return answer.status !== 403;
+    const allowed = async (key: 'admin' | 'cs' | 'read', path: string, request: { method: string; body?: unknown }): Promise<boolean> => {
+      const answer = await tenant.as(key).request(path, request);
+      return answer.status !== 403 || answer.problem().code !== 'scope_required';
     };
     const chat = { message: 'hello' };
     const matrix: [string, string, unknown, string][] = [
@@ -91,7 +95,12 @@ describe('a key', () => {
       ['DELETE', '/api/sessions/00000000000000000000000000000000', undefined, 'admin'],
     ];
     for (const [method, path, body, scopes] of matrix) {
-      for (const key of keyScopes) expect([path, key, await allowed(key, method, path, body)]).toEqual([path, key, scopes.split(' ').includes(key)]);
+      for (const key of keyScopes)
+        expect([path, key, await allowed(key, path, body === undefined ? { method } : { method, body })]).toEqual([
+          path,
+          key,
+          scopes.split(' ').includes(key),
+        ]);
     }
   });
 
@@ -101,7 +110,8 @@ describe('a key', () => {
     const idOf = (answer: typeof own): string => z.object({ turnId: z.string() }).parse(answer.json()).turnId;
     expect((await tenant.as('cs').get(`/api/turns/${idOf(own)}`)).status).toBe(200);
     expect((await tenant.as('cs').get(`/api/turns/${idOf(own)}/events`)).status).toBe(200);
-    for (const path of [`/api/turns/${idOf(other)}`, `/api/turns/${idOf(other)}/events`]) expect((await tenant.as('cs').get(path)).status).toBe(404);
+    for (const path of [`/api/turns/${idOf(other)}`, `/api/turns/${idOf(other)}/events`])
+      expect((await tenant.as('cs').get(path)).status).toBe(404);
     expect((await tenant.as('cs').request(`/api/turns/${idOf(other)}/cancel`, { method: 'POST' })).status).toBe(404);
   });
 
@@ -119,7 +129,9 @@ describe('a key', () => {
 describe('preview tenants', () => {
   promise(['SI/limits/3', 'C/5/5'], 'get exactly 200 requests in an hour across gateways, with headers that say so', async () => {
     const preview = await contract.tenant('preview');
-    const answers = await Promise.all(Array.from({ length: 230 }, async (_, index) => await preview.as('read', index % 2).get('/api/sessions')));
+    const answers = await Promise.all(
+      Array.from({ length: 230 }, async (_, index) => await preview.as('read', index % 2).get('/api/sessions')),
+    );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(200);
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(30);
@@ -135,11 +147,19 @@ describe('preview tenants', () => {
 describe('an error', () => {
   promise(['C/5/1', 'C/5/2'], 'is a problem document with the request’s id and the fields that are wrong', async () => {
     const client = tenant.as('admin');
-    const answer = await client.request('/api/admin', { body: { message: '', attachments: 'x' }, headers: { 'x-request-id': 'my-request-1' } });
+    const answer = await client.request('/api/admin', {
+      body: { message: '', attachments: 'x' },
+      headers: { 'x-request-id': 'my-request-1' },
+    });
     expect(answer.status).toBe(400);
     expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/u);
     expect(answer.problem()).toMatchObject({ code: 'invalid_request', status: 400, title: errorCodes.invalid_request.title });
-    expect(answer.problem().errors?.map(({ path }) => path).toSorted()).toEqual(['attachments', 'message']);
+    expect(
+      answer
+        .problem()
+        .errors?.map(({ path }) => path)
+        .toSorted(),
+    ).toEqual(['attachments', 'message']);
     expect(answer.headers.get('x-request-id')).toBe(answer.problem().requestId);
     const headers = { 'content-type': 'application/json' };
     for (const rawBody of ['{', '"text"', '', '[1]', `${'['.repeat(100)}${']'.repeat(100)}`, '\u0000']) {
@@ -162,37 +182,67 @@ describe('an error', () => {
     expect((await client.get('/api/sessions/%E0%A4%A')).status).toBe(400);
   });
 
-  promise(['C/5/6', 'SI/versioning/1', 'SI/versioning/2'], 'of ours says when to come back, and every code has its documented status', async () => {
-    expect(Object.entries(errorCodes).filter(([, { status }]) => [502, 503, 504].includes(status)).map(([code]) => code)).toEqual(['provider_error', 'overloaded', 'shutting_down', 'turn_timeout']);
-    const gateway = contract.system.gateways[1];
-    const client = tenant.as('cs', 1);
-    const hanging = await client.open('/api/cs', { body: { message: '[[hang]]', sender: 'shutdown' } });
-    const gone = gateway?.terminate();
-    await eventually(async () => {
-      const answer = await client.ask('cs', { message: 'x' }).catch(() => null);
-      if (answer === null) return true;
-      return answer.status === 503 && answer.problem().code === 'shutting_down' && Number(answer.headers.get('retry-after')) > 0;
-    });
-    await hanging.body?.cancel();
-    expect(await gone).toBe(0);
-    gateway?.start();
-    await contract.system.ready();
-    const document = (await contract.client().get('/openapi.json')).json();
-    expect(document).toMatchObject({ openapi: expect.stringMatching(/^3\.1/u), info: { version: expect.stringMatching(/^0\.1/u) } });
-    expect(Object.keys(z.object({ paths: z.record(z.string(), z.unknown()) }).parse(document).paths).filter((path) => /\/v\d+\/api/u.test(path))).toEqual([]);
-  });
+  promise(
+    ['C/5/6', 'SI/versioning/1', 'SI/versioning/2'],
+    'of ours says when to come back, and every code has its documented status',
+    async () => {
+      expect(
+        Object.entries(errorCodes)
+          .filter(([, { status }]) => [502, 503, 504].includes(status))
+          .map(([code]) => code),
+      ).toEqual(['provider_error', 'overloaded', 'shutting_down', 'turn_timeout']);
+      const gateway = contract.system.gateways[1];
+      const client = tenant.as('cs', 1);
+      const hanging = await client.open('/api/cs', { body: { message: '[[hang]]', sender: 'shutdown' } });
+      const gone = gateway?.terminate();
+      await eventually(async () => {
+        const answer = await client.ask('cs', { message: 'x' }).catch(() => null);
+        if (answer === null) return true;
+        return answer.status === 503 && answer.problem().code === 'shutting_down' && Number(answer.headers.get('retry-after')) > 0;
+      });
+      await hanging.body?.cancel();
+      expect(await gone).toBe(0);
+      gateway?.start();
+      await contract.system.ready();
+      const document = (await contract.client().get('/openapi.json')).json();
+      expect(document).toMatchObject({ openapi: expect.stringMatching(/^3\.1/u), info: { version: expect.stringMatching(/^0\.1/u) } });
+      expect(
+        Object.keys(z.object({ paths: z.record(z.string(), z.unknown()) }).parse(document).paths).filter((path) =>
+          /\/v\d+\/api/u.test(path),
+        ),
+      ).toEqual([]);
+    },
+  );
 });
 
 describe('webhooks', () => {
   promise(
-    ['SI/post-webhook-channel-tenantid/1', 'SI/post-webhook-channel-tenantid/2', 'SI/post-webhook-channel-tenantid/3', 'SI/post-webhook-channel-tenantid/4', 'SI/authentication/4', 'SI/authentication/5', 'SI/authentication/6', 'SI/errors/1', 'SI/channel-binding/1', 'C/4/12', 'C/4/14'],
+    [
+      'SI/post-webhook-channel-tenantid/1',
+      'SI/post-webhook-channel-tenantid/2',
+      'SI/post-webhook-channel-tenantid/3',
+      'SI/post-webhook-channel-tenantid/4',
+      'SI/authentication/4',
+      'SI/authentication/5',
+      'SI/authentication/6',
+      'SI/errors/1',
+      'SI/channel-binding/1',
+      'C/4/12',
+      'C/4/14',
+    ],
     'without a valid signature are refused with one and the same 401',
     async () => {
       const bodies = new Set<string>();
       for (const channel of ['channel_a', 'whatsapp', 'telegram', 'slack', 'fax']) {
         for (const id of [tenant.tenantId, 'nobody']) {
-          for (const headers of [{}, { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` }, { 'x-messenger-bot-api-secret-token': 'guess' }]) {
-            const answer = await contract.client().request(`/webhook/${channel}/${id}`, { rawBody: '{}', headers: { 'content-type': 'application/json', ...headers } });
+          for (const headers of [
+            {},
+            { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` },
+            { 'x-messenger-bot-api-secret-token': 'guess' },
+          ]) {
+            const answer = await contract
+              .client()
+              .request(`/webhook/${channel}/${id}`, { rawBody: '{}', headers: { 'content-type': 'application/json', ...headers } });
             expect(answer.status).toBe(401);
             const { requestId: _requestId, ...rest } = answer.problem();
             bodies.add(JSON.stringify(rest));
@@ -208,39 +258,57 @@ describe('operations', () => {
   promise(['C/4/13', 'SI/what-the-service-does/16'], 'have their endpoints', async () => {
     const client = contract.client();
     expect((await client.get('/livez')).status).toBe(200);
-    const ready = z.object({ status: z.string(), checks: z.record(z.string(), z.object({ ok: z.boolean() })) }).parse((await client.get('/readyz')).json());
+    const ready = z
+      .object({ status: z.string(), checks: z.record(z.string(), z.object({ ok: z.boolean() })) })
+      .parse((await client.get('/readyz')).json());
     expect(ready.status).toBe('ready');
     expect(Object.values(ready.checks).every(({ ok }) => ok)).toBe(true);
     expect((await client.get('/metrics')).text).toMatch(/^# HELP /mu);
     const docs = await client.get('/docs');
     expect(docs.status).toBe(200);
     expect(docs.text).not.toMatch(/(?:src|href)="https?:\/\//u);
-    const document = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) }).parse((await client.get('/openapi.json')).json());
+    const document = z
+      .object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
+      .parse((await client.get('/openapi.json')).json());
     for (const { path, method } of allRoutes) expect([path, method in (document.paths[path] ?? {})]).toEqual([path, true]);
   });
 
-  promise(['C/4/6', 'C/4/7', 'C/4/10', 'C/4/11', 'SI/what-the-service-does/15', 'SI/versioning/3'], 'say 404 for what this version does not have yet, and do not document it', async () => {
-    const client = tenant.as('admin');
-    const document = (await client.get('/openapi.json')).text;
-    for (const path of ['/api/channels', '/api/cron', '/api/agents', '/v1/models']) {
-      expect((await client.get(path)).problem()).toMatchObject({ status: 404, code: 'not_found' });
-      expect(document).not.toContain(`"${path}"`);
-    }
-  });
+  promise(
+    ['C/4/6', 'C/4/7', 'C/4/10', 'C/4/11', 'SI/what-the-service-does/15', 'SI/versioning/3'],
+    'say 404 for what this version does not have yet, and do not document it',
+    async () => {
+      const client = tenant.as('admin');
+      const document = (await client.get('/openapi.json')).text;
+      for (const path of ['/api/channels', '/api/cron', '/api/agents', '/v1/models']) {
+        expect((await client.get(path)).problem()).toMatchObject({ status: 404, code: 'not_found' });
+        expect(document).not.toContain(`"${path}"`);
+      }
+    },
+  );
 });
 
 describe('a tenant', () => {
-  promise(['SI/what-the-service-does/10'], 'learns nothing of another: same answers for what is foreign and what does not exist', async () => {
-    const other = await contract.tenant();
-    await writeFile(join(contract.system.dataDir, 'tenants', other.tenantId, 'MEMORY.md'), 'canary-of-the-other');
-    const reply = z.object({ contact_id: z.string(), turnId: z.string() }).parse((await other.as('admin').ask('admin', { message: 'secret' })).json());
-    const client = tenant.as('admin');
-    for (const path of [`/api/sessions/${reply.contact_id}`, `/api/turns/${reply.turnId}`, `/api/turns/${reply.turnId}/events`]) {
-      expect((await client.get(path)).status).toBe(404);
-    }
-    expect((await client.request(`/api/turns/${reply.turnId}/cancel`, { method: 'POST' })).status).toBe(404);
-    const everything = await Promise.all(['/api/sessions', '/api/turns', '/api/files?recursive=true', '/api/usage', '/api/keys'].map(async (path) => (await client.get(path)).text));
-    expect(everything.join('\n')).not.toContain('canary-of-the-other');
-    expect(everything.join('\n')).not.toContain(other.tenantId);
-  });
+  promise(
+    ['SI/what-the-service-does/10'],
+    'learns nothing of another: same answers for what is foreign and what does not exist',
+    async () => {
+      const other = await contract.tenant();
+      await writeFile(join(contract.system.dataDir, 'tenants', other.tenantId, 'MEMORY.md'), 'canary-of-the-other');
+      const reply = z
+        .object({ contact_id: z.string(), turnId: z.string() })
+        .parse((await other.as('admin').ask('admin', { message: 'secret' })).json());
+      const client = tenant.as('admin');
+      for (const path of [`/api/sessions/${reply.contact_id}`, `/api/turns/${reply.turnId}`, `/api/turns/${reply.turnId}/events`]) {
+        expect((await client.get(path)).status).toBe(404);
+      }
+      expect((await client.request(`/api/turns/${reply.turnId}/cancel`, { method: 'POST' })).status).toBe(404);
+      const everything = await Promise.all(
+        ['/api/sessions', '/api/turns', '/api/files?recursive=true', '/api/usage', '/api/keys'].map(
+          async (path) => (await client.get(path)).text,
+        ),
+      );
+      expect(everything.join('\n')).not.toContain('canary-of-the-other');
+      expect(everything.join('\n')).not.toContain(other.tenantId);
+    },
+  );
 });

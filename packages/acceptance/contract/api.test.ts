@@ -24,7 +24,9 @@ const TurnList = z.array(TurnView);
 async function withSessions(count: number): Promise<Tenant> {
   const tenant = await contract.tenant();
   for (let index = 0; index < count; index += 1) {
-    const answer = await tenant.as('admin').ask(index % 2 === 0 ? 'admin' : 'cs', { message: `[[say:hello ${String(index)}]] number ${String(index)}` });
+    const answer = await tenant
+      .as('admin')
+      .ask(index % 2 === 0 ? 'admin' : 'cs', { message: `[[say:hello ${String(index)}]] number ${String(index)}` });
     expect(answer.status).toBe(200);
   }
   return tenant;
@@ -44,10 +46,15 @@ describe('GET /api/sessions', () => {
       const client = tenant.as('read');
       const all = SessionList.parse((await client.get('/api/sessions')).json());
       expect(all).toHaveLength(5);
-      expect(all.map(({ updatedAt }) => updatedAt)).toEqual(all.map(({ updatedAt }) => updatedAt).toSorted().toReversed());
+      expect(all.map(({ updatedAt }) => updatedAt)).toEqual(
+        all
+          .map(({ updatedAt }) => updatedAt)
+          .toSorted()
+          .toReversed(),
+      );
       expect(all[0]).toMatchObject({ agent: 'admin', channel: 'web', messageCount: 2, title: expect.stringContaining('number 4') });
       const paged: string[] = [];
-      for (let path: string | undefined = '/api/sessions?limit=2'; path !== undefined; ) {
+      for (let path: string | undefined = '/api/sessions?limit=2'; path !== undefined;) {
         const page = await client.get(path);
         paged.push(...SessionList.parse(page.json()).map(({ id }) => id));
         path = nextOf(page.headers);
@@ -62,7 +69,10 @@ describe('GET /api/sessions', () => {
   promise(['SI/get-api-sessions/3', 'SI/limits/2'], 'takes a limit of 1 to 100', async () => {
     const tenant = await contract.tenant();
     for (const limit of ['0', '101', '-1', '1.5', 'x', '']) {
-      expect((await tenant.as('admin').get(`/api/sessions?limit=${limit}`)).problem()).toMatchObject({ status: 400, errors: [{ path: 'limit' }] });
+      expect((await tenant.as('admin').get(`/api/sessions?limit=${limit}`)).problem()).toMatchObject({
+        status: 400,
+        errors: [{ path: 'limit' }],
+      });
     }
     for (const limit of ['1', '100']) expect((await tenant.as('admin').get(`/api/sessions?limit=${limit}`)).status).toBe(200);
   });
@@ -74,7 +84,8 @@ describe('GET /api/sessions', () => {
     const first = SessionList.parse((await tenant.as('admin').get('/api/sessions')).json())[0];
     const session = await scope.sessions.load(first?.id ?? '');
     if (session === undefined) throw new Error('no session');
-    for (let index = 0; index < 30; index += 1) await scope.sessions.publish({ ...session, id: index.toString(16).padStart(32, '0'), revision: 1, turns: [] });
+    for (let index = 0; index < 30; index += 1)
+      await scope.sessions.publish({ ...session, id: index.toString(16).padStart(32, '0'), revision: 1, turns: [] });
     await scope.reindex();
     expect(SessionList.parse((await tenant.as('admin').get('/api/sessions')).json())).toHaveLength(25);
   });
@@ -86,8 +97,13 @@ describe('one session', () => {
     const [item] = SessionList.parse((await tenant.as('admin').get('/api/sessions')).json());
     const path = `/api/sessions/${item?.id ?? ''}`;
     const view = SessionView.parse((await tenant.as('read').get(path)).json());
-    expect(view.messages.map(({ role, text }) => [role, text])).toEqual([['user', '[[say:hello 0]] number 0'], ['assistant', 'hello 0']]);
-    const file = JSON.parse(await readFile(join(contract.system.dataDir, 'tenants', tenant.tenantId, 'sessions', `${view.id}.json`), 'utf8'));
+    expect(view.messages.map(({ role, text }) => [role, text])).toEqual([
+      ['user', '[[say:hello 0]] number 0'],
+      ['assistant', 'hello 0'],
+    ]);
+    const file = JSON.parse(
+      await readFile(join(contract.system.dataDir, 'tenants', tenant.tenantId, 'sessions', `${view.id}.json`), 'utf8'),
+    );
     expect(file).toMatchObject({ id: view.id, messages: [{ role: 'user' }, { role: 'assistant' }] });
     expect((await tenant.as('admin').request(path, { method: 'DELETE' })).status).toBe(204);
     expect((await tenant.as('admin').get(path)).problem()).toMatchObject({ status: 404, code: 'not_found' });
@@ -98,7 +114,17 @@ describe('one session', () => {
 
 describe('skills', () => {
   promise(
-    ['SI/get-api-skills/1', 'SI/post-api-skills-reindex/1', 'C/4/3', 'SI/skill/1', 'SI/skill/2', 'SI/skill/3', 'SI/skill/4', 'SI/skill/5', 'SI/skill/6'],
+    [
+      'SI/get-api-skills/1',
+      'SI/post-api-skills-reindex/1',
+      'C/4/3',
+      'SI/skill/1',
+      'SI/skill/2',
+      'SI/skill/3',
+      'SI/skill/4',
+      'SI/skill/5',
+      'SI/skill/6',
+    ],
     'come from each SKILL.md and are found after a reindex',
     async () => {
       const tenant = await contract.tenant();
@@ -106,13 +132,26 @@ describe('skills', () => {
       const before = z.array(Skill).parse((await client.get('/api/skills')).json());
       expect(before.length).toBeGreaterThan(0);
       const put = async (name: string, text: string): Promise<number> =>
-        (await client.request(`/api/files/skills/${name}/SKILL.md`, { method: 'PUT', rawBody: text, headers: { 'content-type': 'text/markdown' } })).status;
-      expect(await put('returns', '---\nname: returns\ndescription: How to take goods back.\ntrigger: return\n---\nAsk for the receipt.')).toBe(201);
+        (
+          await client.request(`/api/files/skills/${name}/SKILL.md`, {
+            method: 'PUT',
+            rawBody: text,
+            headers: { 'content-type': 'text/markdown' },
+          })
+        ).status;
+      expect(
+        await put('returns', '---\nname: returns\ndescription: How to take goods back.\ntrigger: return\n---\nAsk for the receipt.'),
+      ).toBe(201);
       expect(await put('broken', '---\nname: other\ndescription: x\n---\n')).toBe(201);
       const report = (await client.request('/api/skills/reindex', { method: 'POST' })).json();
       expect(report).toEqual({ indexed: before.length + 1, invalid: [{ path: 'skills/broken/SKILL.md', reason: expect.any(String) }] });
       const after = z.array(Skill).parse((await tenant.as('read').get('/api/skills')).json());
-      expect(after).toContainEqual({ name: 'returns', description: 'How to take goods back.', trigger: 'return', path: 'skills/returns/SKILL.md' });
+      expect(after).toContainEqual({
+        name: 'returns',
+        description: 'How to take goods back.',
+        trigger: 'return',
+        path: 'skills/returns/SKILL.md',
+      });
       const answer = await client.ask('admin', { message: '[[tools:load_skill {"name":"returns"}]] [[say:ok]]' });
       expect(answer.text).toContain('Ask for the receipt.');
     },
@@ -120,34 +159,38 @@ describe('skills', () => {
 });
 
 describe('uploads', () => {
-  promise(['SI/post-api-uploads/1', 'C/4/4', 'SI/message-input/5', 'SI/post-api-admin/9', 'C/3/3'], 'become references whose content reaches the model', async () => {
-    const tenant = await contract.tenant();
-    const client = tenant.as('cs');
-    const files = [
-      { name: 'pixel.bin', bytes: onePixelPng, type: 'application/octet-stream' },
-      { name: 'notes.txt', bytes: Buffer.from('the password is heron'), type: 'text/plain' },
-      { name: 'letter.pdf', bytes: smallPdf('Dear Concierge'), type: 'application/pdf' },
-    ];
-    const uploaded = await client.upload(files);
-    expect(uploaded.status).toBe(201);
-    const refs = z.array(UploadRef).parse(uploaded.json());
-    expect(refs.map(({ name, type, size }) => ({ name, type, size }))).toEqual([
-      { name: 'pixel.bin', type: 'image/png', size: onePixelPng.length },
-      { name: 'notes.txt', type: 'text/plain', size: 21 },
-      { name: 'letter.pdf', type: 'application/pdf', size: files[2]?.bytes.length },
-    ]);
-    const [image, text, pdf] = refs;
-    const answer = await client.ask('cs', { message: 'see-attached', attachments: [image, text?.id, pdf] });
-    expect(answer.status).toBe(200);
-    const sent = JSON.stringify(contract.model.requests.findLast(({ userText }) => userText.includes('see-attached'))?.raw);
-    expect(sent).toContain('the password is heron');
-    expect(sent).toContain('Dear Concierge');
-    expect(sent).toContain(`data:image/png;base64,${Buffer.from(onePixelPng).toString('base64')}`);
-    const contact = z.object({ contact_id: z.string() }).parse(answer.json()).contact_id;
-    const file = await readFile(join(contract.system.dataDir, 'tenants', tenant.tenantId, 'sessions', `${contact}.json`), 'utf8');
-    expect(file).toContain(image?.id);
-    expect(file).not.toContain(Buffer.from(onePixelPng).toString('base64'));
-  });
+  promise(
+    ['SI/post-api-uploads/1', 'C/4/4', 'SI/message-input/5', 'SI/post-api-admin/9', 'C/3/3'],
+    'become references whose content reaches the model',
+    async () => {
+      const tenant = await contract.tenant();
+      const client = tenant.as('cs');
+      const files = [
+        { name: 'pixel.bin', bytes: onePixelPng, type: 'application/octet-stream' },
+        { name: 'notes.txt', bytes: Buffer.from('the password is heron'), type: 'text/plain' },
+        { name: 'letter.pdf', bytes: smallPdf('Dear Concierge'), type: 'application/pdf' },
+      ];
+      const uploaded = await client.upload(files);
+      expect(uploaded.status).toBe(201);
+      const refs = z.array(UploadRef).parse(uploaded.json());
+      expect(refs.map(({ name, type, size }) => ({ name, type, size }))).toEqual([
+        { name: 'pixel.bin', type: 'image/png', size: onePixelPng.length },
+        { name: 'notes.txt', type: 'text/plain', size: 21 },
+        { name: 'letter.pdf', type: 'application/pdf', size: files[2]?.bytes.length },
+      ]);
+      const [image, text, pdf] = refs;
+      const answer = await client.ask('cs', { message: 'see-attached', attachments: [image, text?.id, pdf] });
+      expect(answer.status).toBe(200);
+      const sent = JSON.stringify(contract.model.requests.findLast(({ userText }) => userText.includes('see-attached'))?.raw);
+      expect(sent).toContain('the password is heron');
+      expect(sent).toContain('Dear Concierge');
+      expect(sent).toContain(`data:image/png;base64,${Buffer.from(onePixelPng).toString('base64')}`);
+      const contact = z.object({ contact_id: z.string() }).parse(answer.json()).contact_id;
+      const file = await readFile(join(contract.system.dataDir, 'tenants', tenant.tenantId, 'sessions', `${contact}.json`), 'utf8');
+      expect(file).toContain(image?.id);
+      expect(file).not.toContain(Buffer.from(onePixelPng).toString('base64'));
+    },
+  );
 
   promise(['C/3/3', 'C/4/4'], 'are limited in number and kind, and are the tenant’s own', async () => {
     const tenant = await contract.tenant();
@@ -160,8 +203,14 @@ describe('uploads', () => {
     expect((await client.upload(Array.from({ length: 11 }, () => text))).status).toBe(400);
     expect((await client.upload([])).status).toBe(400);
     expect((await client.upload([text], 'other')).status).toBe(400);
-    expect((await client.upload([{ name: 'x.zip', bytes: Buffer.from([0x50, 0x4b, 3, 4, 0, 0, 0, 0]) }])).problem()).toMatchObject({ status: 415, code: 'unsupported_media_type' });
-    expect((await client.upload([{ name: 'big.txt', bytes: Buffer.alloc(10 * 1024 * 1024 + 1, 'a') }])).problem()).toMatchObject({ status: 413, code: 'too_large' });
+    expect((await client.upload([{ name: 'x.zip', bytes: Buffer.from([0x50, 0x4b, 3, 4, 0, 0, 0, 0]) }])).problem()).toMatchObject({
+      status: 415,
+      code: 'unsupported_media_type',
+    });
+    expect((await client.upload([{ name: 'big.txt', bytes: Buffer.alloc(10 * 1024 * 1024 + 1, 'a') }])).problem()).toMatchObject({
+      status: 413,
+      code: 'too_large',
+    });
     expect((await client.upload([{ name: 'full.txt', bytes: Buffer.alloc(10 * 1024 * 1024, 'a') }])).status).toBe(201);
   });
 });
@@ -174,12 +223,18 @@ describe('turns', () => {
     const { turnId } = z.object({ turnId: z.string() }).parse(answer.json());
     const turn = TurnView.parse((await tenant.as('read').get(`/api/turns/${turnId}`)).json());
     expect(turn).toMatchObject({ id: turnId, status: 'done', attempts: 1, finishReason: 'stop', agent: 'admin', error: null });
-    expect(turn.steps?.map(({ kind, name }) => [kind, name])).toEqual([['model', 'test/scripted'], ['tool', 'list_files'], ['model', 'test/scripted']]);
+    expect(turn.steps?.map(({ kind, name }) => [kind, name])).toEqual([
+      ['model', 'test/scripted'],
+      ['tool', 'list_files'],
+      ['model', 'test/scripted'],
+    ]);
     const times = [turn.acceptedAt, turn.startedAt, turn.firstTextAt, turn.endedAt].map((time) => Date.parse(time ?? ''));
     expect(times).toEqual(times.toSorted((left, right) => left - right));
     expect(turn.usage.inputTokens).toBeGreaterThan(0);
     await client.ask('admin', { message: '[[fail:400 x9]]' });
-    expect(TurnList.parse((await client.get('/api/turns?status=failed')).json())).toMatchObject([{ status: 'failed', error: { code: 'provider_error' } }]);
+    expect(TurnList.parse((await client.get('/api/turns?status=failed')).json())).toMatchObject([
+      { status: 'failed', error: { code: 'provider_error' } },
+    ]);
     expect(TurnList.parse((await client.get('/api/turns')).json())).toHaveLength(2);
     const first = await client.get('/api/turns?limit=1');
     expect(TurnList.parse((await client.get(nextOf(first.headers) ?? '')).json()).map(({ id }) => id)).toEqual([turnId]);
@@ -193,32 +248,62 @@ describe('files', () => {
     const tenant = await contract.tenant();
     const client = tenant.as('admin');
     const put = async (path: string, text: string, headers: Record<string, string> = {}) =>
-      await client.request(`/api/files/${path}`, { method: 'PUT', rawBody: text, headers: { 'content-type': 'text/markdown', ...headers } });
+      await client.request(`/api/files/${path}`, {
+        method: 'PUT',
+        rawBody: text,
+        headers: { 'content-type': 'text/markdown', ...headers },
+      });
     const listed = z.array(z.object({ path: z.string() })).parse((await client.get('/api/files?recursive=true')).json());
-    expect(listed.map(({ path }) => path)).toEqual(expect.arrayContaining(['IDENTITY.md', 'SOUL.md', 'USER.md', 'AGENTS.md', 'TOOLS.md', 'MEMORY.md']));
+    expect(listed.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['IDENTITY.md', 'SOUL.md', 'USER.md', 'AGENTS.md', 'TOOLS.md', 'MEMORY.md']),
+    );
     const soul = await client.get('/api/files/SOUL.md');
     const etag = soul.headers.get('etag') ?? '';
     expect(etag).toMatch(/^"/u);
     expect((await put('SOUL.md', 'new soul', { 'if-match': etag })).status).toBe(204);
-    expect((await put('SOUL.md', 'newer soul', { 'if-match': etag })).problem()).toMatchObject({ status: 412, code: 'precondition_failed' });
+    expect((await put('SOUL.md', 'newer soul', { 'if-match': etag })).problem()).toMatchObject({
+      status: 412,
+      code: 'precondition_failed',
+    });
     expect((await client.get('/api/files/SOUL.md')).text).toBe('new soul');
     expect((await put('templates/offer.md', 'Dear {{name}}', { 'if-none-match': '*' })).status).toBe(201);
     expect((await client.request('/api/files/templates/offer.md', { method: 'DELETE' })).status).toBe(204);
     expect((await client.get('/api/files/templates/offer.md')).status).toBe(404);
   });
 
-  promise(['C/4/8', 'SI/what-the-service-does/10'], 'keep their walls: no private part, no way out, nothing of another tenant', async () => {
-    const tenant = await contract.tenant();
-    const other = await contract.tenant();
-    const client = tenant.as('admin');
-    const paths = ['tenant.json', 'keys', 'sessions', 'inbox', 'channels', '../secrets.json', `../${other.tenantId}/SOUL.md`, '%2e%2e/secrets.json', `..%2f${other.tenantId}%2fSOUL.md`, 'SOUL.md%00', '/etc/passwd', 'a%5cb'];
-    for (const path of paths) {
-      const answer = await client.get(`/api/files/${path}`);
-      expect([path, [400, 404].includes(answer.status)]).toEqual([path, true]);
-      const written = await client.request(`/api/files/${path}`, { method: 'PUT', rawBody: 'x', headers: { 'content-type': 'text/plain' } });
-      expect([path, [400, 404, 405].includes(written.status)]).toEqual([path, true]);
-    }
-  });
+  promise(
+    ['C/4/8', 'SI/what-the-service-does/10'],
+    'keep their walls: no private part, no way out, nothing of another tenant',
+    async () => {
+      const tenant = await contract.tenant();
+      const other = await contract.tenant();
+      const client = tenant.as('admin');
+      const paths = [
+        'tenant.json',
+        'keys',
+        'sessions',
+        'inbox',
+        'channels',
+        '../secrets.json',
+        `../${other.tenantId}/SOUL.md`,
+        '%2e%2e/secrets.json',
+        `..%2f${other.tenantId}%2fSOUL.md`,
+        'SOUL.md%00',
+        '/etc/passwd',
+        'a%5cb',
+      ];
+      for (const path of paths) {
+        const answer = await client.get(`/api/files/${path}`);
+        expect([path, [400, 404].includes(answer.status)]).toEqual([path, true]);
+        const written = await client.request(`/api/files/${path}`, {
+          method: 'PUT',
+          rawBody: 'x',
+          headers: { 'content-type': 'text/plain' },
+        });
+        expect([path, [400, 404, 405].includes(written.status)]).toEqual([path, true]);
+      }
+    },
+  );
 });
 
 describe('memory', () => {
@@ -227,10 +312,17 @@ describe('memory', () => {
     const client = tenant.as('admin');
     const settings = join(contract.system.dataDir, 'tenants', tenant.tenantId, 'tenant.json');
     await writeFile(settings, JSON.stringify({ plan: 'preview', limits: { memoryBytes: 2000 } }));
-    const answer = await client.request('/api/files/memory/big.md', { method: 'PUT', rawBody: 'x'.repeat(3000), headers: { 'content-type': 'text/markdown' } });
+    const answer = await client.request('/api/files/memory/big.md', {
+      method: 'PUT',
+      rawBody: 'x'.repeat(3000),
+      headers: { 'content-type': 'text/markdown' },
+    });
     expect(answer.problem()).toMatchObject({ status: 413, code: 'memory_quota' });
     const turn = await client.ask('admin', { message: `[[tools:memory_write {"text":"${'y'.repeat(3000)}"}]] [[say:full]]` });
-    expect(turn.json()).toMatchObject({ reply: 'full', toolCalls: [{ name: 'memory_write', isError: true, output: expect.stringMatching(/quota|memory/iu) }] });
+    expect(turn.json()).toMatchObject({
+      reply: 'full',
+      toolCalls: [{ name: 'memory_write', isError: true, output: expect.stringMatching(/quota|memory/iu) }],
+    });
     await writeFile(settings, JSON.stringify({ plan: 'preview' }));
     const scope = await contract.system.scope(tenant.tenantId);
     expect((await scope.settings()).plan).toBe('preview');
@@ -279,7 +371,8 @@ describe('the tenant', () => {
     const system = JSON.stringify(contract.model.requests.findLast(({ userText }) => userText.includes('first-words'))?.body.messages[0]);
     for (const name of ['Identity', 'Soul', 'User', 'Agents', 'Tools', 'Memory']) expect(system).toContain(`# ${name}`);
     const tenants = await contract.system.tenants();
-    for (const id of ['Acme', '-a', 'a-', 'a_b', 'a'.repeat(64), '']) await expect(tenants.create(id)).rejects.toMatchObject({ code: 'invalid_request' });
+    for (const id of ['Acme', '-a', 'a-', 'a_b', 'a'.repeat(64), ''])
+      await expect(tenants.create(id)).rejects.toMatchObject({ code: 'invalid_request' });
   });
 });
 

@@ -89,7 +89,10 @@ export class Client {
     return await this.chat(agent, body, { accept: 'application/json', ...headers });
   }
 
-  async upload(files: readonly { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer>; readonly type?: string }[], field = 'file'): Promise<Answer> {
+  async upload(
+    files: readonly { readonly name: string; readonly bytes: Uint8Array<ArrayBuffer>; readonly type?: string }[],
+    field = 'file',
+  ): Promise<Answer> {
     const form = new FormData();
     for (const { name, bytes, type } of files) form.append(field, new Blob([bytes], type === undefined ? {} : { type }), name);
     return await this.request('/api/uploads', { rawBody: form });

@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { it } from '@jest/globals';
-import { startScriptedModel, startPostgres, System, type ScriptedModel, type SystemOptions, type TenantKeys, type TestPostgres } from '@concierge/testing';
+import {
+  startScriptedModel,
+  startPostgres,
+  System,
+  type ScriptedModel,
+  type SystemOptions,
+  type TenantKeys,
+  type TestPostgres,
+} from '@concierge/testing';
 import { Client } from './client.ts';
 
 /** Which index the run is against: set per jest project, so that every case runs on both. */
@@ -52,5 +60,6 @@ export interface Tenant extends TenantKeys {
 
 /** One case. `lines` are the ids of the specification's lines that it shows to be true (spec-lines.ts). */
 export function promise(lines: readonly string[], sentence: string, check: () => Promise<void>): void {
+  // eslint-disable-next-line jest/expect-expect, jest/valid-title -- the case brings its own assertions and sentence
   it(`[${lines.join(' ')}] ${sentence}`, check);
 }

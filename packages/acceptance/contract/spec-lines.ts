@@ -55,20 +55,25 @@ function linesOf({ prefix, file, sections }: Document): SpecLine[] {
   return lines;
 }
 
+const tableRule = /^\|[\s|:-]+\|$/u;
+
+/** Table headers, table rules and blank lines say nothing and end what came before. */
+function isSilent(row: string, next: string): boolean {
+  return row.trim() === '' || tableRule.test(row) || (row.startsWith('|') && tableRule.test(next));
+}
+
 /** Headings, table rows without their headers, list items and paragraphs, each with its continuation lines. */
 function blocksOf(markdown: string): string[] {
   const blocks: string[] = [];
   const rows = markdown.split('\n');
   let open = false;
   for (const [index, row] of rows.entries()) {
-    const isTable = row.startsWith('|');
-    const isHeader = isTable && /^\|[\s|:-]+\|$/u.test(rows[index + 1] ?? '');
-    const isRule = isTable && /^\|[\s|:-]+\|$/u.test(row);
-    if (row.trim() === '' || isHeader || isRule) {
+    const standsAlone = row.startsWith('|') || row.startsWith('#');
+    if (isSilent(row, rows[index + 1] ?? '')) {
       open = false;
-    } else if (isTable || row.startsWith('#') || /^(?:-|\d+\.) /u.test(row) || !open) {
+    } else if (standsAlone || !open || /^(?:-|\d+\.) /u.test(row)) {
       blocks.push(row.trim());
-      open = !isTable && !row.startsWith('#');
+      open = !standsAlone;
     } else {
       blocks.push(`${blocks.pop() ?? ''} ${row.trim()}`);
     }

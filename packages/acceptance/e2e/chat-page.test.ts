@@ -43,10 +43,10 @@ inBrowser('the chat page', () => {
     keys = await system.createTenant('tenant-keys');
     await visit.signIn(keys.admin);
     await visit.page.getByText('No conversations yet').waitFor();
-    expect(await visit.page.evaluate(() => JSON.stringify(localStorage))).not.toContain('ck_live');
+    expect(await visit.page.evaluate('JSON.stringify(localStorage)')).not.toContain('ck_live');
     await visit.page.getByRole('button', { name: 'Sign out' }).click();
     await visit.page.getByLabel('API key').waitFor();
-    expect(await visit.page.evaluate(() => sessionStorage.length)).toBe(0);
+    expect(await visit.page.evaluate('sessionStorage.length')).toBe(0);
   });
 
   it('streams a reply with its tool calls, and lists the conversation', async () => {
@@ -135,12 +135,13 @@ inBrowser('the chat page', () => {
 
   it('talks as a customer, who finds the same conversation again', async () => {
     await using visit = await visitWith('cs');
-    for (const question of ['first', 'second']) {
+    for (const [index, question] of ['first', 'second'].entries()) {
       await visit.page.getByLabel('Sender').fill('+49 151 1');
       await visit.page.getByLabel('Channel').selectOption({ label: 'Telegram' });
       await visit.say(`${question} [[say:reply to ${question}]]`);
-      await visit.page.getByText(`reply to ${question}`, { exact: true }).waitFor();
-      await visit.page.locator('article[data-turn=done]').last().waitFor();
+      // The second visit shows the first one's turn too.
+      await visit.turn(index).getByText(`reply to ${question}`, { exact: true }).waitFor();
+      await visit.turnReaches(index, 'done');
       await visit.page.getByRole('button', { name: 'New conversation' }).click();
     }
     const sessions = await (await system.scope(keys.tenantId)).index.listSessions({ limit: 10 });
@@ -162,7 +163,7 @@ inBrowser('the chat page', () => {
     await using visit = await visitWith('admin', { viewport: { width: 360, height: 640 }, isMobile: true, hasTouch: true });
     await visit.say(`[[say:${'averyveryverylongword'.repeat(20)}]]`);
     await visit.turnReaches(0, 'done');
-    expect(await visit.page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    expect(await visit.page.evaluate('document.documentElement.scrollWidth')).toBe(360);
     await visit.page.getByRole('button', { name: 'Conversations' }).click();
     await visit.page.getByRole('navigation').getByRole('link').first().click();
     await visit.page.getByRole('navigation').waitFor({ state: 'hidden' });

@@ -24,7 +24,11 @@ export const turnEventData = {
     truncated: z.literal(true).optional(),
     isError: z.boolean(),
   }),
-  text_reset: z.object({ reason: z.enum(['worker_lost', 'fallback_model', 'restarted']) }),
+  /**
+   * `stream_lost`: everything of the turn so far, tool calls included, is void and comes again. Any other reason: the text since the
+   * last tool result (or the start).
+   */
+  text_reset: z.object({ reason: z.enum(['worker_lost', 'fallback_model', 'restarted', 'stream_lost']) }),
   done: z.object({ inputTokens: tokens, outputTokens: tokens, finishReason: FinishReason }),
   error: z.object({ code: z.enum(errorCodeNames), message: z.string(), retryable: z.boolean(), turnId: z.string() }),
 } as const;

@@ -104,6 +104,7 @@ export class SessionRevisions {
       await failpoint('session.after-link');
       const checkedAtMs = performance.now();
       const listed = await this.#assertNext(id, revision);
+      await failpoint('session.after-check');
       await Promise.all([this.#settle(id, revision), this.#prune(id, listed, revision)]);
       // Last: a view that is behind says that its revision may not be on disk yet. It is not waited for itself.
       await rename(temporary, this.viewPath(id));

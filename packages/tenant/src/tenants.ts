@@ -6,7 +6,7 @@ import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { FolderSync } from './folder-sync.ts';
-import type { IndexStore } from './index-db/types.ts';
+import type { IndexStore } from './index-db/index-store.ts';
 import { decodeKey } from './key-token.ts';
 import { Inbox } from './inbox.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';

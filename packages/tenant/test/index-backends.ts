@@ -1,7 +1,7 @@
 import { createLog, type Log } from '@concierge/runtime';
 import { canRunPostgres, startPostgres, temporaryDirectory, type TestPostgres } from '@concierge/testing';
 import { openIndex } from '../src/index-db/index.ts';
-import type { IndexStore } from '../src/index-db/types.ts';
+import type { IndexStore } from '../src/index-db/index-store.ts';
 
 export const silent: Log = createLog({ service: 'test', level: 'silent' });
 

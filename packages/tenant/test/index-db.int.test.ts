@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/glo
 import type { SessionListItem, TurnView } from '@concierge/contract';
 import { removedSessionOf } from '../src/index-db/index.ts';
 import type { TenantIndex } from '../src/index-db/tenant-index.ts';
-import type { IndexStore, Page } from '../src/index-db/types.ts';
+import type { IndexStore } from '../src/index-db/index-store.ts';
+import type { Page } from '../src/index-db/types.ts';
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from './index-backends.ts';
 import { at, session, sessionId, skill, turn } from './index-samples.ts';
 

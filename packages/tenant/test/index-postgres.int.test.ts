@@ -3,7 +3,7 @@ import { createLog, openPostgres, type PostgresConnection } from '@concierge/run
 import { canRunPostgres, eventually, startPostgres, type TestPostgres } from '@concierge/testing';
 import { openIndex } from '../src/index-db/index.ts';
 import { indexTableNames } from '../src/index-db/tables.ts';
-import type { IndexStore } from '../src/index-db/types.ts';
+import type { IndexStore } from '../src/index-db/index-store.ts';
 import { silent } from './index-backends.ts';
 import { Files, session, sessionId, skill, turn } from './index-samples.ts';
 

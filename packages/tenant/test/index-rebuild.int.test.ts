@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { removedSessionOf } from '../src/index-db/index.ts';
 import type { TenantIndex } from '../src/index-db/tenant-index.ts';
-import type { IndexStore } from '../src/index-db/types.ts';
+import type { IndexStore } from '../src/index-db/index-store.ts';
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from './index-backends.ts';
 import { at, Files, session, sessionId, skill, turn } from './index-samples.ts';
 

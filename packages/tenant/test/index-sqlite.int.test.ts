@@ -7,7 +7,7 @@ import { eventually, temporaryDirectory } from '@concierge/testing';
 import { Kysely, sql } from 'kysely';
 import { storeOver } from '../src/index-db/open-index.ts';
 import { SqliteBackend } from '../src/index-db/sqlite-backend.ts';
-import type { IndexStore } from '../src/index-db/types.ts';
+import type { IndexStore } from '../src/index-db/index-store.ts';
 import { silent } from './index-backends.ts';
 import { Files, session, sessionId, skill, turn } from './index-samples.ts';
 

@@ -120,4 +120,27 @@ describe('session files under fire', () => {
     },
     60_000,
   );
+
+  it('show the newest under their own name after a writer was frozen before it put its revision there', async () => {
+    await using folder = await temporaryFolder();
+    const id = newSessionId();
+    const store = storeIn(folder.path);
+    for (let revision = 1; revision <= 3; revision += 1) await store.publish(newSession(id, { revision }));
+    const lines: string[] = [];
+    const writer = startWriter([folder.path, id, 'session.after-check:stop', 'once'], (line) => lines.push(line));
+    try {
+      await until(async () => isStopped(writer.pid));
+      const stoppedAtMs = performance.now();
+      const published = await store.load(id);
+      expect(published).toMatchObject({ revision: 4 });
+      for (let revision = 5; revision <= 7; revision += 1) await store.publish(newSession(id, { revision, turns: published?.turns ?? [] }));
+      await until(() => performance.now() - stoppedAtMs > 400);
+      writer.process.kill('SIGCONT');
+      await writer.ended;
+      expect(lines).toEqual(published?.turns.map((turn) => turn.id));
+      expect(JSON.parse(await readFile(join(folder.path, `${id}.json`), 'utf8'))).toMatchObject({ revision: 7 });
+    } finally {
+      writer.process.kill('SIGKILL');
+    }
+  }, 60_000);
 });

@@ -7,8 +7,8 @@ import { SessionCache } from '../src/session-cache.ts';
 import { SessionStore } from '../src/session-store.ts';
 import { newSession, silentLog, turnRecord } from './support.ts';
 
-/** A worker of its own process: adds turns to a session until it is killed. Prints each turn when it is published, `conflict` when another was first. */
-const [, , folder = '', id = '', failpoints = ''] = argv;
+/** A worker of its own process: adds turns to a session until it is killed, or just one. Prints each turn when it is published, `conflict` when another was first. */
+const [, , folder = '', id = '', failpoints = '', often = 'always'] = argv;
 armFailpoints(failpoints);
 const store = new SessionStore({ accountId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });
 
@@ -18,6 +18,7 @@ for (;;) {
   try {
     await store.publish({ ...session, revision: session.revision + 1, turns: [...session.turns, turn] });
     stdout.write(`${turn.id}\n`);
+    if (often === 'once') break;
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error;
     stdout.write('conflict\n');

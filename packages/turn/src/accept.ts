@@ -109,9 +109,18 @@ export class TurnAcceptance {
   async #agentOf(scope: TenantScope, sessionId: string): Promise<string | null> {
     const session = await scope.sessions.load(sessionId);
     if (session !== undefined) return session.agent;
-    return await this.#options.redis.hget(keyOf.held({ accountId: scope.accountId, sessionId }), 'agent').catch((error: unknown) => {
-      throw new AppError('overloaded', 'The service cannot look the session up right now.', { cause: error, retryAfterSeconds: 2 });
+    const { redis } = this.#options;
+    const unknown = (cause?: unknown): AppError =>
+      new AppError('overloaded', 'The service cannot look the session up right now.', { cause, retryAfterSeconds: 2 });
+    const [agent, laid] = await Promise.all([
+      redis.hget(keyOf.held({ accountId: scope.accountId, sessionId }), 'agent'),
+      redis.exists(keyOf.laid),
+    ]).catch((error: unknown) => {
+      throw unknown(error);
     });
+    // A Redis that came back empty: the session's first turn may wait in the inbox.
+    if (agent === null && laid === 0) throw unknown();
+    return agent;
   }
 
   /** The same message, accepted earlier: still known to Redis, or already part of its session file or the index. */

@@ -1,60 +1,31 @@
-import { errorCodes, type Session, type SessionMessage, type TurnEvent, type TurnRecord } from '@concierge/contract';
+import { errorCodes, type TurnEvent, type TurnRecord } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import type { StreamEntry } from './stream-entry.ts';
+import { eventsOf, streamLost } from './retelling.ts';
+import { compareIds, firstEntryId, type StreamEntry } from './stream-entry.ts';
 
 /**
  * The stream of an ended turn, told again from its session file: for readers who come after the stream expired or Redis was
- * emptied. Ids follow the end's time, so they are above every id that a reader may hold.
- * @returns null when no session contains the turn
+ * emptied. Ids follow the end's time, so they are above every id that a reader may hold, and they are the same each time: who is cut
+ * off in a retelling resumes in it.
+ * @param after the last event that the reader has seen; null when it has seen none
+ * @returns null when no session contains the turn; nothing when the reader has seen it all
  */
-export async function retellTurn(scope: TenantScope, turnId: string, resumed: boolean): Promise<StreamEntry[] | null> {
+export async function retellTurn(scope: TenantScope, turnId: string, after: string | null): Promise<StreamEntry[] | null> {
   const indexed = await scope.index.findTurn(turnId);
   if (indexed === undefined) return null;
   const session = await scope.sessions.view(indexed.sessionId);
   const messages = session?.messages.filter((message) => message.turnId === turnId) ?? [];
-  const events: TurnEvent[] = [
-    ...(resumed ? [{ type: 'text_reset', data: { reason: 'restarted' } } as const] : []),
-    ...messages.flatMap((message) => eventsOf(message)),
-    endOf(indexed.record),
-  ];
   const epoch = String(Date.parse(indexed.record.endedAt));
-  const told = events.map((event, index) => ({ id: `${epoch}-${String(index + 1)}`, type: event.type, json: JSON.stringify(event.data) }));
-  if (resumed) return told;
-  return [{ id: '0-1', type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...told];
-}
-
-type Told = Session['messages'][number] | Omit<Extract<SessionMessage, { role: 'user' }>, 'sent'>;
-
-function eventsOf(message: Told): TurnEvent[] {
-  switch (message.role) {
-    case 'user': {
-      return [];
-    }
-    case 'assistant': {
-      const text: TurnEvent[] = message.text === '' ? [] : [{ type: 'text_delta', data: { delta: message.text } }];
-      const calls = (message.toolCalls ?? []).map((call): TurnEvent => ({
-        type: 'tool_call_start',
-        data: { id: call.id, name: call.name, input: inputOf(call.arguments) },
-      }));
-      return [...text, ...calls];
-    }
-    case 'tool': {
-      const { callId: id, name, isError, output } = message;
-      return [
-        { type: 'tool_call_end', data: { id, name, durationMs: 0, isError } },
-        { type: 'tool_result', data: { id, name, output, isError } },
-      ];
-    }
-  }
-}
-
-function inputOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
-  } catch {
-    return {};
-  }
+  const entryOf = (event: TurnEvent, seq: number): StreamEntry => ({
+    id: `${epoch}-${String(seq)}`,
+    type: event.type,
+    json: JSON.stringify(event.data),
+  });
+  const told = [...messages.flatMap((message) => eventsOf(message)), endOf(indexed.record)].map((event, index) => entryOf(event, index + 2));
+  if (after === null) return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...told];
+  if (after === firstEntryId) return told;
+  if (after.startsWith(`${epoch}-`)) return told.filter(({ id }) => compareIds(id, after) > 0);
+  return [entryOf(streamLost, 1), ...told];
 }
 
 /** The terminal event that a turn's record stands for. */

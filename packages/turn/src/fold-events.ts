@@ -10,6 +10,7 @@ interface OpenCall {
   input: Record<string, unknown>;
   output: string;
   isError: boolean;
+  hasEnded: boolean;
 }
 
 /** Folds a whole stream into the single JSON reply: its text is every delta that was not made void, joined. */
@@ -20,6 +21,16 @@ export class TurnFold {
   #settled = '';
   #text = '';
   readonly #calls = new Map<string, OpenCall>();
+
+  /** What stands of the text so far. */
+  get text(): string {
+    return this.#settled + this.#text;
+  }
+
+  /** Ids of the calls that have a result, in the order of their starts. */
+  get endedCalls(): string[] {
+    return [...this.#calls.values()].filter(({ hasEnded }) => hasEnded).map(({ id }) => id);
+  }
 
   /** @returns the outcome once the terminal event has been given, else null */
   add(event: TurnEvent): FoldedTurn | null {
@@ -35,10 +46,12 @@ export class TurnFold {
       }
       case 'text_reset': {
         this.#text = '';
+        if (event.data.reason === 'stream_lost') this.#settled = '';
+        if (event.data.reason === 'stream_lost') this.#calls.clear();
         return null;
       }
       case 'tool_call_start': {
-        this.#calls.set(event.data.id, { ...event.data, output: '', isError: false });
+        this.#calls.set(event.data.id, { ...event.data, output: '', isError: false, hasEnded: false });
         return null;
       }
       case 'tool_call_end': {
@@ -46,7 +59,7 @@ export class TurnFold {
       }
       case 'tool_result': {
         const call = this.#calls.get(event.data.id);
-        if (call !== undefined) Object.assign(call, { output: event.data.output, isError: event.data.isError });
+        if (call !== undefined) Object.assign(call, { output: event.data.output, isError: event.data.isError, hasEnded: true });
         this.#settled += this.#text;
         this.#text = '';
         return null;
@@ -58,8 +71,8 @@ export class TurnFold {
           reply: {
             contact_id: this.#contactId,
             turnId: this.#turnId,
-            reply: this.#settled + this.#text,
-            toolCalls: [...this.#calls.values()],
+            reply: this.text,
+            toolCalls: [...this.#calls.values()].map(({ hasEnded: _hasEnded, ...call }) => call),
             usage,
             finishReason,
           },

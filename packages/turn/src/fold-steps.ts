@@ -38,7 +38,13 @@ class StreamFold implements FoldedStream {
   #hear(event: TurnEvent): void {
     if (event.type === 'text_delta') this.interruptedText = true;
     if (event.type === 'text_reset') this.interruptedText = false;
+    if (event.type === 'text_reset' && event.data.reason === 'stream_lost') this.#forget();
     if (event.type === 'tool_call_start') this.openCalls.add(event.data.id);
     if (event.type === 'tool_result') this.openCalls.delete(event.data.id);
+  }
+
+  #forget(): void {
+    this.steps.length = 0;
+    this.openCalls.clear();
   }
 }

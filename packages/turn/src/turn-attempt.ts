@@ -1,13 +1,24 @@
 import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } from '@concierge/contract';
-import { background, failpoint } from '@concierge/runtime';
-import { RevisionConflict, type TenantScope } from '@concierge/tenant';
+import type { Redis } from 'ioredis';
+import { background, failpoint, type Log } from '@concierge/runtime';
+import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
+import type { Doorbells } from './doorbells.ts';
 import { foldStream, type FoldedStream } from './fold-steps.ts';
-import type { Lease } from './lanes.ts';
+import type { Lanes, Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
-import { readEntries } from './stream-entry.ts';
-import type { TurnEnd, TurnRun } from './turn-run.ts';
-import type { TurnWorkerOptions } from './turn-worker.ts';
+import { eventsOf, isTold, retellSteps, streamLost } from './retelling.ts';
+import { firstEntryId, readEntries } from './stream-entry.ts';
+import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
 import { TurnWriter } from './turn-writer.ts';
+
+/** What an attempt needs of its worker. */
+export interface AttemptOptions extends TurnHandlers {
+  readonly redis: Redis;
+  readonly lanes: Lanes;
+  readonly doorbells: Doorbells;
+  readonly tenants: Tenants;
+  readonly log: Log;
+}
 
 const SUSPENDED_WAIT_MS = 15_000;
 const INFRASTRUCTURE_WAIT_MS = 3000;
@@ -41,18 +52,18 @@ function stateOf(end: TurnEnd): TurnStatus {
   return end.event.data.finishReason === 'cancelled' ? 'cancelled' : 'done';
 }
 
-const nothingYet: FoldedStream = { steps: [], lastPublicId: '0-1', interruptedText: false, openCalls: new Set() };
+const nothingYet: FoldedStream = { steps: [], lastPublicId: firstEntryId, interruptedText: false, openCalls: new Set() };
 
 /**
  * One start of one turn, from the lease to its end or its hand-over.
  * leased → run → session published (by the handler) → announced → inbox file removed; or → released, for another start.
  */
 export class TurnAttempt {
-  readonly #options: TurnWorkerOptions;
+  readonly #options: AttemptOptions;
   readonly #lease: Lease;
   readonly #stop: AbortController;
 
-  constructor(options: TurnWorkerOptions, lease: Lease, stop: AbortController) {
+  constructor(options: AttemptOptions, lease: Lease, stop: AbortController) {
     this.#options = options;
     this.#lease = lease;
     this.#stop = stop;
@@ -81,25 +92,39 @@ export class TurnAttempt {
     const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
     if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId))))
       this.#stop.abort(new TurnCancelled('cancelled before it began'));
-    const steps = longer(folded.steps, journal);
-    const writer = this.#writer(scope, { folded, steps, persisted: journal.length });
+    const lost = isStreamLost(folded, journal, lease);
+    const steps = lost ? journal : folded.steps;
+    // Those that are told again are recorded again.
+    const writer = this.#writer(scope, { folded, steps: lost ? [] : steps, persisted: journal.length });
+    if (lost) retellSteps(writer, journal);
     const run: TurnRun = {
       scope,
       turn,
       attempt: lease.attempt,
       startedAtMs: lease.startedAtMs,
       steps,
-      reset: resetOf(folded, lease),
-      openCalls: folded.openCalls,
+      reset: folded.interruptedText && !lost ? 'worker_lost' : null,
+      openCalls: lost ? new Set() : folded.openCalls,
       signal: this.#stop.signal,
       writer,
     };
     const end = lease.starts > limits.turnMaxStarts ? await this.#options.failTurn(run, 'turn_crashed') : await this.#options.runTurn(run);
     await failpoint('turn.after-save');
+    if (end.isRepeated === true) await this.#tellSaved(run, writer);
     const rings = await writer.finish(end.event, stateOf(end));
     await failpoint('turn.after-done');
     background(scope.inbox.remove(turn.turnId), this.#options.log);
     await this.#options.doorbells.ring(rings);
+  }
+
+  /** What was published is what counts: a stream that says anything else, or not all of it, is told again. */
+  async #tellSaved({ scope, turn }: TurnRun, writer: TurnWriter): Promise<void> {
+    await writer.flush();
+    const session = await scope.sessions.view(turn.sessionId);
+    const messages = session?.messages.filter(({ turnId }) => turnId === turn.turnId) ?? [];
+    if (isTold(await readEntries(this.#options.redis, turn.turnId, null), messages)) return;
+    writer.emit(streamLost);
+    for (const event of messages.flatMap((message) => eventsOf(message))) writer.emit(event);
   }
 
   #writer(scope: TenantScope, past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number }): TurnWriter {
@@ -158,11 +183,8 @@ export class TurnAttempt {
   }
 }
 
-function longer(stream: readonly TurnStep[], journal: readonly TurnStep[]): readonly TurnStep[] {
-  return journal.length > stream.length ? journal : stream;
-}
-
-function resetOf(folded: FoldedStream, lease: Lease): TurnRun['reset'] {
-  if (folded.interruptedText) return 'worker_lost';
-  return lease.relaid && lease.attempt === 1 ? 'restarted' : null;
+/** Redis came back without it, or without all of it: a step is in the stream before it is in the journal. */
+function isStreamLost(folded: FoldedStream, journal: readonly TurnStep[], lease: Lease): boolean {
+  const isEmpty = folded.steps.length === 0 && folded.lastPublicId === firstEntryId;
+  return (lease.relaid && isEmpty) || journal.length > folded.steps.length;
 }

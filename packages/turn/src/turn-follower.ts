@@ -17,8 +17,8 @@ export interface FollowerOptions {
   readonly turnId: string;
   readonly sink: FollowSink;
   readonly log: Log;
-  /** For a stream that is gone: the ended turn from its session file, or null while the turn is still on its way. */
-  readonly retell: (resumed: boolean) => Promise<StreamEntry[] | null>;
+  /** For a stream that is gone: what the reader lacks of the ended turn, from its session file; null while it is still on its way. */
+  readonly retell: (after: string | null) => Promise<StreamEntry[] | null>;
 }
 
 const RETRY_MS = 500;
@@ -96,10 +96,14 @@ export class TurnFollower {
   async #read(): Promise<void> {
     const { redis, turnId, retell } = this.#options;
     let entries = await readEntries(redis, turnId, this.#last);
-    if (entries.length === 0) entries = (await retell(this.#last !== null)) ?? [];
-    const last = entries.at(-1);
+    const told = entries.length === 0 ? await retell(this.#last) : null;
+    if (told !== null) entries = told;
     if (this.#state === 'ended') return;
-    if (last === undefined) {
+    if (told?.length === 0) {
+      this.#pass('', this.#last, true);
+      return;
+    }
+    if (entries.length === 0) {
       await this.#readNothing();
       return;
     }

@@ -25,7 +25,7 @@ export interface TurnRun {
   /** What earlier attempts finished. */
   readonly steps: readonly TurnStep[];
   /** Text after the last finished step is already out: `text_reset` comes before anything else is said. Null when none is. */
-  readonly reset: 'worker_lost' | 'restarted' | null;
+  readonly reset: 'worker_lost' | null;
   /** Calls whose `tool_call_start` is out and whose result is not. */
   readonly openCalls: ReadonlySet<string>;
   /** Reasons: TurnCancelled, TurnTimedOut, WorkerDraining, LeaseLost. */
@@ -36,6 +36,8 @@ export interface TurnRun {
 /** Returned after the session file that contains the turn has been published; only then is the end announced. */
 export interface TurnEnd {
   readonly event: TerminalEvent;
+  /** The session contained the turn already: an earlier attempt published it, and readers may have been told something else since. */
+  readonly isRepeated?: true;
 }
 
 /** How a worker runs turns: bound in its wire.ts. */

@@ -60,7 +60,7 @@ export class TurnStreams {
       turnId,
       sink,
       log: this.#log,
-      retell: async (resumed) => await this.#retell(scope, turnId, resumed),
+      retell: async (after) => await this.#retell(scope, turnId, after),
     });
     const leave = (): void => {
       follower.close();
@@ -87,7 +87,7 @@ export class TurnStreams {
       signal.removeEventListener('abort', stop);
     }
     let entries = await readEntries(this.#redis, turnId, null);
-    if (!entries.some((entry) => entry.type === 'done' || entry.type === 'error')) entries = (await retellTurn(scope, turnId, false)) ?? [];
+    if (!entries.some((entry) => entry.type === 'done' || entry.type === 'error')) entries = (await retellTurn(scope, turnId, null)) ?? [];
     const fold = new TurnFold();
     for (const entry of entries) {
       const event = toEvent(entry);
@@ -132,10 +132,10 @@ export class TurnStreams {
     for (const followers of this.#followers.values()) for (const follower of followers) void follower.fill();
   }
 
-  async #retell(scope: TenantScope, turnId: string, resumed: boolean): ReturnType<typeof retellTurn> {
+  async #retell(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof retellTurn> {
     if ((await this.#redis.exists(keyOf.turn(turnId))) === 1) return null;
     if ((await scope.inbox.read(turnId)) !== undefined) return null;
-    return await retellTurn(scope, turnId, resumed);
+    return await retellTurn(scope, turnId, after);
   }
 
   async #checkSubscriber(): Promise<void> {

@@ -2,23 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
-import { background, type Log } from '@concierge/runtime';
-import type { Tenants } from '@concierge/tenant';
-import { answerDoorbells, type Doorbells } from './doorbells.ts';
+import { background, failpoint } from '@concierge/runtime';
+import { answerDoorbells } from './doorbells.ts';
 import { keyOf, type Lane } from './keys.ts';
-import { RENEW_EVERY_MS, type Lanes, type Lease } from './lanes.ts';
+import { RENEW_EVERY_MS, type Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
-import { TurnAttempt } from './turn-attempt.ts';
-import type { TurnHandlers } from './turn-run.ts';
+import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
-export interface TurnWorkerOptions extends TurnHandlers {
-  readonly redis: Redis;
+export interface TurnWorkerOptions extends AttemptOptions {
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
-  readonly lanes: Lanes;
-  readonly doorbells: Doorbells;
-  readonly tenants: Tenants;
-  readonly log: Log;
   /** Turns this worker runs at once. */
   readonly concurrency: number;
   /** Of these, of one tenant. */
@@ -68,6 +61,7 @@ export class TurnWorker {
   /** No new turns; running ones get the grace, then go on elsewhere after their last finished step. */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
+    await failpoint('worker.draining');
     const closed = this.#bells.close();
     const timer = setTimeout(() => {
       for (const { stop } of this.#running.values()) stop.abort(new WorkerDraining('the worker stops'));

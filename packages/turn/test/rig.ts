@@ -116,7 +116,11 @@ async function save(run: TurnRun, { text, error }: { text: string; error: TurnRe
   return { event: { type: 'done', data: { ...usage, finishReason: run.signal.aborted ? 'cancelled' : 'stop' } } };
 }
 
-function withTurn(session: Session, { turn, attempt, signal }: TurnRun, { text, error }: { text: string; error: TurnRecord['error'] }): Session {
+function withTurn(
+  session: Session,
+  { turn, attempt, signal }: TurnRun,
+  { text, error }: { text: string; error: TurnRecord['error'] },
+): Session {
   const at = new Date().toISOString();
   const { turnId } = turn;
   const record: TurnRecord = {
@@ -140,7 +144,11 @@ function withTurn(session: Session, { turn, attempt, signal }: TurnRun, { text, 
     ...session,
     revision: session.revision + 1,
     updatedAt: at,
-    messages: [...session.messages, { id: `${turnId}-0`, turnId, at, role: 'user', text: turn.text, sent: turn.text }, { id: `${turnId}-1`, turnId, at, role: 'assistant', text }],
+    messages: [
+      ...session.messages,
+      { id: `${turnId}-0`, turnId, at, role: 'user', text: turn.text, sent: turn.text },
+      { id: `${turnId}-1`, turnId, at, role: 'assistant', text },
+    ],
     turns: [...session.turns, record],
   };
 }
@@ -148,7 +156,22 @@ function withTurn(session: Session, { turn, attempt, signal }: TurnRun, { text, 
 function emptySession(turn: AcceptedTurn): Session {
   const at = new Date().toISOString();
   const { sessionId: id, agent, channel, sender } = turn;
-  return { version: 1, id, agent, channel, sender, revision: 0, createdAt: at, updatedAt: at, title: 't', messageCount: 0, summary: null, messages: [], turns: [], contextTokens: null };
+  return {
+    version: 1,
+    id,
+    agent,
+    channel,
+    sender,
+    revision: 0,
+    createdAt: at,
+    updatedAt: at,
+    title: 't',
+    messageCount: 0,
+    summary: null,
+    messages: [],
+    turns: [],
+    contextTokens: null,
+  };
 }
 
 export function input(text: string, facts: Partial<TurnInput> = {}): TurnInput {

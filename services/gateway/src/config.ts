@@ -8,7 +8,6 @@ const Environment = z.object({
   GATEWAY_PORT: z.coerce.number().int().min(0).max(65_535).default(8000),
   GATEWAY_HOST: z.string().optional(),
   OPS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
-  TRUST_PROXY: z.string().default(''),
   GATEWAY_MAX_CONNECTIONS: count.default(20_000),
   GATEWAY_MAX_STREAMS_PER_KEY: count.default(10_000),
   GATEWAY_KEEP_ALIVE_S: z.coerce.number().positive().default(75),
@@ -20,8 +19,6 @@ export interface Config extends ServiceSettings {
   readonly host: string | undefined;
   /** Undefined: operators' pages answer on loopback only. */
   readonly opsToken: string | undefined;
-  /** Addresses or networks of the proxies in front, as Express reads them; empty: none is trusted. */
-  readonly trustedProxies: readonly string[];
   readonly maxConnections: number;
   readonly maxStreamsPerKey: number;
   /** Above the idle time of the load balancer in front, or it reuses a connection that is just being closed. */
@@ -36,7 +33,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     port: given.GATEWAY_PORT,
     host: given.GATEWAY_HOST,
     opsToken: given.OPS_TOKEN,
-    trustedProxies: given.TRUST_PROXY.split(',').flatMap((part) => (part.trim() === '' ? [] : [part.trim()])),
     maxConnections: given.GATEWAY_MAX_CONNECTIONS,
     maxStreamsPerKey: given.GATEWAY_MAX_STREAMS_PER_KEY,
     keepAliveMs: given.GATEWAY_KEEP_ALIVE_S * 1000,

@@ -26,12 +26,12 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
   const turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber, log });
   const metrics = new GatewayMetrics();
-  const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey });
   const drain = new Drain();
+  const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
   const handlers = createHandlers({ turns, turnStreams, eventStreams, metrics, drain, checks, log });
   const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });
-  const app = createApp({ server, handlers, trustedProxies: config.trustedProxies, metrics, log });
+  const app = createApp({ server, handlers, metrics, log });
   const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });
   const port = await listen(http, config);
   log.info({ port }, 'gateway is listening');

@@ -52,7 +52,6 @@ export class TestGateway implements AsyncDisposable {
       port: 0,
       host: '127.0.0.1',
       opsToken: undefined,
-      trustedProxies: [],
       maxConnections: 1000,
       maxStreamsPerKey: 100,
       keepAliveMs: 5000,

@@ -9,7 +9,8 @@ const Environment = z.object({
   GATEWAY_URL: z.url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' }).default('http://127.0.0.1:8000'),
   OPS_TOKEN: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  SHUTDOWN_GRACE_S: z.coerce.number().nonnegative().default(25),
+  LOG_PRETTY: z.stringbool().optional(),
+  SHUTDOWN_GRACE_S: z.coerce.number().nonnegative().max(3600).default(25),
 });
 
 export interface Config {
@@ -33,7 +34,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     gatewayUrl: new URL(given.GATEWAY_URL),
     opsTokenIsSet: given.OPS_TOKEN !== undefined,
     logLevel: given.LOG_LEVEL,
-    prettyLog: process.stdout.isTTY,
+    prettyLog: given.LOG_PRETTY ?? process.stdout.isTTY,
     graceMs: given.SHUTDOWN_GRACE_S * 1000,
   };
 }

@@ -57,7 +57,7 @@ export class TurnRunner implements TurnHandlers {
   async runTurn(run: TurnRun): Promise<TurnEnd> {
     const session = await loadOrBegin(run);
     const known = recordOf(session, run);
-    if (known !== undefined) return { event: endOf(known) };
+    if (known !== undefined) return this.#repeat(run, session, known);
     const conversation = conversationOf(session, run);
     if (run.reset !== null) run.writer.emit({ type: 'text_reset', data: { reason: run.reset } });
     const outcome = await this.#converse(run, conversation);
@@ -67,12 +67,18 @@ export class TurnRunner implements TurnHandlers {
   async failTurn(run: TurnRun, code: ErrorCode): Promise<TurnEnd> {
     const session = await loadOrBegin(run);
     const known = recordOf(session, run);
-    if (known !== undefined) return { event: endOf(known) };
+    if (known !== undefined) return this.#repeat(run, session, known);
     const conversation = conversationOf(session, run);
     if (!conversation.hasPrompt) conversation.apply(await promptStep(run, { heartbeat: null, timezone: undefined }));
     const outcome: TurnOutcome = { status: 'failed', code, message: 'The turn stopped its worker several times and was given up.' };
     breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
     return this.#save(run, session, { conversation, outcome });
+  }
+
+  /** Whoever published it may have died before the index heard of it. */
+  async #repeat(run: TurnRun, session: Session, record: TurnRecord): Promise<TurnEnd> {
+    await this.#index(run, session);
+    return { event: endOf(record), isRepeated: true };
   }
 
   async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {

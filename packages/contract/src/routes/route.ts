@@ -39,8 +39,8 @@ export interface Route {
   readonly auth: RouteAuth;
   /** A key needs one of these. `admin` is always among them; `read` only on GET. */
   readonly scopes: readonly KeyScope[];
-  /** Accepts new turns, so it is refused while the service shuts down. */
-  readonly startsTurn?: true;
+  /** Answers for as long as a turn takes, so it is refused while the service shuts down. */
+  readonly waitsForTurn?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   /** Request headers with a meaning of their own, lower-case names. */
@@ -80,7 +80,7 @@ export function errorsOf(route: Route): readonly ErrorCode[] {
   if (route.auth === 'signature') codes.add('invalid_signature');
   if (route.body !== undefined) for (const code of codesOfBody[route.body.kind]) codes.add(code);
   if (route.query !== undefined || route.headers !== undefined) codes.add('invalid_request');
-  if (route.startsTurn === true) codes.add('shutting_down');
+  if (route.waitsForTurn === true) codes.add('shutting_down');
   codes.add('internal_error');
   return [...codes];
 }

@@ -44,6 +44,7 @@ export const followTurn = defineRoute({
     'With `Last-Event-ID` the stream goes on after that event, missing and repeating nothing, for at least an hour after the end of the turn.',
   auth: 'key',
   scopes: ['admin', 'cs', 'read'],
+  waitsForTurn: true,
   params,
   query: z.strictObject({ lastEventId: lastEventId.optional() }),
   headers: z.object({ 'last-event-id': z.union([z.literal(''), lastEventId]).optional() }),

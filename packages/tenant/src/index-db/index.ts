@@ -1,3 +1,4 @@
+export type { IndexStore } from './index-store.ts';
 export { openIndex, type OpenIndexOptions } from './open-index.ts';
 export { turnViewOf } from './queries.ts';
 export { TenantIndex } from './tenant-index.ts';
@@ -6,7 +7,6 @@ export type {
   IndexableSession,
   IndexedTurn,
   IndexSource,
-  IndexStore,
   Page,
   SessionPut,
   SessionsQuery,

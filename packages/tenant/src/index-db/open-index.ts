@@ -4,11 +4,12 @@ import { tenantIdPattern } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import type { IndexBackend } from './backend.ts';
+import type { IndexStore } from './index-store.ts';
 import { PostgresBackend } from './postgres-backend.ts';
 import { rebuildIndex } from './rebuild.ts';
 import { SqliteBackend } from './sqlite-backend.ts';
 import { TenantIndex } from './tenant-index.ts';
-import type { IndexSource, IndexStore } from './types.ts';
+import type { IndexSource } from './types.ts';
 
 export interface OpenIndexOptions {
   /** `postgres://…`; without one, SQLite files under `dataDir`. */

@@ -1,5 +1,6 @@
 import { AppError, type RemovedSession, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import type { IndexBackend, Work } from './backend.ts';
+import { GroupedPuts } from './grouped-puts.ts';
 import { SessionPutter } from './put-sessions.ts';
 import { selectSessions, selectSkills, selectTurn, selectTurns, selectUsage } from './queries.ts';
 import { removeSession } from './remove-session.ts';
@@ -25,19 +26,21 @@ export class TenantIndex {
   readonly accountId: string;
   readonly #backend: IndexBackend;
   readonly #build: (() => Promise<void>) | undefined;
+  readonly #puts: GroupedPuts;
 
   constructor(options: TenantIndexOptions) {
     this.accountId = options.accountId;
     this.#backend = options.backend;
     this.#build = options.build;
+    this.#puts = new GroupedPuts(async (puts) => this.putSessions(puts));
   }
 
   /**
    * Writes the session's row, the turns named by `turnIds` (otherwise all that the file still holds) and their usage. Call it after the session
-   * was published: a rebuild relies on finding the file of whatever was put before it began.
+   * was published: a rebuild relies on finding the file of whatever was put before it began. Calls that come together share a transaction.
    */
   async putSession(session: SessionPut['session'], options: Pick<SessionPut, 'turnIds'> = {}): Promise<void> {
-    await this.putSessions([{ session, turnIds: options.turnIds }]);
+    await this.#puts.put({ session, turnIds: options.turnIds });
   }
 
   /** Several in one transaction. */

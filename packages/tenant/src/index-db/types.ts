@@ -1,5 +1,4 @@
 import type { RemovedSession, Session, Skill, TurnRecord, TurnStatus, UsageRow } from '@concierge/contract';
-import type { TenantIndex } from './tenant-index.ts';
 
 /** What the index keeps of a session; a whole `Session` is one of these. Times are ISO 8601, kept to the millisecond. */
 export type IndexableSession = Pick<
@@ -79,29 +78,4 @@ export interface IndexedTurn {
 export interface SessionPut {
   readonly session: IndexableSession & { readonly turns: readonly TurnRecord[] };
   readonly turnIds?: readonly string[] | undefined;
-}
-
-/**
- * The index of all tenants: a cache of what their files say. Losing it loses nothing (contract §7.5).
- *
- * Errors: `overloaded` when the database cannot be reached or stays locked.
- */
-export interface IndexStore {
-  /**
-   * The one tenant's part. With a `source`, a read that meets an index that was never built, or was lost, rebuilds it first, so
-   * that deleting it changes no answer. Cheap: nothing is opened before the first use.
-   */
-  forTenant(accountId: string, source?: IndexSource): TenantIndex;
-  /** True until a rebuild has filled this tenant's index from its files; true again after the index was lost. */
-  isFresh(accountId: string): Promise<boolean>;
-  /**
-   * Makes the index say what the files say, in one transaction at the end; readers see the old content until then. What is
-   * written while it runs is kept.
-   */
-  rebuild(accountId: string, source: IndexSource): Promise<DriftReport>;
-  /** Forgets all of a tenant. */
-  drop(accountId: string): Promise<void>;
-  /** For readiness: rejects when the database does not answer. */
-  check(): Promise<void>;
-  close(): Promise<void>;
 }

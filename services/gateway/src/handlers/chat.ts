@@ -4,6 +4,7 @@ import { resolveAttachments, type GivenAttachment } from '../chat/attachments.ts
 import { replyFormat } from '../chat/reply-format.ts';
 import { requestHash } from '../chat/request-hash.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
+import type { Drain } from '../http/drain.ts';
 import { exchangeOf } from '../http/exchange.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
@@ -12,6 +13,7 @@ export interface ChatOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly turnStreams: Pick<TurnStreams, 'fold'>;
   readonly eventStreams: EventStreams;
+  readonly drain: Drain;
   readonly metrics: GatewayMetrics;
 }
 
@@ -94,12 +96,15 @@ async function acceptChat({ turns, metrics }: ChatOptions, { scope, key }: Calle
   return receipt;
 }
 
-async function answerFolded({ turnStreams }: ChatOptions, { response, caller }: ChatCall, turnId: string): Promise<ChatAnswer> {
+async function answerFolded({ turnStreams, drain }: ChatOptions, { response, caller }: ChatCall, turnId: string): Promise<ChatAnswer> {
   const gone = new AbortController();
   response.once('close', () => {
     gone.abort();
   });
-  const folded = await turnStreams.fold(caller.scope, turnId, gone.signal);
+  drain.hold();
+  const folded = await turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone.signal, drain.ended])).finally(() => {
+    drain.release();
+  });
   if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
   return { kind: 'answer', status: 200, json: folded.reply };
 }

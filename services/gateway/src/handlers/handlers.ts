@@ -32,7 +32,7 @@ export interface HandlerOptions {
 /** A handler for every route of the contract. */
 export function createHandlers({ turns, turnStreams, eventStreams, metrics, drain, checks, log }: HandlerOptions): Handlers {
   return {
-    ...chatHandlers({ turns, turnStreams, eventStreams, metrics }),
+    ...chatHandlers({ turns, turnStreams, eventStreams, drain, metrics }),
     ...turnHandlers({ turns, eventStreams }),
     ...sessionHandlers(),
     ...skillHandlers(),

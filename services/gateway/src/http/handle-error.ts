@@ -11,16 +11,17 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
   return (thrown: unknown, _request, response, _next) => {
     const error = toAppError(thrown);
     const exchange = exchangeOf(response);
+    // The client has gone, or the answer has begun: nothing can be said any more.
+    if (response.headersSent || response.destroyed) {
+      if (!response.destroyed) options.log.error({ err: thrown, requestId: exchange.requestId, route: exchange.route }, 'an answer was cut off');
+      response.destroy();
+      return;
+    }
     if (error.status >= 500 && error.code !== 'shutting_down') {
       options.log.error(
         { err: error.cause ?? error, code: error.code, requestId: exchange.requestId, route: exchange.route },
         'request failed',
       );
-    }
-    // The client has gone, or the answer has begun: nothing can be said any more.
-    if (response.headersSent || response.destroyed) {
-      response.destroy();
-      return;
     }
     response.removeHeader('Content-Length');
     response.removeHeader('ETag');

@@ -74,7 +74,7 @@ export async function listen(
 }
 
 /**
- * Stops in this order: new turns are refused (503, so that a client goes elsewhere), streams of running turns go on until they end
+ * Stops in this order: new turns are refused (503, so that a client goes elsewhere), replies of running turns go on until they end
  * or the grace is over, then no connection is accepted any more and what is still being answered is finished.
  */
 export function stoppableHttp(server: Server, drain: Drain, streams: EventStreams): Stoppable {
@@ -83,8 +83,7 @@ export function stoppableHttp(server: Server, drain: Drain, streams: EventStream
     name: 'http',
     async stop(graceMs) {
       const untilMs = Date.now() + graceMs;
-      drain.start();
-      await streams.drain(graceMs);
+      await drain.run(graceMs);
       streams[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => {
         server.close(() => {

@@ -23,6 +23,7 @@ export function problemHeaders(error: AppError): Record<string, string> {
   if (error.code === 'missing_key') headers['WWW-Authenticate'] = 'Bearer realm="concierge"';
   if (error.code === 'invalid_key' || error.code === 'revoked_key')
     headers['WWW-Authenticate'] = 'Bearer realm="concierge", error="invalid_token"';
+  if (error.code === 'invalid_signature') headers['WWW-Authenticate'] = 'Signature realm="concierge"';
   if (error.code === 'too_many_waiting') Object.assign(headers, waitingHeaders(headers['Retry-After'] ?? '1'));
   // What is left of the body is not read: the connection cannot be used again.
   if (error.code === 'too_large') headers['Connection'] = 'close';

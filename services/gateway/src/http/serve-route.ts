@@ -67,7 +67,7 @@ export class RouteServer {
 
   async #admit(route: Route, request: Request, response: Response): Promise<ErasedCall> {
     const caller = await this.#authenticate(route, request, response);
-    if (route.startsTurn === true) this.#options.drain.refuseNewWork();
+    if (route.waitsForTurn === true) this.#options.drain.refuseNewWork();
     const params = route.params === undefined ? undefined : validate(route.params, joinRest(request.params), 'not_found');
     const body = await parseBody(route, request, response);
     return {

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import { AppError } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnStreams } from '@concierge/turn';
+import type { Drain } from '../http/drain.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import { EventStream, eventStreamHeaders } from './event-stream.ts';
 import { HeartbeatWheel } from './heartbeat-wheel.ts';
@@ -10,6 +11,7 @@ export interface EventStreamsOptions {
   readonly turns: Pick<TurnStreams, 'follow'>;
   readonly metrics: GatewayMetrics;
   readonly maxPerKey: number;
+  readonly drain: Drain;
 }
 
 /** What one stream shows. */
@@ -26,10 +28,13 @@ export class EventStreams implements Disposable {
   readonly #wheel = new HeartbeatWheel();
   readonly #open = new Set<EventStream>();
   readonly #perKey = new Map<string, number>();
-  #onEmpty: (() => void) | undefined;
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
+    // Their clients resume on another gateway.
+    options.drain.ended.addEventListener('abort', () => {
+      this.#endAll();
+    });
   }
 
   /** Asked before a turn is accepted: what cannot be answered is not taken. @throws AppError `overloaded` */
@@ -49,26 +54,19 @@ export class EventStreams implements Disposable {
     }
     const stream = new EventStream({ response, keyId, after, onClose: this.#onClose, onDrop: this.#onDrop });
     this.#open.add(stream);
+    this.#options.drain.hold();
     this.#perKey.set(keyId, (this.#perKey.get(keyId) ?? 0) + 1);
     this.#options.metrics.openStreams.inc();
     this.#wheel.add(stream);
     stream.endWith(this.#options.turns.follow(scope, turnId, stream));
   }
 
-  /** Resolves when every stream has ended; those that last longer than the grace are ended, and their clients resume elsewhere. */
-  async drain(graceMs: number): Promise<void> {
-    if (this.#open.size === 0) return;
-    const { promise: empty, resolve } = Promise.withResolvers<void>();
-    this.#onEmpty = resolve;
-    const deadline = setTimeout(() => {
-      for (const stream of this.#open) stream.end();
-    }, graceMs);
-    await empty;
-    clearTimeout(deadline);
-  }
-
   [Symbol.dispose](): void {
     this.#wheel[Symbol.dispose]();
+    this.#endAll();
+  }
+
+  #endAll(): void {
     for (const stream of this.#open) stream.end();
   }
 
@@ -79,7 +77,7 @@ export class EventStreams implements Disposable {
     const left = (this.#perKey.get(stream.keyId) ?? 1) - 1;
     if (left === 0) this.#perKey.delete(stream.keyId);
     else this.#perKey.set(stream.keyId, left);
-    if (this.#open.size === 0) this.#onEmpty?.();
+    this.#options.drain.release();
   };
 
   readonly #onDrop = (): void => {
@@ -89,8 +87,6 @@ export class EventStreams implements Disposable {
 
 /** A stream keeps its request for as long as it lasts, often long and silent: what nobody asks for any more is let go. */
 function forgetRequest(request: Request): void {
-  request.headers = {};
-  request.rawHeaders = [];
-  request.body = undefined;
-  delete request.next;
+  // Assigned, not deleted: a deleted property makes the whole object a slow and large one.
+  Object.assign(request, { headers: {}, rawHeaders: [], body: undefined, next: undefined });
 }

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Log } from '@concierge/runtime';
+import { Slots } from './slots.ts';
 
 const TIMEOUT_MS = 20_000;
 const MEMORY_MB = 192;
@@ -14,8 +15,7 @@ const threadFile = new URL(import.meta.url.endsWith('.ts') ? './pdf-thread.ts' :
 /** Text of PDFs, read in threads with limited time and memory: a hostile file costs its own thread, never the event loop. */
 export class PdfTexts {
   readonly #log: Log;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #threads = new Slots(CONCURRENCY);
 
   constructor(log: Log) {
     this.#log = log;
@@ -23,29 +23,12 @@ export class PdfTexts {
 
   /** The text, at most two million characters of it; empty when there is none or it cannot be read. */
   async read(bytes: Uint8Array): Promise<string> {
-    await this.#enter();
     try {
-      return await readInThread(bytes);
+      return await this.#threads.run(async () => readInThread(bytes));
     } catch (error) {
       this.#log.info({ err: error, bytes: bytes.length }, 'the text of a PDF could not be read');
       return '';
-    } finally {
-      this.#leave();
     }
-  }
-
-  async #enter(): Promise<void> {
-    if (this.#running >= CONCURRENCY) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    }
-    this.#running += 1;
-  }
-
-  #leave(): void {
-    this.#running -= 1;
-    this.#waiting.shift()?.();
   }
 }
 

@@ -28,6 +28,7 @@ export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
       return { ...running(turn, parts), settled: parts.length };
     }
     case 'text_reset': {
+      if (event.data.reason === 'stream_lost') return { ...running(turn, []), settled: 0 };
       return running(turn, withoutUnsettledText(turn));
     }
     case 'done': {

@@ -177,7 +177,7 @@ function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stoppi
 function Hint({ busy, length, failed }: Pick<ToolbarProps, 'busy' | 'length' | 'failed'>): ReactNode {
   const over = length > limits.messageMaxCharacters;
   const count = `${length.toLocaleString()} of ${limits.messageMaxCharacters.toLocaleString()} characters`;
-  const usual = busy ? 'What you send now waits its turn' : 'Enter sends, Shift+Enter starts a line';
+  const usual = busy ? 'What you send now waits its turn; Esc stops the running one' : 'Enter sends, Shift+Enter starts a line';
   return (
     <p
       id="composer-hint"

@@ -6,10 +6,17 @@ import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import type { Route } from '../../src/chat/route.ts';
 import { SavedTurnStore } from '../../src/chat/saved-turns.ts';
 import { randomName, waitForBetter } from './browser-wait.ts';
-import type { SignedIn } from './signed-in.ts';
+import { loadSignedIn, type SignedIn } from './signed-in.ts';
 import { replaceRoute } from './use-route.ts';
 
-const saved = new SavedTurnStore(sessionStorage);
+/** What is still being handed in when the person signs out must not leave its words in the tab. */
+const saved = new SavedTurnStore({
+  getItem: (name) => sessionStorage.getItem(name),
+  setItem: (name, text) => {
+    if (loadSignedIn() !== null) sessionStorage.setItem(name, text);
+  },
+  removeItem: (name) => sessionStorage.removeItem(name),
+});
 
 function shows(state: ConversationState, route: Route): boolean {
   return route.page === 'new' ? state.contactId === null && state.agent === route.agent : state.contactId === route.contactId;

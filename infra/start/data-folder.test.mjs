@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { claimDataFolder, loadSecrets, openDataFolder } from './data-folder.mjs';
+
+describe('the data folder', () => {
+  let folder;
+  beforeEach(() => {
+    folder = openDataFolder({ DATA_DIR: mkdtempSync(join(tmpdir(), 'concierge-data-')) });
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('makes its secrets once, readable by its owner alone', () => {
+    const first = loadSecrets(folder, {});
+    expect(Buffer.from(first.SECRETS_KEY, 'base64url')).toHaveLength(32);
+    expect(first.KEY_SECRET.length).toBeGreaterThanOrEqual(32);
+    expect(statSync(join(folder, 'secrets.json')).mode % 0o1000).toBe(0o600);
+    expect(loadSecrets(folder, {})).toEqual(first);
+  });
+
+  it('takes secrets from the environment when they stand there', () => {
+    expect(loadSecrets(folder, { KEY_SECRET: 'from outside' }).KEY_SECRET).toBe('from outside');
+  });
+
+  it('does not count what a killed start left behind as running', () => {
+    writeFileSync(join(folder, 'run.json'), JSON.stringify({ pid: 2 ** 22 - 1 }));
+    const release = claimDataFolder(folder);
+    expect(statSync(join(folder, 'run.json')).isFile()).toBe(true);
+    release();
+    expect(() => statSync(join(folder, 'run.json'))).toThrow('ENOENT');
+  });
+
+  it('refuses a folder that cannot be made, and says what to do', () => {
+    writeFileSync(join(folder, 'file'), '');
+    expect(() => openDataFolder({ DATA_DIR: join(folder, 'file') })).toThrow(/Set DATA_DIR/u);
+  });
+});

@@ -1,0 +1,63 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { askRedis } from './redis-protocol.mjs';
+import { startRedis } from './redis.mjs';
+
+describe('the embedded Redis', () => {
+  let folder;
+  let running;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'concierge-embedded-'));
+    running = [];
+  });
+  afterEach(async () => {
+    for (const redis of running) await redis.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const start = async (dataFolder = folder) => {
+    mkdirSync(join(dataFolder, 'redis'), { recursive: true });
+    const redis = await startRedis(dataFolder, { PATH: process.env.PATH });
+    running.push(redis);
+    return redis;
+  };
+
+  it('listens on a socket of its own, and says where', async () => {
+    const { url } = await start();
+    expect(url).toBe(`unix:${join(folder, 'redis', 'redis.sock')}`);
+    expect(await askRedis(url, 'PING')).toBe('PONG');
+    expect(readFileSync(join(folder, 'redis', 'url'), 'utf8').trim()).toBe(url);
+  });
+
+  it('keeps what it was told over a stop and a start', async () => {
+    const first = await start();
+    expect(await askRedis(first.url, 'SET kept yes')).toBe('OK');
+    await first.stop();
+    const second = await start();
+    expect(await askRedis(second.url, 'SET kept no NX')).toBe('-1');
+  });
+
+  it('takes over from one that a killed start left behind', async () => {
+    const left = await start();
+    await askRedis(left.url, 'SET kept yes');
+    left.child.state = 'stopped';
+    const next = await start();
+    expect(await askRedis(next.url, 'SET kept no NX')).toBe('-1');
+  });
+
+  it('uses a loopback port with a password where the path of a socket would be too long', async () => {
+    const deep = join(folder, 'x'.repeat(110));
+    const { url } = await start(deep);
+    expect(url).toMatch(/^redis:\/\/:[\w-]+@127\.0\.0\.1:\d+$/u);
+    expect(await askRedis(url, 'PING')).toBe('PONG');
+    expect(await askRedis(url.replace(/:[\w-]+@/u, ''), 'PING')).toContain('NOAUTH');
+    expect(statSync(join(deep, 'redis', 'url')).mode % 0o1000).toBe(0o600);
+  });
+
+  it('is not started when REDIS_URL names another', async () => {
+    const redis = await startRedis(folder, { REDIS_URL: 'redis://elsewhere:6379' });
+    expect(redis).toMatchObject({ url: 'redis://elsewhere:6379', child: null });
+  });
+});

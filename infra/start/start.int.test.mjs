@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually, freePort } from '@concierge/testing';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { root } from '../bootstrap.mjs';
+
+const START_TIMEOUT_MS = 90_000;
+
+/** `npm start` without npm, over a data folder of its own. */
+class Started {
+  output = '';
+  child;
+
+  constructor(env) {
+    const inherited = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !/^(?:NODE_OPTIONS|REDIS_URL|DATABASE_URL|OPENAI_API_KEY|npm_)/u.test(name)),
+    );
+    this.child = spawn(process.execPath, ['infra/start.mjs'], {
+      cwd: root,
+      env: { ...inherited, NODE_ENV: '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (chunk) => (this.output += chunk));
+    this.ended = once(this.child, 'exit');
+  }
+
+  async ready() {
+    await eventually(
+      () => {
+        if (this.child.exitCode !== null) throw new Error(this.output);
+        return this.output.includes('Ctrl-C stops everything');
+      },
+      { timeoutMs: START_TIMEOUT_MS },
+    );
+  }
+
+  /** What stands behind a name in the banner. */
+  shown(name) {
+    return new RegExp(String.raw`^ {2}${name} +(\S+)`, 'mu').exec(this.output)?.[1];
+  }
+
+  async interrupt() {
+    this.child.kill('SIGINT');
+    const [code] = await this.ended;
+    return code;
+  }
+}
+
+/** Runs the line that was printed, as somebody would paste it. */
+async function paste(line) {
+  const shell = spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'ignore'] });
+  let heard = '';
+  shell.stdout.on('data', (chunk) => (heard += chunk));
+  await once(shell, 'close');
+  return heard;
+}
+
+describe('npm start', () => {
+  let folder;
+  let env;
+  let running;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'concierge-start-'));
+    env = { DATA_DIR: folder, GATEWAY_PORT: String(await freePort()), UI_PORT: String(await freePort()) };
+    running = [];
+  });
+  afterEach(async () => {
+    for (const started of running) {
+      if (started.child.exitCode === null && started.child.signalCode === null) await started.interrupt();
+    }
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const start = () => {
+    const started = new Started(env);
+    running.push(started);
+    return started;
+  };
+
+  it('prints a line that streams a tool-using reply, keeps its keys over a second start, and drains on Ctrl-C', async () => {
+    const first = start();
+    await first.ready();
+    expect(first.shown('Model')).toBe('demo');
+    const streamed = await paste(/^curl -N .*$/mu.exec(first.output)[0]);
+    expect(streamed).toMatch(/^event: session\n/u);
+    expect(streamed).toContain('event: tool_result');
+    expect(streamed.trim().split('\n\n').at(-1)).toContain('event: done');
+    const page = await fetch(`http://127.0.0.1:${env.UI_PORT}/`);
+    expect(page.headers.get('content-type')).toContain('text/html');
+    expect(await first.interrupt()).toBe(0);
+    expect(first.output).toContain('Stopped.');
+
+    const second = start();
+    await second.ready();
+    expect(second.shown('admin key')).toBe(first.shown('admin key'));
+    const sessions = await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/api/sessions`, {
+      headers: { 'x-api-key': second.shown('admin key') },
+    });
+    expect(await sessions.json()).toHaveLength(1);
+    expect(await second.interrupt()).toBe(0);
+  }, 240_000);
+
+  it('says in one line that a port is taken, and which variable chooses another', async () => {
+    const other = createServer().listen(Number(env.GATEWAY_PORT));
+    await once(other, 'listening');
+    const refused = start();
+    const [code] = await refused.ended;
+    other.close();
+    expect(code).toBe(1);
+    expect(refused.output).toContain(`Port ${env.GATEWAY_PORT} is in use`);
+    expect(refused.output).toContain('GATEWAY_PORT');
+  });
+
+  it('refuses a second start over the same data, and leaves nothing behind when it is killed', async () => {
+    const first = start();
+    await first.ready();
+    const gatewayPort = env.GATEWAY_PORT;
+    env = { ...env, GATEWAY_PORT: String(await freePort()), UI_PORT: String(await freePort()) };
+    const second = start();
+    expect((await second.ended)[0]).toBe(1);
+    expect(second.output).toContain('already runs');
+
+    first.child.kill('SIGKILL');
+    await eventually(
+      async () =>
+        fetch(`http://127.0.0.1:${gatewayPort}/livez`).then(
+          () => false,
+          () => true,
+        ),
+      { timeoutMs: 40_000 },
+    );
+    const third = start();
+    await third.ready();
+    expect(await third.interrupt()).toBe(0);
+    expect(() => readFileSync(join(folder, 'run.json'))).toThrow('ENOENT');
+  }, 240_000);
+});

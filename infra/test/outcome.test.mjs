@@ -1,0 +1,33 @@
+import { describe, expect, it } from '@jest/globals';
+import { closingLine, noReport, outcomeOf, sumOf } from './outcome.mjs';
+
+const report = (numbers, assertionResults = []) => ({
+  numPassedTests: 0,
+  numFailedTests: 0,
+  numRuntimeErrorTestSuites: 0,
+  testResults: [{ assertionResults }],
+  ...numbers,
+});
+
+describe('the closing line of a test run', () => {
+  it('adds up all kinds of tests', () => {
+    const outcomes = [outcomeOf(report({ numPassedTests: 12 })), outcomeOf(report({ numPassedTests: 3, numFailedTests: 2 }))];
+    expect(closingLine(sumOf(outcomes))).toBe('15 passed, 2 failed');
+  });
+
+  it('counts a file that does not load, and a Jest that left no report, as failures', () => {
+    const outcomes = [outcomeOf(report({ numRuntimeErrorTestSuites: 1 })), noReport];
+    expect(closingLine(sumOf(outcomes))).toBe('0 passed, 2 failed');
+  });
+
+  it('names what was skipped and says how many', () => {
+    const assertions = [
+      { status: 'passed', fullName: 'a' },
+      { status: 'pending', fullName: 'the index in PostgreSQL keeps tenants apart' },
+      { status: 'todo', fullName: 'c' },
+    ];
+    const outcome = outcomeOf(report({ numPassedTests: 1 }, assertions));
+    expect(outcome.skipped).toEqual(['the index in PostgreSQL keeps tenants apart', 'c']);
+    expect(closingLine(outcome)).toBe('1 passed, 0 failed, 2 skipped');
+  });
+});

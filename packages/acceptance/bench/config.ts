@@ -1,0 +1,38 @@
+import { availableParallelism } from 'node:os';
+import { parseConfig } from '@concierge/runtime';
+import { z } from 'zod';
+
+const PipelineEnvironment = z.object({
+  REDIS_SOCKET: z.string(),
+  MODEL_PORT: z.coerce.number().int().positive(),
+  /** Empty: nothing is stored. */
+  SESSIONS_FOLDER: z.string().default(''),
+});
+
+export interface PipelineConfig {
+  readonly redisSocket: string;
+  readonly modelPort: number;
+  /** Undefined: the minimal pipeline, which stores nothing. */
+  readonly sessionsFolder: string | undefined;
+}
+
+/** Of the baseline pipelines' gateway and worker. @throws ConfigError */
+export function readPipelineConfig(): PipelineConfig {
+  const given = parseConfig(PipelineEnvironment, process.env);
+  return {
+    redisSocket: given.REDIS_SOCKET,
+    modelPort: given.MODEL_PORT,
+    sessionsFolder: given.SESSIONS_FOLDER === '' ? undefined : given.SESSIONS_FOLDER,
+  };
+}
+
+/** For every process of a bench, baselines included: what `npm start` gives its services. */
+export const sharedEnvironment = {
+  UV_THREADPOOL_SIZE: String(Math.min(32, availableParallelism() * 4)),
+  MALLOC_ARENA_MAX: '2',
+} as const;
+
+/** The environment this command was started with, for the commands that it starts. */
+export function ownEnvironment(): NodeJS.ProcessEnv {
+  return process.env;
+}

@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { BenchProcess } from '../bench-process.ts';
+import { cpuSecondsOfAll } from '../process-figures.ts';
+import type { LoadReport, LoadResult, LoadSpec } from './load-spec.ts';
+import type { HoldSpec } from './open-streams.ts';
+
+export interface MeasuredLoad extends LoadResult {
+  /** Turns per second. */
+  readonly rate: number;
+  /** Processor seconds per 1,000 turns of the watched processes. */
+  readonly cpuPer1000: number;
+}
+
+/** The load driver as seen from the bench: one at a time, in a process of its own. */
+export class LoadDriver implements AsyncDisposable {
+  readonly #process: BenchProcess;
+
+  private constructor(process: BenchProcess) {
+    this.#process = process;
+  }
+
+  static async start(): Promise<LoadDriver> {
+    return new LoadDriver(await BenchProcess.start('load/load-main.ts'));
+  }
+
+  /** Runs the load to its end; `watched`: processes whose CPU time is taken meanwhile. */
+  async run(spec: LoadSpec, watched: readonly number[] = []): Promise<MeasuredLoad> {
+    this.#process.child.send({ load: spec });
+    await this.#next('measuring');
+    const before = cpuSecondsOfAll(watched);
+    const { result } = await this.#next('measured');
+    const cpu = cpuSecondsOfAll(watched) - before;
+    await this.#next('idle');
+    if (result.turns === 0) throw new Error(`no turn came to its end: ${result.firstFailure ?? 'no answer'}`);
+    return { ...result, rate: result.turns / result.seconds, cpuPer1000: (cpu / result.turns) * 1000 };
+  }
+
+  /** Opens streams that stay open until the driver is disposed of. */
+  async hold(spec: HoldSpec): Promise<void> {
+    this.#process.child.send({ hold: spec });
+    await this.#next('idle');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#process[Symbol.asyncDispose]();
+  }
+
+  async #next<Kind extends LoadReport['kind']>(kind: Kind): Promise<Extract<LoadReport, { kind: Kind }>> {
+    const gone = new AbortController();
+    const ended = (): void => {
+      gone.abort(new Error('the load driver is gone'));
+    };
+    this.#process.child.once('exit', ended);
+    const [report]: unknown[] = await once(this.#process.child, 'message', { signal: gone.signal });
+    this.#process.child.off('exit', ended);
+    const given = report as LoadReport; // eslint-disable-line typescript/no-unsafe-type-assertion -- both ends are this bench
+    if (given.kind !== kind) throw new Error(`the load driver says ${given.kind} instead of ${kind}`);
+    return given as Extract<LoadReport, { kind: Kind }>; // eslint-disable-line typescript/no-unsafe-type-assertion -- looked at above
+  }
+}

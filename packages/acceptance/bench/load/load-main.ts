@@ -1,0 +1,42 @@
+// A load driver, a process of its own: takes a LoadSpec as a message, or {"hold": …} to open streams and keep them.
+import { z } from 'zod';
+import { LoadRun } from './load-run.ts';
+import type { LoadReport } from './load-spec.ts';
+import { openStreams } from './open-streams.ts';
+
+const Spec = z.object({
+  port: z.number(),
+  kind: z.enum(['model', 'chat']),
+  apiKeys: z.array(z.string()),
+  concurrency: z.number(),
+  rampMs: z.number(),
+  warmUpMs: z.number(),
+  measureMs: z.number(),
+  senders: z.string().optional(),
+});
+const Order = z.union([z.object({ load: Spec }), z.object({ hold: z.object({ port: z.number(), apiKeys: z.array(z.string()), count: z.number() }) })]);
+
+function report(message: LoadReport): void {
+  process.send?.(message);
+}
+
+async function obey(order: z.infer<typeof Order>): Promise<void> {
+  if ('hold' in order) await openStreams(order.hold);
+  else {
+    await new LoadRun({ ...order.load, senders: order.load.senders }).run({
+      measuring: () => report({ kind: 'measuring' }),
+      measured: (result) => report({ kind: 'measured', result }),
+    });
+  }
+  report({ kind: 'idle' });
+}
+
+process.on('message', (message) => {
+  obey(Order.parse(message)).catch((error: unknown) => {
+    process.stderr.write(`${String(error)}\n`);
+    process.exit(1);
+  });
+});
+process.send?.({ port: 0 });
+process.once('disconnect', () => process.exit(0));
+process.once('SIGTERM', () => process.exit(0));

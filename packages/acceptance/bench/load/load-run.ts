@@ -1,0 +1,79 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { HttpConnection, type RawAnswer } from './http-connection.ts';
+import type { LoadResult, LoadSpec } from './load-spec.ts';
+import { TurnRequests } from './turn-requests.ts';
+
+const markers = {
+  model: { firstText: '"content":"some', end: 'data: [DONE]' },
+  chat: { firstText: 'event: text_delta', end: 'event: done' },
+} as const;
+
+/** After a failure, so that a system that refuses everything is not asked in a tight loop. */
+const FAILURE_PAUSE_MS = 50;
+
+/** Keeps so many turns in flight, each slot on a connection of its own, and counts those that end while it measures. */
+export class LoadRun {
+  readonly #spec: LoadSpec;
+  readonly #firstTextMs: number[] = [];
+  #turns = 0;
+  #failures = 0;
+  #firstFailure: string | null = null;
+  #state: 'warming' | 'measuring' | 'ending' = 'warming';
+
+  constructor(spec: LoadSpec) {
+    this.#spec = spec;
+  }
+
+  /** Resolves when every turn has ended. */
+  async run(on: { measuring(): void; measured(result: LoadResult): void }): Promise<void> {
+    const slots = Promise.all(Array.from({ length: this.#spec.concurrency }, (_, slot) => this.#runSlot(slot)));
+    await wait(this.#spec.rampMs + this.#spec.warmUpMs);
+    this.#state = 'measuring';
+    const startedMs = performance.now();
+    on.measuring();
+    await wait(this.#spec.measureMs);
+    const seconds = (performance.now() - startedMs) / 1000;
+    this.#state = 'ending';
+    on.measured({
+      turns: this.#turns,
+      seconds,
+      firstTextMs: this.#firstTextMs.toSorted((one, other) => one - other),
+      failures: this.#failures,
+      firstFailure: this.#firstFailure,
+    });
+    await slots;
+  }
+
+  async #runSlot(slot: number): Promise<void> {
+    const { port, kind, concurrency, rampMs } = this.#spec;
+    const connection = new HttpConnection(port, markers[kind].firstText);
+    const requests = new TurnRequests(this.#spec, slot);
+    if (rampMs > 0) await wait((rampMs * slot) / concurrency);
+    while (this.#state !== 'ending') await this.#turn(connection, requests.next());
+    connection.close();
+  }
+
+  async #turn(connection: HttpConnection, request: string): Promise<void> {
+    const began = this.#state;
+    try {
+      const answer = await connection.send(request);
+      if (answer.body.includes(markers[this.#spec.kind].end)) this.#count(answer, began);
+      else await this.#fail(answer.body.slice(0, 1000));
+    } catch (error) {
+      connection.close();
+      await this.#fail(String(error));
+    }
+  }
+
+  #count({ firstTextMs }: RawAnswer, began: 'warming' | 'measuring' | 'ending'): void {
+    if (this.#state !== 'measuring') return;
+    this.#turns += 1;
+    if (began === 'measuring' && firstTextMs !== undefined) this.#firstTextMs.push(firstTextMs);
+  }
+
+  async #fail(why: string): Promise<void> {
+    this.#failures += 1;
+    this.#firstFailure ??= why;
+    if (this.#state !== 'ending') await wait(FAILURE_PAUSE_MS);
+  }
+}

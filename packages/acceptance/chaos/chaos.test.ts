@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import { findingsOf, renderReport } from './auditor.ts';
+import { runChaos, runFailPoints, runNaive, runRollingRestart, type Verdict } from './scenarios.ts';
+
+const seed = 20_261_120;
+const minutes = 60_000;
+
+const holds: Verdict = async (report, rig) => {
+  if (report.findings.length > 0) throw new Error(`${renderReport(report)}\n\n${await rig.explain(report)}`);
+};
+
+describe('under chaos', () => {
+  it(
+    'loses, doubles and reorders nothing through 20 kills, 3 freezes, a Redis that dies and one that forgets everything',
+    async () => {
+      const load = { turns: 500, conversations: 40, tenants: 5, overMs: 55_000, burst: 3 };
+      const faults = { kills: 20, stops: 3, stopMs: 10_500, redisKills: 1, flushes: 1, overMs: 55_000 };
+      await runChaos({ seed, load, faults, deadlineMs: 2 * minutes }, async (report, rig) => {
+        await holds(report, rig);
+        expect(report.turns).toBe(500);
+        expect(report.failedTurns).toBe(0);
+        expect(report.fencedWrites).toBeGreaterThan(0);
+        expect(report.resumedConnections).toBeGreaterThan(100);
+        expect(report.recoveryMs.p50).toBeLessThan(12_000);
+        expect(report.recoveryMs.max).toBeLessThan(25_000);
+      });
+    },
+    4 * minutes,
+  );
+
+  it(
+    'goes on after a kill or a freeze at every fail point',
+    async () => {
+      await runFailPoints(seed, async (report, rig) => {
+        await holds(report, rig);
+        expect(report.fencedWrites).toBeGreaterThan(0);
+      });
+    },
+    4 * minutes,
+  );
+
+  it(
+    'loses nothing and fails no turn in a rolling restart, and every process exits with 0',
+    async () => {
+      await runRollingRestart(seed, async (report, rig) => {
+        await holds(report, rig);
+        expect(report.failedTurns).toBe(0);
+      });
+    },
+    3 * minutes,
+  );
+});
+
+describe('the naive system', () => {
+  it(
+    'is found to lose, double and reorder turns by the same auditor',
+    async () => {
+      await runNaive(seed, async (report) => {
+        expect(findingsOf(report, 'lost').length).toBeGreaterThan(0);
+        expect(findingsOf(report, 'doubled').length).toBeGreaterThan(0);
+        expect(findingsOf(report, 'disorder').length).toBeGreaterThan(0);
+      });
+    },
+    2 * minutes,
+  );
+});

@@ -1,0 +1,64 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { createLog } from '@concierge/runtime';
+import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
+import { temporaryDirectory } from '@concierge/testing';
+import { readConfig } from '../src/config.ts';
+import { run } from '../src/run.ts';
+
+const keySecret = 'a secret that is long enough for keys';
+
+interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** The command line over a data folder of its own. */
+export class CommandLine implements AsyncDisposable {
+  readonly dataDir: string;
+  readonly #remove: () => Promise<void>;
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor(dataDir: string, env: NodeJS.ProcessEnv, remove: () => Promise<void>) {
+    this.dataDir = dataDir;
+    this.#env = { DATA_DIR: dataDir, KEY_SECRET: keySecret, LOG_LEVEL: 'silent', ...env };
+    this.#remove = remove;
+  }
+
+  static async over(env: NodeJS.ProcessEnv = {}): Promise<CommandLine> {
+    const folder = await temporaryDirectory();
+    await mkdir(join(folder.path, 'tenants'));
+    return new CommandLine(folder.path, env, async () => await folder[Symbol.asyncDispose]());
+  }
+
+  async run(...args: string[]): Promise<Outcome> {
+    const [out, err] = [new PassThrough(), new PassThrough()];
+    const code = await run(args, { readConfig: () => readConfig(this.#env), out, err });
+    return { code, out: String(out.read() ?? ''), err: String(err.read() ?? '') };
+  }
+
+  /** What the command answers with `--json`; throws when it fails. */
+  async json(...args: string[]): Promise<unknown> {
+    const { code, out, err } = await this.run(...args, '--json');
+    if (code !== 0) throw new Error(err);
+    return JSON.parse(out);
+  }
+
+  /** The same tenant as a service sees it. */
+  async withScope<Result>(tenantId: string, use: (scope: TenantScope, tenants: Tenants) => Promise<Result>): Promise<Result> {
+    const log = createLog({ service: 'test', level: 'silent' });
+    const index = await openIndex({ databaseUrl: undefined, dataDir: this.dataDir, log });
+    const tenants = new Tenants({ dataDir: this.dataDir, index, keySecret, log });
+    try {
+      return await use(await tenants.open(tenantId), tenants);
+    } finally {
+      await index.close();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#remove();
+  }
+}

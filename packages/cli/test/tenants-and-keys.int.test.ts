@@ -1,0 +1,158 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CreatedKey, Problem } from '@concierge/contract';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { CommandLine } from './command-line.ts';
+
+const CreatedTenant = z.strictObject({ tenantId: z.string(), keys: z.strictObject({ admin: z.string(), cs: z.string() }) });
+
+let concierge: CommandLine;
+beforeEach(async () => {
+  concierge = await CommandLine.over();
+});
+afterEach(async () => await concierge[Symbol.asyncDispose]());
+
+const createTenant = async (...more: string[]): Promise<z.infer<typeof CreatedTenant>> =>
+  CreatedTenant.parse(await concierge.json('tenant', 'create', 'acme', ...more));
+
+describe('concierge tenant', () => {
+  it('makes a tenant whose two keys open it with their own scopes', async () => {
+    const { tenantId, keys } = await createTenant('--plan', 'preview');
+    expect(tenantId).toBe('acme');
+    await concierge.withScope('acme', async (scope, tenants) => {
+      expect((await tenants.authenticate(keys.admin)).key.scopes).toEqual(['admin']);
+      expect((await tenants.authenticate(keys.cs)).key.scopes).toEqual(['cs']);
+      expect((await scope.settings()).plan).toBe('preview');
+    });
+  });
+
+  it('lists and shows what there is', async () => {
+    expect(await concierge.json('tenant', 'list')).toEqual([]);
+    await createTenant();
+    expect(await concierge.json('tenant', 'list')).toEqual([
+      { tenantId: 'acme', plan: 'standard', name: null, suspended: false, problem: null },
+    ]);
+    expect(await concierge.json('tenant', 'show', 'acme')).toMatchObject({ tenantId: 'acme', activeKeys: 2, waitingTurns: 0 });
+    const { out } = await concierge.run('tenant', 'list');
+    expect(out).toMatch(/^TENANT +PLAN +STATE/u);
+    expect(out).toMatch(/^acme +standard +active$/mu);
+  });
+
+  it('suspends and resumes: the keys are refused, then work again', async () => {
+    const { keys } = await createTenant();
+    expect(await concierge.json('tenant', 'suspend', 'acme')).toEqual({ tenantId: 'acme', suspended: true });
+    await concierge.withScope(
+      'acme',
+      async (_, tenants) => await expect(tenants.authenticate(keys.admin)).rejects.toMatchObject({ code: 'tenant_suspended' }),
+    );
+    await concierge.json('tenant', 'resume', 'acme');
+    await concierge.withScope('acme', async (_, tenants) => expect((await tenants.authenticate(keys.admin)).scope.accountId).toBe('acme'));
+  });
+
+  it('deletes a tenant and everything of it', async () => {
+    await createTenant();
+    expect(await concierge.json('tenant', 'delete', 'acme')).toEqual({ tenantId: 'acme', deleted: true });
+    expect(await concierge.json('tenant', 'list')).toEqual([]);
+  });
+});
+
+describe('concierge key', () => {
+  it('creates a key with the scopes, the label and the end that were asked for', async () => {
+    await createTenant();
+    const created = CreatedKey.parse(
+      await concierge.json('key', 'create', 'acme', '--scope', 'cs,read', '--label', 'widget', '--expires', '2099-01-31'),
+    );
+    expect(created.scopes).toEqual(['cs', 'read']);
+    expect(await concierge.json('key', 'list', 'acme')).toContainEqual(
+      expect.objectContaining({ id: created.id, label: 'widget', expiresAt: '2099-01-31T00:00:00.000Z', revokedAt: null }),
+    );
+    expect((await concierge.run('key', 'list', 'acme')).out).not.toContain('ck_live_');
+  });
+
+  it('revokes a key, and rotates one into a new key with the same scopes', async () => {
+    await createTenant();
+    const first = CreatedKey.parse(await concierge.json('key', 'create', 'acme', '--scope', 'admin'));
+    const second = CreatedKey.parse(await concierge.json('key', 'rotate', 'acme', first.id));
+    await concierge.json('key', 'revoke', 'acme', second.id);
+    await concierge.withScope('acme', async (_, tenants) => {
+      await expect(tenants.authenticate(first.key)).rejects.toMatchObject({ code: 'revoked_key' });
+      await expect(tenants.authenticate(second.key)).rejects.toMatchObject({ code: 'revoked_key' });
+    });
+    expect(second.scopes).toEqual(['admin']);
+  });
+});
+
+describe('concierge skill', () => {
+  const localSkill = async (text: string): Promise<string> => {
+    const folder = join(concierge.dataDir, 'local', 'refunds');
+    await mkdir(join(folder, 'notes'), { recursive: true });
+    await writeFile(join(folder, 'SKILL.md'), text);
+    await writeFile(join(folder, 'notes', 'limits.md'), 'Up to 50.');
+    return folder;
+  };
+
+  it('copies a folder with everything in it, and removes it again', async () => {
+    await createTenant();
+    const folder = await localSkill('---\nname: refunds\ndescription: How to refund.\n---\nFirst ask.');
+    expect(await concierge.json('skill', 'add', 'acme', folder)).toMatchObject({ name: 'refunds', path: 'skills/refunds/SKILL.md' });
+    await concierge.withScope('acme', async (scope) => expect((await scope.skills.load('refunds')).files).toEqual(['notes/limits.md']));
+    expect(await concierge.json('skill', 'list', 'acme')).toContainEqual(expect.objectContaining({ name: 'refunds' }));
+    expect(await concierge.json('skill', 'remove', 'acme', 'refunds')).toEqual({ name: 'refunds', removed: true });
+    expect(await concierge.json('skill', 'list', 'acme')).not.toContainEqual(expect.objectContaining({ name: 'refunds' }));
+  });
+
+  it('refuses a folder that is no skill', async () => {
+    await createTenant();
+    const { code, err } = await concierge.run('skill', 'add', 'acme', concierge.dataDir);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^concierge: .*\n$/u);
+  });
+});
+
+describe('concierge reindex', () => {
+  it('reports what the index did not know, and then nothing', async () => {
+    await createTenant();
+    await concierge.json('reindex', 'acme');
+    await concierge.withScope(
+      'acme',
+      async (scope) => await scope.files.writeText('skills/new/SKILL.md', '---\nname: new\ndescription: New.\n---\n'),
+    );
+    expect(await concierge.json('reindex', 'acme')).toMatchObject({ tenantId: 'acme', drifted: true, drift: { skills: { added: 1 } } });
+    expect(await concierge.json('reindex', '--all')).toEqual([expect.objectContaining({ tenantId: 'acme', drifted: false })]);
+  });
+});
+
+describe('a command that fails', () => {
+  const failures = [
+    ['an id that is none', ['tenant', 'create', 'No_Such']],
+    ['a tenant that is not there', ['key', 'list', 'nobody']],
+    ['a scope that is none', ['key', 'create', 'acme', '--scope', 'root']],
+    ['an argument that is missing', ['key', 'revoke', 'acme']],
+    ['a command that is none', ['tenants']],
+    ['a Redis that is not there', ['turn', 'list', 'acme']],
+  ] as const;
+
+  it.each(failures)('says so in one line and exits with 1: %s', async (_, args) => {
+    await createTenant();
+    const { code, out, err } = await concierge.run(...args);
+    expect(code).toBe(1);
+    expect(out).toBe('');
+    expect(err).toMatch(/^concierge: [^\n]+\n$/u);
+  });
+
+  it.each(failures)('answers a program with a problem document: %s', async (_, args) => {
+    await createTenant();
+    const { code, err } = await concierge.run(...args, '--json');
+    expect(code).toBe(1);
+    expect(Problem.parse(JSON.parse(err)).detail).not.toBe('');
+  });
+
+  it('says what is wrong with the environment', async () => {
+    await using broken = await CommandLine.over({ KEY_SECRET: 'short', DATABASE_URL: 'mysql://x' });
+    const { code, err } = await broken.run('tenant', 'list');
+    expect(code).toBe(1);
+    expect(err).toContain('KEY_SECRET');
+    expect(err).toContain('DATABASE_URL');
+  });
+});

@@ -1,0 +1,86 @@
+import { limits, type SessionMessage, type TurnEvent, type TurnStep } from '@concierge/contract';
+import { TurnFold } from './fold-events.ts';
+import { toEvent, type StreamEntry } from './stream-entry.ts';
+import type { TurnVoice } from './turn-run.ts';
+
+/** Said before a turn is told again from its start: all that readers have of it, tool calls included, is void. */
+export const streamLost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
+
+type Told = SessionMessage | Omit<Extract<SessionMessage, { role: 'user' }>, 'sent'>;
+
+/** The events that a message of a turn stands for: what was streamed, but in one piece. */
+export function eventsOf(message: Told): TurnEvent[] {
+  switch (message.role) {
+    case 'user': {
+      return [];
+    }
+    case 'assistant': {
+      return [...textOf(message), ...(message.toolCalls ?? []).map((call) => startOf(call))];
+    }
+    case 'tool': {
+      return endOfCall(message, 0);
+    }
+  }
+}
+
+/**
+ * Puts what the journal beside the inbox file kept into a stream that has lost it: each step, and the events that belong to it. In one
+ * write, so that there is never half of it.
+ */
+export function retellSteps(voice: Pick<TurnVoice, 'emit' | 'record'>, steps: readonly TurnStep[]): void {
+  voice.emit(streamLost);
+  const finished = new Set(steps.flatMap((step) => (step.kind === 'result' ? [step.message.callId] : [])));
+  for (const step of steps) {
+    if (step.kind === 'assistant') for (const event of textOf(step.message)) voice.emit(event);
+    voice.record(step);
+    if (step.kind === 'assistant') {
+      // A call without a result is begun by whoever goes on.
+      for (const call of step.message.toolCalls ?? []) if (finished.has(call.id)) voice.emit(startOf(call));
+    }
+    if (step.kind === 'result') for (const event of endOfCall(step.message, step.durationMs)) voice.emit(event);
+  }
+}
+
+/** Would a reader of this stream have in front of it what the session holds? Not so when another attempt's words were published. */
+export function isTold(entries: readonly StreamEntry[], messages: readonly Told[]): boolean {
+  const fold = new TurnFold();
+  for (const entry of entries) {
+    const event = toEvent(entry);
+    if (event !== null) fold.add(event);
+  }
+  const replies = messages.filter((message) => message.role === 'assistant');
+  const results = messages.filter((message) => message.role === 'tool');
+  const text = replies.map((message) => message.text).join('');
+  return fold.text === text && fold.endedCalls.join() === results.map(({ callId }) => callId).join();
+}
+
+function textOf({ text }: { readonly text: string }): TurnEvent[] {
+  return text === '' ? [] : [{ type: 'text_delta', data: { delta: text } }];
+}
+
+function startOf(call: { readonly id: string; readonly name: string; readonly arguments: string }): TurnEvent {
+  return { type: 'tool_call_start', data: { id: call.id, name: call.name, input: inputOf(call.arguments) } };
+}
+
+function endOfCall({ callId: id, name, isError, output }: Extract<SessionMessage, { role: 'tool' }>, durationMs: number): TurnEvent[] {
+  return [
+    { type: 'tool_call_end', data: { id, name, durationMs, isError } },
+    { type: 'tool_result', data: { id, name, ...shown(output), isError } },
+  ];
+}
+
+/** As long as an event may be; never half a character. */
+function shown(output: string): { output: string; truncated?: true } {
+  const bytes = Buffer.from(output);
+  if (bytes.length <= limits.toolOutputEventMaxBytes) return { output };
+  return { output: new TextDecoder().decode(bytes.subarray(0, limits.toolOutputEventMaxBytes), { stream: true }), truncated: true };
+}
+
+function inputOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
