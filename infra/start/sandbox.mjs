@@ -5,7 +5,7 @@ import { dockerAnswers } from './redis-container.mjs';
 const SANDBOX_IMAGE = 'concierge-sandbox';
 
 /** Whether an unprivileged sandbox can be made here, not only whether the program is there. */
-export async function bubblewrapWorks() {
+async function bubblewrapWorks() {
   if (findProgram('bwrap') === null) return false;
   const tried = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'], {
     timeoutMs: 5000,

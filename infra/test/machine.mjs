@@ -1,8 +1,6 @@
 // What the tests want from the machine beyond Node, and what is not there.
 import { existsSync, readdirSync } from 'node:fs';
 import { findProgram, run } from '../start/commands.mjs';
-import { dockerAnswers } from '../start/redis-container.mjs';
-import { bubblewrapWorks } from '../start/sandbox.mjs';
 import { installSystemPackage } from '../start/system-packages.mjs';
 
 const PACKAGED_POSTGRES = '/usr/lib/postgresql';
@@ -19,8 +17,6 @@ const wanted = [
     tests: 'the console in a browser',
     has: async () => findProgram('chromium', 'chromium-browser', 'google-chrome') !== null,
   },
-  { name: 'bubblewrap', tests: 'the sandbox in bubblewrap', has: bubblewrapWorks },
-  { name: 'Docker engine', tests: 'the sandbox in Docker', has: dockerAnswers },
 ];
 
 /** Redis is what no test of the path of a turn can do without: found, or installed where that asks for no password. */

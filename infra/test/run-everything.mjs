@@ -21,6 +21,12 @@ const kinds = {
 const print = (text) => process.stdout.write(`${text}\n`);
 const title = (text) => print(`\n== ${text} ==`);
 
+/** How many files at once; whoever says so on the command line knows better. */
+function workersFor(kind, jestArgs) {
+  if (jestArgs.some((arg) => /^(?:-i|--runInBand|-w|--maxWorkers)/u.test(arg))) return [];
+  return kinds[kind].serial ? ['--runInBand'] : ['--maxWorkers', '100%'];
+}
+
 /** Runs one kind; resolves with its outcome. */
 async function runKind(kind, jestArgs) {
   title(kind);
@@ -36,9 +42,8 @@ async function runKind(kind, jestArgs) {
     '--outputFile',
     reportFile,
   ];
-  const workers = kinds[kind].serial ? ['--runInBand'] : ['--maxWorkers', '100%'];
   const env = { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning', NODE_ENV: 'test' };
-  const child = spawn(process.execPath, ['infra/node_modules/jest/bin/jest.js', ...options, ...workers, ...jestArgs], {
+  const child = spawn(process.execPath, ['infra/node_modules/jest/bin/jest.js', ...options, ...workersFor(kind, jestArgs), ...jestArgs], {
     // With --json Jest prints the report to standard output as well, unless it has a file: people read standard error.
     stdio: ['ignore', 'ignore', 'inherit'],
     env,

@@ -24,7 +24,16 @@ export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
   return logs.filter(({ message, text }) => message === 'lost the lease' || text.includes('"reason":"RevisionConflict"')).length;
 }
 
-/** Milliseconds from each kill -9 of a worker until a turn it interrupted in mid-stream was heard of again, as its clients saw it. */
+/**
+ * A lease that nobody renews runs out this long after its worker died, at the earliest: what was killed later cannot have held the turn
+ * that is taken up again.
+ */
+const SOONEST_MS = 5900;
+
+/**
+ * Milliseconds from the kill -9 of a worker until a turn it interrupted in mid-stream was heard of again, as its client saw it. Where
+ * several workers were killed meanwhile, from the last one that can have held the turn.
+ */
 export function recoveryTimes({ faults, transcripts }: AuditInput): number[] {
   const kills = faults.filter(({ kind, target }) => kind === 'kill' && target.startsWith('worker')).map(({ atMs }) => atMs);
   return transcripts
@@ -36,9 +45,9 @@ export function recoveryTimes({ faults, transcripts }: AuditInput): number[] {
     .toSorted((left, right) => left - right);
 }
 
-/** A new epoch is a new lease: another worker has taken the turn up. */
+/** A new epoch is a new lease, and says when it was taken: another worker has taken the turn up. */
 function recoveryAt(event: EventLine, before: EventLine | undefined, kills: readonly number[]): number[] {
   if (before === undefined || before.event === 'session' || epochOf(event.id) === epochOf(before.id)) return [];
-  const kill = kills.find((atMs) => atMs > before.atMs - 100 && atMs < event.atMs);
+  const kill = kills.findLast((atMs) => atMs > before.atMs - 100 && atMs < epochOf(event.id) - SOONEST_MS);
   return kill === undefined ? [] : [event.atMs - kill];
 }

@@ -10,8 +10,8 @@ export interface AuditReport {
   readonly turns: number;
   readonly sessions: number;
   readonly transcripts: number;
-  /** Acknowledged turns that ended in an error: one outcome, but not the wanted one. */
-  readonly failedTurns: number;
+  /** Turns that ended in an error: one outcome, but not the wanted one. `code: how many`. */
+  readonly failedTurns: Readonly<Record<string, number>>;
   readonly modelCalls: number;
   readonly effects: number;
   readonly fencedWrites: number;
@@ -36,7 +36,7 @@ export function reportOn(input: AuditInput): AuditReport {
     turns: input.acknowledged.length,
     sessions: input.sessions.length,
     transcripts: input.transcripts.length,
-    failedTurns: input.sessions.flatMap(({ turns }) => turns).filter(({ status }) => status === 'failed').length,
+    failedTurns: failuresIn(input),
     modelCalls: input.ledger.filter(({ event }) => event === 'start').length,
     effects: input.effects.size,
     fencedWrites: fencedWrites(input),
@@ -47,20 +47,25 @@ export function reportOn(input: AuditInput): AuditReport {
   };
 }
 
+function failuresIn({ sessions }: AuditInput): Record<string, number> {
+  const codes = sessions.flatMap(({ turns }) => turns.flatMap(({ error }) => (error === null ? [] : [error.code])));
+  return Object.fromEntries([...Map.groupBy(codes, (code) => code)].map(([code, some]) => [code, some.length]));
+}
+
 export function findingsOf(report: AuditReport, kind: Finding['kind']): Finding[] {
   return report.findings.filter((finding) => finding.kind === kind);
 }
 
 /** One line per invariant, then what the run was made of. */
 export function renderReport(report: AuditReport): string {
-  const { findings, recoveryMs, ...numbers } = report;
+  const { findings, recoveryMs, failedTurns, ...numbers } = report;
   const rows = Object.entries(invariants).map(([id, title]) => {
     const broken = findings.filter(({ invariant }) => invariant === id);
     return `${id.padEnd(7)} ${broken.length === 0 ? 'holds ' : 'BROKEN'} ${String(broken.length).padStart(5)}  ${title}`;
   });
   const facts = Object.entries(numbers).map(([name, value]) => `${name} ${String(value)}`);
   const recovery = `recovery after kill -9: ${String(recoveryMs.samples)} samples, p50 ${String(recoveryMs.p50)} ms, max ${String(recoveryMs.max)} ms`;
-  return [...rows, '', facts.join(', '), recovery].join('\n');
+  return [...rows, '', facts.join(', '), `failed turns: ${JSON.stringify(failedTurns)}`, recovery].join('\n');
 }
 
 /** The first findings of each kind, for a failing test or a log. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { say, startScriptedModel, status, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
-import type { Browser } from 'playwright-core';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsoleVisit } from './console-visit.ts';
 
@@ -13,12 +13,11 @@ let tenants = 0;
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
 /** A visit with a tenant of its own. */
-async function visitWith(scope: 'admin' | 'cs' = 'admin', options: Parameters<typeof ConsoleVisit.open>[2] = {}): Promise<ConsoleVisit> {
+async function visitWith(options: BrowserContextOptions = {}): Promise<ConsoleVisit> {
   tenants += 1;
   keys = await system.createTenant(`tenant-${String(tenants)}`);
   const visit = await ConsoleVisit.open(browser, system.uiUrls[0] ?? '', options);
-  await visit.signIn(keys[scope]);
-  await visit.page.getByLabel('Message', { exact: true }).waitFor();
+  await visit.enter(keys.admin);
   return visit;
 }
 
@@ -134,12 +133,13 @@ inBrowser('the chat page', () => {
   });
 
   it('talks as a customer, who finds the same conversation again', async () => {
-    await using visit = await visitWith('cs');
+    await using visit = await visitWith();
+    await visit.page.getByText('Customer', { exact: true }).click();
     for (const [index, question] of ['first', 'second'].entries()) {
       await visit.page.getByLabel('Sender').fill('+49 151 1');
       await visit.page.getByLabel('Channel').selectOption({ label: 'Telegram' });
       await visit.say(`${question} [[say:reply to ${question}]]`);
-      // The second visit shows the first one's turn too.
+      // The second time, the first turn is shown as well.
       await visit.turn(index).getByText(`reply to ${question}`, { exact: true }).waitFor();
       await visit.turnReaches(index, 'done');
       await visit.page.getByRole('button', { name: 'New conversation' }).click();
@@ -160,7 +160,7 @@ inBrowser('the chat page', () => {
   });
 
   it('fits a phone', async () => {
-    await using visit = await visitWith('admin', { viewport: { width: 360, height: 640 }, isMobile: true, hasTouch: true });
+    await using visit = await visitWith({ viewport: { width: 360, height: 640 }, isMobile: true, hasTouch: true });
     await visit.say(`[[say:${'averyveryverylongword'.repeat(20)}]]`);
     await visit.turnReaches(0, 'done');
     expect(await visit.page.evaluate('document.documentElement.scrollWidth')).toBe(360);

@@ -36,6 +36,12 @@ export class ConsoleVisit implements AsyncDisposable {
     await this.page.getByRole('button', { name: 'Sign in' }).click();
   }
 
+  /** Signs in with a key that must be good. */
+  async enter(key: string): Promise<void> {
+    await this.signIn(key);
+    await this.shows(this.page.getByLabel('Message', { exact: true }));
+  }
+
   async say(text: string): Promise<void> {
     await this.page.getByLabel('Message', { exact: true }).fill(text);
     await this.page.keyboard.press('Enter');
@@ -47,7 +53,15 @@ export class ConsoleVisit implements AsyncDisposable {
   }
 
   async turnReaches(index: number, state: 'waiting' | 'running' | 'done' | 'failed'): Promise<void> {
-    await this.page.locator(`article:nth-of-type(${String(index + 1)})[data-turn=${state}]`).waitFor();
+    await this.shows(this.page.locator(`article:nth-of-type(${String(index + 1)})[data-turn=${state}]`));
+  }
+
+  /** Waits until it is there; fails with what the page shows instead. */
+  async shows(wanted: Locator): Promise<void> {
+    await wanted.waitFor().catch(async (error: unknown) => {
+      const shown = await this.page.locator('body').innerText();
+      throw new Error([`${String(wanted)} is not there; the page shows:`, shown, ...this.complaints].join('\n'), { cause: error });
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

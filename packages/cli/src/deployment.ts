@@ -15,6 +15,8 @@ export class Deployment {
   #index: Promise<IndexStore> | undefined;
   #tenants: Tenants | undefined;
   #redis: Redis | undefined;
+  /** Waited for once: a second command part is not to wait as long again for what is not there. */
+  #redisReady: Promise<void> | undefined;
   #doorbells: Doorbells | undefined;
 
   constructor(config: Config) {
@@ -55,11 +57,12 @@ export class Deployment {
     const { redisUrl } = this.config;
     if (redisUrl === undefined) throw new AppError('overloaded', 'Redis is not known: run npm start, or set REDIS_URL.');
     // Its warnings would stand beside the one line that says the same.
-    this.#redis ??= connectRedis({ url: redisUrl, role: 'producer', log: this.log.child({}, { level: 'silent' }) });
-    await redisReady(this.#redis, REDIS_TIMEOUT_MS).catch((error: unknown) => {
+    const redis = (this.#redis ??= connectRedis({ url: redisUrl, role: 'producer', log: this.log.child({}, { level: 'silent' }) }));
+    this.#redisReady ??= redisReady(redis, REDIS_TIMEOUT_MS);
+    await this.#redisReady.catch((error: unknown) => {
       throw new AppError('overloaded', 'Redis does not answer: is Concierge running?', { cause: error });
     });
-    return this.#redis;
+    return redis;
   }
 
   async turns(): Promise<Turns> {

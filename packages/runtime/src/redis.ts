@@ -27,6 +27,8 @@ function optionsOf(role: RedisRole): ClientOptions {
     enableReadyCheck: true,
     keepAlive: 10_000,
     connectTimeout: 5000,
+    // A client that was never connected holds its process for this long after disconnect().
+    disconnectTimeout: 200,
     lazyConnect: false,
   };
   switch (role) {

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, readdir, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { closeSync, open as openFile, writeFile } from 'node:fs';
+import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { FolderSync } from './folder-sync.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 
@@ -9,6 +11,10 @@ export const temporaryPrefix = '.tmp-';
 
 /** No writer of ours takes this long between its temporary file and the rename, except one that was frozen; that one fails cleanly. */
 export const temporaryMaxAgeMs = 15 * 60_000;
+
+/** The callback functions: file handles of `node:fs/promises` cost as much as the work itself. */
+const openInPool = promisify(openFile);
+const writeInPool = promisify(writeFile);
 
 const privateMode = 0o600;
 const processMark = randomBytes(8).toString('hex');
@@ -33,7 +39,13 @@ export interface AtomicWrite {
 export async function writeTemporary(folder: string, content: string | Uint8Array, mode = privateMode): Promise<string> {
   const path = join(folder, temporaryName());
   try {
-    await writeFile(path, content, { flag: 'wx', flush: true, mode });
+    const descriptor = await openInPool(path, 'wx', mode);
+    try {
+      await writeInPool(descriptor, content, { flush: true });
+    } finally {
+      // It has been flushed: closing has nothing left to do, and is not worth a thread.
+      closeSync(descriptor);
+    }
     return path;
   } catch (error) {
     await ignoreMissing(unlink(path)).catch(() => undefined);

@@ -1,5 +1,9 @@
-import { open } from 'node:fs/promises';
+import { closeSync, fsync } from 'node:fs';
+import { promisify } from 'node:util';
+import { quickOpenFolder } from './quick-look.ts';
 import { SharedRun } from './shared-run.ts';
+
+const fsyncInPool = promisify(fsync);
 
 /**
  * Makes the names in a folder durable, for many writers at once (group commit). At most one fsync per folder is in flight;
@@ -28,10 +32,11 @@ export class FolderSync {
 async function syncFolder(folder: string): Promise<void> {
   // Windows opens no folders; its file systems keep names in order by themselves.
   if (process.platform === 'win32') return;
-  const handle = await open(folder, 'r');
+  const descriptor = await quickOpenFolder(folder);
   try {
-    await handle.sync();
+    await fsyncInPool(descriptor);
   } finally {
-    await handle.close();
+    // Nothing was written through it: there is nothing to wait for.
+    closeSync(descriptor);
   }
 }

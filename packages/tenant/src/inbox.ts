@@ -4,7 +4,8 @@ import { AcceptedTurn, TurnStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { appendLines, createFile, removeOldTemporaries, temporaryMaxAgeMs, temporaryPrefix } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
-import { parseJson, parseLines, readIfThere } from './json-file.ts';
+import { parseJson, parseLines, readFreshIfThere, readIfThere } from './json-file.ts';
+import { lstatIfThere } from './quick-look.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 
 const journalSuffix = '.journal.jsonl';
@@ -51,7 +52,7 @@ export class Inbox {
   async read(turnId: string): Promise<AcceptedTurn | undefined> {
     if (!isTurnId(turnId)) return undefined;
     const path = this.#pathOf(turnId, turnSuffix);
-    const text = await readIfThere(path);
+    const text = await readFreshIfThere(path);
     if (text === undefined) return undefined;
     const parsed = parseJson(AcceptedTurn, text);
     if (parsed.status === 'ok') return parsed.value;
@@ -98,10 +99,11 @@ export class Inbox {
 
   /** Call when the session that contains the turn is published. The turn's own file goes last: with it, all is told. */
   async remove(turnId: string): Promise<void> {
-    await Promise.all([
-      ignoreMissing(unlink(this.#pathOf(turnId, journalSuffix))),
-      ignoreMissing(unlink(this.#pathOf(turnId, cancelSuffix))),
-    ]);
+    // Most turns have neither: to look is a tenth of an unlink that fails.
+    for (const suffix of [journalSuffix, cancelSuffix]) {
+      const path = this.#pathOf(turnId, suffix);
+      if ((await lstatIfThere(path)) !== undefined) await ignoreMissing(unlink(path));
+    }
     await ignoreMissing(unlink(this.#pathOf(turnId, turnSuffix)));
   }
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { z } from 'zod';
+import { quickReadText } from './quick-look.ts';
 import { isSystemError } from './system-error.ts';
 
 /** What a file turned out to be. `broken` carries the reason for the log, not for a client. */
@@ -24,8 +25,17 @@ export function describeIssues(error: z.ZodError): string {
 
 /** The text of a private file of ours; undefined when there is none. Not for folders a tenant's tools can write to. */
 export async function readIfThere(path: string): Promise<string | undefined> {
+  return unlessMissing(readFile(path, 'utf8'));
+}
+
+/** The same, of a small file that was written a moment ago. */
+export async function readFreshIfThere(path: string): Promise<string | undefined> {
+  return unlessMissing(quickReadText(path));
+}
+
+async function unlessMissing(reading: Promise<string>): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8');
+    return await reading;
   } catch (error) {
     if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;

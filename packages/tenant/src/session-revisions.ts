@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { linkNew, removeOldTemporaries, temporaryName, temporaryPrefix, writeTemporary } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
+import { quickReaddir } from './quick-look.ts';
 import { isHashedName } from './session-id.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 
@@ -69,7 +70,7 @@ export class SessionRevisions {
   async list(id: string): Promise<Revisions | undefined> {
     let names: string[];
     try {
-      names = await readdir(this.#revisionsOf(id));
+      names = await quickReaddir(this.#revisionsOf(id));
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
       throw error;

@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
-import { lstat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
+import { lstatIfThere } from './quick-look.ts';
 import { isSystemError } from './system-error.ts';
 
 /** A change this soon after another may leave the same times behind: what was read so early is read again. */
@@ -47,9 +47,9 @@ function signatureOf({ ino, size, mtimeMs, ctimeMs, nlink, mode }: Stats): strin
 
 async function statIfThere(path: string): Promise<Stats | undefined> {
   try {
-    return await lstat(path);
+    return await lstatIfThere(path);
   } catch (error) {
-    if (isSystemError(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return undefined;
+    if (isSystemError(error, 'ENOTDIR', 'ELOOP')) return undefined;
     throw error;
   }
 }

@@ -21,6 +21,20 @@ const jobOptions: JobsOptions = {
 /** BullMQ's largest priority is 2^21; all doorbells carry one, since none would beat them all. */
 const MAX_PRIORITY = 1000;
 
+const jobName = 'turn';
+
+function dataOf({ accountId, sessionId, turnId }: Ring): z.infer<typeof DoorbellJob> {
+  return { accountId, sessionId, turnId };
+}
+
+function optionsOf({ turnId, at, backlog }: Ring): JobsOptions & { readonly jobId: string } {
+  return { ...jobOptions, jobId: `${turnId}.${String(at)}`, priority: Math.min(Math.max(backlog, 1), MAX_PRIORITY) };
+}
+
+function toJob(ring: Ring): { name: string; data: z.infer<typeof DoorbellJob>; opts: JobsOptions & { readonly jobId: string } } {
+  return { name: jobName, data: dataOf(ring), opts: optionsOf(ring) };
+}
+
 export class Doorbells {
   readonly queue: Queue;
 
@@ -39,14 +53,12 @@ export class Doorbells {
 
   /** A tenant with many admitted lanes is served after those with few. A bell that is not heard is rung again by the sweeper. */
   async ring(rings: readonly Ring[]): Promise<void> {
-    if (rings.length === 0) return;
-    await this.queue.addBulk(
-      rings.map(({ accountId, sessionId, turnId, backlog, at }) => ({
-        name: 'turn',
-        data: { accountId, sessionId, turnId },
-        opts: { ...jobOptions, jobId: `${turnId}.${String(at)}`, priority: Math.min(Math.max(backlog, 1), MAX_PRIORITY) },
-      })),
-    );
+    const [first] = rings;
+    if (first === undefined) return;
+    const jobs = rings.map(toJob);
+    // Nearly always it is one, which needs no transaction.
+    if (rings.length > 1) await this.queue.addBulk(jobs);
+    else await this.queue.add(jobName, dataOf(first), optionsOf(first));
   }
 
   async stop(): Promise<void> {

@@ -21,8 +21,11 @@ export async function retellTurn(scope: TenantScope, turnId: string, after: stri
     type: event.type,
     json: JSON.stringify(event.data),
   });
-  const told = [...messages.flatMap((message) => eventsOf(message)), endOf(indexed.record)].map((event, index) => entryOf(event, index + 2));
-  if (after === null) return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...told];
+  const told = [...messages.flatMap((message) => eventsOf(message)), endOf(indexed.record)].map((event, index) =>
+    entryOf(event, index + 2),
+  );
+  if (after === null)
+    return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...told];
   if (after === firstEntryId) return told;
   if (after.startsWith(`${epoch}-`)) return told.filter(({ id }) => compareIds(id, after) > 0);
   return [entryOf(streamLost, 1), ...told];

@@ -87,27 +87,7 @@ export class TurnAttempt {
 
   async #attempt(scope: TenantScope, turn: AcceptedTurn): Promise<void> {
     const lease = this.#lease;
-    const seldom = lease.attempt > 1 || lease.relaid;
-    const journal = seldom ? await scope.inbox.readJournal(turn.turnId) : [];
-    const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
-    if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId))))
-      this.#stop.abort(new TurnCancelled('cancelled before it began'));
-    const lost = isStreamLost(folded, journal, lease);
-    const steps = lost ? journal : folded.steps;
-    // Those that are told again are recorded again.
-    const writer = this.#writer(scope, { folded, steps: lost ? [] : steps, persisted: journal.length });
-    if (lost) retellSteps(writer, journal);
-    const run: TurnRun = {
-      scope,
-      turn,
-      attempt: lease.attempt,
-      startedAtMs: lease.startedAtMs,
-      steps,
-      reset: folded.interruptedText && !lost ? 'worker_lost' : null,
-      openCalls: lost ? new Set() : folded.openCalls,
-      signal: this.#stop.signal,
-      writer,
-    };
+    const { run, writer } = await this.#begin(scope, turn);
     const end = lease.starts > limits.turnMaxStarts ? await this.#options.failTurn(run, 'turn_crashed') : await this.#options.runTurn(run);
     await failpoint('turn.after-save');
     if (end.isRepeated === true) await this.#tellSaved(run, writer);
@@ -115,6 +95,26 @@ export class TurnAttempt {
     await failpoint('turn.after-done');
     background(scope.inbox.remove(turn.turnId), this.#options.log);
     await this.#options.doorbells.ring(rings);
+  }
+
+  /** Where earlier attempts left it: in the stream, and where that has lost it, in the journal beside the inbox file. */
+  async #begin(scope: TenantScope, turn: AcceptedTurn): Promise<{ run: TurnRun; writer: TurnWriter }> {
+    const lease = this.#lease;
+    const seldom = lease.attempt > 1 || lease.relaid;
+    const journal = seldom ? await scope.inbox.readJournal(turn.turnId) : [];
+    const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
+    if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId))))
+      this.#stop.abort(new TurnCancelled('cancelled before it began'));
+    const facts = { scope, turn, attempt: lease.attempt, startedAtMs: lease.startedAtMs, signal: this.#stop.signal };
+    if (isStreamLost(folded, journal, lease)) {
+      // No steps yet: they are recorded again as they are told again.
+      const writer = this.#writer(scope, { folded, steps: [], persisted: journal.length });
+      retellSteps(writer, journal);
+      return { writer, run: { ...facts, writer, steps: journal, reset: null, openCalls: new Set() } };
+    }
+    const { steps, openCalls, interruptedText } = folded;
+    const writer = this.#writer(scope, { folded, steps, persisted: journal.length });
+    return { writer, run: { ...facts, writer, steps, reset: interruptedText ? 'worker_lost' : null, openCalls } };
   }
 
   /** What was published is what counts: a stream that says anything else, or not all of it, is told again. */

@@ -34,6 +34,7 @@ export class TurnWorker {
   readonly #startedAt = new Date().toISOString();
   #pulse: NodeJS.Timeout | undefined;
   #draining = false;
+  #graceOver = false;
 
   constructor(options: TurnWorkerOptions) {
     this.#options = options;
@@ -64,6 +65,7 @@ export class TurnWorker {
     await failpoint('worker.draining');
     const closed = this.#bells.close();
     const timer = setTimeout(() => {
+      this.#graceOver = true;
       for (const { stop } of this.#running.values()) stop.abort(new WorkerDraining('the worker stops'));
     }, graceMs);
     await closed;
@@ -103,6 +105,8 @@ export class TurnWorker {
     // The lease can come back to the same worker while its old attempt still waits for something: that one has lost it.
     this.#running.get(lease.turnId)?.stop.abort(new LeaseLost('this worker has a newer lease'));
     this.#running.set(lease.turnId, running);
+    // A doorbell that was being answered when the grace ended.
+    if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
       await new TurnAttempt(this.#options, lease, stop).run();
     } finally {

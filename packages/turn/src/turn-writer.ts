@@ -111,8 +111,13 @@ export class TurnWriter {
 
   /** Announces the end and frees the lane: call only when the session file has been published. @throws LeaseLost */
   async finish(event: TerminalEvent, state: TurnStatus): Promise<Ring[]> {
-    await this.flush();
-    const entries = this.#number([{ type: event.type, json: JSON.stringify(event.data), delta: null }]);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#lost !== undefined) throw this.#lost;
+    // What is still pending goes out in the same write.
+    const entries = this.#number([...this.#pending, { type: event.type, json: JSON.stringify(event.data), delta: null }]);
+    this.#pending = [];
     const payload = encodeLive(this.#lastPublicId, entries);
     const rings = await this.#options.lanes.finish(this.#options.lease, this.#toWrite(entries), { payload, state });
     if (rings === null) throw this.#loseLease();

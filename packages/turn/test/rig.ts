@@ -97,11 +97,16 @@ export class Rig implements AsyncDisposable {
     await this.server[Symbol.asyncDispose]();
   }
 
+  /** Saves the turn as answered, and announces nothing. */
+  async publish(run: TurnRun, text: string): Promise<void> {
+    await save(run, { text, error: null });
+  }
+
   async #runTurn(run: TurnRun): Promise<TurnEnd> {
     this.started.push(run.turn.turnId);
     const session = await run.scope.sessions.load(run.turn.sessionId);
     const saved = session?.turns.find(({ id }) => id === run.turn.turnId);
-    if (saved !== undefined) return { event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } } };
+    if (saved !== undefined) return { event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } }, isRepeated: true };
     return await save(run, { text: await this.play(run), error: null });
   }
 }

@@ -58,6 +58,19 @@ describe('an accepted turn', () => {
     expect(resumed.map(({ type }) => type)).toEqual(['text_reset', 'text_delta', 'done']);
   });
 
+  it('is told again without a repeat to a reader who was cut off in the retelling', async () => {
+    const scope = await rig.scope();
+    await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('hello'));
+    const first = parse(await rig.read(scope, turnId));
+    await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
+    await rig.server.flush();
+    for (const after of [null, first[0]?.id ?? '', first[1]?.id ?? '']) {
+      const told = parse(await rig.read(scope, turnId, after));
+      for (const [index, { id }] of told.entries()) expect(parse(await rig.read(scope, turnId, id))).toEqual(told.slice(index + 1));
+    }
+  });
+
   it('runs in order of acceptance within its session', async () => {
     const scope = await rig.scope();
     const receipts = [];
@@ -218,9 +231,10 @@ describe('what a crash leaves', () => {
     const scope = await rig.scope();
     const begun = gate();
     rig.play = async (run) => {
-      run.writer.emit(textDelta(run.attempt === 1 && run.reset === null ? 'lost' : 'kept'));
+      const isSecond = rig.started.length === 2;
+      run.writer.emit(textDelta(isSecond ? 'kept' : 'lost'));
       await run.writer.flush();
-      if (run.reset === 'restarted') return 'kept';
+      if (isSecond) return 'kept';
       begun.open();
       await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
       throw run.signal.reason;

@@ -167,6 +167,18 @@ describe('shutting down', () => {
     await expect(fetch(`${leaving.url}/livez`)).rejects.toThrow('fetch failed');
   });
 
+  it('tells a client that waits for a JSON reply beyond the grace to ask elsewhere', async () => {
+    await using leaving = await TestGateway.start();
+    const tenant = await leaving.tenant();
+    leaving.script = waitForever;
+    const waiting = leaving.ask(tenant.admin, '/api/admin', { ...chat, headers: { Accept: 'application/json' } });
+    await eventually(async () => (await tenant.scope.inbox.turnIds()).length > 0);
+    await leaving.running.stopInOrder[0]?.stop(100);
+    const response = await waiting;
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('2');
+  });
+
   it('ends streams that outlast the grace in good order, so that their clients resume elsewhere', async () => {
     await using leaving = await TestGateway.start();
     const tenant = await leaving.tenant();

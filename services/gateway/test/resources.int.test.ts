@@ -131,7 +131,8 @@ describe('keys', () => {
 
   it('are refused without a scope', async () => {
     expect(await codeOf(await gateway.ask(tenant.admin, '/api/keys', { method: 'POST', body: { scopes: [] } }))).toEqual([
-      [400, 'invalid_request'],
+      400,
+      'invalid_request',
     ]);
   });
 });
@@ -333,7 +334,8 @@ trailer<</Root 1 0 R>>
 
   it('takes multipart only', async () => {
     expect(await codeOf(await gateway.ask(tenant.admin, '/api/uploads', { method: 'POST', body: {} }))).toEqual([
-      [415, 'unsupported_media_type'],
+      415,
+      'unsupported_media_type',
     ]);
   });
 });

@@ -191,10 +191,22 @@ describe('running a turn', () => {
     const run = runOf();
     const end = await runner(new Script(say('once'))).runTurn(run);
     const silent = new Script();
-    await expect(runner(silent).runTurn(run)).resolves.toEqual(end);
-    await expect(runner(silent).failTurn(run, 'turn_crashed')).resolves.toEqual(end);
+    await expect(runner(silent).runTurn(run)).resolves.toEqual({ ...end, isRepeated: true });
+    await expect(runner(silent).failTurn(run, 'turn_crashed')).resolves.toEqual({ ...end, isRepeated: true });
     expect(silent.requests).toEqual([]);
     expect((await saved(run)).revision).toBe(1);
+  });
+
+  it('tells the index of such a turn: whoever published it may have died before it could', async () => {
+    const first = runOf();
+    await runner(new Script(say('once'))).runTurn(first);
+    const session = await saved(first);
+    const run = runOf({}, { sessionId: session.id });
+    const turnsNow = [...session.turns, ...session.turns.map((record) => ({ ...record, id: run.turn.turnId }))];
+    await scope.sessions.publish({ ...session, revision: 2, turns: turnsNow });
+    expect(await scope.index.findTurn(run.turn.turnId)).toBeUndefined();
+    await runner(new Script()).runTurn(run);
+    expect(await scope.index.findTurn(run.turn.turnId)).toMatchObject({ sessionId: run.turn.sessionId });
   });
 
   it('lets the agent work on the tenant’s files', async () => {

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { on } from 'node:events';
 import { BenchProcess } from '../bench-process.ts';
 import { cpuSecondsOfAll } from '../process-figures.ts';
 import type { LoadReport, LoadResult, LoadSpec } from './load-spec.ts';
@@ -14,9 +14,12 @@ export interface MeasuredLoad extends LoadResult {
 /** The load driver as seen from the bench: one at a time, in a process of its own. */
 export class LoadDriver implements AsyncDisposable {
   readonly #process: BenchProcess;
+  /** Kept until they are asked for. */
+  readonly #reports: AsyncIterator<unknown[]>;
 
   private constructor(process: BenchProcess) {
     this.#process = process;
+    this.#reports = on(process.child, 'message', { close: ['exit'] });
   }
 
   static async start(): Promise<LoadDriver> {
@@ -46,14 +49,9 @@ export class LoadDriver implements AsyncDisposable {
   }
 
   async #next<Kind extends LoadReport['kind']>(kind: Kind): Promise<Extract<LoadReport, { kind: Kind }>> {
-    const gone = new AbortController();
-    const ended = (): void => {
-      gone.abort(new Error('the load driver is gone'));
-    };
-    this.#process.child.once('exit', ended);
-    const [report]: unknown[] = await once(this.#process.child, 'message', { signal: gone.signal });
-    this.#process.child.off('exit', ended);
-    const given = report as LoadReport; // eslint-disable-line typescript/no-unsafe-type-assertion -- both ends are this bench
+    const next = await this.#reports.next();
+    if (next.done === true) throw new Error('the load driver is gone');
+    const given = next.value[0] as LoadReport; // eslint-disable-line typescript/no-unsafe-type-assertion -- both ends are this bench
     if (given.kind !== kind) throw new Error(`the load driver says ${given.kind} instead of ${kind}`);
     return given as Extract<LoadReport, { kind: Kind }>; // eslint-disable-line typescript/no-unsafe-type-assertion -- looked at above
   }

@@ -1,9 +1,11 @@
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { AppError, TenantPlan } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { Command, Option } from 'commander';
 import { facts, table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';
+import { exportTenant, importTenant } from '../tenant-archive.ts';
 import { allScopes } from './key.ts';
 
 interface TenantFacts {
@@ -24,11 +26,15 @@ function describe({ suspended, problem }: TenantFacts): string {
   return [...(suspended ? ['suspended'] : ['active']), ...(problem === null ? [] : [`tenant.json: ${problem}`])].join(', ');
 }
 
-async function create({ deployment, answer }: CommandContext, id: string, plan: string): Promise<void> {
-  const scope = await (await deployment.tenants()).create(id, { plan: TenantPlan.parse(plan) });
+async function createKeys(scope: TenantScope): Promise<{ readonly admin: string; readonly cs: string }> {
   const admin = await scope.keys.create({ label: 'admin', scopes: ['admin'] }, allScopes);
   const cs = await scope.keys.create({ label: 'cs', scopes: ['cs'] }, allScopes);
-  const keys = { admin: admin.key, cs: cs.key };
+  return { admin: admin.key, cs: cs.key };
+}
+
+async function create({ deployment, answer }: CommandContext, id: string, plan: string): Promise<void> {
+  const scope = await (await deployment.tenants()).create(id, { plan: TenantPlan.parse(plan) });
+  const keys = await createKeys(scope);
   answer({
     json: { tenantId: id, keys },
     text: facts({ tenant: id, 'admin key': keys.admin, 'cs key': keys.cs, note: 'the keys are shown this once' }),
@@ -93,6 +99,26 @@ async function remove(
   answer({ json: { tenantId: id, deleted: true }, text: `${id} is removed.` });
 }
 
+async function exportTo({ deployment, answer }: CommandContext, id: string, file: string): Promise<void> {
+  const path = resolve(file);
+  const report = await exportTenant(await deployment.scope(id), path);
+  answer({ json: { ...report, file: path }, text: `${id}: ${String(report.files)} files in ${path}.` });
+}
+
+/** Keys stay valid under the same id and KEY_SECRET; under another id the tenant gets new ones. */
+async function importFrom({ deployment, answer }: CommandContext, file: string, newId: string | undefined): Promise<void> {
+  const tenants = await deployment.tenants();
+  const { tenantId, files } = await importTenant({ file: resolve(file), tenantsFolder: join(deployment.config.dataDir, 'tenants'), newId });
+  const scope = await tenants.open(tenantId);
+  await scope.reindex();
+  const keys = (await scope.keys.list()).length === 0 ? await createKeys(scope) : null;
+  const shown = keys === null ? {} : { 'admin key': keys.admin, 'cs key': keys.cs };
+  answer({
+    json: { tenantId, files, ...(keys === null ? {} : { keys }) },
+    text: facts({ tenant: tenantId, files: String(files), ...shown }),
+  });
+}
+
 /** `concierge tenant …` */
 export function tenantCommand(context: CommandContext): Command {
   const command = new Command('tenant').description('tenants of this deployment');
@@ -117,6 +143,15 @@ export function tenantCommand(context: CommandContext): Command {
     .command('resume <id>')
     .description('end a suspension')
     .action(async (id: string) => await setSuspended(context, id, false));
+  command
+    .command('export <id> <file>')
+    .description('write everything of it into a .tar.gz')
+    .action(async (id: string, file: string) => await exportTo(context, id, file));
+  command
+    .command('import <file>')
+    .description('make a tenant from such a file')
+    .option('--as <id>', 'under another id; it then gets new keys')
+    .action(async (file: string, { as }: { as?: string }) => await importFrom(context, file, as));
   command
     .command('delete <id>')
     .description('remove a tenant and everything of it')

@@ -75,7 +75,7 @@ export async function selectTurn(db: Db, accountId: string, turnId: string): Pro
 }
 
 /** An ended turn as lists show it: no steps, nothing internal. */
-export function turnViewOf(turn: IndexedTurn): TurnView {
+function turnViewOf(turn: IndexedTurn): TurnView {
   const { record } = turn;
   return {
     id: record.id,

@@ -35,8 +35,15 @@ const eventsDescription = `Server-Sent Events, each with an \`event:\`, a \`data
 /** The data of every event, by its type: what a stream's `data:` lines hold. */
 const TurnEventData = z.object(turnEventData).meta({ id: 'TurnEventData', description: 'The data of each turn event, by event type.' });
 
-/** OpenAPI 3.1 of every route, from the same objects that validate requests. */
+let made: OpenApiDocument | undefined;
+
+/** OpenAPI 3.1 of every route, from the same objects that validate requests. Made when it is first asked for: few ever ask. */
 export function openApiDocument(): OpenApiDocument {
+  made ??= makeDocument();
+  return made;
+}
+
+function makeDocument(): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {};
   for (const route of Object.values<Route>(routes)) {
     paths[route.path] = { ...paths[route.path], [route.method]: operationOf(route) };

@@ -1,5 +1,6 @@
 import { AppError, type Authority, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
 import type { TurnStreams, Turns } from '@concierge/turn';
+import type { Admission } from '../chat/admission.ts';
 import { resolveAttachments, type GivenAttachment } from '../chat/attachments.ts';
 import { replyFormat } from '../chat/reply-format.ts';
 import { requestHash } from '../chat/request-hash.ts';
@@ -13,6 +14,7 @@ export interface ChatOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly turnStreams: Pick<TurnStreams, 'fold'>;
   readonly eventStreams: EventStreams;
+  readonly admission: Admission;
   readonly drain: Drain;
   readonly metrics: GatewayMetrics;
 }
@@ -66,7 +68,7 @@ export function chatHandlers(options: ChatOptions): Pick<Handlers, 'chatWithAdmi
 async function chat(options: ChatOptions, call: ChatCall, asked: ChatRequest): Promise<ChatAnswer> {
   const { response, caller } = call;
   options.eventStreams.refuseWhenFull(caller.key.id);
-  const { turnId, replayed } = await acceptChat(options, caller, asked);
+  const { turnId, replayed } = await options.admission.run(async () => acceptChat(options, caller, asked));
   exchangeOf(response).turnId = turnId;
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
   if (replyFormat(call.request) === 'json') return answerFolded(options, call, turnId);
@@ -101,10 +103,7 @@ async function answerFolded({ turnStreams, drain }: ChatOptions, { response, cal
   response.once('close', () => {
     gone.abort();
   });
-  drain.hold();
-  const folded = await turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone.signal, drain.ended])).finally(() => {
-    drain.release();
-  });
+  const folded = await turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone.signal, drain.ended]));
   if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
   return { kind: 'answer', status: 200, json: folded.reply };
 }

@@ -1,6 +1,6 @@
 import type { Log } from '@concierge/runtime';
 import type { TurnStreams, Turns } from '@concierge/turn';
-import { openApiDocument } from '../docs/openapi.ts';
+import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import type { GatewayMetrics } from '../metrics.ts';
@@ -19,6 +19,9 @@ import { uploadHandlers } from './uploads.ts';
 import { usageHandlers } from './usage.ts';
 import { webhookHandlers } from './webhooks.ts';
 
+/** Turns being accepted at once; several times what a disk writes down in a second would only wait. */
+const TURNS_ON_THEIR_WAY = 2000;
+
 export interface HandlerOptions {
   readonly turns: Turns;
   readonly turnStreams: TurnStreams;
@@ -32,7 +35,7 @@ export interface HandlerOptions {
 /** A handler for every route of the contract. */
 export function createHandlers({ turns, turnStreams, eventStreams, metrics, drain, checks, log }: HandlerOptions): Handlers {
   return {
-    ...chatHandlers({ turns, turnStreams, eventStreams, drain, metrics }),
+    ...chatHandlers({ turns, turnStreams, eventStreams, admission: new Admission(TURNS_ON_THEIR_WAY), drain, metrics }),
     ...turnHandlers({ turns, eventStreams }),
     ...sessionHandlers(),
     ...skillHandlers(),
@@ -42,6 +45,6 @@ export function createHandlers({ turns, turnStreams, eventStreams, metrics, drai
     ...keyHandlers(),
     ...usageHandlers(),
     ...webhookHandlers(),
-    ...operationHandlers({ checks, drain, registry: metrics.registry, document: openApiDocument() }),
+    ...operationHandlers({ checks, drain, registry: metrics.registry }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import { sendDocsPage } from '../docs/docs-page.ts';
+import { openApiDocument } from '../docs/openapi.ts';
 import { streamed, type Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
@@ -8,12 +9,11 @@ export interface OperationOptions {
   readonly checks: ReadinessChecks;
   readonly drain: Drain;
   readonly registry: Registry;
-  readonly document: { readonly openapi: string };
 }
 
 type OperationHandlers = Pick<Handlers, 'livez' | 'readyz' | 'metrics' | 'openapi' | 'docs'>;
 
-export function operationHandlers({ checks, drain, registry, document }: OperationOptions): OperationHandlers {
+export function operationHandlers({ checks, drain, registry }: OperationOptions): OperationHandlers {
   return {
     livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok' } }),
     readyz: async () => {
@@ -27,7 +27,7 @@ export function operationHandlers({ checks, drain, registry, document }: Operati
       text: await registry.metrics(),
       headers: { 'Content-Type': registry.contentType },
     }),
-    openapi: () => ({ kind: 'answer', status: 200, json: document }),
+    openapi: () => ({ kind: 'answer', status: 200, json: { ...openApiDocument() } }),
     docs: ({ response }) => {
       sendDocsPage(response);
       return streamed;

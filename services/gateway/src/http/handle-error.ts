@@ -13,7 +13,8 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
     const exchange = exchangeOf(response);
     // The client has gone, or the answer has begun: nothing can be said any more.
     if (response.headersSent || response.destroyed) {
-      if (!response.destroyed) options.log.error({ err: thrown, requestId: exchange.requestId, route: exchange.route }, 'an answer was cut off');
+      if (!response.destroyed)
+        options.log.error({ err: thrown, requestId: exchange.requestId, route: exchange.route }, 'an answer was cut off');
       response.destroy();
       return;
     }

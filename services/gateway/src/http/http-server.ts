@@ -17,6 +17,8 @@ export interface HttpServerOptions {
 
 const REQUEST_TIMEOUT_MS = 30_000;
 const HEADERS_TIMEOUT_MS = 15_000;
+/** Even with no grace left, what has been answered gets out. */
+const LAST_ANSWERS_MS = 500;
 
 /** Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for its headers). */
 export function createHttpServer({ app, maxConnections, keepAliveMs }: HttpServerOptions): Server {
@@ -95,7 +97,7 @@ export function stoppableHttp(server: Server, drain: Drain, streams: EventStream
         () => {
           server.closeAllConnections();
         },
-        Math.max(0, untilMs - Date.now()),
+        Math.max(LAST_ANSWERS_MS, untilMs - Date.now()),
       );
       await closed;
       clearTimeout(deadline);

@@ -1,5 +1,4 @@
-import type { Request, Response } from 'express';
-import express from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import { AppError, limits, type RouteBody } from '@concierge/contract';
 import { essenceOf } from './media-type.ts';
 import { decodeText, parseJson } from './parse-json.ts';
@@ -9,9 +8,12 @@ type ReadableBody = Exclude<RouteBody, { readonly kind: 'files' }>;
 /** Text files may come without a type, as `curl -T` sends them. */
 const textTypes = /^(?:text\/[\w.+-]+|application\/(?:json|yaml|octet-stream))$/u;
 
+/** One for each limit there is. */
+const parsers = new Map<number, RequestHandler>();
+
 /** Bytes of the body, never more than `maxBytes` of them. Compressed bodies are refused. @throws AppError `too_large` and others */
 export async function readBytes(request: Request, response: Response, maxBytes: number): Promise<Buffer> {
-  const read = express.raw({ type: () => true, limit: maxBytes, inflate: false });
+  const read = parserOf(maxBytes);
   await new Promise<void>((resolve, reject) => {
     read(request, response, (error: unknown) => {
       if (error === undefined) resolve();
@@ -20,6 +22,14 @@ export async function readBytes(request: Request, response: Response, maxBytes: 
   });
   const body: unknown = request.body;
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+function parserOf(maxBytes: number): RequestHandler {
+  const known = parsers.get(maxBytes);
+  if (known !== undefined) return known;
+  const parser = express.raw({ type: () => true, limit: maxBytes, inflate: false });
+  parsers.set(maxBytes, parser);
+  return parser;
 }
 
 function requireType(request: Request, allowed: (essence: string) => boolean, hint: string): void {

@@ -58,28 +58,24 @@ export class RouteServer {
     return async (request, response) => {
       const exchange = exchangeOf(response);
       exchange.route = route.id;
-      const call = await this.#admit(route, request, response);
-      const answer = await handle(call);
+      const caller = await this.#authenticate(route, request, response);
+      const answer = await this.#holding(route, async () => handle(await readCall(route, { request, response, caller })));
       if (answer.kind === 'answer') send(route, response, answer);
       exchange.answered(response.statusCode, this.#options);
     };
   }
 
-  async #admit(route: Route, request: Request, response: Response): Promise<ErasedCall> {
-    const caller = await this.#authenticate(route, request, response);
-    if (route.waitsForTurn === true) this.#options.drain.refuseNewWork();
-    const params = route.params === undefined ? undefined : validate(route.params, joinRest(request.params), 'not_found');
-    const body = await parseBody(route, request, response);
-    return {
-      request,
-      response,
-      requestId: exchangeOf(response).requestId,
-      caller,
-      params,
-      query: route.query === undefined ? undefined : validate(route.query, request.query),
-      headers: route.headers === undefined ? undefined : validate(route.headers, request.headers),
-      body,
-    };
+  /** What waits for a turn is refused while the service drains; what was admitted before keeps it from ending. */
+  async #holding<Result>(route: Route, work: () => Promise<Result>): Promise<Result> {
+    if (route.waitsForTurn !== true) return work();
+    const { drain } = this.#options;
+    drain.refuseNewWork();
+    drain.hold();
+    try {
+      return await work();
+    } finally {
+      drain.release();
+    }
   }
 
   async #authenticate(route: Route, request: Request, response: Response): Promise<Caller | undefined> {
@@ -128,6 +124,24 @@ function requireScope(route: Route, key: KeyRecord): void {
   const held: readonly KeyScope[] = key.scopes;
   if (route.scopes.some((scope) => held.includes(scope))) return;
   throw new AppError('scope_required', `The key needs one of these scopes: ${route.scopes.join(', ')}.`);
+}
+
+async function readCall(
+  route: Route,
+  { request, response, caller }: Pick<ErasedCall, 'request' | 'response' | 'caller'>,
+): Promise<ErasedCall> {
+  const params = route.params === undefined ? undefined : validate(route.params, joinRest(request.params), 'not_found');
+  const body = await parseBody(route, request, response);
+  return {
+    request,
+    response,
+    requestId: exchangeOf(response).requestId,
+    caller,
+    params,
+    query: route.query === undefined ? undefined : validate(route.query, request.query),
+    headers: route.headers === undefined ? undefined : validate(route.headers, request.headers),
+    body,
+  };
 }
 
 async function parseBody(route: Route, request: Request, response: Response): Promise<unknown> {

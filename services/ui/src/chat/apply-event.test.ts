@@ -47,6 +47,12 @@ describe('applyEvent', () => {
     expect(after(session, start('a'), start('a'), result('a')).parts).toHaveLength(1);
   });
 
+  it('begins anew, tool calls and all, when the stream was lost', () => {
+    const lost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
+    const turn = after(session, say('First.'), start('a'), result('a'), say('Half a sen'), lost, say('First.'), start('a'), result('a'), say('All.'));
+    expect(turn.parts).toEqual(after(session, say('First.'), start('a'), result('a'), say('All.')).parts);
+  });
+
   it('takes back the text since the last tool result on a reset, and nothing before it', () => {
     const turn = after(session, say('First.'), start('a'), result('a'), say('Half a sen'), reset, say('A whole sentence.'));
     expect(replyText(turn)).toBe('First.\n\nA whole sentence.');

@@ -28,8 +28,7 @@ export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
       return { ...running(turn, parts), settled: parts.length };
     }
     case 'text_reset': {
-      if (event.data.reason === 'stream_lost') return { ...running(turn, []), settled: 0 };
-      return running(turn, withoutUnsettledText(turn));
+      return withoutVoid(turn, event.data.reason);
     }
     case 'done': {
       const { inputTokens, outputTokens, finishReason } = event.data;
@@ -69,6 +68,12 @@ function changeTool({ parts }: ChatTurn, id: string, change: Partial<ToolPart>):
   return parts.map((part) => (part.kind === 'tool' && part.id === id ? { ...part, ...change } : part));
 }
 
-function withoutUnsettledText({ parts, settled }: ChatTurn): readonly ReplyPart[] {
-  return parts.filter((part, index) => index < settled || part.kind === 'tool');
+/** A turn whose stream was lost is told again from its start; any other reset leaves what came before the last tool result. */
+function withoutVoid(turn: ChatTurn, reason: EventData<'text_reset'>['reason']): ChatTurn {
+  if (reason === 'stream_lost') return { ...running(turn, []), settled: 0 };
+  const { parts, settled } = turn;
+  return running(
+    turn,
+    parts.filter((part, index) => index < settled || part.kind === 'tool'),
+  );
 }

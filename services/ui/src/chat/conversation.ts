@@ -11,11 +11,16 @@ import { turnsOfSession } from './turns-of-session.ts';
 /** Turns asked for when a conversation is opened: enough to hold whatever is under way in one lane. */
 const TURNS_LISTED = 60;
 
-export interface ConversationTarget {
-  readonly agent: string;
-  readonly contactId: string | null;
+/** Whom the person plays towards cs. */
+export interface Contact {
+  /** Null: an anonymous visitor. */
   readonly sender: string | null;
   readonly channel: ChannelName;
+}
+
+export interface ConversationTarget extends Contact {
+  readonly agent: string;
+  readonly contactId: string | null;
 }
 
 export interface ConversationOptions {
@@ -134,8 +139,8 @@ export class Conversation {
   }
 
   /** Changes whom the person plays; only before the first message. */
-  playContact(contact: { readonly sender: string | null; readonly channel: ChannelName }): void {
-    if (this.#state.contactId === null && this.#state.turns.length === 0) this.#set({ ...this.#state, ...contact });
+  playContact(change: Partial<Contact>): void {
+    if (this.#state.contactId === null && this.#state.turns.length === 0) this.#set({ ...this.#state, ...change });
   }
 
   /** Stops following. Turns go on at the service, and what is being handed in is still handed in. */

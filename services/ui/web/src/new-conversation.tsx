@@ -1,5 +1,6 @@
-import { channelNames, limits, type ChannelName } from '@concierge/contract';
-import { useId, type ReactNode } from 'react';
+import { channelNames, limits } from '@concierge/contract';
+import { useId, useState, type ReactNode } from 'react';
+import type { Contact } from '../../src/chat/conversation.ts';
 import { channelLabel } from './agent-badge.tsx';
 
 const openings: Readonly<Record<'admin' | 'cs', readonly string[]>> = {
@@ -11,15 +12,10 @@ const openings: Readonly<Record<'admin' | 'cs', readonly string[]>> = {
   cs: ['Hello, what are your opening hours?', 'I would like to speak to a person, please.'],
 };
 
-export interface Contact {
-  readonly sender: string | null;
-  readonly channel: ChannelName;
-}
-
 export interface NewConversationProps {
   readonly agent: string;
   readonly contact: Contact;
-  readonly onContact: (contact: Contact) => void;
+  readonly onContact: (change: Partial<Contact>) => void;
   readonly onOpening: (text: string) => void;
 }
 
@@ -55,6 +51,12 @@ export function NewConversation({ agent, contact, onContact, onOpening }: NewCon
 }
 
 function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'contact' | 'onContact'>): ReactNode {
+  // The fields' own state: the conversation's is painted a frame later, and a field must not lag behind its typist.
+  const [shown, setShown] = useState(contact);
+  const change = (changed: Partial<Contact>): void => {
+    setShown((before) => ({ ...before, ...changed }));
+    onContact(changed);
+  };
   const sender = useId();
   const channel = useId();
   const field = 'mt-1 h-9 w-full rounded-lg border border-input bg-background px-3 text-sm';
@@ -69,8 +71,8 @@ function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'conta
           className={field}
           placeholder="Anonymous visitor"
           maxLength={limits.senderMaxCharacters}
-          value={contact.sender ?? ''}
-          onChange={(event) => onContact({ ...contact, sender: event.target.value === '' ? null : event.target.value })}
+          value={shown.sender ?? ''}
+          onChange={(event) => change({ sender: event.target.value === '' ? null : event.target.value })}
         />
       </div>
       <div>
@@ -80,8 +82,8 @@ function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'conta
         <select
           id={channel}
           className={field}
-          value={contact.channel}
-          onChange={(event) => onContact({ ...contact, channel: channelNames.find((name) => name === event.target.value) ?? 'web' })}
+          value={shown.channel}
+          onChange={(event) => change({ channel: channelNames.find((name) => name === event.target.value) ?? 'web' })}
         >
           {channelNames.map((name) => (
             <option key={name} value={name}>

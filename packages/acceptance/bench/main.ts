@@ -1,0 +1,18 @@
+// npm run bench [-- name …] [--json file]: every figure beside baselines measured in the same run.
+import { writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { measures, runMeasures } from './measures.ts';
+import { renderTable } from './table.ts';
+
+const { values: flags, positionals: names } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });
+const unknown = names.filter((name) => !measures.has(name));
+if (unknown.length > 0) {
+  process.stderr.write(`there is no measure ${unknown.join(', ')}: ${[...measures.keys()].join(', ')}\n`);
+  process.exitCode = 2;
+} else {
+  const startedMs = performance.now();
+  const rows = await runMeasures(names, (name) => process.stderr.write(`${name} …\n`));
+  const seconds = Math.round((performance.now() - startedMs) / 1000);
+  process.stdout.write(`\n${renderTable(rows)}\n\nmeasured in ${String(seconds)} s\n`);
+  if (flags.json !== undefined) await writeFile(flags.json, JSON.stringify({ at: new Date().toISOString(), rows }, null, 2));
+}

@@ -1,0 +1,74 @@
+import type { Bench } from '../bench.ts';
+import type { MeasuredLoad } from '../load/load-driver.ts';
+import { ratioRow, type Bound, type Row } from '../row.ts';
+
+/** Of the durable pipeline; null: shown, without a target. */
+const bounds = new Map<number, Bound | null>([
+  [1, null],
+  [16, null],
+  [64, { atLeast: 0.6 }],
+  [256, { atLeast: 0.6 }],
+]);
+const ROUNDS = 2;
+const ROUND_MS = 2500;
+const CPU_AT = 64;
+
+interface Contest {
+  readonly direct: MeasuredLoad;
+  readonly minimal: MeasuredLoad;
+  readonly durable: MeasuredLoad;
+  readonly product: MeasuredLoad;
+}
+
+/** Turns per second at zero delay, and the processor time they take. The four take turns, so that a busy machine slows them alike. */
+export async function measureThroughput(bench: Bench): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const [concurrency, bound] of bounds) {
+    const contest = await compete(bench, concurrency);
+    rows.push(...rateRows(contest, concurrency, bound));
+    if (concurrency === CPU_AT) rows.push(...cpuRows(contest));
+  }
+  return rows;
+}
+
+async function compete(bench: Bench, concurrency: number): Promise<Contest> {
+  const rounds: Contest[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    rounds.push({
+      direct: await bench.full(bench.direct, concurrency, ROUND_MS / 2),
+      minimal: await bench.full(bench.minimal, concurrency, ROUND_MS),
+      durable: await bench.full(bench.durable, concurrency, ROUND_MS),
+      product: await bench.full(bench.product, concurrency, ROUND_MS),
+    });
+  }
+  const mean = (who: keyof Contest): MeasuredLoad => together(rounds.map((round) => round[who]));
+  return { direct: mean('direct'), minimal: mean('minimal'), durable: mean('durable'), product: mean('product') };
+}
+
+function together(loads: readonly MeasuredLoad[]): MeasuredLoad {
+  const sum = (of: (load: MeasuredLoad) => number): number => loads.reduce((total, load) => total + of(load), 0);
+  const turns = sum((load) => load.turns);
+  const seconds = sum((load) => load.seconds);
+  const firstTextMs = loads.flatMap((load) => load.firstTextMs).toSorted((one, other) => one - other);
+  const cpuPer1000 = sum((load) => load.cpuPer1000 * load.turns) / turns;
+  const failures = sum((load) => load.failures);
+  const firstFailure = loads.find((load) => load.firstFailure !== null)?.firstFailure ?? null;
+  return { turns, seconds, rate: turns / seconds, firstTextMs, cpuPer1000, failures, firstFailure };
+}
+
+function rateRows({ direct, minimal, durable, product }: Contest, concurrency: number, bound: Bound | null): Row[] {
+  const measured = { measure: `zero delay, ${String(concurrency)} at once`, unit: 'turns/s', product: product.rate };
+  return [
+    ratioRow(measured, { name: 'durable', value: durable.rate }, bound),
+    ratioRow(measured, { name: 'minimal', value: minimal.rate }, null),
+    ratioRow(measured, { name: 'model', value: direct.rate }, null),
+  ];
+}
+
+function cpuRows({ minimal, durable, product }: Contest): Row[] {
+  const measured = { measure: `CPU per 1,000 turns, ${String(CPU_AT)} at once`, unit: 's', product: product.cpuPer1000 };
+  return [
+    ratioRow(measured, { name: 'durable', value: durable.cpuPer1000 }, { atMost: 1.7 }),
+    ratioRow(measured, { name: 'minimal', value: minimal.cpuPer1000 }, null),
+  ];
+}

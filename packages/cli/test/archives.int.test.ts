@@ -1,0 +1,76 @@
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import * as tar from 'tar';
+import { z } from 'zod';
+import { CommandLine } from './command-line.ts';
+
+const WithKeys = z.object({ tenantId: z.string(), keys: z.object({ admin: z.string(), cs: z.string() }) });
+
+let concierge: CommandLine;
+let archive: string;
+beforeEach(async () => {
+  concierge = await CommandLine.over();
+  archive = join(concierge.dataDir, 'acme.tar.gz');
+});
+afterEach(async () => await concierge[Symbol.asyncDispose]());
+
+/** An archive that nobody exported: `fill` makes what is in it. */
+async function forge(fill: (folder: string) => Promise<void>, entries: string[] = ['acme']): Promise<void> {
+  const folder = join(concierge.dataDir, 'forged');
+  await mkdir(join(folder, 'acme'), { recursive: true });
+  await writeFile(join(folder, 'acme', 'tenant.json'), '{"plan":"standard"}');
+  await fill(folder);
+  await tar.create({ file: archive, gzip: true, cwd: folder, preservePaths: true }, entries);
+}
+
+describe('concierge tenant export and import', () => {
+  it('brings a tenant back as it was, with its keys', async () => {
+    const { keys } = WithKeys.parse(await concierge.json('tenant', 'create', 'acme'));
+    await concierge.withScope('acme', async (scope) => await scope.files.writeText('memory/notes.md', 'Jo likes tea.'));
+    expect(await concierge.json('tenant', 'export', 'acme', archive)).toMatchObject({ tenantId: 'acme', file: archive });
+    await concierge.json('tenant', 'delete', 'acme');
+    expect(await concierge.json('tenant', 'import', archive)).toMatchObject({ tenantId: 'acme' });
+    await concierge.withScope('acme', async (scope, tenants) => {
+      expect((await scope.files.readText('memory/notes.md')).text).toBe('Jo likes tea.');
+      expect((await tenants.authenticate(keys.admin)).scope.accountId).toBe('acme');
+    });
+  });
+
+  it('makes a copy under another id, with keys of its own', async () => {
+    const { keys } = WithKeys.parse(await concierge.json('tenant', 'create', 'acme'));
+    await concierge.json('tenant', 'export', 'acme', archive);
+    const copy = WithKeys.parse(await concierge.json('tenant', 'import', archive, '--as', 'copy'));
+    await concierge.withScope('copy', async (scope, tenants) => {
+      expect((await tenants.authenticate(copy.keys.admin)).scope.accountId).toBe('copy');
+      expect(await scope.keys.list()).toHaveLength(2);
+      expect((await tenants.authenticate(keys.admin)).scope.accountId).toBe('acme');
+    });
+  });
+
+  it('overwrites neither a file nor a tenant', async () => {
+    await concierge.json('tenant', 'create', 'acme');
+    await concierge.json('tenant', 'export', 'acme', archive);
+    expect((await concierge.run('tenant', 'export', 'acme', archive)).err).toContain('exists already');
+    expect((await concierge.run('tenant', 'import', archive)).err).toContain('exists already');
+  });
+
+  const forgeries: readonly [string, () => Promise<void>][] = [
+    ['a link out of the tenant', async () => await forge(async (folder) => await symlink('/etc', join(folder, 'acme', 'skills')))],
+    [
+      'a path that climbs',
+      async () => await forge(async (folder) => await writeFile(join(folder, '..', 'escaped'), 'x'), ['acme', 'acme/../../escaped']),
+    ],
+    ['two tenants', async () => await forge(async (folder) => await mkdir(join(folder, 'other')), ['acme', 'other'])],
+    ['no settings', async () => await forge(async (folder) => await writeFile(join(folder, 'acme', 'tenant.json'), '{}'))],
+    ['no archive at all', async () => await writeFile(archive, 'plain text')],
+  ];
+
+  it.each(forgeries)('refuses %s, and leaves nothing behind', async (_, make) => {
+    await make();
+    const { code, err } = await concierge.run('tenant', 'import', archive);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^concierge: [^\n]+\n$/u);
+    expect(await readdir(join(concierge.dataDir, 'tenants'))).toEqual([]);
+  });
+});

@@ -1,0 +1,149 @@
+import { AcceptedTurn, TurnView, type Session, type TurnRecord } from '@concierge/contract';
+import { sessionIdOf } from '@concierge/tenant';
+import { TestRedis } from '@concierge/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { CommandLine } from './command-line.ts';
+
+const at = '2026-11-20T12:00:00.000Z';
+const failedTurn = `t_${'a'.repeat(32)}`;
+const doneTurn = `t_${'b'.repeat(32)}`;
+const sessionId = sessionIdOf('cs', 'web', 'jo@example.com');
+
+function record(id: string, changes: Partial<TurnRecord>): TurnRecord {
+  return {
+    id,
+    status: 'done',
+    origin: 'api',
+    acceptedAt: at,
+    startedAt: at,
+    firstTextAt: null,
+    endedAt: at,
+    attempts: 1,
+    usage: { inputTokens: 10, outputTokens: 2 },
+    models: [],
+    finishReason: 'stop',
+    error: null,
+    steps: [{ kind: 'model', name: 'demo/demo', startedAt: at, durationMs: 12, isError: false }],
+    requestHash: 'h',
+    keyId: 'k_1',
+    ...changes,
+  };
+}
+
+/** One contact's conversation, with a turn that failed and one that did not. */
+const session: Session = {
+  version: 1,
+  id: sessionId,
+  agent: 'cs',
+  channel: 'web',
+  sender: 'jo@example.com',
+  revision: 1,
+  createdAt: at,
+  updatedAt: at,
+  title: 'Where is my parcel?',
+  messageCount: 2,
+  summary: null,
+  messages: [
+    { id: 'm1', turnId: doneTurn, at, role: 'user', text: 'Hello', sent: '[now] Hello' },
+    { id: 'm2', turnId: failedTurn, at, role: 'user', text: 'Where is my parcel?', sent: '[now] Where is my parcel?' },
+  ],
+  turns: [
+    record(doneTurn, {}),
+    record(failedTurn, { status: 'failed', finishReason: null, error: { code: 'provider_error', message: 'The model provider failed' } }),
+  ],
+  contextTokens: null,
+};
+
+const Retried = z.strictObject({ turnId: z.string(), contact_id: z.string(), retryOf: z.string() });
+
+let redis: TestRedis;
+let concierge: CommandLine;
+beforeAll(async () => {
+  redis = await TestRedis.start();
+});
+afterAll(async () => await redis[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await redis.flush();
+  concierge = await CommandLine.over({ REDIS_URL: redis.url });
+  await concierge.json('tenant', 'create', 'acme');
+  await concierge.withScope('acme', async (scope) => {
+    await scope.sessions.publish(session);
+    await scope.index.putSession(session);
+  });
+});
+afterEach(async () => await concierge[Symbol.asyncDispose]());
+
+const listed = async (...more: string[]): Promise<string[]> =>
+  z
+    .array(TurnView)
+    .parse(await concierge.json('turn', 'list', 'acme', ...more))
+    .map(({ id }) => id);
+
+describe('concierge turn', () => {
+  it('lists turns, all or those of one state', async () => {
+    expect((await listed()).toSorted()).toEqual([failedTurn, doneTurn]);
+    expect(await listed('--status', 'failed')).toEqual([failedTurn]);
+    expect(await listed('--limit', '1')).toHaveLength(1);
+  });
+
+  it('shows one turn with its steps', async () => {
+    expect(TurnView.parse(await concierge.json('turn', 'show', 'acme', failedTurn))).toMatchObject({
+      id: failedTurn,
+      status: 'failed',
+      contact_id: sessionId,
+    });
+    const { out } = await concierge.run('turn', 'show', 'acme', failedTurn);
+    expect(out).toContain('provider_error: The model provider failed');
+    expect(out).toMatch(/^model +demo\/demo/mu);
+  });
+
+  it('accepts once more what a failed turn had asked, in the same session and with no more rights, and only once', async () => {
+    const retried = Retried.parse(await concierge.json('turn', 'retry', 'acme', failedTurn));
+    expect(retried).toMatchObject({ contact_id: sessionId, retryOf: failedTurn });
+    expect(await concierge.json('turn', 'retry', 'acme', failedTurn)).toEqual(retried);
+    await concierge.withScope('acme', async (scope) => {
+      expect(await scope.inbox.turnIds()).toEqual([retried.turnId]);
+      expect(AcceptedTurn.parse(await scope.inbox.read(retried.turnId))).toMatchObject({
+        text: 'Where is my parcel?',
+        agent: 'cs',
+        authority: 'cs',
+        sender: 'jo@example.com',
+        sessionId,
+      });
+    });
+    expect(await listed('--status', 'waiting')).toEqual([retried.turnId]);
+  });
+
+  it('does not try a turn again that was answered', async () => {
+    const { code, err } = await concierge.run('turn', 'retry', 'acme', doneTurn);
+    expect(code).toBe(1);
+    expect(err).toContain('only a failed or cancelled turn');
+  });
+
+  it('cancels a turn that waits', async () => {
+    const { turnId } = Retried.parse(await concierge.json('turn', 'retry', 'acme', failedTurn));
+    expect(await concierge.json('turn', 'cancel', 'acme', turnId)).toEqual({ turnId, status: 'waiting', cancelling: true });
+    await concierge.withScope('acme', async (scope) => expect(await scope.inbox.isCancelled(turnId)).toBe(true));
+    expect(await concierge.json('turn', 'cancel', 'acme', doneTurn)).toMatchObject({ cancelling: false });
+  });
+});
+
+describe('concierge doctor', () => {
+  const Report = z.object({ ok: z.boolean(), checks: z.array(z.object({ name: z.string(), status: z.string(), detail: z.string() })) });
+
+  it('says of each part whether it works, and fails when accepted turns would wait', async () => {
+    const { code, out } = await concierge.run('doctor', '--json');
+    const { ok, checks } = Report.parse(JSON.parse(out));
+    const states = Object.fromEntries(checks.map(({ name, status }) => [name, status]));
+    expect(states).toMatchObject({ node: 'ok', data: 'ok', redis: 'ok', index: 'ok', providers: 'warning', workers: 'failed' });
+    expect({ code, ok }).toEqual({ code: 1, ok: false });
+  });
+
+  it('goes on when Redis is not there', async () => {
+    await using alone = await CommandLine.over({ REDIS_URL: 'unix:/nowhere/redis.sock' });
+    const { checks } = Report.parse(JSON.parse((await alone.run('doctor', '--json')).out));
+    expect(checks).toContainEqual({ name: 'redis', status: 'failed', detail: 'Redis does not answer: is Concierge running?' });
+    expect(checks).toContainEqual(expect.objectContaining({ name: 'index', status: 'ok' }));
+  });
+});
