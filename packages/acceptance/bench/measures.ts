@@ -1,7 +1,13 @@
 import { Bench } from './bench.ts';
 import { WORKER_CONCURRENCY } from './contestants.ts';
+import { measureIdleMemory } from './measures/idle-memory.ts';
+import { measureIdleStreams } from './measures/idle-streams.ts';
+import { measureListing } from './measures/listing.ts';
 import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
+import { measureSessionGrowth } from './measures/session-growth.ts';
+import { measureStartTime } from './measures/start-time.ts';
 import { measureThroughput } from './measures/throughput.ts';
+import { measureTwoWorkers } from './measures/two-workers.ts';
 import type { Row } from './row.ts';
 
 type Measure = (bench: Bench) => Promise<Row[]>;
@@ -11,11 +17,19 @@ export const measures: ReadonlyMap<string, Measure> = new Map<string, Measure>([
   ['throughput', measureThroughput],
   ['real-pace', measureRealPace],
   ['first-text', measureFirstText],
+  ['session-growth', measureSessionGrowth],
+  ['listing', measureListing],
+  ['idle-streams', measureIdleStreams],
+  ['two-workers', measureTwoWorkers],
+  ['idle-memory', measureIdleMemory],
+  ['start-time', measureStartTime],
 ]);
 
 /** Runs the named measures, or all of them. */
 export async function runMeasures(names: readonly string[], begin: (name: string) => void): Promise<Row[]> {
-  process.stdout.write(`product: 1 gateway, 1 worker, SQLite, WORKER_CONCURRENCY=${String(WORKER_CONCURRENCY)} (default 32), so that no tenant's share caps a load\n`);
+  process.stdout.write(
+    `product: 1 gateway, 1 worker, SQLite, WORKER_CONCURRENCY=${String(WORKER_CONCURRENCY)} (default 32), so that no tenant's share caps a load\n`,
+  );
   await using bench = await Bench.start();
   const rows: Row[] = [];
   for (const [name, measure] of measures) {

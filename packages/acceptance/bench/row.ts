@@ -39,13 +39,18 @@ export function ratioRow(measured: Measured, baseline: { readonly name: string; 
 
 export function differenceRow(measured: Measured, baseline: { readonly name: string; readonly value: number }, bound: Bound | null): Row {
   const compared = measured.product - baseline.value;
-  const judged = bound === null ? { target: null, reached: null } : { target: boundText(bound, ` ${measured.unit} more`), reached: isWithin(compared, bound) };
+  const judged =
+    bound === null
+      ? { target: null, reached: null }
+      : { target: boundText(bound, ` ${measured.unit} more`), reached: isWithin(compared, bound) };
   return { ...measured, baseline, compared, comparedAs: 'difference', ...judged };
 }
 
 /** Where the figure itself has a target. */
 export function absoluteRow(measured: Measured, bound: Bound | null): Row {
   const judged =
-    bound === null ? { target: null, reached: null } : { target: boundText(bound, ` ${measured.unit}`), reached: isWithin(measured.product, bound) };
+    bound === null
+      ? { target: null, reached: null }
+      : { target: boundText(bound, ` ${measured.unit}`), reached: isWithin(measured.product, bound) };
   return { ...measured, baseline: null, compared: null, comparedAs: null, ...judged };
 }

@@ -12,9 +12,11 @@ export function auditEffects({ acknowledged, sessions, effects }: AuditInput): F
   );
   return acknowledged.flatMap(({ marker, turnId }): Finding[] => {
     const count = effects.get(marker) ?? 0;
-    if (count > 1) return [{ invariant: 'I5', kind: 'effect doubled', subject: turnId, detail: `${marker} was written ${String(count)} times` }];
+    if (count > 1)
+      return [{ invariant: 'I5', kind: 'effect doubled', subject: turnId, detail: `${marker} was written ${String(count)} times` }];
     const succeeded = (results.get(turnId) ?? []).some((message) => isSuccess(message));
-    if (succeeded && count === 0) return [{ invariant: 'I5', kind: 'effect missing', subject: turnId, detail: `${marker}: the session says that it was written` }];
+    if (succeeded && count === 0)
+      return [{ invariant: 'I5', kind: 'effect missing', subject: turnId, detail: `${marker}: the session says that it was written` }];
     return [];
   });
 }

@@ -30,7 +30,17 @@ export function cleanRun(): AuditInput {
 }
 
 function acknowledged(number: 0 | 1): Acknowledged {
-  return { marker: markers[number], kind: number === 0 ? 'say' : 'note', tenantId, conversation: 'c00', number, turnId: turnIds[number], sessionId, atMs: 1000 + number, posts: 1 };
+  return {
+    marker: markers[number],
+    kind: number === 0 ? 'say' : 'note',
+    tenantId,
+    conversation: 'c00',
+    number,
+    turnId: turnIds[number],
+    sessionId,
+    atMs: 1000 + number,
+    posts: 1,
+  };
 }
 
 export function messagesOf(number: 0 | 1): SessionMessage[] {
@@ -38,8 +48,20 @@ export function messagesOf(number: 0 | 1): SessionMessage[] {
   const text = messageOf({ marker: markers[number], kind: 'say', chunks: 2, delayMs: 0 });
   const prompt: SessionMessage = { id: `${turnId}.0`, turnId, at, role: 'user', text, sent: text };
   if (number === 0) return [prompt, assistant(turnId, 1, replies[0])];
-  const call: AssistantMessage = { ...assistant(turnId, 1, 'looks first. '), toolCalls: [{ id: 'call_1', name: 'memory_write', arguments: '{}' }] };
-  const result: SessionMessage = { id: `${turnId}.1.1`, turnId, at, role: 'tool', callId: 'call_1', name: 'memory_write', output: 'Kept.', isError: false };
+  const call: AssistantMessage = {
+    ...assistant(turnId, 1, 'looks first. '),
+    toolCalls: [{ id: 'call_1', name: 'memory_write', arguments: '{}' }],
+  };
+  const result: SessionMessage = {
+    id: `${turnId}.1.1`,
+    turnId,
+    at,
+    role: 'tool',
+    callId: 'call_1',
+    name: 'memory_write',
+    output: 'Kept.',
+    isError: false,
+  };
   return [prompt, call, result, assistant(turnId, 2, 'three four')];
 }
 
@@ -49,7 +71,18 @@ function assistant(turnId: string, round: number, text: string): AssistantMessag
 
 export function recordOf(number: 0 | 1): TurnRecord {
   const nothing = { usage: { inputTokens: 0, outputTokens: 0 }, models: [], error: null, steps: [], requestHash: '', keyId: null };
-  return { id: turnIds[number], status: 'done', origin: 'api', acceptedAt: at, startedAt: at, firstTextAt: at, endedAt: at, attempts: 1, finishReason: 'stop', ...nothing };
+  return {
+    id: turnIds[number],
+    status: 'done',
+    origin: 'api',
+    acceptedAt: at,
+    startedAt: at,
+    firstTextAt: at,
+    endedAt: at,
+    attempts: 1,
+    finishReason: 'stop',
+    ...nothing,
+  };
 }
 
 /** A session file with its revisions, the last of which is the file itself. */
@@ -71,7 +104,11 @@ export function sessionFile(messages: SessionMessage[], turns: TurnRecord[]): Se
     contextTokens: null,
   });
   const newest = session(2, turns);
-  const revisions = [session(1, turns.slice(0, 1)), newest].map((one) => ({ name: `000000000${String(one.revision)}.json`, session: one, text: JSON.stringify(one) }));
+  const revisions = [session(1, turns.slice(0, 1)), newest].map((one) => ({
+    name: `000000000${String(one.revision)}.json`,
+    session: one,
+    text: JSON.stringify(one),
+  }));
   return { tenantId, sessionId, session: newest, problem: undefined, messages, turns, revisions };
 }
 
@@ -82,14 +119,25 @@ export function event(id: string, type: string, data: object): EventLine {
 /** What a reader saw who was cut off once in the middle. */
 export function transcript(number: 0 | 1, reader: ReaderName): Transcript {
   const turnId = turnIds[number];
-  const begin = [event('0-1', 'session', { contact_id: sessionId, turnId }), event('7-1', 'text_delta', { delta: number === 0 ? 'one ' : 'looks first. ' })];
+  const begin = [
+    event('0-1', 'session', { contact_id: sessionId, turnId }),
+    event('7-1', 'text_delta', { delta: number === 0 ? 'one ' : 'looks first. ' }),
+  ];
   const call = [
     event('7-2', 'tool_call_start', { id: 'call_1', name: 'memory_write', input: {} }),
     event('7-3', 'tool_call_end', { id: 'call_1', name: 'memory_write', durationMs: 1, isError: false }),
     event('7-4', 'tool_result', { id: 'call_1', name: 'memory_write', output: 'Kept.', isError: false }),
   ];
-  const end = [event('7-8', 'text_delta', { delta: number === 0 ? 'two' : 'three four' }), event('7-9', 'done', { inputTokens: 0, outputTokens: 0, finishReason: 'stop' })];
-  const open = (lastEventId: string | null): Transcript['lines'][number] => ({ line: 'open', atMs: 1000, gateway: 'http://127.0.0.1:1', lastEventId });
+  const end = [
+    event('7-8', 'text_delta', { delta: number === 0 ? 'two' : 'three four' }),
+    event('7-9', 'done', { inputTokens: 0, outputTokens: 0, finishReason: 'stop' }),
+  ];
+  const open = (lastEventId: string | null): Transcript['lines'][number] => ({
+    line: 'open',
+    atMs: 1000,
+    gateway: 'http://127.0.0.1:1',
+    lastEventId,
+  });
   const resumed: Transcript['lines'] = [{ line: 'close', atMs: 1000, reason: 'cut by the client' }, open('7-1')];
   return { turnId, reader, lines: [open(null), ...begin, ...resumed, ...(number === 0 ? [] : call), ...end] };
 }

@@ -7,15 +7,24 @@ import type { Finding } from './finding.ts';
 export function auditHistory({ faults, refused, logs }: AuditInput): Finding[] {
   const frozen = faults.some(({ kind }) => kind === 'stop');
   return [
-    ...refused.map(({ marker, request, status, body }): Finding => ({ invariant: 'I15', kind: 'refused', subject: marker, detail: `${request}: ${String(status)} ${body}` })),
+    ...refused.map(({ marker, request, status, body }): Finding => ({
+      invariant: 'I15',
+      kind: 'refused',
+      subject: marker,
+      detail: `${request}: ${String(status)} ${body}`,
+    })),
     ...faults.flatMap((fault) => auditFault(fault)),
-    ...(frozen && fencedWrites({ logs }) === 0 ? [{ invariant: 'fence', kind: 'no fence', subject: 'workers', detail: 'none was frozen with a turn in its hands' } as const] : []),
+    ...(frozen && fencedWrites({ logs }) === 0
+      ? [{ invariant: 'fence', kind: 'no fence', subject: 'workers', detail: 'none was frozen with a turn in its hands' } as const]
+      : []),
   ];
 }
 
 function auditFault({ kind, target, exitCode, failpoint, reached }: FaultLine): Finding[] {
-  if (kind === 'terminate' && exitCode !== 0) return [{ invariant: 'I11', kind: 'bad exit', subject: target, detail: `SIGTERM ended it with ${String(exitCode)}` }];
-  if (kind === 'failpoint' && reached !== true) return [{ invariant: 'points', kind: 'not reached', subject: failpoint ?? '', detail: `${target} did not come by` }];
+  if (kind === 'terminate' && exitCode !== 0)
+    return [{ invariant: 'I11', kind: 'bad exit', subject: target, detail: `SIGTERM ended it with ${String(exitCode)}` }];
+  if (kind === 'failpoint' && reached !== true)
+    return [{ invariant: 'points', kind: 'not reached', subject: failpoint ?? '', detail: `${target} did not come by` }];
   return [];
 }
 

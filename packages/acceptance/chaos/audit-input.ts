@@ -73,12 +73,18 @@ export async function readAuditInput({ evidence, tenantsFolder, logsFolder }: Au
 
 async function readTenant(folder: string, tenantId: string): Promise<{ sessions: SessionFile[]; inbox: string[]; effects: string[] }> {
   const inbox = (await namesIn(join(folder, 'inbox'))).filter((name) => /^t_[0-9a-f]+\.json$/u.test(name));
-  return { sessions: await readSessions(folder, tenantId), inbox: inbox.map((name) => `${tenantId}/${name}`), effects: await readEffects(folder) };
+  return {
+    sessions: await readSessions(folder, tenantId),
+    inbox: inbox.map((name) => `${tenantId}/${name}`),
+    effects: await readEffects(folder),
+  };
 }
 
 async function readSessions(folder: string, tenantId: string): Promise<SessionFile[]> {
   const names = (await namesIn(join(folder, 'sessions'))).filter((name) => /^[0-9a-f]{32}\.json$/u.test(name));
-  return await Promise.all(names.map(async (name) => await readSession(join(folder, 'sessions'), { tenantId, sessionId: name.slice(0, 32) })));
+  return await Promise.all(
+    names.map(async (name) => await readSession(join(folder, 'sessions'), { tenantId, sessionId: name.slice(0, 32) })),
+  );
 }
 
 async function readSession(folder: string, ids: { tenantId: string; sessionId: string }): Promise<SessionFile> {
@@ -121,7 +127,9 @@ async function readEffects(folder: string): Promise<string[]> {
 
 async function readLogs(folder: string): Promise<LogLine[]> {
   const names = (await namesIn(folder)).filter((name) => name.endsWith('.log'));
-  const texts = await Promise.all(names.map(async (name) => ({ service: name.slice(0, -'.log'.length), text: await readFile(join(folder, name), 'utf8') })));
+  const texts = await Promise.all(
+    names.map(async (name) => ({ service: name.slice(0, -'.log'.length), text: await readFile(join(folder, name), 'utf8') })),
+  );
   return texts.flatMap(({ service, text }) =>
     text
       .split('\n')

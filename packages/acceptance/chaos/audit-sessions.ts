@@ -9,8 +9,18 @@ export function auditTurns({ asked, acknowledged, sessions, leftInInboxes }: Aud
   const known = new Set(acknowledged.map(({ marker }) => marker));
   const unacknowledged = asked.filter(({ marker }) => !known.has(marker));
   return [
-    ...unacknowledged.map(({ marker }): Finding => ({ invariant: 'I1', kind: 'unacknowledged', subject: marker, detail: 'asked, but never acknowledged' })),
-    ...leftInInboxes.map((subject): Finding => ({ invariant: 'I1', kind: 'left in the inbox', subject, detail: 'accepted, and not in a session at rest' })),
+    ...unacknowledged.map(({ marker }): Finding => ({
+      invariant: 'I1',
+      kind: 'unacknowledged',
+      subject: marker,
+      detail: 'asked, but never acknowledged',
+    })),
+    ...leftInInboxes.map((subject): Finding => ({
+      invariant: 'I1',
+      kind: 'left in the inbox',
+      subject,
+      detail: 'accepted, and not in a session at rest',
+    })),
     ...acknowledged.flatMap((turn) => auditTurn(turn, sessions)),
     ...auditMarkers(sessions),
   ];
@@ -24,14 +34,25 @@ function auditTurn(turn: Acknowledged, sessions: readonly SessionFile[]): Findin
   const messages = file.messages.filter((message) => message.turnId === subject);
   const prompts = messages.filter(({ role }) => role === 'user');
   const replies = messages.filter((message) => isFinalReply(message));
-  if (records.length === 0) return [{ invariant: 'I1', kind: 'lost', subject, detail: `${marker}: acknowledged, but session ${sessionId} has no record of it` }];
+  if (records.length === 0)
+    return [{ invariant: 'I1', kind: 'lost', subject, detail: `${marker}: acknowledged, but session ${sessionId} has no record of it` }];
   const findings: Finding[] = [];
   const failed = records[0]?.status !== 'done';
-  if (records.length > 1) findings.push({ invariant: 'I2', kind: 'doubled', subject, detail: `${marker}: ${String(records.length)} records` });
-  if (prompts.length > 1) findings.push({ invariant: 'I2', kind: 'doubled', subject, detail: `${marker}: its message stands ${String(prompts.length)} times in the session` });
-  if (replies.length > 1) findings.push({ invariant: 'I2', kind: 'doubled', subject, detail: `${marker}: ${String(replies.length)} replies` });
-  if (!failed && prompts.length === 0) findings.push({ invariant: 'I1', kind: 'lost', subject, detail: `${marker}: recorded as done, but its message is missing` });
-  if (!failed && replies.length === 0) findings.push({ invariant: 'I1', kind: 'lost', subject, detail: `${marker}: recorded as done, but its reply is missing` });
+  if (records.length > 1)
+    findings.push({ invariant: 'I2', kind: 'doubled', subject, detail: `${marker}: ${String(records.length)} records` });
+  if (prompts.length > 1)
+    findings.push({
+      invariant: 'I2',
+      kind: 'doubled',
+      subject,
+      detail: `${marker}: its message stands ${String(prompts.length)} times in the session`,
+    });
+  if (replies.length > 1)
+    findings.push({ invariant: 'I2', kind: 'doubled', subject, detail: `${marker}: ${String(replies.length)} replies` });
+  if (!failed && prompts.length === 0)
+    findings.push({ invariant: 'I1', kind: 'lost', subject, detail: `${marker}: recorded as done, but its message is missing` });
+  if (!failed && replies.length === 0)
+    findings.push({ invariant: 'I1', kind: 'lost', subject, detail: `${marker}: recorded as done, but its reply is missing` });
   return findings;
 }
 
@@ -50,7 +71,12 @@ function auditMarkers(sessions: readonly SessionFile[]): Finding[] {
   }
   return [...turnsOf]
     .filter(([, turns]) => turns.size > 1)
-    .map(([subject, turns]): Finding => ({ invariant: 'I7', kind: 'two turns', subject, detail: `was run as ${[...turns].join(' and ')}` }));
+    .map(([subject, turns]): Finding => ({
+      invariant: 'I7',
+      kind: 'two turns',
+      subject,
+      detail: `was run as ${[...turns].join(' and ')}`,
+    }));
 }
 
 /** I3: the records and the messages of a session stand in the order in which its client got its acknowledgements. */
@@ -61,7 +87,14 @@ export function auditOrder({ acknowledged, sessions }: AuditInput): Finding[] {
     if (file === undefined) return [];
     const order = turns.toSorted((left, right) => left.number - right.number).map(({ turnId }) => turnId);
     const prompts = file.messages.filter(({ role }) => role === 'user').map(({ turnId }) => turnId);
-    return [...inversions(order, file.turns.map(({ id }) => id), { key, what: 'records' }), ...inversions(order, prompts, { key, what: 'messages' })];
+    return [
+      ...inversions(
+        order,
+        file.turns.map(({ id }) => id),
+        { key, what: 'records' },
+      ),
+      ...inversions(order, prompts, { key, what: 'messages' }),
+    ];
   });
 }
 
@@ -72,7 +105,14 @@ function inversions(order: readonly string[], found: readonly string[], { key, w
   return known.flatMap((turnId, at): Finding[] => {
     const before = known[at - 1];
     if (before === undefined || (places.get(before) ?? 0) <= (places.get(turnId) ?? 0)) return [];
-    return [{ invariant: 'I3', kind: 'disorder', subject: key, detail: `${what}: ${before} stands before ${turnId}, but was acknowledged after it` }];
+    return [
+      {
+        invariant: 'I3',
+        kind: 'disorder',
+        subject: key,
+        detail: `${what}: ${before} stands before ${turnId}, but was acknowledged after it`,
+      },
+    ];
   });
 }
 
@@ -103,6 +143,7 @@ function revisionProblems({ name, session }: RevisionFile, before: RevisionFile 
   if (Number.parseInt(before.name, 10) !== number - 1) problems.push(`revision ${String(number - 1)} is missing`);
   // What a revision held is in every later one, unless it was moved to the history.
   const ids = new Set(session.turns.map(({ id }) => id));
-  const missing = session.turns.length < (before.session?.turns.length ?? 0) ? [] : (before.session?.turns ?? []).filter(({ id }) => !ids.has(id));
+  const missing =
+    session.turns.length < (before.session?.turns.length ?? 0) ? [] : (before.session?.turns ?? []).filter(({ id }) => !ids.has(id));
   return [...problems, ...missing.map(({ id }) => `revision ${String(number)} lacks turn ${id} of the one before`)];
 }

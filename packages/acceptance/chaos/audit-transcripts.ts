@@ -23,7 +23,12 @@ export function auditTranscripts(input: AuditInput): Finding[] {
   const heard = new Set(input.transcripts.filter(({ reader }) => reader === 'asker').map(({ turnId }) => turnId));
   const silent = input.acknowledged.filter(({ turnId }) => !heard.has(turnId));
   return [
-    ...silent.map(({ turnId }): Finding => ({ invariant: 'I1', kind: 'unanswered', subject: turnId, detail: 'its client has no transcript' })),
+    ...silent.map(({ turnId }): Finding => ({
+      invariant: 'I1',
+      kind: 'unanswered',
+      subject: turnId,
+      detail: 'its client has no transcript',
+    })),
     ...input.transcripts.flatMap((transcript) => auditTranscript(transcript, messages.get(transcript.turnId) ?? [])),
   ];
 }
@@ -31,7 +36,12 @@ export function auditTranscripts(input: AuditInput): Finding[] {
 function auditTranscript(transcript: Transcript, messages: readonly SessionMessage[]): Finding[] {
   const events = eventsOf(transcript);
   const subject = `${transcript.turnId}.${transcript.reader}`;
-  const finding = (kind: Finding['kind'], detail: string, invariant: Finding['invariant'] = 'I9'): Finding => ({ invariant, kind, subject, detail });
+  const finding = (kind: Finding['kind'], detail: string, invariant: Finding['invariant'] = 'I9'): Finding => ({
+    invariant,
+    kind,
+    subject,
+    detail,
+  });
   const findings: Finding[] = [];
   const endings = events.filter(({ event }) => event === 'done' || event === 'error');
   if (endings.length === 0) findings.push(finding('unanswered', 'no terminal event', 'I1'));
@@ -74,7 +84,8 @@ function auditContent(events: readonly EventLine[], messages: readonly SessionMe
   const findings: [Finding['kind'], string][] = [];
   if (seen.text !== reply) findings.push(['text differs', `seen ${JSON.stringify(seen.text)}, saved ${JSON.stringify(reply)}`]);
   if (seen.started.join() !== calls.join()) findings.push(['tools differ', `started ${seen.started.join()}, saved ${calls.join()}`]);
-  if (seen.finished.toSorted().join() !== calls.toSorted().join()) findings.push(['tools differ', `results ${seen.finished.join()}, saved ${calls.join()}`]);
+  if (seen.finished.toSorted().join() !== calls.toSorted().join())
+    findings.push(['tools differ', `results ${seen.finished.join()}, saved ${calls.join()}`]);
   return findings;
 }
 

@@ -43,7 +43,9 @@ describe('the auditor', () => {
   it('finds what is left in an inbox, and what was never acknowledged', () => {
     expect(kindsIn({ ...cleanRun(), leftInInboxes: ['chaos-0/t_1.json'] })).toEqual(['I1 left in the inbox']);
     const input = cleanRun();
-    expect(kindsIn({ ...input, asked: [...input.asked, { marker: 'mk-c09-000-cccc', conversation: 'c09' }] })).toEqual(['I1 unacknowledged']);
+    expect(kindsIn({ ...input, asked: [...input.asked, { marker: 'mk-c09-000-cccc', conversation: 'c09' }] })).toEqual([
+      'I1 unacknowledged',
+    ]);
   });
 
   it('finds a client that never heard an end, and one without any transcript', () => {
@@ -53,11 +55,16 @@ describe('the auditor', () => {
 
   it('finds a turn that stands twice in its session', () => {
     expect(kindsIn(withSessions([...messagesOf(0), ...messagesOf(1)], [recordOf(0), recordOf(1), recordOf(1)]))).toContain('I2 doubled');
-    expect(kindsIn(withSessions([...messagesOf(0), ...messagesOf(0), ...messagesOf(1)], [recordOf(0), recordOf(1)]))).toContain('I2 doubled');
+    expect(kindsIn(withSessions([...messagesOf(0), ...messagesOf(0), ...messagesOf(1)], [recordOf(0), recordOf(1)]))).toContain(
+      'I2 doubled',
+    );
   });
 
   it('finds a second terminal event', () => {
-    const input = withTranscript((lines) => [...lines, event('8-1', 'error', { code: 'not_found', message: '', retryable: false, turnId: turnIds[1] })]);
+    const input = withTranscript((lines) => [
+      ...lines,
+      event('8-1', 'error', { code: 'not_found', message: '', retryable: false, turnId: turnIds[1] }),
+    ]);
     expect(kindsIn(input)).toEqual(['I2 two endings']);
   });
 
@@ -101,24 +108,37 @@ describe('the auditor', () => {
   });
 
   it('finds an event that came twice, or late', () => {
-    expect(kindsIn(withTranscript((lines) => lines.flatMap((line) => (line.line === 'event' && line.id === '7-4' ? [line, line] : [line]))))).toContain('I9 repeat');
+    expect(
+      kindsIn(withTranscript((lines) => lines.flatMap((line) => (line.line === 'event' && line.id === '7-4' ? [line, line] : [line])))),
+    ).toContain('I9 repeat');
     expect(kindsIn(withTranscript((lines) => [...lines.slice(0, 2), ...lines.slice(1)]))).toContain('I9 repeat');
   });
 
   it('finds a gap: text or a tool call that a client did not get', () => {
-    expect(kindsIn(withTranscript((lines) => lines.filter((line) => line.line !== 'event' || line.id !== '7-8')))).toEqual(['I9 text differs']);
-    expect(kindsIn(withTranscript((lines) => lines.filter((line) => line.line !== 'event' || line.id !== '7-2')))).toEqual(['I9 tools differ']);
+    expect(kindsIn(withTranscript((lines) => lines.filter((line) => line.line !== 'event' || line.id !== '7-8')))).toEqual([
+      'I9 text differs',
+    ]);
+    expect(kindsIn(withTranscript((lines) => lines.filter((line) => line.line !== 'event' || line.id !== '7-2')))).toEqual([
+      'I9 tools differ',
+    ]);
   });
 
   it('finds a transcript that does not begin with its session, or goes on after its end', () => {
-    expect(kindsIn(withTranscript((lines) => lines.filter((line) => line.line !== 'event' || line.event !== 'session')))).toEqual(['I9 no start']);
+    expect(kindsIn(withTranscript((lines) => lines.filter((line) => line.line !== 'event' || line.event !== 'session')))).toEqual([
+      'I9 no start',
+    ]);
     expect(kindsIn(withTranscript((lines) => [...lines, event('8-1', 'text_delta', { delta: '' })]))).toEqual(['I9 wrong order']);
   });
 
   it('finds a service that SIGTERM ended badly, an answer that was wrong, and a fail point nobody came by', () => {
     const input = cleanRun();
     expect(kindsIn({ ...input, faults: [{ atMs: 1, kind: 'terminate', target: 'worker-0', exitCode: 1 }] })).toEqual(['I11 bad exit']);
-    expect(kindsIn({ ...input, faults: [{ atMs: 1, kind: 'failpoint', target: 'worker-0', failpoint: 'turn.after-save:kill:1', reached: false }] })).toEqual(['points not reached']);
+    expect(
+      kindsIn({
+        ...input,
+        faults: [{ atMs: 1, kind: 'failpoint', target: 'worker-0', failpoint: 'turn.after-save:kill:1', reached: false }],
+      }),
+    ).toEqual(['points not reached']);
     const refused = [{ marker: 'mk', gateway: '', request: 'POST /api/cs', status: 404, body: '', atMs: 1 }];
     expect(kindsIn({ ...input, refused })).toEqual(['I15 refused']);
   });
@@ -164,7 +184,11 @@ describe('what a run leaves on disk', () => {
     await writeFile(join(tenant, 'inbox', 't_00ff.json'), '{}');
     await writeFile(join(tenant, 'MEMORY.md'), '- mk-c00-000-aaaa~w1\n- mk-c00-000-aaaa~w2\n');
     await writeFile(join(folder.path, 'logs', 'worker-0.log'), '{"level":40,"msg":"lost the lease"}\nhalf a li');
-    const places = { evidence: new Evidence(join(folder.path, 'evidence')), tenantsFolder: join(folder.path, 'tenants'), logsFolder: join(folder.path, 'logs') };
+    const places = {
+      evidence: new Evidence(join(folder.path, 'evidence')),
+      tenantsFolder: join(folder.path, 'tenants'),
+      logsFolder: join(folder.path, 'logs'),
+    };
     const input = await readAuditInput(places);
     expect(input.effects.get('mk-c00-000-aaaa')).toBe(2);
     const report = await audit(places);

@@ -71,6 +71,9 @@ export function renderReport(report: AuditReport): string {
 /** The first findings of each kind, for a failing test or a log. */
 export function renderFindings(findings: readonly Finding[], ofEach = 5): string {
   return [...Map.groupBy(findings, ({ kind }) => kind)]
-    .flatMap(([kind, some]) => [`${kind}: ${String(some.length)}`, ...some.slice(0, ofEach).map(({ subject, detail }) => `  ${subject}  ${detail}`)])
+    .flatMap(([kind, some]) => [
+      `${kind}: ${String(some.length)}`,
+      ...some.slice(0, ofEach).map(({ subject, detail }) => `  ${subject}  ${detail}`),
+    ])
     .join('\n');
 }

@@ -27,5 +27,11 @@ export interface NaiveConfig {
 /** Of the naive gateway and worker. @throws ConfigError */
 export function readNaiveConfig(): NaiveConfig {
   const given = parseConfig(NaiveEnvironment, process.env);
-  return { dataDir: given.DATA_DIR, redisSocket: given.REDIS_SOCKET, modelUrl: given.MODEL_URL, port: given.GATEWAY_PORT, failpoints: given.FAILPOINT };
+  return {
+    dataDir: given.DATA_DIR,
+    redisSocket: given.REDIS_SOCKET,
+    modelUrl: given.MODEL_URL,
+    port: given.GATEWAY_PORT,
+    failpoints: given.FAILPOINT,
+  };
 }

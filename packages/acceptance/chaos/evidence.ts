@@ -24,7 +24,14 @@ export const Acknowledged = z.object({
 export type Acknowledged = z.infer<typeof Acknowledged>;
 
 /** An answer that no client should get, whatever has just been killed; it asked again. */
-export const Refused = z.object({ marker: z.string(), gateway: z.string(), request: z.string(), status: z.int(), body: z.string(), atMs: z.number() });
+export const Refused = z.object({
+  marker: z.string(),
+  gateway: z.string(),
+  request: z.string(),
+  status: z.int(),
+  body: z.string(),
+  atMs: z.number(),
+});
 export type Refused = z.infer<typeof Refused>;
 
 export const faultKinds = ['kill', 'stop', 'continue', 'redis-kill', 'flush', 'failpoint', 'terminate'] as const;
@@ -50,15 +57,32 @@ export const TranscriptLine = z.discriminatedUnion('line', [
 export type TranscriptLine = z.infer<typeof TranscriptLine>;
 
 /** `asker` posted the turn, `watcher` joined in the middle, `rereader` came when all was over. */
-export const Transcript = z.object({ turnId: z.string(), reader: z.enum(['asker', 'watcher', 'rereader']), lines: z.array(TranscriptLine) });
+export const Transcript = z.object({
+  turnId: z.string(),
+  reader: z.enum(['asker', 'watcher', 'rereader']),
+  lines: z.array(TranscriptLine),
+});
 export type Transcript = z.infer<typeof Transcript>;
 export type ReaderName = Transcript['reader'];
 
 /** A call as the model server saw it. */
-export const LedgerLine = z.object({ event: z.enum(['start', 'end']), atMs: z.number(), number: z.int(), marker: z.string(), round: z.int(), aborted: z.boolean().optional() });
+export const LedgerLine = z.object({
+  event: z.enum(['start', 'end']),
+  atMs: z.number(),
+  number: z.int(),
+  marker: z.string(),
+  round: z.int(),
+  aborted: z.boolean().optional(),
+});
 export type LedgerLine = z.infer<typeof LedgerLine>;
 
-const files = { acknowledged: 'acknowledged.jsonl', refused: 'refused.jsonl', faults: 'faults.jsonl', asked: 'asked.jsonl', ledger: 'model.jsonl' } as const;
+const files = {
+  acknowledged: 'acknowledged.jsonl',
+  refused: 'refused.jsonl',
+  faults: 'faults.jsonl',
+  asked: 'asked.jsonl',
+  ledger: 'model.jsonl',
+} as const;
 const Asked = z.object({ marker: z.string(), conversation: z.string(), atMs: z.number() });
 
 /** Everything a run leaves behind for the auditor, beside the services' own logs and files: one folder of JSON lines. */
@@ -92,7 +116,10 @@ export class Evidence {
 
   transcript(turnId: string, reader: ReaderName, lines: readonly TranscriptLine[]): void {
     if (lines.length === 0) return;
-    appendFileSync(join(this.folder, 'transcripts', `${turnId}.${reader}.jsonl`), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    appendFileSync(
+      join(this.folder, 'transcripts', `${turnId}.${reader}.jsonl`),
+      lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+    );
   }
 
   async readAsked(): Promise<z.infer<typeof Asked>[]> {

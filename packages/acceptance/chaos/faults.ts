@@ -57,7 +57,12 @@ export class FaultInjector {
 
   #schedule({ kills, stops, redisKills, flushes, overMs }: FaultPlan): { atMs: number; kind: FaultKind }[] {
     const times = (kind: FaultKind, count: number): FaultKind[] => Array.from({ length: count }, () => kind);
-    const all = this.#random.shuffled([...times('kill', kills), ...times('stop', stops), ...times('redis-kill', redisKills), ...times('flush', flushes)]);
+    const all = this.#random.shuffled([
+      ...times('kill', kills),
+      ...times('stop', stops),
+      ...times('redis-kill', redisKills),
+      ...times('flush', flushes),
+    ]);
     const step = overMs / Math.max(1, all.length);
     return all.map((kind, index) => ({ kind, atMs: Math.round((index + this.#random.next()) * step) }));
   }

@@ -38,11 +38,19 @@ export function planLoad(random: SeededRandom, size: LoadSize): PlannedConversat
     const isAdmin = index % ADMIN_EVERY === 0;
     const count = Math.floor(turns / conversations) + (index < turns % conversations ? 1 : 0);
     const requests = Array.from({ length: count }, (__, number) => planTurn(random, { name, number, isAdmin, slow: size.slow ?? 0 }));
-    return { name, tenantId: `chaos-${String(index % tenants)}`, sender: isAdmin ? null : `contact ${name}`, bursts: planBursts(random, requests, size) };
+    return {
+      name,
+      tenantId: `chaos-${String(index % tenants)}`,
+      sender: isAdmin ? null : `contact ${name}`,
+      bursts: planBursts(random, requests, size),
+    };
   });
 }
 
-function planTurn(random: SeededRandom, { name, number, isAdmin, slow }: { name: string; number: number; isAdmin: boolean; slow: number }): TurnRequest {
+function planTurn(
+  random: SeededRandom,
+  { name, number, isAdmin, slow }: { name: string; number: number; isAdmin: boolean; slow: number },
+): TurnRequest {
   const marker = `mk-${name}-${String(number).padStart(3, '0')}-${random.between(0, 0xff_ff).toString(16).padStart(4, '0')}`;
   if (random.chance(slow)) return { marker, kind: 'slow', chunks: 60, delayMs: 100 };
   const kinds: TurnKind[] = ['say', 'say', 'say', 'say', 'read', 'note', 'both', isAdmin ? 'file' : 'note'];
@@ -51,7 +59,7 @@ function planTurn(random: SeededRandom, { name, number, isAdmin, slow }: { name:
 
 function planBursts(random: SeededRandom, requests: readonly TurnRequest[], { overMs, burst }: LoadSize): PlannedBurst[] {
   const bursts: TurnRequest[][] = [];
-  for (let at = 0; at < requests.length; ) {
+  for (let at = 0; at < requests.length;) {
     const length = random.between(1, burst * 2 - 1);
     bursts.push(requests.slice(at, at + length));
     at += length;

@@ -45,7 +45,10 @@ export class Load {
   }
 
   /** Resolves when every turn has been read to its end. `enough` stops new messages; `giveUp` ends everything. */
-  async run(plan: readonly PlannedConversation[], { enough, giveUp }: { readonly enough: AbortSignal; readonly giveUp: AbortSignal }): Promise<void> {
+  async run(
+    plan: readonly PlannedConversation[],
+    { enough, giveUp }: { readonly enough: AbortSignal; readonly giveUp: AbortSignal },
+  ): Promise<void> {
     const began = Date.now();
     await Promise.all(plan.map(async (conversation) => await this.#converse(conversation, { began, enough, giveUp })));
     await Promise.all(this.#reading);
@@ -63,7 +66,10 @@ export class Load {
     await Promise.all(Array.from({ length: REREADERS }, rereader));
   }
 
-  async #converse(conversation: PlannedConversation, { began, enough, giveUp }: { began: number; enough: AbortSignal; giveUp: AbortSignal }): Promise<void> {
+  async #converse(
+    conversation: PlannedConversation,
+    { began, enough, giveUp }: { began: number; enough: AbortSignal; giveUp: AbortSignal },
+  ): Promise<void> {
     const stop = AbortSignal.any([enough, giveUp]);
     let sessionId: string | null = null;
     let number = 0;
@@ -90,9 +96,20 @@ export class Load {
     const admission = await reader.admitted.catch(() => null);
     if (admission === null) return null;
     const { turnId, sessionId, posts } = admission;
-    evidence.acknowledged({ marker, kind, tenantId: conversation.tenantId, conversation: conversation.name, number, turnId, sessionId, atMs: Date.now(), posts });
+    evidence.acknowledged({
+      marker,
+      kind,
+      tenantId: conversation.tenantId,
+      conversation: conversation.name,
+      number,
+      turnId,
+      sessionId,
+      atMs: Date.now(),
+      posts,
+    });
     this.#turns.set(turnId, { marker, apiKey });
-    if (random.chance(WATCHED)) this.#reading.push(new TurnReader({ ...this.#readerOptions(apiKey, marker, giveUp), name: 'watcher' }, { turnId }).read());
+    if (random.chance(WATCHED))
+      this.#reading.push(new TurnReader({ ...this.#readerOptions(apiKey, marker, giveUp), name: 'watcher' }, { turnId }).read());
     return sessionId;
   }
 

@@ -54,7 +54,10 @@ switch (given.scenario) {
       flushes: Number(given.flushes),
       overMs,
     };
-    await runChaos({ seed, load, faults, gateways: Number(given.gateways), workers: Number(given.workers), deadlineMs: overMs * 2 + 120_000 }, verdict);
+    await runChaos(
+      { seed, load, faults, gateways: Number(given.gateways), workers: Number(given.workers), deadlineMs: overMs * 2 + 120_000 },
+      verdict,
+    );
     break;
   }
   default: {

@@ -10,7 +10,14 @@ const ledger = createWriteStream(ledgerFile, { flags: 'a' });
 
 function write(event: LedgerLine['event'], request: RecordedRequest): void {
   const marker = readRequest(request.userText)?.marker ?? '';
-  const line: LedgerLine = { event, atMs: Date.now(), number: request.number, marker, round: request.round, ...(event === 'end' && { aborted: request.aborted }) };
+  const line: LedgerLine = {
+    event,
+    atMs: Date.now(),
+    number: request.number,
+    marker,
+    round: request.round,
+    ...(event === 'end' && { aborted: request.aborted }),
+  };
   ledger.write(`${JSON.stringify(line)}\n`);
 }
 

@@ -49,13 +49,21 @@ export class ChaosRig implements AsyncDisposable {
   readonly #model: ServiceProcess;
   readonly #load: Load;
 
-  private constructor(options: RigOptions, parts: { target: Target; evidence: Evidence; model: ServiceProcess; tenants: Map<string, TenantKeys>; random: SeededRandom }) {
+  private constructor(
+    options: RigOptions,
+    parts: { target: Target; evidence: Evidence; model: ServiceProcess; tenants: Map<string, TenantKeys>; random: SeededRandom },
+  ) {
     this.#options = options;
     this.target = parts.target;
     this.evidence = parts.evidence;
     this.random = parts.random;
     this.#model = parts.model;
-    this.#load = new Load({ gateways: parts.target.gatewayUrls, tenants: parts.tenants, evidence: parts.evidence, random: parts.random.fork() });
+    this.#load = new Load({
+      gateways: parts.target.gatewayUrls,
+      tenants: parts.tenants,
+      evidence: parts.evidence,
+      random: parts.random.fork(),
+    });
   }
 
   static async start(options: RigOptions): Promise<ChaosRig> {

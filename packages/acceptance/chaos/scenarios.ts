@@ -46,7 +46,10 @@ export async function runFailPoints(seed: number, verdict: Verdict): Promise<voi
   const load = { turns: 1200, conversations: 24, tenants: 3, overMs: 90_000, burst: 3 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl) });
   const { workers, gateways } = rig.target;
-  const ways = [...workers.map((process, at) => [process, workerFailPoints[at] ?? []] as const), ...gateways.map((process, at) => [process, gatewayFailPoints[at] ?? []] as const)];
+  const ways = [
+    ...workers.map((process, at) => [process, workerFailPoints[at] ?? []] as const),
+    ...gateways.map((process, at) => [process, gatewayFailPoints[at] ?? []] as const),
+  ];
   await rig.run({ meanwhile: async () => await walkFailPoints(rig, new Map(ways)), wholeLoad: false, deadlineMs: 120_000 });
   await verdict(await rig.finish(), rig);
 }

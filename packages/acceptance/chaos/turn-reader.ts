@@ -139,7 +139,15 @@ export class TurnReader {
     const body = await response.text();
     const { marker, evidence } = this.#options;
     const expected = response.status === 503 || response.status === 429;
-    if (!expected) evidence.refused({ marker, gateway, request: `${method} ${new URL(response.url).pathname}`, status: response.status, body: body.slice(0, 500), atMs: Date.now() });
+    if (!expected)
+      evidence.refused({
+        marker,
+        gateway,
+        request: `${method} ${new URL(response.url).pathname}`,
+        status: response.status,
+        body: body.slice(0, 500),
+        atMs: Date.now(),
+      });
     return `status ${String(response.status)}`;
   }
 

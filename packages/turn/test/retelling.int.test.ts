@@ -123,6 +123,8 @@ describe('a contact_id while Redis is being filled again', () => {
     await eventually(async () => (await redis.exists(keyOf.laid)) === 1);
     redis.disconnect();
     expect(await rig.turns.accept(scope, next)).toMatchObject({ sessionId, replayed: false });
-    await expect(rig.turns.accept(scope, input('z', { sender: null, contactId: 'f'.repeat(32) }))).rejects.toMatchObject({ code: 'not_found' });
+    await expect(rig.turns.accept(scope, input('z', { sender: null, contactId: 'f'.repeat(32) }))).rejects.toMatchObject({
+      code: 'not_found',
+    });
   });
 });

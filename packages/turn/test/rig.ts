@@ -106,7 +106,8 @@ export class Rig implements AsyncDisposable {
     this.started.push(run.turn.turnId);
     const session = await run.scope.sessions.load(run.turn.sessionId);
     const saved = session?.turns.find(({ id }) => id === run.turn.turnId);
-    if (saved !== undefined) return { event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } }, isRepeated: true };
+    if (saved !== undefined)
+      return { event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } }, isRepeated: true };
     return await save(run, { text: await this.play(run), error: null });
   }
 }

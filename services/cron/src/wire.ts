@@ -16,7 +16,6 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const doorbells = new Doorbells(redis, log);
   const sweeper = new Sweeper({ redis, lanes: new Lanes(redis), doorbells, tenants, log });
   sweeper.start();
-  log.info('cron is ready');
   return {
     stopInOrder: [
       sweeper,

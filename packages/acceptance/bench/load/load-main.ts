@@ -11,10 +11,14 @@ const Spec = z.object({
   concurrency: z.number(),
   rampMs: z.number(),
   warmUpMs: z.number(),
+  warmUpTurns: z.number(),
   measureMs: z.number(),
-  senders: z.string().optional(),
+  senders: z.object({ prefix: z.string(), perSlot: z.number(), turnsEach: z.number() }).optional(),
 });
-const Order = z.union([z.object({ load: Spec }), z.object({ hold: z.object({ port: z.number(), apiKeys: z.array(z.string()), count: z.number() }) })]);
+const Order = z.union([
+  z.object({ load: Spec }),
+  z.object({ hold: z.object({ port: z.number(), apiKeys: z.array(z.string()), count: z.number() }) }),
+]);
 
 function report(message: LoadReport): void {
   process.send?.(message);

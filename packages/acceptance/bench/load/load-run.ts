@@ -10,12 +10,15 @@ const markers = {
 
 /** After a failure, so that a system that refuses everything is not asked in a tight loop. */
 const FAILURE_PAUSE_MS = 50;
+const WARM_UP_MAX_MS = 20_000;
+const LOOK_EVERY_MS = 50;
 
 /** Keeps so many turns in flight, each slot on a connection of its own, and counts those that end while it measures. */
 export class LoadRun {
   readonly #spec: LoadSpec;
   readonly #firstTextMs: number[] = [];
   #turns = 0;
+  #ended = 0;
   #failures = 0;
   #firstFailure: string | null = null;
   #state: 'warming' | 'measuring' | 'ending' = 'warming';
@@ -27,7 +30,7 @@ export class LoadRun {
   /** Resolves when every turn has ended. */
   async run(on: { measuring(): void; measured(result: LoadResult): void }): Promise<void> {
     const slots = Promise.all(Array.from({ length: this.#spec.concurrency }, (_, slot) => this.#runSlot(slot)));
-    await wait(this.#spec.rampMs + this.#spec.warmUpMs);
+    await this.#warmUp();
     this.#state = 'measuring';
     const startedMs = performance.now();
     on.measuring();
@@ -42,6 +45,13 @@ export class LoadRun {
       firstFailure: this.#firstFailure,
     });
     await slots;
+  }
+
+  async #warmUp(): Promise<void> {
+    const { rampMs, warmUpMs, warmUpTurns } = this.#spec;
+    await wait(rampMs + warmUpMs);
+    const giveUpMs = performance.now() + WARM_UP_MAX_MS;
+    while (this.#ended < warmUpTurns && performance.now() < giveUpMs) await wait(LOOK_EVERY_MS);
   }
 
   async #runSlot(slot: number): Promise<void> {
@@ -66,6 +76,7 @@ export class LoadRun {
   }
 
   #count({ firstTextMs }: RawAnswer, began: 'warming' | 'measuring' | 'ending'): void {
+    this.#ended += 1;
     if (this.#state !== 'measuring') return;
     this.#turns += 1;
     if (began === 'measuring' && firstTextMs !== undefined) this.#firstTextMs.push(firstTextMs);

@@ -1,3 +1,10 @@
+/** Senders `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first again. */
+export interface Senders {
+  readonly prefix: string;
+  readonly perSlot: number;
+  readonly turnsEach: number;
+}
+
 /** What a load driver is to do. Plain data: it goes to a process of its own. */
 export interface LoadSpec {
   readonly port: number;
@@ -10,9 +17,11 @@ export interface LoadSpec {
   /** Over which the first turns are spread, so that they do not march in step. */
   readonly rampMs: number;
   readonly warmUpMs: number;
+  /** Not before so many turns have ended: code that has run a few times only is slow. */
+  readonly warmUpTurns: number;
   readonly measureMs: number;
-  /** Senders to take turns from, each free for one turn at a time: `<senders>-<slot>`. Undefined: a new sender every few turns. */
-  readonly senders: string | undefined;
+  /** Undefined: ever new ones. */
+  readonly senders: Senders | undefined;
 }
 
 export interface LoadResult {
@@ -26,4 +35,7 @@ export interface LoadResult {
 }
 
 /** From the driver: it warmed up, or it is done. */
-export type LoadReport = { readonly kind: 'measuring' } | { readonly kind: 'measured'; readonly result: LoadResult } | { readonly kind: 'idle' };
+export type LoadReport =
+  | { readonly kind: 'measuring' }
+  | { readonly kind: 'measured'; readonly result: LoadResult }
+  | { readonly kind: 'idle' };

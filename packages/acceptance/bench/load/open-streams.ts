@@ -15,7 +15,10 @@ export async function openStreams({ port, apiKeys, count }: HoldSpec): Promise<v
   const openNext = async (): Promise<void> => {
     while (next < count) {
       const number = (next += 1);
-      await openOne(port, { key: apiKeys[number % apiKeys.length] ?? '', sender: `idle-${String(process.pid)}-${String(performance.now())}-${String(number)}` });
+      await openOne(port, {
+        key: apiKeys[number % apiKeys.length] ?? '',
+        sender: `idle-${String(process.pid)}-${String(performance.now())}-${String(number)}`,
+      });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, openNext));
@@ -25,7 +28,9 @@ async function openOne(port: number, { key, sender }: { readonly key: string; re
   const socket = connect({ port, host: '127.0.0.1' });
   const body = JSON.stringify({ message: 'Are you there?', sender });
   const length = String(body.length);
-  socket.write(`POST /api/cs HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`);
+  socket.write(
+    `POST /api/cs HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`,
+  );
   socket.setEncoding('latin1');
   let head = '';
   while (!head.includes('event: session')) {

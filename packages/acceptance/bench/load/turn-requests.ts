@@ -20,14 +20,18 @@ export class TurnRequests {
   next(): string {
     const { kind, apiKeys } = this.#spec;
     this.#sent += 1;
-    if (kind === 'model') return post('/v1/chat/completions', { model: 'scripted', stream: true, messages: [{ role: 'user', content: message }] });
+    if (kind === 'model')
+      return post('/v1/chat/completions', { model: 'scripted', stream: true, messages: [{ role: 'user', content: message }] });
     const sender = this.#sender();
     return post('/api/cs', { message, sender }, apiKeys[this.#slot % apiKeys.length]);
   }
 
   #sender(): string {
     const { senders } = this.#spec;
-    if (senders !== undefined) return `${senders}-${String(this.#slot)}`;
+    if (senders !== undefined) {
+      const number = Math.floor((this.#sent - 1) / senders.turnsEach) % senders.perSlot;
+      return `${senders.prefix}-${String(this.#slot)}-${String(number)}`;
+    }
     return `${this.#run}-${String(this.#slot)}-${String(Math.floor((this.#sent - 1) / TURNS_PER_SESSION))}`;
   }
 }

@@ -19,8 +19,8 @@ const firstTextBounds = [
 export async function measureRealPace(bench: Bench): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [concurrency, bound] of rateBounds) {
-    const minimal = await bench.paced(bench.minimal, concurrency, RATE_MS);
-    const product = await bench.paced(bench.product, concurrency, RATE_MS);
+    const minimal = await bench.paced(bench.minimal, { concurrency, measureMs: RATE_MS });
+    const product = await bench.paced(bench.product, { concurrency, measureMs: RATE_MS });
     const measure = `real pace, ${String(concurrency)} at once`;
     rows.push(ratioRow({ measure, unit: 'turns/s', product: product.rate }, { name: 'minimal', value: minimal.rate }, bound));
     const cpu = { measure: `${measure}, CPU per 1,000 turns`, unit: 's', product: product.cpuPer1000 };
@@ -33,9 +33,9 @@ export async function measureRealPace(bench: Bench): Promise<Row[]> {
 export async function measureFirstText(bench: Bench): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { concurrency, measureMs, ...bounds } of firstTextBounds) {
-    const direct = await bench.paced(bench.direct, concurrency, measureMs / 2);
-    const minimal = await bench.paced(bench.minimal, concurrency, measureMs / 2);
-    const product = await bench.paced(bench.product, concurrency, measureMs);
+    const direct = await bench.paced(bench.direct, { concurrency, measureMs: measureMs / 2 });
+    const minimal = await bench.paced(bench.minimal, { concurrency, measureMs: measureMs / 2 });
+    const product = await bench.paced(bench.product, { concurrency, measureMs });
     const measure = `first text, ${String(concurrency)} at once`;
     rows.push(row(`${measure}, p50`, product, { name: 'model', result: direct, share: 0.5, bound: bounds.p50 }));
     rows.push(row(`${measure}, p99`, product, { name: 'model', result: direct, share: 0.99, bound: bounds.p99 }));
@@ -54,5 +54,9 @@ interface Beside {
 
 function row(measure: string, measured: LoadResult, { name, result, share, bound }: Beside): Row {
   const baseline = { name, value: percentile(result.firstTextMs, share) };
-  return differenceRow({ measure, unit: 'ms', product: percentile(measured.firstTextMs, share) }, baseline, bound === null ? null : { atMost: bound });
+  return differenceRow(
+    { measure, unit: 'ms', product: percentile(measured.firstTextMs, share) },
+    baseline,
+    bound === null ? null : { atMost: bound },
+  );
 }

@@ -1,4 +1,4 @@
-import type { Bench } from '../bench.ts';
+import { together, type Bench } from '../bench.ts';
 import type { MeasuredLoad } from '../load/load-driver.ts';
 import { ratioRow, type Bound, type Row } from '../row.ts';
 
@@ -22,6 +22,7 @@ interface Contest {
 
 /** Turns per second at zero delay, and the processor time they take. The four take turns, so that a busy machine slows them alike. */
 export async function measureThroughput(bench: Bench): Promise<Row[]> {
+  await bench.warmUp();
   const rows: Row[] = [];
   for (const [concurrency, bound] of bounds) {
     const contest = await compete(bench, concurrency);
@@ -35,25 +36,14 @@ async function compete(bench: Bench, concurrency: number): Promise<Contest> {
   const rounds: Contest[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     rounds.push({
-      direct: await bench.full(bench.direct, concurrency, ROUND_MS / 2),
-      minimal: await bench.full(bench.minimal, concurrency, ROUND_MS),
-      durable: await bench.full(bench.durable, concurrency, ROUND_MS),
-      product: await bench.full(bench.product, concurrency, ROUND_MS),
+      direct: await bench.full(bench.direct, { concurrency, measureMs: ROUND_MS / 2 }),
+      minimal: await bench.full(bench.minimal, { concurrency, measureMs: ROUND_MS }),
+      durable: await bench.full(bench.durable, { concurrency, measureMs: ROUND_MS }),
+      product: await bench.full(bench.product, { concurrency, measureMs: ROUND_MS }),
     });
   }
   const mean = (who: keyof Contest): MeasuredLoad => together(rounds.map((round) => round[who]));
   return { direct: mean('direct'), minimal: mean('minimal'), durable: mean('durable'), product: mean('product') };
-}
-
-function together(loads: readonly MeasuredLoad[]): MeasuredLoad {
-  const sum = (of: (load: MeasuredLoad) => number): number => loads.reduce((total, load) => total + of(load), 0);
-  const turns = sum((load) => load.turns);
-  const seconds = sum((load) => load.seconds);
-  const firstTextMs = loads.flatMap((load) => load.firstTextMs).toSorted((one, other) => one - other);
-  const cpuPer1000 = sum((load) => load.cpuPer1000 * load.turns) / turns;
-  const failures = sum((load) => load.failures);
-  const firstFailure = loads.find((load) => load.firstFailure !== null)?.firstFailure ?? null;
-  return { turns, seconds, rate: turns / seconds, firstTextMs, cpuPer1000, failures, firstFailure };
 }
 
 function rateRows({ direct, minimal, durable, product }: Contest, concurrency: number, bound: Bound | null): Row[] {

@@ -52,7 +52,13 @@ async function toTurn(request: IncomingMessage): Promise<NaiveTurn> {
   const body = Body.parse(JSON.parse(Buffer.concat(pieces).toString('utf8')));
   const agent = request.url === '/api/admin' ? 'admin' : 'cs';
   const sessionId = body.contact_id ?? sessionIdOf(agent, body.sender ?? randomBytes(16).toString('hex'));
-  return { turnId: `t_${randomBytes(16).toString('hex')}`, tenantId: String(request.headers['x-api-key']), sessionId, agent, text: body.message };
+  return {
+    turnId: `t_${randomBytes(16).toString('hex')}`,
+    tenantId: String(request.headers['x-api-key']),
+    sessionId,
+    agent,
+    text: body.message,
+  };
 }
 
 async function follow(response: ServerResponse, turnId: string, after: string): Promise<void> {

@@ -32,7 +32,14 @@ async function runTurn(turn: NaiveTurn): Promise<void> {
   // As late as it can be: the usual way, reading it first, loses so much that nothing else would be seen.
   const session = await load(turn);
   const messages = [...session.messages, ...said];
-  const next: Session = { ...session, revision: session.revision + 1, updatedAt: now, messages, messageCount: messages.length, turns: [...session.turns, recordOf(turn, now)] };
+  const next: Session = {
+    ...session,
+    revision: session.revision + 1,
+    updatedAt: now,
+    messages,
+    messageCount: messages.length,
+    turns: [...session.turns, recordOf(turn, now)],
+  };
   await writeFile(pathOf(turn), JSON.stringify(next));
   await failpoint('naive.after-save');
   await emit(turn.turnId, 'done', { inputTokens: 0, outputTokens: 0, finishReason: 'stop' });
@@ -47,7 +54,11 @@ async function converse(turn: NaiveTurn): Promise<SessionMessage[]> {
     const { text, toolCalls } = await askModel(config.modelUrl, sent, async (delta) => await emit(turn.turnId, 'text_delta', { delta }));
     said.push({ ...base, id: `${turn.turnId}.${String(round)}`, role: 'assistant', text, ...(toolCalls.length > 0 && { toolCalls }) });
     if (toolCalls.length === 0) return said;
-    sent.push({ role: 'assistant', content: text, tool_calls: toolCalls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } })) });
+    sent.push({
+      role: 'assistant',
+      content: text,
+      tool_calls: toolCalls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } })),
+    });
     for (const call of toolCalls) {
       await emit(turn.turnId, 'tool_call_start', { id: call.id, name: call.name, input: {} });
       if (call.name !== 'status') await appendFile(join(config.dataDir, 'tenants', turn.tenantId, 'notes.md'), `${call.arguments}\n`);
@@ -74,11 +85,33 @@ async function load(turn: NaiveTurn): Promise<Session> {
   } catch {
     const now = new Date().toISOString();
     const empty = { messageCount: 0, summary: null, messages: [], turns: [], contextTokens: null };
-    return { version: 1, id: turn.sessionId, agent: turn.agent, channel: 'web', sender: null, revision: 0, createdAt: now, updatedAt: now, title: '', ...empty };
+    return {
+      version: 1,
+      id: turn.sessionId,
+      agent: turn.agent,
+      channel: 'web',
+      sender: null,
+      revision: 0,
+      createdAt: now,
+      updatedAt: now,
+      title: '',
+      ...empty,
+    };
   }
 }
 
 function recordOf({ turnId }: NaiveTurn, now: string): TurnRecord {
   const nothing = { usage: { inputTokens: 0, outputTokens: 0 }, models: [], error: null, steps: [], requestHash: '', keyId: null };
-  return { id: turnId, status: 'done', origin: 'api', acceptedAt: now, startedAt: now, firstTextAt: now, endedAt: now, attempts: 1, finishReason: 'stop', ...nothing };
+  return {
+    id: turnId,
+    status: 'done',
+    origin: 'api',
+    acceptedAt: now,
+    startedAt: now,
+    firstTextAt: now,
+    endedAt: now,
+    attempts: 1,
+    finishReason: 'stop',
+    ...nothing,
+  };
 }

@@ -49,7 +49,18 @@ describe('applyEvent', () => {
 
   it('begins anew, tool calls and all, when the stream was lost', () => {
     const lost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
-    const turn = after(session, say('First.'), start('a'), result('a'), say('Half a sen'), lost, say('First.'), start('a'), result('a'), say('All.'));
+    const turn = after(
+      session,
+      say('First.'),
+      start('a'),
+      result('a'),
+      say('Half a sen'),
+      lost,
+      say('First.'),
+      start('a'),
+      result('a'),
+      say('All.'),
+    );
     expect(turn.parts).toEqual(after(session, say('First.'), start('a'), result('a'), say('All.')).parts);
   });
 
