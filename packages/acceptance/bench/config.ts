@@ -27,10 +27,11 @@ export function readPipelineConfig(): PipelineConfig {
 }
 
 /** For every process of a bench, baselines included: what `npm start` gives its services. */
-export const sharedEnvironment = {
+export const sharedEnvironment: Readonly<Record<string, string>> = {
   UV_THREADPOOL_SIZE: String(Math.min(32, availableParallelism() * 4)),
   MALLOC_ARENA_MAX: '2',
-} as const;
+  ...(process.env['NODE_COMPILE_CACHE'] === undefined ? {} : { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }),
+};
 
 /** The environment this command was started with, for the commands that it starts. */
 export function ownEnvironment(): NodeJS.ProcessEnv {

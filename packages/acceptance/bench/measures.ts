@@ -1,11 +1,10 @@
 import { Bench } from './bench.ts';
 import { WORKER_CONCURRENCY } from './contestants.ts';
-import { measureIdleMemory } from './measures/idle-memory.ts';
+import { measureIdleStart } from './measures/idle-start.ts';
 import { measureIdleStreams } from './measures/idle-streams.ts';
 import { measureListing } from './measures/listing.ts';
 import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
-import { measureStartTime } from './measures/start-time.ts';
 import { measureThroughput } from './measures/throughput.ts';
 import { measureTwoWorkers } from './measures/two-workers.ts';
 import type { Row } from './row.ts';
@@ -21,8 +20,7 @@ export const measures: ReadonlyMap<string, Measure> = new Map<string, Measure>([
   ['listing', measureListing],
   ['idle-streams', measureIdleStreams],
   ['two-workers', measureTwoWorkers],
-  ['idle-memory', measureIdleMemory],
-  ['start-time', measureStartTime],
+  ['idle-start', measureIdleStart],
 ]);
 
 /** Runs the named measures, or all of them. */

@@ -40,8 +40,8 @@ export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
 const SOONEST_MS = 5900;
 
 /**
- * Milliseconds from the kill -9 of a worker until a turn it interrupted in mid-stream was heard of again, as its client saw it. Where
- * several workers were killed meanwhile, from the last one that can have held the turn.
+ * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted in mid-stream. Where several workers
+ * were killed meanwhile, from the last one that can have held the turn.
  */
 export function recoveryTimes({ faults, transcripts }: AuditInput): number[] {
   const kills = faults.filter(({ kind, target }) => kind === 'kill' && target.startsWith('worker')).map(({ atMs }) => atMs);
@@ -54,9 +54,10 @@ export function recoveryTimes({ faults, transcripts }: AuditInput): number[] {
     .toSorted((left, right) => left - right);
 }
 
-/** A new epoch is a new lease, and says when it was taken: another worker has taken the turn up. */
+/** A new epoch is a new lease, and says when it was taken. What a client sees of it also depends on its gateway. */
 function recoveryAt(event: EventLine, before: EventLine | undefined, kills: readonly number[]): number[] {
   if (before === undefined || before.event === 'session' || epochOf(event.id) === epochOf(before.id)) return [];
-  const kill = kills.findLast((atMs) => atMs > before.atMs - 100 && atMs < epochOf(event.id) - SOONEST_MS);
-  return kill === undefined ? [] : [event.atMs - kill];
+  const takenAtMs = epochOf(event.id);
+  const kill = kills.findLast((atMs) => atMs > before.atMs - 100 && atMs < takenAtMs - SOONEST_MS);
+  return kill === undefined ? [] : [takenAtMs - kill];
 }

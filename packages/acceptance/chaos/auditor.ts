@@ -18,7 +18,7 @@ export interface AuditReport {
   readonly resumedConnections: number;
   readonly resets: number;
   readonly faults: number;
-  /** From kill -9 of a worker to the next sign of a turn it ran, in ms. */
+  /** From kill -9 of a worker until another one took up a turn it ran, in ms. */
   readonly recoveryMs: { readonly samples: number; readonly p50: number; readonly max: number };
 }
 

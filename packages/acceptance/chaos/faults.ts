@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ServiceProcess, TestRedis } from '@concierge/testing';
+import { eventually, type ServiceProcess, type TestRedis } from '@concierge/testing';
 import type { Evidence } from './evidence.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
@@ -27,6 +27,8 @@ type FaultKind = 'kill' | 'stop' | 'redis-kill' | 'flush';
 
 /** Two in three kills hit a worker: more is lost with it. */
 const WORKERS_SHARE = 0.66;
+/** Model calls in flight at which every worker has some of them. */
+const BUSY_CALLS = 8;
 /** A process that has only just been started has nothing in its hands yet. */
 const SETTLED_MS = 3000;
 
@@ -101,6 +103,8 @@ export class FaultInjector {
   }
 
   async #freeze(stopMs: number): Promise<void> {
+    // One that has nothing in its hands would come back to nothing.
+    await eventually(async () => (await this.#callsInFlight()) >= BUSY_CALLS, { timeoutMs: 5000, everyMs: 50 }).catch(() => undefined);
     const target = this.#choose(this.#fleet.workers);
     this.#evidence.fault({ atMs: Date.now(), kind: 'stop', target: target.name });
     await target.signal('SIGSTOP');
@@ -113,6 +117,12 @@ export class FaultInjector {
     await target.signal('SIGCONT');
     this.#frozen.delete(target);
     this.#evidence.fault({ atMs: Date.now(), kind: 'continue', target: target.name });
+  }
+
+  /** As the model server sees it. */
+  async #callsInFlight(): Promise<number> {
+    const ledger = await this.#evidence.readLedger();
+    return ledger.reduce((count, { event }) => count + (event === 'start' ? 1 : -1), 0);
   }
 
   /** One that has work in its hands, if there is any; never a frozen one: it is to come back and be refused. */

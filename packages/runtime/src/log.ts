@@ -1,4 +1,4 @@
-import { pino, type Logger } from 'pino';
+import { pino, type Logger, type LoggerOptions } from 'pino';
 import { pinoPretty } from './pretty.ts';
 
 export type Log = Logger;
@@ -37,5 +37,26 @@ export function createLog({ service, level, pretty = false, toStderr = false }: 
     },
   };
   if (toStderr) return pino(options, pino.destination({ fd: 2, sync: true }));
-  return pretty ? pino(options, pinoPretty()) : pino(options);
+  if (pretty) return pino(options, pinoPretty());
+  return level === 'silent' ? pino(options) : bufferedLog(options);
+}
+
+/** Lines of so many bytes, or of so much time, leave in one system call: one for each line costs as much as making the line. */
+const BUFFER_BYTES = 8 * 1024;
+const BUFFER_MS = 100;
+const ERROR_LEVEL = 50;
+
+/** An error leaves at once, with all that was before it: the process may not live much longer. */
+function bufferedLog(options: LoggerOptions): Log {
+  const stdout = pino.destination({ fd: 1, sync: true, minLength: BUFFER_BYTES });
+  const flush = (): void => {
+    stdout.flushSync();
+  };
+  setInterval(flush, BUFFER_MS).unref();
+  process.once('exit', flush);
+  const logMethod: NonNullable<LoggerOptions['hooks']>['logMethod'] = function logAndFlush(args, method, level) {
+    method.apply(this, args);
+    if (level >= ERROR_LEVEL) flush();
+  };
+  return pino({ ...options, hooks: { ...options.hooks, logMethod } }, stdout);
 }

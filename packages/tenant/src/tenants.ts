@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { FolderSync } from './folder-sync.ts';
 import type { IndexStore } from './index-db/index-store.ts';
-import { decodeKey } from './key-token.ts';
+import { decodeKey, type KeyClaims } from './key-token.ts';
 import { Inbox } from './inbox.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';
 import { SessionCache } from './session-cache.ts';
@@ -39,6 +39,8 @@ export class Tenants {
   readonly #folders = new FolderSync();
   readonly #sessionCache = new SessionCache();
   readonly #keyRecords: KeyRecordCache = new LRUCache({ max: cachedKeysMax, ttl: limits.keyCacheMs });
+  /** Of keys whose signature was good; the record is looked at each time. */
+  readonly #claims = new LRUCache<string, KeyClaims>({ max: cachedKeysMax });
   readonly #scopes = new LRUCache<string, TenantScope>({ max: openScopesMax });
   readonly #swept = new Set<string>();
 
@@ -104,7 +106,7 @@ export class Tenants {
    */
   async authenticate(rawKey: string): Promise<Authenticated> {
     if (rawKey === '') throw new AppError('missing_key');
-    const claims = decodeKey(rawKey, this.#options.keySecret);
+    const claims = this.#claimsOf(rawKey);
     if (claims === undefined) throw new AppError('invalid_key');
     // The record first: whether the tenant exists shows in nothing but the record, and costs the same work.
     const key = await (this.#scopes.get(claims.accountId)?.keys ?? this.#newKeys(claims.accountId)).verify(rawKey, claims);
@@ -130,6 +132,14 @@ export class Tenants {
     this.#swept.delete(id);
     await rm(away, { recursive: true, force: true });
     await this.#options.index.drop(id);
+  }
+
+  #claimsOf(rawKey: string): KeyClaims | undefined {
+    const known = this.#claims.get(rawKey);
+    if (known !== undefined) return known;
+    const claims = decodeKey(rawKey, this.#options.keySecret);
+    if (claims !== undefined) this.#claims.set(rawKey, claims);
+    return claims;
   }
 
   #newScope(accountId: string): TenantScope {

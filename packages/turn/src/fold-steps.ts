@@ -17,6 +17,37 @@ export function foldStream(entries: readonly StreamEntry[]): FoldedStream {
   return fold;
 }
 
+/**
+ * A journal has no lease: a worker that was frozen between its last write to the stream and its journal adds, when it comes back, what
+ * the next one has written there already. Each step counts where it stands first.
+ */
+export function withoutRepeats(journal: readonly TurnStep[]): TurnStep[] {
+  const first = new Map<string, TurnStep>();
+  for (const step of journal) {
+    const name = nameOf(step);
+    if (!first.has(name)) first.set(name, step);
+  }
+  return [...first.values()];
+}
+
+function nameOf(step: TurnStep): string {
+  switch (step.kind) {
+    case 'prompt':
+    case 'assistant': {
+      return step.message.id;
+    }
+    case 'intent': {
+      return `intent ${step.callId}`;
+    }
+    case 'result': {
+      return `result ${step.message.callId}`;
+    }
+    case 'compaction': {
+      return `compaction ${String(step.startedAtMs)}`;
+    }
+  }
+}
+
 class StreamFold implements FoldedStream {
   readonly steps: TurnStep[] = [];
   readonly openCalls = new Set<string>();

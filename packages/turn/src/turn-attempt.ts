@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
-import { foldStream, type FoldedStream } from './fold-steps.ts';
+import { foldStream, withoutRepeats, type FoldedStream } from './fold-steps.ts';
 import type { Lanes, Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
 import { eventsOf, isTold, retellSteps, streamLost } from './retelling.ts';
@@ -101,7 +101,7 @@ export class TurnAttempt {
   async #begin(scope: TenantScope, turn: AcceptedTurn): Promise<{ run: TurnRun; writer: TurnWriter }> {
     const lease = this.#lease;
     const seldom = lease.attempt > 1 || lease.relaid;
-    const journal = seldom ? await scope.inbox.readJournal(turn.turnId) : [];
+    const journal = seldom ? withoutRepeats(await scope.inbox.readJournal(turn.turnId)) : [];
     const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
     if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId))))
       this.#stop.abort(new TurnCancelled('cancelled before it began'));

@@ -51,6 +51,8 @@ describe('a turn whose stream is lost on the way', () => {
         for (const step of stepsOf(run.turn.turnId)) run.writer.record(step);
         await run.writer.persist();
         await run.writer.flush();
+        // As a worker would that was frozen just before it.
+        await run.scope.inbox.appendJournal(run.turn.turnId, stepsOf(run.turn.turnId).slice(0, 3));
         begun.open();
         await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
         throw run.signal.reason;

@@ -20,6 +20,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // The renderer of Markdown, loaded when the chat page is there.
+    chunkSizeWarningLimit: 600,
   },
   server: { port: 5173, proxy: Object.fromEntries(forwarded.map((path) => [path, gateway])) },
 });

@@ -25,6 +25,18 @@ export function dynamicContext(turn: UserTurn): string {
 
 /** As in `Friday 2026-11-20 14:05:09 GMT+01:00 (Europe/Berlin)`. */
 export function timestamp(now: Date, timezone: string): string {
+  const second = Math.floor(now.getTime() / 1000);
+  const said = saidLast.get(timezone);
+  if (said?.second === second) return said.text;
+  const text = formatTimestamp(now, timezone);
+  saidLast.set(timezone, { second, text });
+  return text;
+}
+
+/** Many turns begin in the same second. As few as there are formats. */
+const saidLast = new Map<string, { readonly second: number; readonly text: string }>();
+
+function formatTimestamp(now: Date, timezone: string): string {
   const parts = new Map(
     formatOf(timezone)
       .formatToParts(now)

@@ -43,7 +43,7 @@ function afterTools(turn: DemoTurn): string {
   const more = asksWhatItCan(turn.words)
     ? `\n\n${abilities(turn)}\n\n${setup}`
     : `\n\nA real model would now use this to answer: “${clip(turn.words, 200)}”`;
-  return `${MARK} ${turn.results.length === 1 ? 'here is' : 'here are'} what came back.\n\n${results}${more}`;
+  return `${MARK} here is what came back.\n\n${results}${more}`;
 }
 
 function describeResult({ tool, output }: DemoResult): string {

@@ -14,6 +14,9 @@ export interface EventStreamsOptions {
   readonly drain: Drain;
 }
 
+/** How long the headers wait for the first event. */
+const HEADERS_WAIT_MS = 15;
+
 /** What one stream shows. */
 export interface Watch {
   readonly scope: TenantScope;
@@ -46,12 +49,12 @@ export class EventStreams implements Disposable {
   /** Answers with the events of a turn. A client that goes away ends its stream, never the turn. */
   serve(response: Response, { scope, turnId, keyId, after }: Watch): void {
     response.writeHead(200, eventStreamHeaders);
-    response.flushHeaders();
     forgetRequest(response.req);
     if (response.req.method === 'HEAD') {
       response.end();
       return;
     }
+    flushHeadersSoon(response);
     const stream = new EventStream({ response, keyId, after, onClose: this.#onClose, onDrop: this.#onDrop });
     this.#open.add(stream);
     this.#options.drain.hold();
@@ -83,6 +86,13 @@ export class EventStreams implements Disposable {
   readonly #onDrop = (): void => {
     this.#options.metrics.droppedClients.inc();
   };
+}
+
+/** The first event nearly always follows within a millisecond or two, and takes the headers along. */
+function flushHeadersSoon(response: Response): void {
+  setTimeout(() => {
+    if (!response.destroyed && !response.writableEnded) response.flushHeaders();
+  }, HEADERS_WAIT_MS);
 }
 
 /** A stream keeps its request for as long as it lasts, often long and silent: what nobody asks for any more is let go. */
