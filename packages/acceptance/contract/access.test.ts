@@ -264,6 +264,7 @@ describe('operations', () => {
     expect(ready.status).toBe('ready');
     expect(Object.values(ready.checks).every(({ ok }) => ok)).toBe(true);
     expect((await client.get('/metrics')).text).toMatch(/^# HELP /mu);
+    expect((await client.get('/ops/queues')).status).toBe(200);
     const docs = await client.get('/docs');
     expect(docs.status).toBe(200);
     expect(docs.text).not.toMatch(/(?:src|href)="https?:\/\//u);

@@ -63,9 +63,10 @@ function mountRoutes(app: Express, server: RouteServer, handlers: Handlers): voi
   }
 }
 
-/** `/api/files/{path}` as Express 5 writes it: `/api/files/*path` for the rest of a path, `/x/:id` otherwise. */
+/** `/api/files/{path}` as Express 5 writes it: `/api/files/*path` for the rest of a path, `/x/:id` otherwise; there, braces mean optional. */
 function expressPath(route: Route): string {
-  return route.path.replaceAll(/\{(?<name>\w+)\}/gu, (_match, name: string) => (route.rest === true ? `*${name}` : `:${name}`));
+  const path = route.path.replaceAll(/\{(?<name>\w+)\}/gu, (_match, name: string) => (route.rest === true ? `*${name}` : `:${name}`));
+  return route.below === true ? `${path}{/{*below}}` : path;
 }
 
 function handlerOf(handlers: Handlers, route: Route): ErasedHandler {

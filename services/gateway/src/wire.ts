@@ -8,6 +8,7 @@ import { Drain } from './http/drain.ts';
 import { createHttpServer, listen, stoppableHttp } from './http/http-server.ts';
 import { RouteServer } from './http/serve-route.ts';
 import { GatewayMetrics } from './metrics.ts';
+import { QueueDashboard } from './ops/queue-dashboard.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
 import { EventStreams } from './sse/event-streams.ts';
 
@@ -29,7 +30,8 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
   const drain = new Drain();
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
-  const handlers = createHandlers({ turns, turnStreams, eventStreams, metrics, drain, checks, log });
+  const queueDashboard = new QueueDashboard(doorbells.queue);
+  const handlers = createHandlers({ turns, turnStreams, eventStreams, queueDashboard, metrics, drain, checks, log });
   const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, metrics, log });
   const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });

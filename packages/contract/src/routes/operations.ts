@@ -61,3 +61,16 @@ export const docs = defineRoute({
   summary: 'This document, for people',
   answers: { 200: { description: 'A page.', text: 'text/html; charset=utf-8' } },
 });
+
+export const queues = defineRoute({
+  id: 'queues',
+  method: 'get',
+  path: '/ops/queues',
+  below: true,
+  tag: 'operations',
+  summary: 'The queue, to look at',
+  auth: 'operator',
+  scopes: [],
+  answers: { 200: { description: 'A page.', text: 'text/html; charset=utf-8' } },
+  errors: [],
+});

@@ -33,6 +33,8 @@ export interface Route {
   /** OpenAPI form. With `rest`, the last parameter takes everything that is left, slashes included. */
   readonly path: string;
   readonly rest?: true;
+  /** A page that also answers what it asks for below its path: scripts, figures, its own addresses. */
+  readonly below?: true;
   readonly tag: 'chat' | 'turns' | 'sessions' | 'skills' | 'uploads' | 'tenant' | 'files' | 'keys' | 'usage' | 'webhooks' | 'operations';
   readonly summary: string;
   readonly description?: string;

@@ -1,7 +1,7 @@
 import { chatWithAdmin, chatWithCs } from './chat.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
-import { docs, livez, metrics, openapi, readyz } from './operations.ts';
+import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions } from './sessions.ts';
 import { listSkills, reindexSkills } from './skills.ts';
@@ -43,6 +43,7 @@ export const routes = {
   metrics,
   openapi,
   docs,
+  queues,
 } as const satisfies Record<string, Route>;
 
 export type Routes = typeof routes;

@@ -4,6 +4,7 @@ import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import type { GatewayMetrics } from '../metrics.ts';
+import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { PdfTexts } from '../upload/pdf-text.ts';
 import { chatHandlers } from './chat.ts';
@@ -26,6 +27,7 @@ export interface HandlerOptions {
   readonly turns: Turns;
   readonly turnStreams: TurnStreams;
   readonly eventStreams: EventStreams;
+  readonly queueDashboard: QueueDashboard;
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
@@ -33,7 +35,8 @@ export interface HandlerOptions {
 }
 
 /** A handler for every route of the contract. */
-export function createHandlers({ turns, turnStreams, eventStreams, metrics, drain, checks, log }: HandlerOptions): Handlers {
+export function createHandlers(options: HandlerOptions): Handlers {
+  const { turns, turnStreams, eventStreams, queueDashboard, metrics, drain, checks, log } = options;
   return {
     ...chatHandlers({ turns, turnStreams, eventStreams, admission: new Admission(TURNS_ON_THEIR_WAY), drain, metrics }),
     ...turnHandlers({ turns, eventStreams }),
@@ -45,6 +48,6 @@ export function createHandlers({ turns, turnStreams, eventStreams, metrics, drai
     ...keyHandlers(),
     ...usageHandlers(),
     ...webhookHandlers(),
-    ...operationHandlers({ checks, drain, registry: metrics.registry }),
+    ...operationHandlers({ checks, drain, queueDashboard, registry: metrics.registry }),
   };
 }

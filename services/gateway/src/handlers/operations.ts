@@ -3,17 +3,19 @@ import { sendDocsPage } from '../docs/docs-page.ts';
 import { openApiDocument } from '../docs/openapi.ts';
 import { streamed, type Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
+import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
 
 export interface OperationOptions {
   readonly checks: ReadinessChecks;
   readonly drain: Drain;
+  readonly queueDashboard: QueueDashboard;
   readonly registry: Registry;
 }
 
-type OperationHandlers = Pick<Handlers, 'livez' | 'readyz' | 'metrics' | 'openapi' | 'docs'>;
+type OperationHandlers = Pick<Handlers, 'livez' | 'readyz' | 'metrics' | 'openapi' | 'docs' | 'queues'>;
 
-export function operationHandlers({ checks, drain, registry }: OperationOptions): OperationHandlers {
+export function operationHandlers({ checks, drain, queueDashboard, registry }: OperationOptions): OperationHandlers {
   return {
     livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok' } }),
     readyz: async () => {
@@ -30,6 +32,10 @@ export function operationHandlers({ checks, drain, registry }: OperationOptions)
     openapi: () => ({ kind: 'answer', status: 200, json: { ...openApiDocument() } }),
     docs: ({ response }) => {
       sendDocsPage(response);
+      return streamed;
+    },
+    queues: async ({ request, response }) => {
+      await queueDashboard.send(request, response);
       return streamed;
     },
   };

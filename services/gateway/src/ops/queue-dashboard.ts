@@ -1,0 +1,59 @@
+import { finished } from 'node:stream/promises';
+import { AppError, routes } from '@concierge/contract';
+import type { Doorbells } from '@concierge/turn';
+import { Router, type Express, type Request, type RequestHandler, type Response } from 'express';
+
+/** Strict but for styles, which the page's script makes as it runs. The web fonts that the page asks for stay out. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The doorbell queue, for operators to look at and nothing else. */
+export class QueueDashboard {
+  readonly #queue: Doorbells['queue'];
+  #board: Promise<RequestHandler> | undefined;
+
+  constructor(queue: Doorbells['queue']) {
+    this.#queue = queue;
+  }
+
+  /** Answers with the page or what it asks for; resolves when the answer is out. @throws AppError not_found */
+  async send(request: Request, response: Response): Promise<void> {
+    this.#board ??= openBoard(this.#queue);
+    const board = await this.#board;
+    response.setHeader('Content-Security-Policy', policy);
+    await new Promise<void>((resolve, reject) => {
+      // A client that leaves early is no failure.
+      finished(response).then(resolve, () => resolve());
+      void board(request, response, (error?: unknown) => {
+        reject(error ?? new AppError('not_found', 'There is no such page.'));
+      });
+    });
+  }
+}
+
+/** Loaded when it is first asked for: most gateways never are, and start and idle without it. */
+async function openBoard(queue: Doorbells['queue']): Promise<RequestHandler> {
+  const [{ createBullBoard }, { BullMQAdapter }, { ExpressAdapter }] = await Promise.all([
+    import('@bull-board/api'),
+    import('@bull-board/api/bullMQAdapter'),
+    import('@bull-board/express'),
+  ]);
+  const serverAdapter = new ExpressAdapter().setBasePath(routes.queues.path);
+  createBullBoard({
+    queues: [new BullMQAdapter(queue, { readOnlyMode: true })],
+    serverAdapter,
+    options: { uiConfig: { boardTitle: 'Concierge queues' } },
+  });
+  const board: Express = serverAdapter.getRouter();
+  board.disable('x-powered-by');
+  return Router().use(routes.queues.path, board);
+}
