@@ -29,6 +29,8 @@ export async function runMeasures(names: readonly string[], begin: (name: string
     `product: 1 gateway, 1 worker, SQLite, WORKER_CONCURRENCY=${String(WORKER_CONCURRENCY)} (default 32), so that no tenant's share caps a load\n`,
   );
   await using bench = await Bench.start();
+  begin('warming up');
+  await bench.warmUp();
   const rows: Row[] = [];
   for (const [name, measure] of measures) {
     if (names.length > 0 && !names.includes(name)) continue;

@@ -14,7 +14,7 @@ export function descendantsOf(pid: number): RunningProcess[] {
     if (parent !== undefined) parents.set(Number(name), parent);
   }
   const found: number[] = [];
-  for (let next: readonly number[] = [pid]; next.length > 0; ) {
+  for (let next: readonly number[] = [pid]; next.length > 0;) {
     const level = new Set(next);
     next = [...parents].filter(([, parent]) => level.has(parent)).map(([child]) => child);
     found.push(...next);
@@ -34,7 +34,9 @@ function parentOf(pid: string): number | undefined {
 
 function commandOf(pid: number): string {
   try {
-    return readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+    return readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8')
+      .replaceAll('\0', ' ')
+      .trim();
   } catch {
     return '';
   }

@@ -30,7 +30,7 @@ async function walkOne({ evidence }: ChaosRig, process: ServiceProcess, { name, 
   await process.kill();
   const failpoint = `${name}:${action}:${String(nth)}`;
   process.start({ FAILPOINT: failpoint });
-  const struck = action === 'kill' ? (): boolean => !process.alive : async (): Promise<boolean> => await isStopped(process);
+  const struck = action === 'kill' ? (): boolean => process.endedBy === 'SIGKILL' : async (): Promise<boolean> => await isStopped(process);
   const reached = await eventually(struck, { timeoutMs: REACH_TIMEOUT_MS, everyMs: 25 }).catch(() => false);
   evidence.fault({ atMs: Date.now(), kind: 'failpoint', target: process.name, failpoint, reached });
   if (action === 'kill' || !reached) return;

@@ -1,18 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { eventually, type ServiceProcess } from '@concierge/testing';
-import type { ChaosRig } from './rig.ts';
+import type { ChaosRig, Target } from './rig.ts';
+
+const READY_TIMEOUT_MS = 30_000;
+const killInDrain = 'worker.draining:kill';
 
 /** SIGTERM for one process after the other, each started again and ready before the next one goes. */
 export async function rollOver({ target, evidence }: ChaosRig): Promise<void> {
-  for (const worker of target.workers) await restart(worker);
-  for (const [index, gateway] of target.gateways.entries()) {
-    await restart(gateway);
-    const url = target.gatewayUrls[index] ?? '';
-    await eventually(async () => (await fetch(`${url}/readyz`)).status === 200, { timeoutMs: 30_000, everyMs: 50 });
-  }
-
-  async function restart(process: ServiceProcess): Promise<void> {
+  for (const process of [...target.workers, ...target.gateways]) {
+    await readyAgain(target, process, 0);
     const exitCode = await process.terminate();
     evidence.fault({ atMs: Date.now(), kind: 'terminate', target: process.name, exitCode });
+    const times = await timesReady(target, process);
     process.start();
+    await readyAgain(target, process, times);
   }
+}
+
+/** SIGTERM for a worker that is killed while it drains. */
+export async function killDraining({ target, evidence }: ChaosRig, process: ServiceProcess): Promise<void> {
+  await readyAgain(target, process, 0);
+  await process.kill();
+  const times = await timesReady(target, process);
+  process.start({ FAILPOINT: killInDrain });
+  await readyAgain(target, process, times);
+  await process.terminate();
+  const reached = process.endedBy === 'SIGKILL';
+  evidence.fault({ atMs: Date.now(), kind: 'failpoint', target: process.name, failpoint: killInDrain, reached });
+  process.start();
+  await readyAgain(target, process, times + 1);
+}
+
+/** Its log says `ready` once more than so many times. */
+async function readyAgain(target: Target, process: ServiceProcess, times: number): Promise<void> {
+  await eventually(async () => (await timesReady(target, process)) > times, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
+}
+
+async function timesReady({ dataDir }: Target, { name }: ServiceProcess): Promise<number> {
+  const text = await readFile(join(dataDir, 'logs', `${name}.log`), 'utf8').catch(() => '');
+  return text.split('"msg":"ready"').length - 1;
 }

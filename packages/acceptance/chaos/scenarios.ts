@@ -4,7 +4,7 @@ import { walkFailPoints, type FailPoint } from './failpoints.ts';
 import type { LoadSize } from './load-plan.ts';
 import { NaiveSystem } from './naive.ts';
 import { ChaosRig, startSystem } from './rig.ts';
-import { rollOver } from './rolling-restart.ts';
+import { killDraining, rollOver } from './rolling-restart.ts';
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -32,9 +32,21 @@ const stop = (name: string, nth = 1): FailPoint => ({ name, action: 'stop', nth 
 
 /** Every named fail point of a worker; frozen where a writer could do harm when it comes back. Each list is one process's way. */
 export const workerFailPoints: readonly (readonly FailPoint[])[] = [
-  [kill('turn.after-lease', 2), kill('model.after-reply'), kill('session.after-temp'), stop('session.after-temp', 2)],
-  [kill('stream.before-append', 9), kill('tool.after-intent'), kill('session.after-link'), stop('session.after-link', 2)],
-  [kill('tool.before-result'), kill('session.after-publish'), kill('turn.after-save'), kill('turn.after-done'), stop('turn.after-save', 2)],
+  [
+    kill('turn.after-lease', 2),
+    kill('model.after-reply'),
+    kill('session.after-temp'),
+    kill('turn.after-done'),
+    stop('session.after-temp', 2),
+  ],
+  [
+    kill('stream.before-append', 9),
+    kill('tool.after-intent'),
+    kill('session.after-link'),
+    kill('session.after-check'),
+    stop('session.after-check', 2),
+  ],
+  [kill('tool.before-result'), kill('session.after-publish'), kill('turn.after-save'), stop('turn.after-save', 2)],
 ];
 export const gatewayFailPoints: readonly (readonly FailPoint[])[] = [
   [kill('inbox.after-file', 2), kill('accept.after-lane', 2)],
@@ -43,7 +55,7 @@ export const gatewayFailPoints: readonly (readonly FailPoint[])[] = [
 
 /** Each fail point once, the system under load all the while. */
 export async function runFailPoints(seed: number, verdict: Verdict): Promise<void> {
-  const load = { turns: 1200, conversations: 24, tenants: 3, overMs: 90_000, burst: 3 };
+  const load = { turns: 900, conversations: 18, tenants: 3, overMs: 90_000, burst: 2 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl) });
   const { workers, gateways } = rig.target;
   const ways = [
@@ -54,17 +66,21 @@ export async function runFailPoints(seed: number, verdict: Verdict): Promise<voi
   await verdict(await rig.finish(), rig);
 }
 
-/** SIGTERM for one process after the other, with less grace than some turns need. */
+/** SIGTERM for one process after the other, with less grace than some turns need; one is killed while it drains. */
 export async function runRollingRestart(seed: number, verdict: Verdict): Promise<void> {
   const load = { turns: 600, conversations: 20, tenants: 3, overMs: 60_000, burst: 3, slow: 0.15 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, { graceS: 2 }) });
-  await rig.run({ meanwhile: async () => await rollOver(rig), wholeLoad: false, deadlineMs: 90_000 });
+  const meanwhile = async (): Promise<void> => {
+    for (const worker of rig.target.workers.slice(0, 1)) await killDraining(rig, worker);
+    await rollOver(rig);
+  };
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 90_000 });
   await verdict(await rig.finish(), rig);
 }
 
 /** The naive system under the same kind of load: it is to be found out. */
 export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
-  const load = { turns: 168, conversations: 14, tenants: 2, overMs: 30_000, burst: 4 };
+  const load = { turns: 168, conversations: 14, tenants: 2, overMs: 24_000, burst: 4 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await NaiveSystem.start(modelUrl) });
   const { workers, gateways } = rig.target;
   // Between save and end, and between queue and answer: where a naive turn is doubled.
@@ -74,15 +90,27 @@ export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
   ]);
   await rig.run({
     meanwhile: async () => {
+      await forgetQueued(rig);
       await walkFailPoints(rig, points);
       // Longer than the lock of a job: it is run by another, and then by the one that was frozen, too.
-      await rig.strike({ kills: 2, stops: 1, stopMs: 7000, redisKills: 0, flushes: 0, overMs: 4000 });
-      await rig.quiet(9000);
-      await rig.strike({ kills: 1, stops: 0, stopMs: 0, redisKills: 0, flushes: 1, overMs: 200 });
+      await rig.strike({ kills: 2, stops: 1, stopMs: 7000, redisKills: 0, flushes: 0, overMs: 3000 });
     },
     wholeLoad: true,
-    deadlineMs: 35_000,
+    deadlineMs: 30_000,
   });
   // What it has lost would be waited for in vain.
   await verdict(await rig.finish({ reread: false }), rig);
+}
+
+/** FLUSHALL while turns are acknowledged and nobody takes them. */
+async function forgetQueued(rig: ChaosRig): Promise<void> {
+  const { workers } = rig.target;
+  await rig.quiet(2000);
+  for (const worker of workers) {
+    rig.evidence.fault({ atMs: Date.now(), kind: 'kill', target: worker.name });
+    await worker.kill();
+  }
+  await rig.quiet(2500);
+  await rig.strike({ kills: 0, stops: 0, stopMs: 0, redisKills: 0, flushes: 1, overMs: 0 });
+  for (const worker of workers) worker.start();
 }

@@ -2,7 +2,7 @@ import { readdir, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AcceptedTurn, TurnStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
-import { appendLines, createFile, removeOldTemporaries, temporaryMaxAgeMs, temporaryPrefix } from './atomic-file.ts';
+import { appendLines, createFile, removeOldTemporaries, replaceFile, temporaryMaxAgeMs, temporaryPrefix } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, parseLines, readFreshIfThere, readIfThere } from './json-file.ts';
 import { lstatIfThere } from './quick-look.ts';
@@ -40,10 +40,13 @@ export class Inbox {
     this.#log = log;
   }
 
-  /** After it returns the turn is accepted, whoever's file it is: `exists` says that a turn with this id was here before. */
-  async accept(turn: AcceptedTurn): Promise<'accepted' | 'exists'> {
-    const name = fileNameOf(turn.turnId, turnSuffix);
-    const created = await createFile({ folder: this.#folder, name, content: JSON.stringify(turn), folders: this.#folders });
+  /**
+   * After it returns the turn is accepted, whoever's file it is: `exists` says that a turn with this id was here before.
+   * `isUnique`: the id was drawn at random just now, so that nobody else can have it and no look is needed.
+   */
+  async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
+    const file = { folder: this.#folder, name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(turn), folders: this.#folders };
+    const created = isUnique ? await replaceFile(file).then(() => true) : await createFile(file);
     await failpoint('inbox.after-file');
     return created ? 'accepted' : 'exists';
   }

@@ -34,6 +34,11 @@ export class ServiceProcess {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** The signal that ended it; null while it runs and when it ended by itself. */
+  get endedBy(): NodeJS.Signals | null {
+    return this.#child?.signalCode ?? null;
+  }
+
   start(extraEnv: Readonly<Record<string, string>> = {}): void {
     const { entry, env } = this.#options;
     const child = spawn(process.execPath, ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning', entry], {

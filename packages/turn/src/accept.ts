@@ -46,7 +46,7 @@ export class TurnAcceptance {
       if (twin !== null) return replay(twin, input);
     }
     const turn = this.#toAccepted(scope, input, { turnId, sessionId });
-    if ((await scope.inbox.accept(turn)) === 'exists') return await this.#attach(scope, input, turn);
+    if ((await scope.inbox.accept(turn, { isUnique: input.dedupeId === null })) === 'exists') return await this.#attach(scope, input, turn);
     await failpoint('accept.after-inbox');
     return await this.#place(scope, input, turn);
   }

@@ -18,6 +18,8 @@ export interface AttemptOptions extends TurnHandlers {
   readonly doorbells: Doorbells;
   readonly tenants: Tenants;
   readonly log: Log;
+  /** In this process, now. */
+  readonly turnsRunning: () => number;
 }
 
 const SUSPENDED_WAIT_MS = 15_000;
@@ -128,7 +130,7 @@ export class TurnAttempt {
   }
 
   #writer(scope: TenantScope, past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number }): TurnWriter {
-    const { lanes, log } = this.#options;
+    const { lanes, log, turnsRunning } = this.#options;
     return new TurnWriter({
       lanes,
       lease: this.#lease,
@@ -137,6 +139,7 @@ export class TurnAttempt {
       persisted: past.persisted,
       lastPublicId: past.folded.lastPublicId,
       log,
+      turnsRunning,
       onLost: (reason) => {
         this.#stop.abort(reason);
       },

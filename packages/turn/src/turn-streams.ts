@@ -10,6 +10,8 @@ import { readEntries, toEvent } from './stream-entry.ts';
 const LIVE_PREFIX = `${queuePrefix}:live:`;
 /** A subscriber connection that does not answer within this is replaced. */
 const PING_EVERY_MS = 5000;
+/** Turns end in great numbers: one command for those of so much time. */
+const LEAVE_TOGETHER_MS = 50;
 
 export interface TurnStreamsOptions {
   /** For reading streams. */
@@ -29,6 +31,9 @@ export class TurnStreams {
   readonly #log: Log;
   readonly #followers = new Map<string, Set<TurnFollower>>();
   readonly #ping: NodeJS.Timeout;
+  /** No longer followed, still subscribed to. */
+  readonly #left = new Set<string>();
+  #leaving: NodeJS.Timeout | undefined;
 
   constructor({ redis, subscriber, log }: TurnStreamsOptions) {
     this.#redis = redis;
@@ -99,6 +104,7 @@ export class TurnStreams {
 
   async stop(): Promise<void> {
     clearInterval(this.#ping);
+    clearTimeout(this.#leaving);
     for (const followers of this.#followers.values()) for (const follower of followers) follower.close();
     this.#followers.clear();
     await this.#subscriber.quit().catch(() => undefined);
@@ -119,7 +125,18 @@ export class TurnStreams {
     const followers = this.#followers.get(turnId);
     if (followers === undefined || !followers.delete(follower) || followers.size > 0) return;
     this.#followers.delete(turnId);
-    this.#subscriber.unsubscribe(keyOf.live(turnId)).catch(() => undefined);
+    this.#left.add(turnId);
+    this.#leaving ??= setTimeout(() => {
+      this.#unsubscribe();
+    }, LEAVE_TOGETHER_MS);
+  }
+
+  /** Of everything that was left lately, in one command; what somebody follows again meanwhile stays. */
+  #unsubscribe(): void {
+    this.#leaving = undefined;
+    const gone = [...this.#left].filter((turnId) => !this.#followers.has(turnId));
+    this.#left.clear();
+    if (gone.length > 0) this.#subscriber.unsubscribe(...gone.map(keyOf.live)).catch(() => undefined);
   }
 
   #deliver(channel: string, payload: string): void {

@@ -9,7 +9,7 @@ import { RENEW_EVERY_MS, type Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
-export interface TurnWorkerOptions extends AttemptOptions {
+export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning'> {
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
   /** Turns this worker runs at once. */
@@ -29,6 +29,7 @@ export class TurnWorker {
   readonly name = 'turn worker';
   readonly id = `w_${randomUUID()}`;
   readonly #options: TurnWorkerOptions;
+  readonly #attempts: AttemptOptions;
   readonly #running = new Map<string, RunningTurn>();
   readonly #bells: Worker;
   readonly #startedAt = new Date().toISOString();
@@ -38,6 +39,7 @@ export class TurnWorker {
 
   constructor(options: TurnWorkerOptions) {
     this.#options = options;
+    this.#attempts = { ...options, turnsRunning: () => this.#running.size };
     const { redis, concurrency, log } = options;
     this.#bells = answerDoorbells({ redis, concurrency, log, answer: async (lane) => await this.#answer(lane) });
     options.subscriber.on('message', (_channel: string, turnId: string) => {
@@ -108,7 +110,7 @@ export class TurnWorker {
     // A doorbell that was being answered when the grace ended.
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
-      await new TurnAttempt(this.#options, lease, stop).run();
+      await new TurnAttempt(this.#attempts, lease, stop).run();
     } finally {
       clearTimeout(timeout);
       if (this.#running.get(lease.turnId) === running) this.#running.delete(lease.turnId);

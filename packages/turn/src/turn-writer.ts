@@ -7,7 +7,16 @@ import { LeaseLost } from './stop-reasons.ts';
 import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
 
 /** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */
-const COALESCE_MS = 12;
+const COALESCE_MIN_MS = 12;
+/** Nobody reads faster than twenty times a second. */
+const COALESCE_MAX_MS = 50;
+/** Each turn that runs beside adds so much: what many turns write is most of what a busy worker does. */
+const COALESCE_MS_PER_TURN = 0.4;
+
+/** How long deltas wait for one another in a worker that runs so many turns. */
+export function coalesceMs(turnsRunning: number): number {
+  return Math.min(COALESCE_MAX_MS, COALESCE_MIN_MS + turnsRunning * COALESCE_MS_PER_TURN);
+}
 
 interface Pending {
   readonly type: string;
@@ -26,6 +35,8 @@ export interface TurnWriterOptions {
   /** The last public entry of the stream so far. */
   readonly lastPublicId: string;
   readonly log: Log;
+  /** Turns that run in this process now. */
+  readonly turnsRunning: () => number;
   onLost(reason: LeaseLost): void;
 }
 
@@ -126,7 +137,7 @@ export class TurnWriter {
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#writing !== undefined) return;
-    const wait = Math.max(0, this.#lastWriteAt + COALESCE_MS - performance.now());
+    const wait = Math.max(0, this.#lastWriteAt + coalesceMs(this.#options.turnsRunning()) - performance.now());
     this.#timer = setTimeout(() => {
       this.flush().catch((error: unknown) => {
         if (!(error instanceof LeaseLost))

@@ -54,5 +54,7 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 function nameOf(command: string): string {
-  return /services\/(?<service>\w+)\/src\/main\.ts/u.exec(command)?.groups?.['service'] ?? command.split(' ')[0]?.split('/').at(-1) ?? command;
+  return (
+    /services\/(?<service>\w+)\/src\/main\.ts/u.exec(command)?.groups?.['service'] ?? command.split(' ')[0]?.split('/').at(-1) ?? command
+  );
 }

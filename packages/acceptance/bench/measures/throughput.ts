@@ -22,7 +22,6 @@ interface Contest {
 
 /** Turns per second at zero delay, and the processor time they take. The four take turns, so that a busy machine slows them alike. */
 export async function measureThroughput(bench: Bench): Promise<Row[]> {
-  await bench.warmUp();
   const rows: Row[] = [];
   for (const [concurrency, bound] of bounds) {
     const contest = await compete(bench, concurrency);

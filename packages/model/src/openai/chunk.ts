@@ -39,6 +39,28 @@ export const Chunk = z.object({
 });
 export type Chunk = z.infer<typeof Chunk>;
 
+/**
+ * Most chunks by far are one piece of text and nothing else. Those are known at a glance, for a tenth of what the schema costs; for any other
+ * the schema decides.
+ */
+export function plainTextChunk(json: unknown): Chunk | undefined {
+  if (!isRecord(json) || json['error'] != null || json['usage'] != null || !Array.isArray(json['choices'])) return undefined;
+  const choices: unknown[] = json['choices'];
+  const [choice] = choices;
+  if (choices.length !== 1 || !isRecord(choice) || choice['finish_reason'] != null) return undefined;
+  const content = plainContent(choice['delta']);
+  return content === undefined || choice['index'] !== 0 ? undefined : { choices: [{ index: 0, delta: { content } }] };
+}
+
+function plainContent(delta: unknown): string | undefined {
+  if (!isRecord(delta) || delta['tool_calls'] != null || delta['refusal'] != null) return undefined;
+  return typeof delta['content'] === 'string' ? delta['content'] : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 export function textOfContent(content: string | z.infer<typeof ContentParts> | null | undefined): string {
   if (typeof content === 'string') return content;
   return content?.map((part) => part.text ?? '').join('') ?? '';

@@ -1,7 +1,7 @@
 import type { ModelFinishReason } from '../model.ts';
 import type { ToolCall } from '@concierge/contract';
 import { brokenStream, failureInStream, runawayReply } from './call-failure.ts';
-import { Chunk, textOfContent, type ChunkUsage } from './chunk.ts';
+import { Chunk, plainTextChunk, textOfContent, type ChunkUsage } from './chunk.ts';
 import { ToolCallSlots } from './tool-call-slots.ts';
 
 /** Of all chunks of one reply, far above the longest there is; what comes over it is a fault, and memory is finite. */
@@ -109,6 +109,8 @@ function parseChunk(data: string): Chunk {
   } catch (error) {
     throw brokenStream('a chunk is not JSON', error);
   }
+  const plain = plainTextChunk(json);
+  if (plain !== undefined) return plain;
   const parsed = Chunk.safeParse(json);
   if (!parsed.success) throw brokenStream('a chunk has not the shape of one', parsed.error);
   return parsed.data;

@@ -56,7 +56,10 @@ export class HttpTransport {
     const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
     const signal = init.signal ?? undefined;
     signal?.throwIfAborted();
-    const options = { method: init.method ?? 'GET', headers: Object.fromEntries(init.headers instanceof Headers ? init.headers : new Headers(init.headers)) };
+    const options = {
+      method: init.method ?? 'GET',
+      headers: Object.fromEntries(init.headers instanceof Headers ? init.headers : new Headers(init.headers)),
+    };
     const request =
       url.protocol === 'https:'
         ? https.request(url, { ...options, agent: this.#secure }, resolve)
