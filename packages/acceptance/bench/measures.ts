@@ -23,8 +23,14 @@ export const measures: ReadonlyMap<string, Measure> = new Map<string, Measure>([
   ['idle-start', measureIdleStart],
 ]);
 
+export interface Progress {
+  readonly begin: (name: string) => void;
+  /** This measure has no rows; the others go on. */
+  readonly failed: (name: string, error: unknown) => void;
+}
+
 /** Runs the named measures, or all of them. */
-export async function runMeasures(names: readonly string[], begin: (name: string) => void): Promise<Row[]> {
+export async function runMeasures(names: readonly string[], { begin, failed }: Progress): Promise<Row[]> {
   process.stdout.write(
     `product: 1 gateway, 1 worker, SQLite, WORKER_CONCURRENCY=${String(WORKER_CONCURRENCY)} (default 32), so that no tenant's share caps a load\n`,
   );
@@ -35,7 +41,11 @@ export async function runMeasures(names: readonly string[], begin: (name: string
   for (const [name, measure] of measures) {
     if (names.length > 0 && !names.includes(name)) continue;
     begin(name);
-    rows.push(...(await measure(bench)));
+    try {
+      rows.push(...(await measure(bench)));
+    } catch (error) {
+      failed(name, error);
+    }
   }
   return rows;
 }

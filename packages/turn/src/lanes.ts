@@ -47,6 +47,8 @@ export interface Lease extends Lane {
   readonly attempt: number;
   /** Redis came back empty while this turn was on its way: what was streamed before is gone. */
   readonly relaid: boolean;
+  /** It was found on disk without a lane: it may have begun in an earlier life of Redis. */
+  readonly orphan: boolean;
   readonly cancelled: boolean;
   readonly startedAtMs: number;
 }
@@ -138,7 +140,16 @@ export class Lanes {
     if (reply[0] === 'idle') return { kind: 'idle', rings: ringsOf(lane.accountId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
     const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt] = reply;
-    const facts = { turnId, epoch, starts, attempt, relaid: relaid === '1', cancelled: cancelled === '1', startedAtMs: Number(startedAt) };
+    const facts = {
+      turnId,
+      epoch,
+      starts,
+      attempt,
+      relaid: relaid === '1',
+      orphan: relaid === '2',
+      cancelled: cancelled === '1',
+      startedAtMs: Number(startedAt),
+    };
     return { kind: 'leased', lease: { accountId: lane.accountId, sessionId: lane.sessionId, ...facts } };
   }
 

@@ -11,7 +11,8 @@ const LANES_PER_SWEEP = 500;
 /** A look through all inboxes costs at most a twentieth of one replica's time. */
 const SCAN_LOAD = 20;
 const SCAN_EVERY_AT_LEAST_MS = 5000;
-const LAY_LOCK_MS = 30_000;
+/** Prolonged with every tenant: whoever dies while it lays is soon followed by another. */
+const LAY_LOCK_MS = 5000;
 /** Younger files are just being accepted. */
 const ORPHAN_AGE_MS = 3000;
 const STATES_AT_ONCE = 500;
@@ -55,6 +56,8 @@ export class Sweeper {
   async sweep(): Promise<void> {
     const { redis, lanes, doorbells } = this.#options;
     if ((await redis.exists(keyOf.laid)) === 0) await this.#layEverything();
+    // Another is still laying: until every turn is in its place nothing runs, and none is an orphan.
+    if ((await redis.exists(keyOf.laid)) === 0) return;
     await doorbells.ring(await lanes.sweep(LANES_PER_SWEEP));
     const every = Math.max(SCAN_EVERY_AT_LEAST_MS, this.#lastScanMs * SCAN_LOAD);
     if ((await redis.set(keyOf.scanLock, '1', 'PX', every, 'NX')) === 'OK') await this.#layAll('orphan');
@@ -80,7 +83,10 @@ export class Sweeper {
   async #layAll(found: 'orphan' | 'emptied'): Promise<number> {
     const began = Date.now();
     let laid = 0;
-    for (const accountId of await this.#options.tenants.list()) laid += await this.#layTenant(accountId, found);
+    for (const accountId of await this.#options.tenants.list()) {
+      laid += await this.#layTenant(accountId, found);
+      if (found === 'emptied') await this.#options.redis.pexpire(keyOf.layLock, LAY_LOCK_MS);
+    }
     this.#lastScanMs = Date.now() - began;
     return laid;
   }

@@ -102,7 +102,7 @@ export class TurnAttempt {
   /** Where earlier attempts left it: in the stream, and where that has lost it, in the journal beside the inbox file. */
   async #begin(scope: TenantScope, turn: AcceptedTurn): Promise<{ run: TurnRun; writer: TurnWriter }> {
     const lease = this.#lease;
-    const seldom = lease.attempt > 1 || lease.relaid;
+    const seldom = lease.attempt > 1 || lease.relaid || lease.orphan;
     const journal = seldom ? withoutRepeats(await scope.inbox.readJournal(turn.turnId)) : [];
     const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
     if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId))))

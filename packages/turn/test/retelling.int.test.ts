@@ -42,6 +42,22 @@ function stepsOf(turnId: string): TurnStep[] {
   ];
 }
 
+/** A play whose first start journals four steps and gets no further; tells how many steps each start found. */
+function interrupted(): { seen: number[]; begun: ReturnType<typeof gate> } {
+  const seen: number[] = [];
+  const begun = gate();
+  rig.play = async (run) => {
+    seen.push(run.steps.length);
+    if (seen.length > 1) return 'first ';
+    for (const step of stepsOf(run.turn.turnId)) run.writer.record(step);
+    await run.writer.persist();
+    begun.open();
+    await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+    throw run.signal.reason;
+  };
+  return { seen, begun };
+}
+
 describe('a turn whose stream is lost on the way', () => {
   it('is told again from its journal, so that old and new readers have the same in front of them', async () => {
     const scope = await rig.scope();
@@ -78,6 +94,43 @@ describe('a turn whose stream is lost on the way', () => {
       kind: 'done',
       reply: { reply: 'first second', toolCalls: [{ id: 'c1', output: 'Kept.' }] },
     });
+  });
+});
+
+describe('a Redis that came back empty', () => {
+  it('is filled again by another when the one that began it died, and no turn loses its journal meanwhile', async () => {
+    const scope = await rig.scope();
+    const { seen, begun } = interrupted();
+    await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('x'));
+    await begun.opened;
+    await rig.server.flush();
+    const redis = rig.server.client();
+    await redis.set(keyOf.layLock, '1', 'PX', 1000);
+    await rig.sweeper.sweep();
+    expect(await redis.exists(keyOf.turn(turnId))).toBe(0);
+    await eventually(async () => {
+      await rig.sweeper.sweep();
+      return seen.length === 2;
+    });
+    expect(seen).toEqual([0, 4]);
+    redis.disconnect();
+  });
+
+  it('or has lost a part: a turn without a lane goes on after its journal', async () => {
+    const scope = await rig.scope();
+    const { seen, begun } = interrupted();
+    await rig.worker();
+    await rig.turns.accept(scope, input('x'));
+    await begun.opened;
+    const redis = rig.server.client();
+    await redis.multi().flushall().set(keyOf.laid, '1').exec();
+    await eventually(async () => {
+      await rig.sweeper.sweep();
+      return seen.length === 2;
+    });
+    expect(seen).toEqual([0, 4]);
+    redis.disconnect();
   });
 });
 

@@ -22,7 +22,6 @@ type Access = 'read' | 'shared' | 'alone' | 'settled';
 const MIGRATION_LOCK = 7_245_861_309;
 /** A rebuild's last transaction may replace every row of a large tenant. */
 const REBUILD_STATEMENT_TIMEOUT_MS = 15 * 60_000;
-const BUILT_CHECK_EVERY_MS = 1000;
 const UNDEFINED_TABLE = '42P01';
 const DEADLOCK = '40P01';
 const ATTEMPTS_MAX = 3;
@@ -38,7 +37,6 @@ export class PostgresBackend implements IndexBackend {
   readonly #options: PostgresBackendOptions;
   readonly #connection: PostgresConnection;
   readonly #db: Kysely<IndexTables>;
-  readonly #builtCheckedAtMs = new Map<string, number>();
   #migrated: Promise<void> | undefined;
 
   constructor(options: PostgresBackendOptions) {
@@ -51,9 +49,11 @@ export class PostgresBackend implements IndexBackend {
     return this.#bound({ accountId, access: 'read' }, work);
   }
 
-  /** A yes is believed for a second. */
+  /** Asked with every read, in the same transaction: an index that another process lost answers nothing. */
   async readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined> {
-    return this.read(accountId, async (db) => ((await this.#isBuilt(db, accountId)) ? { result: await work(db) } : undefined));
+    return this.read(accountId, async (db) =>
+      (await readMeta(db, accountId, 'built')) !== undefined ? { result: await work(db) } : undefined,
+    );
   }
 
   async write<Result>(accountId: string, work: Work<Result>): Promise<Result> {
@@ -83,7 +83,6 @@ export class PostgresBackend implements IndexBackend {
   }
 
   async drop(accountId: string): Promise<void> {
-    this.#builtCheckedAtMs.delete(accountId);
     await this.writeAlone(accountId, async (db) => {
       for (const name of indexTableNames) await db.deleteFrom(name).where('account_id', '=', accountId).execute();
     });
@@ -97,15 +96,6 @@ export class PostgresBackend implements IndexBackend {
     await this.#connection.close();
   }
 
-  async #isBuilt(db: Kysely<IndexTables>, accountId: string): Promise<boolean> {
-    const checkedAtMs = this.#builtCheckedAtMs.get(accountId);
-    if (checkedAtMs !== undefined && Date.now() - checkedAtMs < BUILT_CHECK_EVERY_MS) return true;
-    const built = (await readMeta(db, accountId, 'built')) !== undefined;
-    if (built) this.#builtCheckedAtMs.set(accountId, Date.now());
-    else this.#builtCheckedAtMs.delete(accountId);
-    return built;
-  }
-
   async #bound<Result>(binding: Binding, work: Work<Result>): Promise<Result> {
     return this.#available(async () => transaction(this.#db, binding, work));
   }
@@ -116,7 +106,6 @@ export class PostgresBackend implements IndexBackend {
       return await work().catch(async (error: unknown) => {
         if (postgresErrorCode(error) !== UNDEFINED_TABLE) throw error;
         this.#migrated = undefined;
-        this.#builtCheckedAtMs.clear();
         await this.#ensureTables();
         return work();
       });

@@ -33,15 +33,18 @@ local function place_in_order(accepted_at)
 end
 
 local now = now_ms()
+local open = redis.call('EXISTS', prefix .. ':laid') == 1
+-- 1: what was streamed of it is gone. 2: it has no lane, and nobody knows why; the journal beside its file tells whether it had begun.
+local relaid = '0'
+if found ~= 'accepted' then relaid = (found == 'emptied' or not open) and '1' or '2' end
 redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', ARGV[4], 'requestHash', ARGV[6],
-  'relaid', found == 'emptied' and '1' or '0', 'key', ARGV[10], 'attempts', '0', 'cancelled', ARGV[13])
+  'relaid', relaid, 'key', ARGV[10], 'attempts', '0', 'cancelled', ARGV[13])
 -- A stream that outlived its turn's hash keeps its entries; `0-1` is then refused and not needed.
 redis.pcall('XADD', events, '0-1', 't', 'session', 'd', ARGV[5])
 redis.call('HSET', prefix .. ':held:' .. member, 'agent', ARGV[11])
 redis.call('PERSIST', prefix .. ':held:' .. member)
 
 local rings = {}
-local open = redis.call('EXISTS', prefix .. ':laid') == 1
 if open then redis.call('RPUSH', lane, turn_id) else place_in_order(tonumber(ARGV[4])) end
 if waiting == 0 then redis.call('RPUSH', prefix .. ':line:' .. account, session) end
 if open then

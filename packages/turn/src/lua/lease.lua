@@ -2,7 +2,7 @@
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 account id  2 session id  3 worker id  4 lease, ms  5 first wait of the sweeper, ms
 -- Returns {'idle', rings} | {'held'}
---       | {'leased', turn id, epoch, starts without a finished step, attempts, relaid, cancelled, started at}
+--       | {'leased', turn id, epoch, starts without a finished step, attempts, relaid (see accept.lua), cancelled, started at}
 -- Atomic because two workers may answer two doorbells of one lane. The epoch only rises: max(previous + 1, time in ms), so it
 -- rises even over a Redis that came back empty.
 #include "admit.lua"
