@@ -25,8 +25,8 @@ export interface FaultPlan {
 
 type FaultKind = 'kill' | 'stop' | 'redis-kill' | 'flush';
 
-/** Two in three kills hit a worker: more is lost with it. */
-const WORKERS_SHARE = 0.66;
+/** Of the kills, how many hit a worker. */
+const WORKERS_SHARE = 0.5;
 /** Model calls in flight at which every worker has some of them. */
 const BUSY_CALLS = 8;
 /** A process that has only just been started has nothing in its hands yet. */
