@@ -55,7 +55,7 @@ export const gatewayFailPoints: readonly (readonly FailPoint[])[] = [
 
 /** Each fail point once, the system under load all the while. */
 export async function runFailPoints(seed: number, verdict: Verdict): Promise<void> {
-  const load = { turns: 900, conversations: 18, tenants: 3, overMs: 90_000, burst: 2 };
+  const load = { turns: 600, conversations: 12, tenants: 3, overMs: 90_000, burst: 2 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl) });
   const { workers, gateways } = rig.target;
   const ways = [
@@ -68,7 +68,7 @@ export async function runFailPoints(seed: number, verdict: Verdict): Promise<voi
 
 /** SIGTERM for one process after the other, with less grace than some turns need; one is killed while it drains. */
 export async function runRollingRestart(seed: number, verdict: Verdict): Promise<void> {
-  const load = { turns: 600, conversations: 20, tenants: 3, overMs: 60_000, burst: 3, slow: 0.15 };
+  const load = { turns: 400, conversations: 12, tenants: 3, overMs: 60_000, burst: 3, slow: 0.15 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, { graceS: 2 }) });
   const meanwhile = async (): Promise<void> => {
     for (const worker of rig.target.workers.slice(0, 1)) await killDraining(rig, worker);

@@ -47,7 +47,7 @@ export class TestRedis implements AsyncDisposable {
   /** kill -9, as a machine would do it. */
   async kill(): Promise<void> {
     const child = this.#process;
-    if (child === undefined || child.exitCode !== null) return;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
     child.kill('SIGKILL');
     await exited;
