@@ -9,7 +9,10 @@ export { dynamicContext, timestamp, type UserTurn } from './prompt/dynamic-conte
 export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export { allTools } from './tools/all-tools.ts';
 export { ToolBox, ToolSet, type ToolBoxOptions } from './tools/tool-box.ts';
-export type { FileView, SessionsView, ToolContext, TurnStatus } from './tools/tool-context.ts';
+export type { FileView, SessionsView, ToolContext, TurnCapabilities, TurnContext, TurnStatus } from './tools/tool-context.ts';
+export type { BackgroundCommand, RuntimeView } from './tools/runtime/runtime-view.ts';
+export type { ChildOutcome, ChildTask, SubagentsView } from './tools/sessions/subagents-view.ts';
+export type { WebHit, WebPage, WebView } from './tools/web/web-view.ts';
 export { accessOf, type ToolAccess } from './tools/tool-access.ts';
-export { contactOf, toolScope } from './tools/tool-scope.ts';
+export { contactOf, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
 export { defineTool, ToolError, type Tool } from './tools/tool.ts';

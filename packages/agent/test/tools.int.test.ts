@@ -3,6 +3,7 @@ import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome, type TurnStatu
 import type { AcceptedTurn, Session } from '@concierge/contract';
 import { createLog } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { unusedCapabilities } from '../src/fixtures/tool-fixture.ts';
 import { temporaryDirectory } from '@concierge/testing';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,8 +33,8 @@ interface Box {
 }
 
 function box(turn: Partial<AcceptedTurn> = {}): Box {
-  const whole = { agent: 'admin', authority: 'admin', sender: null, sessionId: '0'.repeat(32), ...turn } as const;
-  const context = toolScope(scope, whole, status);
+  const whole = { agent: 'admin', authority: 'admin', sender: null, sessionId: '0'.repeat(32), turnId: 't1', ...turn } as const;
+  const context = toolScope({ scope, turn: whole, capabilities: unusedCapabilities, status });
   const failures: unknown[] = [];
   const tools = new ToolBox({ set: new ToolSet(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
   return {

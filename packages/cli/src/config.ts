@@ -14,12 +14,13 @@ const Environment = z.object({
     .regex(/^postgres(?:ql)?:\/\//u, 'must be a postgres:// address')
     .optional(),
   KEY_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  SECRETS_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
   PROVIDERS_FILE: z.string().optional(),
   SANDBOX: z.enum(['auto', 'docker', 'bubblewrap', 'off']).default('auto'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
 
-const Secrets = z.looseObject({ KEY_SECRET: z.string().optional() });
+const Secrets = z.looseObject({ KEY_SECRET: z.string().optional(), SECRETS_KEY: z.string().optional() });
 
 export interface Config {
   readonly dataDir: string;
@@ -28,6 +29,8 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   /** Of the environment, else of DATA_DIR/secrets.json; undefined before the first start. */
   readonly keySecret: string | undefined;
+  /** From the same places; without it credentials can be neither kept nor used. */
+  readonly secretsKey: string | undefined;
   readonly providersFile: string;
   readonly sandbox: 'auto' | 'docker' | 'bubblewrap' | 'off';
   readonly logLevel: string;
@@ -57,6 +60,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     redisUrl: given.REDIS_URL ?? readIfThere(join(dataDir, 'redis', 'url'))?.trim(),
     databaseUrl: given.DATABASE_URL,
     keySecret: given.KEY_SECRET ?? secrets.KEY_SECRET,
+    secretsKey: given.SECRETS_KEY ?? secrets.SECRETS_KEY,
     providersFile: given.PROVIDERS_FILE ?? join(dataDir, 'providers.json'),
     sandbox: given.SANDBOX,
     logLevel: given.LOG_LEVEL,

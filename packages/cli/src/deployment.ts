@@ -32,14 +32,14 @@ export class Deployment {
 
   /** @throws AppError invalid_request, when nothing was ever started here */
   async tenants(): Promise<Tenants> {
-    const { dataDir, keySecret } = this.config;
+    const { dataDir, keySecret, secretsKey } = this.config;
     if (keySecret === undefined) {
       throw new AppError(
         'invalid_request',
         `There is no KEY_SECRET in the environment nor in ${dataDir}/secrets.json: run npm start once, or set DATA_DIR.`,
       );
     }
-    this.#tenants ??= new Tenants({ dataDir, index: await this.index(), keySecret, log: this.log });
+    this.#tenants ??= new Tenants({ dataDir, index: await this.index(), keySecret, secretsKey, log: this.log });
     return this.#tenants;
   }
 

@@ -42,7 +42,18 @@ export {
   type TurnEvent,
   type TurnEventType,
 } from './turn-event.ts';
-export { AcceptedTurn, Authority, ModelUsage, TurnInput, TurnOrigin, TurnRecord, TurnStatus, TurnStepView, TurnView } from './turn.ts';
+export {
+  AcceptedTurn,
+  Authority,
+  ModelUsage,
+  TurnGrant,
+  TurnInput,
+  TurnOrigin,
+  TurnRecord,
+  TurnStatus,
+  TurnStepView,
+  TurnView,
+} from './turn.ts';
 export { UploadId, UploadRef, UploadType, uploadTypes } from './upload.ts';
 export { RemovedSession, UsageDay, UsageRow } from './usage.ts';
 export { FileItem } from './routes/files.ts';

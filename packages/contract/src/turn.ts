@@ -13,6 +13,16 @@ export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'su
 export const Authority = z.enum(['admin', 'cs']);
 export type Authority = z.infer<typeof Authority>;
 
+/** What a turn was handed by the one that started it: at most as much as that one has itself. */
+export const TurnGrant = z.object({
+  parentTurnId: z.string(),
+  /** How many turns stand above this one. */
+  depth: z.int().positive(),
+  /** Names of the tools that it may have at most; what its agent lacks it does not gain. */
+  tools: z.array(z.string()),
+});
+export type TurnGrant = z.infer<typeof TurnGrant>;
+
 /** The surface's words, parsed: what every surface builds, and nothing more. */
 export const TurnInput = z.object({
   origin: TurnOrigin,
@@ -31,6 +41,8 @@ export const TurnInput = z.object({
   /** SHA-256 (hex) of what must be equal for two messages with one `dedupeId` to be the same. */
   requestHash: z.string(),
   keyId: z.string().nullable(),
+  /** Only of a turn that another turn started. */
+  grant: TurnGrant.optional(),
 });
 export type TurnInput = z.infer<typeof TurnInput>;
 

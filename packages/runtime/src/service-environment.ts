@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { ConfigError } from './config.ts';
 
 /** What every service over tenants' files reads from its environment (contract §1); spread into its own schema. */
 export const serviceEnvironment = {
@@ -10,6 +11,7 @@ export const serviceEnvironment = {
     .regex(/^postgres(?:ql)?:\/\//u, 'must be a postgres:// address')
     .optional(),
   KEY_SECRET: z.string().min(32, 'must have at least 32 characters'),
+  SECRETS_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
   SHUTDOWN_GRACE_S: z.coerce.number().nonnegative().max(3600).default(25),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   LOG_PRETTY: z.stringbool().optional(),
@@ -25,6 +27,8 @@ export interface ServiceSettings {
   /** Undefined: SQLite in the data directory. */
   readonly databaseUrl: string | undefined;
   readonly keySecret: string;
+  /** Undefined: no credentials can be kept or used; never so in production. */
+  readonly secretsKey: string | undefined;
   readonly graceMs: number;
   readonly logLevel: string;
   readonly prettyLog: boolean;
@@ -32,12 +36,15 @@ export interface ServiceSettings {
   readonly failpoints: string;
 }
 
+/** @throws ConfigError when what only production needs is missing there */
 export function toServiceSettings(given: z.output<typeof ServiceEnvironment>): ServiceSettings {
+  if (given.NODE_ENV === 'production' && given.SECRETS_KEY === undefined) throw new ConfigError(['SECRETS_KEY: is required in production']);
   return {
     dataDir: resolve(given.DATA_DIR),
     redisUrl: given.REDIS_URL,
     databaseUrl: given.DATABASE_URL,
     keySecret: given.KEY_SECRET,
+    secretsKey: given.SECRETS_KEY,
     graceMs: given.SHUTDOWN_GRACE_S * 1000,
     logLevel: given.LOG_LEVEL,
     prettyLog: given.LOG_PRETTY ?? process.stdout.isTTY,

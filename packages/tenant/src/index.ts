@@ -27,6 +27,7 @@ export { SessionStore } from './session-store.ts';
 export type { SettingsPatch } from './settings.ts';
 export type { InvalidSkill, LoadedSkill, Skills, SkillScan } from './skills.ts';
 export type { FileBytes, FileText, TenantFiles, WriteConditions } from './tenant-files.ts';
+export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope } from './tenant-scope.ts';
 export { Tenants, type Authenticated, type TenantsOptions } from './tenants.ts';
 export type { NewUpload, Uploads } from './uploads.ts';

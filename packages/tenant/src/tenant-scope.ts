@@ -15,6 +15,7 @@ import { SessionStore } from './session-store.ts';
 import { Settings, type SettingsPatch } from './settings.ts';
 import { Skills } from './skills.ts';
 import { TenantFiles } from './tenant-files.ts';
+import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads.ts';
 
 export interface TenantScopeOptions {
@@ -23,6 +24,8 @@ export interface TenantScopeOptions {
   readonly root: string;
   readonly index: IndexStore;
   readonly keys: Keys;
+  /** SECRETS_KEY */
+  readonly secretsKey: string | undefined;
   readonly folders: FolderSync;
   readonly sessionCache: SessionCache;
   readonly log: Log;
@@ -45,14 +48,16 @@ export class TenantScope {
   readonly uploads: Uploads;
   readonly context: ContextFiles;
   readonly memory: MemoryFiles;
+  readonly secrets: TenantSecrets;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
 
-  constructor({ accountId, root, index, keys, folders, sessionCache, log }: TenantScopeOptions) {
+  constructor({ accountId, root, index, keys, secretsKey, folders, sessionCache, log }: TenantScopeOptions) {
     this.accountId = accountId;
     this.root = root;
     this.keys = keys;
+    this.secrets = new TenantSecrets(accountId, secretsKey);
     this.#settings = new Settings({ accountId, root, folders, log });
     const quota = new MemoryQuota(root, async () => memoryLimitOf(await this.settings()));
     this.files = new TenantFiles({

@@ -23,6 +23,8 @@ export interface TenantsOptions {
   readonly index: IndexStore;
   /** KEY_SECRET: signs API keys. */
   readonly keySecret: string;
+  /** SECRETS_KEY: encrypts credentials. Without it none can be kept or used. */
+  readonly secretsKey?: string | undefined;
   readonly log: Log;
 }
 
@@ -143,12 +145,13 @@ export class Tenants {
   }
 
   #newScope(accountId: string): TenantScope {
-    const { index, log } = this.#options;
+    const { index, secretsKey, log } = this.#options;
     return new TenantScope({
       accountId,
       root: this.#rootOf(accountId),
       index,
       keys: this.#newKeys(accountId),
+      secretsKey,
       folders: this.#folders,
       sessionCache: this.#sessionCache,
       log,

@@ -88,7 +88,7 @@ export class System implements AsyncDisposable {
       const log = createLog({ service: 'test', level: 'silent' });
       const index = await openIndex({ databaseUrl: this.#options.databaseUrl, dataDir: this.dataDir, log });
       this.#index = index;
-      this.#tenants = new Tenants({ dataDir: this.dataDir, index, keySecret: this.#keySecret, log });
+      this.#tenants = new Tenants({ dataDir: this.dataDir, index, keySecret: this.#keySecret, secretsKey: this.#keySecret, log });
     }
     return this.#tenants;
   }

@@ -12,7 +12,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   await redisReady(redis, REDIS_START_TIMEOUT_MS);
   await assertNoEviction(redis, log);
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, log });
+  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, secretsKey: config.secretsKey, log });
   const doorbells = new Doorbells(redis, log);
   const sweeper = new Sweeper({ redis, lanes: new Lanes(redis), doorbells, tenants, log });
   sweeper.start();

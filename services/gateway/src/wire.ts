@@ -22,7 +22,7 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
   await assertNoEviction(redis, log);
   const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, log });
+  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, secretsKey: config.secretsKey, log });
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber, log });

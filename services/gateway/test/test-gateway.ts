@@ -45,6 +45,7 @@ export class TestGateway implements AsyncDisposable {
       redisUrl: redis.url,
       databaseUrl: undefined,
       keySecret,
+      secretsKey: keySecret,
       graceMs: 2000,
       logLevel: 'silent',
       prettyLog: false,

@@ -13,6 +13,7 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining, type TurnRun } from '@concierge/turn';
+import { unconnected } from './capabilities/unconnected.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner, type ChosenModel } from './turn-runner.ts';
 
@@ -138,7 +139,7 @@ function runOf(parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {
 }
 
 function runner(model: ChosenModel): TurnRunner {
-  return new TurnRunner({ modelFor: () => model, metrics: new TurnMetrics(newMetrics('test'), () => 0), log });
+  return new TurnRunner({ modelFor: () => model, lenders: unconnected, metrics: new TurnMetrics(newMetrics('test'), () => 0), log });
 }
 
 async function saved(run: TurnRun): Promise<Session> {

@@ -18,6 +18,7 @@ import { limits, type ErrorCode, type ModelFacts, type Session, type TurnRecord,
 import type { Model } from '@concierge/model';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
+import { lendCapabilities, type Lenders, type LentCapabilities } from './capabilities/turn-capabilities.ts';
 import { contextBudget, turnStatus } from './context-figures.ts';
 import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { loadImages, userMessageOf } from './prompt-turn.ts';
@@ -34,6 +35,7 @@ export interface TurnRunnerOptions {
   /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
   modelFor(ref: string | undefined): ChosenModel;
   readonly tools?: readonly Tool[];
+  readonly lenders: Lenders;
   readonly metrics: TurnMetrics;
   readonly log: Log;
 }
@@ -83,7 +85,8 @@ export class TurnRunner implements TurnHandlers {
 
   async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {
     try {
-      const loop = await this.#prepare(run, conversation);
+      await using lent = lendCapabilities(this.#options.lenders, run);
+      const loop = await this.#prepare(run, conversation, lent);
       return { status: 'done', finishReason: await runAgentLoop(loop) };
     } catch (error) {
       const outcome = outcomeOf(error, run.signal);
@@ -93,7 +96,7 @@ export class TurnRunner implements TurnHandlers {
     }
   }
 
-  async #prepare(run: TurnRun, conversation: Conversation): Promise<LoopRun> {
+  async #prepare(run: TurnRun, conversation: Conversation, capabilities: LentCapabilities): Promise<LoopRun> {
     const { scope, turn, writer, signal } = run;
     const settings = await scope.settings();
     const access = accessOf(turn);
@@ -110,7 +113,7 @@ export class TurnRunner implements TurnHandlers {
     const set = this.#toolSet(access, own?.tools);
     const budget = contextBudget(model.facts, system, set);
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
-    const tools = this.#toolBox(run, set, toolScope(scope, turn, status));
+    const tools = this.#toolBox(run, set, toolScope({ scope, turn, capabilities, status }));
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {
       log.warn({ ...factsOf(run), err: error }, 'no summary could be had, the user’s own words were kept');

@@ -4,6 +4,7 @@ import { Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { unconnected } from './capabilities/unconnected.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
@@ -23,7 +24,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   await assertNoEviction(redis, log);
   const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, log });
+  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, secretsKey: config.secretsKey, log });
 
   // Its tables are made at the first use, which takes long enough to be felt: not in somebody's turn.
   estimateTokens('warm');
@@ -41,6 +42,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
+    lenders: unconnected,
     metrics,
     log,
   });

@@ -1,27 +1,23 @@
-import { edit } from './edit.ts';
-import { listFiles } from './list-files.ts';
-import { loadSkill } from './load-skill.ts';
-import { memoryGet } from './memory-get.ts';
-import { memoryWrite } from './memory-write.ts';
-import { read } from './read.ts';
-import { searchFiles } from './search-files.ts';
-import { sessionHistory } from './session-history.ts';
-import { sessionsList } from './sessions-list.ts';
-import { status } from './status.ts';
+import { automationTools } from './automation/automation-tools.ts';
+import { documentsTools } from './documents/documents-tools.ts';
+import { filesTools } from './files/files-tools.ts';
+import { memoryTools } from './memory/memory-tools.ts';
+import { messagingTools } from './messaging/messaging-tools.ts';
+import { runtimeTools } from './runtime/runtime-tools.ts';
+import { sessionsTools } from './sessions/sessions-tools.ts';
+import { skillsTools } from './skills/skills-tools.ts';
 import type { Tool } from './tool.ts';
-import { write } from './write.ts';
+import { webTools } from './web/web-tools.ts';
 
-/** Every tool there is, in the order in which models see them; which of them an agent has is decided by its `ToolBox`. */
+/** Every tool there is, by domain, in the order in which models see them; which of them an agent has is decided by its `ToolBox`. */
 export const allTools: readonly Tool[] = [
-  read,
-  write,
-  edit,
-  listFiles,
-  searchFiles,
-  memoryGet,
-  memoryWrite,
-  loadSkill,
-  sessionsList,
-  sessionHistory,
-  status,
+  ...filesTools,
+  ...runtimeTools,
+  ...webTools,
+  ...memoryTools,
+  ...skillsTools,
+  ...sessionsTools,
+  ...messagingTools,
+  ...automationTools,
+  ...documentsTools,
 ];

@@ -5,7 +5,7 @@ import { cutText } from './cut-text.ts';
 import { readArguments } from './read-arguments.ts';
 import { ToolError, type Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
-import type { ToolContext } from './tool-context.ts';
+import type { TurnContext } from './tool-context.ts';
 
 /** What has begun to change something may finish when its turn is stopped: a known outcome is worth more than the second. */
 const SETTLE_MS = 1000;
@@ -50,7 +50,7 @@ export class ToolSet {
 
 export interface ToolBoxOptions {
   readonly set: ToolSet;
-  readonly context: Omit<ToolContext, 'signal'>;
+  readonly context: TurnContext;
   /** Told of a failure that is no answer to the model but a defect or an outage. */
   onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
 }
@@ -81,7 +81,7 @@ export class ToolBox implements LoopTools {
     const bounded = AbortSignal.any([signal, deadline]);
     try {
       const output = await beforeAbort(
-        tool.run(input.value, { ...this.#options.context, signal: bounded }),
+        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded }),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );

@@ -1,6 +1,9 @@
 import type { SessionListItem, SessionView } from '@concierge/contract';
 import type { FileEntry, FileText, MemoryFiles, Skills } from '@concierge/tenant';
+import type { RuntimeView } from './runtime/runtime-view.ts';
+import type { SubagentsView } from './sessions/subagents-view.ts';
 import type { ToolAccess } from './tool-access.ts';
+import type { WebView } from './web/web-view.ts';
 
 /** The files that this agent may touch at all. A path outside is `not_found`, as if it did not exist. */
 export interface FileView {
@@ -35,13 +38,27 @@ export interface TurnStatus {
 /** What a tool can reach: capabilities of one turn, already narrowed to its agent and sender. There is no way round them. */
 export interface ToolContext {
   readonly access: ToolAccess;
+  /** Name of the agent whose turn it is. */
+  readonly agent: string;
+  readonly turnId: string;
   readonly sessionId: string;
+  /** The call that runs; the same again when an interrupted turn goes on. */
+  readonly callId: string;
   readonly files: FileView;
   /** The tenant's notes for the admin, this contact's for cs. */
   readonly memory: Pick<MemoryFiles, 'write' | 'get' | 'list'>;
   readonly skills: Pick<Skills, 'load' | 'readFile' | 'list'>;
   readonly sessions: SessionsView;
+  readonly runtime: RuntimeView;
+  readonly web: WebView;
+  readonly subagents: SubagentsView;
   status(): TurnStatus;
   /** Ends with the turn or at the call's deadline. */
   readonly signal: AbortSignal;
 }
+
+/** What a worker lends to a turn beyond its tenant's files: everything that reaches out of the process. */
+export type TurnCapabilities = Pick<ToolContext, 'runtime' | 'web' | 'subagents'>;
+
+/** All of a turn's context; what is left comes with each call. */
+export type TurnContext = Omit<ToolContext, 'signal' | 'callId'>;

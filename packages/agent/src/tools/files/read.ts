@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineTool, ToolError } from './tool.ts';
+import { defineTool, ToolError } from '../tool.ts';
 
 const LINES_DEFAULT = 1000;
 const LINES_MAX = 5000;

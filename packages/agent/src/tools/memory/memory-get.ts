@@ -1,7 +1,7 @@
 import { AppError } from '@concierge/contract';
 import { z } from 'zod';
-import { defineTool, ToolError } from './tool.ts';
-import type { ToolContext } from './tool-context.ts';
+import { defineTool, ToolError } from '../tool.ts';
+import type { ToolContext } from '../tool-context.ts';
 
 const LISTED_MAX = 30;
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { MemoryFiles, unusedContext } from '../fixtures/tool-fixture.ts';
+import { MemoryFiles, unusedContext } from '../../fixtures/tool-fixture.ts';
 import { edit } from './edit.ts';
 import { listFiles } from './list-files.ts';
 import { read } from './read.ts';
 import { searchFiles } from './search-files.ts';
-import type { Tool } from './tool.ts';
+import type { Tool } from '../tool.ts';
 import { write } from './write.ts';
 
 const signal = new AbortController().signal;

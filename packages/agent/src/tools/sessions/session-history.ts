@@ -1,7 +1,7 @@
 import { ContactId, type SessionView } from '@concierge/contract';
 import { z } from 'zod';
-import { clip } from './cut-text.ts';
-import { defineTool, ToolError } from './tool.ts';
+import { clip } from '../cut-text.ts';
+import { defineTool, ToolError } from '../tool.ts';
 
 const MESSAGES_DEFAULT = 30;
 const MESSAGE_MAX_CHARACTERS = 3000;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import type { MatchRequest } from './match-lines.ts';
-import { ToolError } from './tool.ts';
+import { ToolError } from '../tool.ts';
 
 const MATCH_TIMEOUT_MS = 3000;
 const THREAD_MEMORY_MB = 128;

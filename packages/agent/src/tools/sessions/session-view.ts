@@ -1,6 +1,6 @@
 import type { SessionStore, TenantIndex } from '@concierge/tenant';
-import type { ToolAccess } from './tool-access.ts';
-import type { SessionsView } from './tool-context.ts';
+import type { ToolAccess } from '../tool-access.ts';
+import type { SessionsView } from '../tool-context.ts';
 
 export interface SessionSource {
   readonly sessions: Pick<SessionStore, 'view'>;

@@ -1,6 +1,6 @@
 import { AgentName } from '@concierge/contract';
 import { z } from 'zod';
-import { defineTool } from './tool.ts';
+import { defineTool } from '../tool.ts';
 
 export const sessionsList = defineTool({
   name: 'sessions_list',

@@ -1,7 +1,7 @@
 import { AppError } from '@concierge/contract';
 import type { TenantFiles } from '@concierge/tenant';
-import type { ToolAccess } from './tool-access.ts';
-import type { FileView } from './tool-context.ts';
+import type { ToolAccess } from '../tool-access.ts';
+import type { FileView } from '../tool-context.ts';
 
 /** All that the cs agent may see of the tenant's files. */
 const csFolders = new Set(['skills', 'templates']);

@@ -1,10 +1,10 @@
 import { AppError } from '@concierge/contract';
 import type { FileEntry } from '@concierge/tenant';
 import { z } from 'zod';
-import { clip } from './cut-text.ts';
+import { clip } from '../cut-text.ts';
 import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.ts';
-import { defineTool } from './tool.ts';
-import type { FileView } from './tool-context.ts';
+import { defineTool } from '../tool.ts';
+import type { FileView } from '../tool-context.ts';
 
 const FILES_MAX = 5000;
 const MATCHES_MAX = 200;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { clip } from './cut-text.ts';
-import { defineTool, ToolError } from './tool.ts';
+import { clip } from '../cut-text.ts';
+import { defineTool, ToolError } from '../tool.ts';
 
 const CONTEXT_LINES = 2;
 const DIFF_MAX_CHARACTERS = 8000;

@@ -1,0 +1,2 @@
+export type { CommandEnd, CommandResult, RunOptions, Sandbox, SandboxCommand, Sandboxes, SandboxRequest } from './sandbox.ts';
+export { SandboxUnavailable } from './sandbox.ts';
