@@ -12,6 +12,7 @@ export class MemoryWatch implements Disposable {
   readonly #maxBytes: number;
   readonly #onTooMuch: () => void;
   #timer: NodeJS.Timeout;
+  #isOver = false;
 
   constructor(rootId: number, maxBytes: number, onTooMuch: () => void) {
     this.#rootId = rootId;
@@ -21,6 +22,7 @@ export class MemoryWatch implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isOver = true;
     clearTimeout(this.#timer);
   }
 
@@ -32,6 +34,7 @@ export class MemoryWatch implements Disposable {
 
   async #look(): Promise<void> {
     const bytes = await heldBytes(this.#rootId).catch(() => 0);
+    if (this.#isOver) return;
     if (bytes > this.#maxBytes) this.#onTooMuch();
     else this.#timer = this.#later();
   }
