@@ -371,6 +371,8 @@ describe('cron', () => {
     [{ action: 'create', name: 'x', message: 'y', every: '1h', timezone: 'UTC' }, 'timezone goes with cron or at'],
     [{ action: 'create', name: 'x', message: 'y', at: '2020-01-01T00:00:00Z' }, 'in the future'],
     [{ action: 'create', name: 'x', message: 'y', at: '2027-02-30T09:00' }, 'is not a time'],
+    [{ action: 'create', name: 'x', message: 'y', at: '2027-02-30T09:00+01:00' }, 'is not a time'],
+    [{ action: 'create', name: 'x', message: 'y', at: '2027-02-20T09:00+99:00' }, 'is not a time'],
     [{ action: 'create', name: 'x', message: 'y', at: 'tomorrow' }, 'is not a time'],
     [{ action: 'create', name: 'x', message: 'y', at: '2027-03-28T02:30', timezone: 'Europe/Berlin' }, 'never show'],
     [{ action: 'show' }, 'show needs id'],

@@ -66,8 +66,8 @@ export class Channels {
       lastError: (await this.#errors.find(errorName(channel))) ?? null,
     };
     const app = appNameOf(channel);
-    if (read.status === 'broken' || read.value.channel !== channel) {
-      const reason = read.status === 'broken' ? `its file is damaged (${read.reason}); connect it again` : 'its file is of another channel';
+    if (read.status === 'broken' || !isWhole(read.value, channel)) {
+      const reason = 'its file is damaged; connect it again';
       return { channel, app, state: 'broken', reason, identifiers: {}, secrets: {}, createdAt: null, updatedAt: null, ...status };
     }
     const { enabled, disabledReason, identifiers, createdAt, updatedAt, sealed } = read.value;
@@ -84,7 +84,8 @@ export class Channels {
   async open<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
     const read = await this.#bindings.read(channel);
     if (read === undefined) return undefined;
-    if (read.status === 'broken') throw new AppError('internal_error', 'A stored channel binding cannot be read; connect it again.');
+    if (read.status === 'broken' || !isWhole(read.value, channel))
+      throw new AppError('internal_error', 'A stored channel binding cannot be read; connect it again.');
     const { enabled, identifiers, sealed } = read.value;
     if (!enabled) return undefined;
     const opened = Object.entries(sealed).map(([name, text]) => [name, this.#options.secrets.open(placeOf(channel, name), text)]);
@@ -195,6 +196,12 @@ function parseSettings<Channel extends AppChannel>(channel: Channel, settings: u
   if (parsed.success) return parsed.data as ChannelSettings[Channel];
   const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
   throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors });
+}
+
+/** Has it every field that this channel needs? One that was mended by hand may not. */
+function isWhole(binding: ChannelBinding, channel: AppChannel): boolean {
+  const present = { ...binding.identifiers, ...binding.sealed };
+  return binding.channel === channel && Object.keys(channelSettings[channel].shape).every((name) => Object.hasOwn(present, name));
 }
 
 function placeOf(channel: AppChannel, name: string): string {

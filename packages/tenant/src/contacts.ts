@@ -139,10 +139,6 @@ export class Contacts {
     return views;
   }
 
-  async sweep(): Promise<void> {
-    for (const folder of await this.#folderNames()) await this.#recordsIn(folder).sweep();
-  }
-
   async #sessionsOf(sender: string): Promise<Session[]> {
     const agents = await this.#options.agents();
     const ids = agents.flatMap((agent) => channelNames.map((channel) => sessionIdOf(agent, channel, sender)));

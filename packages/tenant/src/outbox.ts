@@ -16,8 +16,8 @@ export interface OutboxOptions {
 export type NewOutbound = Omit<OutboundMessage, 'version' | 'id' | 'acceptedAt' | 'expiresAt'>;
 
 /**
- * What agents have said beside their replies and is not dealt with yet: a file each, written before the tool that says it answers. The name follows from turn
- * and call, so that a call which is made again after a crash finds its message here.
+ * What agents have said beside their replies: a file each, written before the tool that says it answers. The name follows from turn and call, so that a
+ * call which is made again after a crash finds its message here; for that it stays until its time is over, whatever becomes of it.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -34,7 +34,7 @@ export class Outbox {
     const id = this.idOf(outbound);
     const known = await this.find(id);
     if (known !== undefined) return { message: known, isNew: false };
-    if ((await this.#records.names()).length >= limits.outboxMaxWaiting)
+    if (await this.#isFull())
       throw new AppError('too_many_waiting', `${String(limits.outboxMaxWaiting)} messages wait to be sent already; no more are taken.`);
     const nowMs = this.#nowMs();
     const message = OutboundMessage.parse({
@@ -69,11 +69,6 @@ export class Outbox {
       .toSorted((a, b) => a.acceptedAt.localeCompare(b.acceptedAt) || a.id.localeCompare(b.id));
   }
 
-  /** Call when it needs no more sending. */
-  async remove(id: string): Promise<void> {
-    await this.#records.remove(id);
-  }
-
   /** Clears away what is not to be sent any more, and what writers that died in the middle left. */
   async sweep(): Promise<void> {
     await this.#records.sweep();
@@ -86,6 +81,12 @@ export class Outbox {
       );
       await this.#records.remove(id);
     }
+  }
+
+  async #isFull(): Promise<boolean> {
+    if ((await this.#records.names()).length < limits.outboxMaxWaiting) return false;
+    await this.sweep();
+    return (await this.#records.names()).length >= limits.outboxMaxWaiting;
   }
 
   #isExpired({ expiresAt }: OutboundMessage): boolean {

@@ -133,7 +133,6 @@ export class TenantScope {
   async reindex(): Promise<DriftReport> {
     await this.files.sweep();
     await this.sweep();
-    await this.contacts.sweep();
     return this.#indexStore.rebuild(this.accountId, this.#source);
   }
 

@@ -3,7 +3,7 @@ import { ZoneClock } from '@concierge/tenant';
 import { ToolError } from '../tool.ts';
 
 const local = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/u;
-const withOffset = /(?:Z|[+-]\d{2}:\d{2})$/u;
+const withOffset = /(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/u;
 
 interface AskedTiming {
   readonly cron?: string | undefined;
@@ -25,15 +25,13 @@ export function timingOf({ cron, every, at, timezone }: AskedTiming, defaultZone
 }
 
 function momentOf(at: string, zone: string): string {
-  if (withOffset.test(at)) {
-    const moment = new Date(at);
-    if (Number.isNaN(moment.getTime())) throw new ToolError(`${at} is not a time.`);
-    return moment.toISOString();
-  }
-  const wall = new Date(`${at}Z`);
+  const offset = withOffset.exec(at)?.[0] ?? '';
+  const text = at.slice(0, at.length - offset.length);
+  const wall = new Date(`${text}Z`);
   // A 31 February would be taken for a day in March.
-  if (!local.test(at) || Number.isNaN(wall.getTime()) || !wall.toISOString().startsWith(at))
+  if (!local.test(text) || Number.isNaN(wall.getTime()) || !wall.toISOString().startsWith(text))
     throw new ToolError(`${at} is not a time: write 2027-01-31T09:00, or with an offset 2027-01-31T09:00+01:00.`);
+  if (offset !== '') return new Date(at).toISOString();
   const { atMs, isMoved } = new ZoneClock(zone).instantOf(wall.getTime());
   if (isMoved) throw new ToolError(`The clocks in ${zone} never show ${at}: they go forward over it. Choose another time.`);
   return new Date(atMs).toISOString();
