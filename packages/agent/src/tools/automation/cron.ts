@@ -1,5 +1,16 @@
-import { AgentName, limits, MissedPolicy, OverlapPolicy, ScheduleId, type ScheduleDelivery, type SchedulePatch } from '@concierge/contract';
+import {
+  AgentName,
+  appNameOf,
+  limits,
+  MissedPolicy,
+  OverlapPolicy,
+  ScheduleId,
+  type Schedule,
+  type ScheduleDelivery,
+  type SchedulePatch,
+} from '@concierge/contract';
 import { z } from 'zod';
+import { howToConnect } from '../messaging/how-to-connect.ts';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { deliveryOf } from './asked-delivery.ts';
@@ -82,7 +93,8 @@ async function list({ schedules }: ToolContext): Promise<string> {
   return [...found.map((schedule) => lineOf(schedule, zone)), ...damaged, notFiring].join('\n');
 }
 
-async function create(input: Asked, { schedules, callId }: ToolContext): Promise<string> {
+async function create(input: Asked, context: ToolContext): Promise<string> {
+  const { schedules, callId } = context;
   const { name, message } = input;
   if (name === undefined || message === undefined) throw new ToolError('create needs name, message and one of cron, every, at.');
   if (input.id !== undefined) throw new ToolError('create takes no id: it makes one. To change a schedule use update.');
@@ -90,13 +102,22 @@ async function create(input: Asked, { schedules, callId }: ToolContext): Promise
   const schedule = timingOf(input, zone);
   if (schedule === undefined) throw new ToolError('create needs exactly one of cron, every, at.');
   const made = await schedules.create({ ...optionsOf(input), name, message, schedule, deliver: deliveryOf(input) ?? null }, callId);
-  return `Created.\n${describeSchedule(made, { zone, minDistanceMs: await schedules.minDistanceMs() })}`;
+  return `Created.\n${await describe(made, context)}`;
 }
 
-async function show(id: string, { schedules }: ToolContext): Promise<string> {
-  const found = await schedules.find(id);
+async function show(id: string, context: ToolContext): Promise<string> {
+  const found = await context.schedules.find(id);
   if (found === undefined) throw new ToolError(`There is no schedule ${id}. Use list.`);
-  return describeSchedule(found, { zone: await schedules.timezone(), minDistanceMs: await schedules.minDistanceMs() });
+  return describe(found, context);
+}
+
+async function describe(schedule: Schedule, { schedules, messaging }: ToolContext): Promise<string> {
+  const facts = { zone: await schedules.timezone(), minDistanceMs: await schedules.minDistanceMs() };
+  const words = describeSchedule(schedule, facts);
+  const channel = schedule.deliver?.channel;
+  if (channel === undefined || (await messaging.channels()).some((view) => view.channel === channel && view.state === 'enabled'))
+    return words;
+  return `${words}\nIts reply cannot be delivered: ${appNameOf(channel)} is not connected. ${howToConnect(appNameOf(channel))}`;
 }
 
 async function update(input: Asked, context: ToolContext): Promise<string> {
