@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { callTools, eventually, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
+import { z } from 'zod';
+import { containersOf, processesWith } from './remains.ts';
+
+export interface SandboxKills {
+  readonly sandbox: 'docker' | 'bubblewrap';
+  /** kill -9 of a worker, each in the middle of another turn's command. */
+  readonly kills: number;
+}
+
+export interface SandboxKillsReport {
+  /** Of turns: how each ended, with how often. */
+  readonly ends: Readonly<Record<string, number>>;
+  /** Turns that had a container when their worker was killed; without any, a run in Docker proves nothing. */
+  readonly withContainer: number;
+  /** What is there a minute after the last kill: containers of the tenant, processes of its commands. */
+  readonly left: readonly string[];
+}
+
+/** So long a container may outlive its worker. */
+const GONE_WITHIN_MS = 60_000;
+const BEGIN_TIMEOUT_MS = 60_000;
+const ANSWER_TIMEOUT_MS = 120_000;
+/** Far longer than the run: what is gone at its end did not go by itself. */
+const SLEEP_S = 290;
+
+const Answer = z.object({
+  reply: z.string(),
+  finishReason: z.string(),
+  toolCalls: z.array(z.object({ name: z.string(), isError: z.boolean() })),
+});
+
+/**
+ * One worker runs `bash` with a long command and is killed in the middle of it; the next one starts, goes on with the turn and gets a
+ * turn of its own, in which it is killed; and so on. The last one lives.
+ */
+export async function runSandboxKills({ sandbox, kills }: SandboxKills): Promise<SandboxKillsReport> {
+  await using stack = new AsyncDisposableStack();
+  const model = await startScriptedModel();
+  stack.defer(async () => await model.close());
+  const system = stack.use(await System.start({ modelUrl: model.url, env: { SANDBOX: sandbox } }));
+  const run = new KillRun({ system, model, sandbox, tenantId: `kills-${randomBytes(6).toString('hex')}` });
+  await run.prepare();
+  for (let kill = 1; kill <= kills; kill += 1) await run.killInTheMiddle(kill);
+  return await run.report();
+}
+
+interface KillRunParts {
+  readonly system: System;
+  readonly model: ScriptedModel;
+  readonly sandbox: SandboxKills['sandbox'];
+  readonly tenantId: string;
+}
+
+class KillRun {
+  readonly #system: System;
+  readonly #model: ScriptedModel;
+  readonly #sandbox: SandboxKills['sandbox'];
+  readonly #tenantId: string;
+  /** In the command line of everything that this run's commands start. */
+  readonly #marker = `kills_${randomBytes(8).toString('hex')}`;
+  readonly #answers: Promise<string>[] = [];
+  #withContainer = 0;
+  #key = '';
+
+  constructor({ system, model, sandbox, tenantId }: KillRunParts) {
+    this.#system = system;
+    this.#model = model;
+    this.#sandbox = sandbox;
+    this.#tenantId = tenantId;
+  }
+
+  async prepare(): Promise<void> {
+    this.#key = (await this.#system.createTenant(this.#tenantId)).admin;
+  }
+
+  async killInTheMiddle(kill: number): Promise<void> {
+    const marker = `${this.#marker}_${String(kill)}_`;
+    // The shell's own name carries the marker; a child of it makes sure that more than one process would be left.
+    const command = `sleep ${String(SLEEP_S)} & exec -a ${marker} sleep ${String(SLEEP_S)}`;
+    const call = callTools([{ name: 'bash', args: { command, timeoutMs: SLEEP_S * 1000 } }]);
+    this.#model.when(marker, [call], [say('went on')]);
+    this.#answers.push(this.#ask(marker));
+    // The process itself, not the shell that is about to become it or a client that brings its words.
+    await eventually(async () => (await processesWith(marker)).some((line) => line.startsWith(marker)), { timeoutMs: BEGIN_TIMEOUT_MS });
+    if ((await this.#containers()).length > 0) this.#withContainer += 1;
+    for (const worker of this.#system.workers) {
+      await worker.kill();
+      worker.start();
+    }
+  }
+
+  async report(): Promise<SandboxKillsReport> {
+    const lastKillMs = Date.now();
+    const ends: Record<string, number> = {};
+    for (const end of await Promise.all(this.#answers)) ends[end] = (ends[end] ?? 0) + 1;
+    const rest = Math.max(1, GONE_WITHIN_MS - (Date.now() - lastKillMs));
+    await eventually(async () => (await this.#left()).length === 0, { timeoutMs: rest, everyMs: 250 }).catch(() => undefined);
+    return { ends, withContainer: this.#withContainer, left: await this.#left() };
+  }
+
+  async #left(): Promise<string[]> {
+    return [...(await this.#containers()), ...(await processesWith(this.#marker))];
+  }
+
+  /** A machine for bubblewrap needs no engine that could be asked. */
+  async #containers(): Promise<string[]> {
+    return this.#sandbox === 'docker' ? await containersOf(this.#tenantId) : [];
+  }
+
+  /** How the turn ended, in words that can be counted. */
+  async #ask(message: string): Promise<string> {
+    const response = await fetch(`${this.#system.url}/api/admin`, {
+      method: 'POST',
+      headers: { 'x-api-key': this.#key, 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ message }),
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
+    if (response.status !== 200) return `${String(response.status)} ${await response.text()}`;
+    const { reply, finishReason, toolCalls } = Answer.parse(await response.json());
+    const calls = toolCalls.map(({ name, isError }) => `${name} ${isError ? 'failed' : 'succeeded'}`);
+    return [...calls, reply, finishReason].join(', ');
+  }
+}
