@@ -34,6 +34,10 @@ describe('the sandbox that npm start is told to use', () => {
     expect(description).toMatch(/^Docker, but .*: bash and exec answer with an error$/u);
   });
 
+  it('is not bubblewrap where a runtime of the engine was named', async () => {
+    expect((await chooseSandbox({ SANDBOX_RUNTIME: 'runsc', SANDBOX_IMAGE: 'concierge-no-such-image' })).settings.SANDBOX).toBe('docker');
+  });
+
   it('is none when it is switched off', async () => {
     const { settings, description } = await chooseSandbox({ SANDBOX: 'off' });
     expect(settings.SANDBOX).toBe('off');

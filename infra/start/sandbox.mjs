@@ -103,6 +103,8 @@ async function choose(wanted, image) {
  */
 export async function chooseSandbox(env) {
   const image = env.SANDBOX_IMAGE || IMAGE;
-  const { kind, description, buildsImage = false } = await choose(env.SANDBOX || 'auto', image);
+  // Whoever names a runtime of the engine wants its walls, and not bubblewrap in their place: the worker's rule.
+  const wanted = env.SANDBOX || 'auto';
+  const { kind, description, buildsImage = false } = await choose(wanted === 'auto' && env.SANDBOX_RUNTIME ? 'docker' : wanted, image);
   return { settings: { SANDBOX: kind, SANDBOX_IMAGE: image }, description, buildsImage };
 }
