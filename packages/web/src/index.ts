@@ -7,3 +7,8 @@ export {
   type OutboundOptions,
   type OutboundPolicy,
 } from './outbound/outbound.ts';
+export { splitPages } from './reader/split-pages.ts';
+export { UnreadableError } from './reader/unreadable-error.ts';
+export { WebPages, type OpenPage, type WebDocument } from './reader/web-pages.ts';
+export type { SearchHit } from './search/search-engine.ts';
+export { SearchError, WebSearch, type WebSearchSettings } from './search/web-search.ts';
