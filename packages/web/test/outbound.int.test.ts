@@ -399,8 +399,15 @@ describe('a request', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('goes by https only where that is asked', async () => {
+  it('goes by https only where that is asked, redirects too, but for what the operator allowed', async () => {
+    await expect(outbound.get('http://example.com/', { signal, httpsOnly: true })).rejects.toEqual(failing('bad_url'));
+    expect((await outbound.get(server.url(), { signal, httpsOnly: true })).status).toBe(200);
+    server.answer(redirectTo('http://example.com/'));
     await expect(outbound.get(server.url(), { signal, httpsOnly: true })).rejects.toEqual(failing('bad_url'));
+  });
+
+  it('goes to nothing that the operator allowed where only the public is asked for', async () => {
+    await expect(outbound.get(server.url(), { signal, publicOnly: true })).rejects.toEqual(failing('not_public'));
     expect(server.requests).toEqual([]);
   });
 

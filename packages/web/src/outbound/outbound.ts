@@ -24,7 +24,10 @@ export interface OutboundPolicy {
   /** From the start until the last byte of the body, redirects included. */
   readonly timeoutMs: number;
   readonly maxRedirects: number;
+  /** But for what the operator allowed: that is reached over the operator's own network. */
   readonly httpsOnly: boolean;
+  /** As if the operator had allowed nothing. */
+  readonly publicOnly: boolean;
   /** When given, no other host is spoken to, not by a redirect either. */
   readonly hosts: readonly string[] | undefined;
 }
@@ -34,6 +37,7 @@ const defaultPolicy: OutboundPolicy = {
   timeoutMs: 30_000,
   maxRedirects: 5,
   httpsOnly: false,
+  publicOnly: false,
   hosts: undefined,
 };
 
@@ -139,11 +143,11 @@ export class Outbound {
     if (policy.hosts !== undefined && !policy.hosts.includes(url.hostname)) {
       throw new OutboundError('bad_url', `${url.hostname} is not one of the hosts that are allowed here.`);
     }
-    if (policy.httpsOnly && url.protocol !== 'https:') throw new OutboundError('bad_url', 'Only https: URLs can be opened here.');
     const host = hostOf(url);
-    if (this.#allowed.has(placeOf(url))) {
+    if (!policy.publicOnly && this.#allowed.has(placeOf(url))) {
       return { addresses: await unlessAborted(this.#resolveAllowed(host, signal), signal), isAllowedByOperator: true };
     }
+    if (policy.httpsOnly && url.protocol !== 'https:') throw new OutboundError('bad_url', 'Only https: URLs can be opened here.');
     if (!isWebPort(portOf(url))) throw new OutboundError('bad_url', `Port ${String(portOf(url))} is none that pages are served on.`);
     const addresses = await unlessAborted(this.#resolvePublic(host, signal), signal);
     // The same words for a name that is not known and for one that is private: which of them tells what a network looks like.

@@ -33,7 +33,8 @@ export class DocumentReader {
       signal.throwIfAborted();
       if (last === undefined) throw new UnreadableError('It could not be read within the time and memory that one page gets.');
       if (last.kind === 'refused') throw new UnreadableError(last.reason);
-      return last;
+      const { title, text, isPlain, isCut } = last;
+      return { title, text, isPlain, isCut };
     });
   }
 }
