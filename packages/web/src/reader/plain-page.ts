@@ -5,6 +5,9 @@ import { absoluteLink } from './absolute-link.ts';
 const DEPTH_MAX = 256;
 const ELEMENTS_MAX = 40_000;
 const CHARACTERS_MAX = 3_000_000;
+/** The parser keeps what is open in a list that it searches and shifts: deeper than this, tags are only taken away. */
+const DEPTH_TAGS_COUNT_TO = 2000;
+const CHUNK_CHARACTERS = 16_384;
 
 const unseen: ReadonlySet<string> = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object', 'head']);
 const inline: ReadonlySet<string> = new Set(
@@ -23,10 +26,18 @@ export interface PlainPage {
 export function plainPage(html: string, url: string): PlainPage {
   const reading = new PlainReading(url);
   const parser = new Parser(reading, { decodeEntities: true });
-  parser.write(html);
+  let read = 0;
+  while (read < html.length && reading.deepest <= DEPTH_TAGS_COUNT_TO) {
+    parser.write(html.slice(read, read + CHUNK_CHARACTERS));
+    read += CHUNK_CHARACTERS;
+  }
   parser.end();
+  const rest = html
+    .slice(read)
+    .replaceAll(/<[^<>]*>/gu, ' ')
+    .replaceAll(/\s+/gu, ' ');
   const isSimple = reading.deepest <= DEPTH_MAX && reading.elements <= ELEMENTS_MAX && html.length <= CHARACTERS_MAX;
-  return { title: squeeze(reading.title), text: reading.text(), isSimple };
+  return { title: squeeze(reading.title), text: `${reading.text()}\n${rest}`.trim(), isSimple };
 }
 
 class PlainReading {
