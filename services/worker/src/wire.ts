@@ -4,7 +4,9 @@ import { Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { Outbound, WebPages, WebSearch } from '@concierge/web';
 import { unconnected } from './capabilities/unconnected.ts';
+import { webLender } from './capabilities/web.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
@@ -39,10 +41,12 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
   });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
+  const pages = new WebPages(new Outbound({ allow: config.outboundAllow }));
+  const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: unconnected,
+    lenders: { ...unconnected, web: webLender({ pages, search, log }) },
     metrics,
     log,
   });
