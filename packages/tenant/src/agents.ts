@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { AgentFrontMatter, AppError, builtInAgent, isOwnAgentName, type AgentDefinition } from '@concierge/contract';
+import { AgentFrontMatter, AppError, builtInAgent, builtInAgents, isOwnAgentName, type AgentDefinition } from '@concierge/contract';
 import { FrontMatterError, parseFrontMatter } from './front-matter.ts';
 import { describeIssues } from './json-file.ts';
 import { HeldFolder } from './path-walk.ts';
@@ -54,6 +54,11 @@ export class Agents {
   /** All files as they are now: one `lstat` each, shared by all who ask at once. */
   async scan(): Promise<AgentScan> {
     return this.#scan.run();
+  }
+
+  /** Every name that an agent has, or would have if its file could be used: the built-in ones first. */
+  async names(): Promise<string[]> {
+    return [...builtInAgents.map(({ name }) => name), ...(await this.#fileNames()).filter((name) => isOwnAgentName(name))];
   }
 
   /** One agent: a single `lstat` when its file has not changed. undefined when there is no such file. */

@@ -3,7 +3,8 @@ import { estimateTokens } from '@concierge/model';
 import { Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker } from '@concierge/turn';
+import { lendSubagents } from './capabilities/subagents.ts';
 import { unconnected } from './capabilities/unconnected.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
@@ -39,16 +40,19 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
   });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
+  const lanes = new Lanes(redis);
+  const doorbells = new Doorbells(redis, log);
+  const turns = new Turns({ redis, lanes, doorbells, log });
+  const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: unconnected,
+    lenders: { ...unconnected, subagents: lendSubagents({ turns, streams: turnStreams }) },
+    cancelChildren: async ({ scope, turn }) => turns.cancelChildren(scope, turn.turnId),
     metrics,
     log,
   });
 
-  const lanes = new Lanes(redis);
-  const doorbells = new Doorbells(redis, log);
   const { concurrency, tenantShare } = config;
   const worker: TurnWorker = new TurnWorker({
     runTurn: async (run) => runner.runTurn(run),
@@ -71,6 +75,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     stopInOrder: [
       worker,
       sweeper,
+      { name: 'turn streams', stop: async () => turnStreams.stop() },
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),
