@@ -7,7 +7,7 @@ import { ContractSystem, promise, type Tenant } from './fixture.ts';
 jest.setTimeout(120_000);
 
 /** The tightest that can be configured: whatever a waiting turn held back from those it waits for would stop everything. */
-const tight = { WORKER_CONCURRENCY: '1', TENANT_SHARE: '1' };
+const tight = { WORKER_CONCURRENCY: '1', TENANT_SHARE: '1', SHUTDOWN_GRACE_S: '1' };
 
 let contract: ContractSystem;
 let tenant: Tenant;
@@ -193,6 +193,11 @@ describe('a turn that was interrupted while it waited for sub-agents', () => {
     'by a killed worker': async () => {
       const [worker] = contract.system.workers;
       await worker?.kill();
+      worker?.start();
+    },
+    'by a worker that stops': async () => {
+      const [worker] = contract.system.workers;
+      expect(await worker?.terminate()).toBe(0);
       worker?.start();
     },
     'by a Redis that lost everything': async () => {

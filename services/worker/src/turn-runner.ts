@@ -151,7 +151,7 @@ export class TurnRunner implements TurnHandlers {
   async #save(run: TurnRun, session: Session, ended: { conversation: Conversation; outcome: TurnOutcome }): Promise<TurnEnd> {
     const { scope, turn } = run;
     // What it waited for ends with it; should this attempt die here, the next one finds the same.
-    if (ended.outcome.status !== 'done' && hasStartedOthers(run, ended.conversation)) await this.#options.cancelChildren(run);
+    if (ended.outcome.status !== 'done' && mayHaveStartedOthers(run, ended.conversation)) await this.#options.cancelChildren(run);
     const record = turnRecord(run, ended.conversation, ended.outcome);
     const { next, history } = endedSession(session, ended.conversation, record);
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
@@ -200,10 +200,13 @@ async function isLeftBehind({ scope, turn: { grant } }: TurnRun): Promise<boolea
   return (await scope.inbox.read(grant.parentTurnId)) === undefined || (await scope.inbox.isCancelled(grant.parentTurnId));
 }
 
-function hasStartedOthers({ turn }: TurnRun, { messages, tally }: Conversation): boolean {
+/** Tools through which others are started: their own, and the command line of the sandbox. */
+const starters: ReadonlySet<string> = new Set(['subagents', 'bash', 'exec', 'process']);
+
+function mayHaveStartedOthers({ turn }: TurnRun, { messages, tally }: Conversation): boolean {
   const asked = (message: Session['messages'][number]): boolean =>
-    message.role === 'assistant' && message.turnId === turn.turnId && message.toolCalls?.some(({ name }) => name === 'subagents') === true;
-  return tally.steps.some(({ kind, name }) => kind === 'tool' && name === 'subagents') || messages.some(asked);
+    message.role === 'assistant' && message.turnId === turn.turnId && message.toolCalls?.some(({ name }) => starters.has(name)) === true;
+  return tally.steps.some(({ kind, name }) => kind === 'tool' && starters.has(name)) || messages.some(asked);
 }
 
 async function loadOrBegin({ scope, turn }: TurnRun): Promise<Session> {
