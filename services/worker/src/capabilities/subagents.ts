@@ -54,7 +54,10 @@ class Subagents implements SubagentsView, AsyncDisposable {
   ): Promise<readonly ChildOutcome[]> {
     this.#count(call.callId, tasks.length);
     const inputs = await Promise.all(tasks.map(async (task, index) => this.#inputOf(task, `${call.callId}:${String(index)}`)));
-    return Promise.all(inputs.map(async (input) => this.#child(input, call.signal)));
+    const accepted: (TurnReceipt | ChildOutcome)[] = [];
+    // One after another: where few may run at once, they run in the order in which they were asked for.
+    for (const input of inputs) accepted.push(await this.#accept(input, call.signal));
+    return Promise.all(accepted.map(async (child) => ('status' in child ? child : this.#outcomeOf(child, call.signal))));
   }
 
   /** After it nothing more is accepted: what is on its way then is on disk, where the end of the turn finds it. */
@@ -112,18 +115,17 @@ class Subagents implements SubagentsView, AsyncDisposable {
     throw new ToolError(`${why} There are: ${names}.`);
   }
 
-  async #child(input: TurnInput, signal: AbortSignal): Promise<ChildOutcome> {
+  async #accept(input: TurnInput, signal: AbortSignal): Promise<TurnReceipt | ChildOutcome> {
     signal.throwIfAborted();
-    const accepted = this.#options.turns.accept(this.#run.scope, input);
-    this.#accepting.add(accepted);
+    const accepting = this.#options.turns.accept(this.#run.scope, input);
+    this.#accepting.add(accepting);
     try {
-      return await this.#outcomeOf(await accepted, signal);
+      return await accepting;
     } catch (error) {
-      signal.throwIfAborted();
       if (!(error instanceof AppError)) throw error;
       return { status: 'failed', turnId: null, sessionId: null, reason: `It could not be started: ${error.message}` };
     } finally {
-      this.#accepting.delete(accepted);
+      this.#accepting.delete(accepting);
     }
   }
 
