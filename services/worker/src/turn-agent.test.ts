@@ -5,6 +5,7 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { TurnCancelled, type TurnRun } from '@concierge/turn';
+import type { Lenders } from './capabilities/turn-capabilities.ts';
 import { unconnected } from './capabilities/unconnected.ts';
 import { call, say, Script, turnRun } from './fixtures/scripted-run.ts';
 import { TurnMetrics } from './turn-metrics.ts';
@@ -29,9 +30,9 @@ afterAll(async () => {
 const runOf = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>
   turnRun(scope, parts, accepted);
 
-function runner(model: Script, cancelChildren: (run: TurnRun) => Promise<void> = () => Promise.resolve()): TurnRunner {
+function runner(model: Script, lent: Partial<Lenders> = {}): TurnRunner {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return new TurnRunner({ modelFor: () => model, lenders: unconnected, cancelChildren, metrics, log });
+  return new TurnRunner({ modelFor: () => model, lenders: { ...unconnected, ...lent }, metrics, log });
 }
 
 async function saved({ turn }: TurnRun): Promise<Session> {
@@ -90,11 +91,11 @@ describe('a turn that started others', () => {
 
   async function cancelledBy(run: TurnRun, model: Script): Promise<string[]> {
     const cancelled: string[] = [];
-    const cancelChildren = async ({ turn }: TurnRun): Promise<void> => {
+    const cancelSubagents = async ({ turn }: TurnRun): Promise<void> => {
       expect(await scope.sessions.load(turn.sessionId)).toBeUndefined();
       cancelled.push(turn.turnId);
     };
-    await runner(model, cancelChildren).runTurn(run);
+    await runner(model, { cancelSubagents }).runTurn(run);
     return cancelled;
   }
 

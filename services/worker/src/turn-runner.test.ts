@@ -33,7 +33,7 @@ const runOf = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {
 
 function runner(model: ChosenModel): TurnRunner {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return new TurnRunner({ modelFor: () => model, lenders: unconnected, cancelChildren: () => Promise.resolve(), metrics, log });
+  return new TurnRunner({ modelFor: () => model, lenders: unconnected, metrics, log });
 }
 
 async function saved(run: TurnRun): Promise<Session> {

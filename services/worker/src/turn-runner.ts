@@ -36,8 +36,6 @@ export interface TurnRunnerOptions {
   modelFor(ref: string | undefined): ChosenModel;
   readonly tools?: readonly Tool[];
   readonly lenders: Lenders;
-  /** Cancels what the turn has started and is still on its way. */
-  cancelChildren(run: TurnRun): Promise<void>;
   readonly metrics: TurnMetrics;
   readonly log: Log;
 }
@@ -151,7 +149,7 @@ export class TurnRunner implements TurnHandlers {
   async #save(run: TurnRun, session: Session, ended: { conversation: Conversation; outcome: TurnOutcome }): Promise<TurnEnd> {
     const { scope, turn } = run;
     // What it waited for ends with it; should this attempt die here, the next one finds the same.
-    if (ended.outcome.status !== 'done' && mayHaveStartedOthers(run, ended.conversation)) await this.#options.cancelChildren(run);
+    if (ended.outcome.status !== 'done' && mayHaveStartedOthers(run, ended.conversation)) await this.#options.lenders.cancelSubagents(run);
     const record = turnRecord(run, ended.conversation, ended.outcome);
     const { next, history } = endedSession(session, ended.conversation, record);
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);

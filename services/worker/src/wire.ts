@@ -47,8 +47,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: { ...unconnected, subagents: lendSubagents({ turns, streams: turnStreams }) },
-    cancelChildren: async ({ scope, turn }) => turns.cancelChildren(scope, turn.turnId),
+    lenders: { ...unconnected, ...lendSubagents({ turns, streams: turnStreams }) },
     metrics,
     log,
   });

@@ -16,9 +16,7 @@ export interface ToolScopeOptions {
   readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'sessions' | 'index'> &
     MessagingSource['scope'] &
     SchedulesSource['scope'];
-  readonly turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId' | 'turnId'> &
-    MessagingSource['turn'] &
-    SchedulesSource['turn'];
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId' | 'turnId'> & MessagingSource['turn'] & SchedulesSource['turn'];
   readonly access: ToolAccess;
   readonly capabilities: TurnCapabilities;
   readonly status: () => TurnStatus;

@@ -11,16 +11,19 @@ import {
   type TurnInput,
 } from '@concierge/contract';
 import type { FoldedTurn, TurnReceipt, TurnRun, Turns, TurnStreams } from '@concierge/turn';
-import type { TurnRights } from './turn-capabilities.ts';
+import type { Lenders, TurnRights } from './turn-capabilities.ts';
 
 export interface SubagentOptions {
-  readonly turns: Pick<Turns, 'accept'>;
+  readonly turns: Pick<Turns, 'accept' | 'cancelChildren'>;
   readonly streams: Pick<TurnStreams, 'fold'>;
 }
 
 /** Sub-agents for one turn after another. */
-export function lendSubagents(options: SubagentOptions): (run: TurnRun, rights: TurnRights) => SubagentsView & AsyncDisposable {
-  return (run, rights) => new Subagents(options, run, rights);
+export function lendSubagents(options: SubagentOptions): Pick<Lenders, 'subagents' | 'cancelSubagents'> {
+  return {
+    subagents: (run, rights) => new Subagents(options, run, rights),
+    cancelSubagents: async ({ scope, turn }) => options.turns.cancelChildren(scope, turn.turnId),
+  };
 }
 
 /**

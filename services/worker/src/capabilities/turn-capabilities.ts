@@ -16,6 +16,8 @@ export interface Lenders {
   runtime(run: TurnRun): TurnCapabilities['runtime'] & AsyncDisposable;
   web(run: TurnRun): TurnCapabilities['web'];
   subagents(run: TurnRun, rights: TurnRights): TurnCapabilities['subagents'] & AsyncDisposable;
+  /** Cancels what the turn has started, in whichever attempt, and is still on its way. */
+  cancelSubagents(run: TurnRun): Promise<void>;
 }
 
 /** Nothing is opened before a tool asks for it. */

@@ -19,4 +19,5 @@ export const unconnected: Lenders = {
     run: refuse('Starting sub-agents'),
     [Symbol.asyncDispose]: async () => Promise.resolve(),
   }),
+  cancelSubagents: async () => Promise.resolve(),
 };
