@@ -1,3 +1,4 @@
+export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent } from './agents.ts';
 export { Channels } from './channels.ts';
 export { Contacts, type ContactsPage } from './contacts.ts';
 export { ContextFiles, type AgentContext, type ContextFile, type ContextRequest } from './context-files.ts';

@@ -55,6 +55,7 @@ export class TurnWriter {
   #lastWriteAt = 0;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  #persisting: Promise<void> | undefined;
   #lost: LeaseLost | undefined;
 
   constructor(options: TurnWriterOptions) {
@@ -96,8 +97,17 @@ export class TurnWriter {
 
   /** Puts all steps so far beside the inbox file, fsynced: an emptied Redis must not make a side effect happen again. */
   async persist(): Promise<void> {
+    // Calls that run side by side persist side by side; what one of them is writing the other must neither repeat nor count.
+    while (this.#persisting !== undefined) await this.#persisting;
+    if (this.#persisted === this.#steps.length) return;
+    this.#persisting = this.#persist().finally(() => {
+      this.#persisting = undefined;
+    });
+    await this.#persisting;
+  }
+
+  async #persist(): Promise<void> {
     const missing = this.#steps.slice(this.#persisted);
-    if (missing.length === 0) return;
     await this.#options.inbox.appendJournal(this.#options.lease.turnId, missing);
     this.#persisted += missing.length;
   }

@@ -25,7 +25,7 @@ export async function userMessageOf(
     at: now.toISOString(),
     role: 'user',
     text: turn.text,
-    sent: dynamicContext({ text: turn.text, now, attachments, ...facts }),
+    sent: dynamicContext({ text: turn.text, now, attachments, isDelegated: turn.grant !== undefined, ...facts }),
     ...(turn.attachments.length > 0 && { attachments: turn.attachments }),
   };
 }

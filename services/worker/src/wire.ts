@@ -3,8 +3,9 @@ import { estimateTokens } from '@concierge/model';
 import { Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker } from '@concierge/turn';
 import { Outbound, WebPages, WebSearch } from '@concierge/web';
+import { lendSubagents } from './capabilities/subagents.ts';
 import { unconnected } from './capabilities/unconnected.ts';
 import { webLender } from './capabilities/web.ts';
 import { chooseProviders } from './choose-models.ts';
@@ -41,18 +42,20 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
   });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
+  const lanes = new Lanes(redis);
+  const doorbells = new Doorbells(redis, log);
+  const turns = new Turns({ redis, lanes, doorbells, log });
+  const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
   const pages = new WebPages(new Outbound({ allow: config.outboundAllow }));
   const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: { ...unconnected, web: webLender({ pages, search, log }) },
+    lenders: { ...unconnected, web: webLender({ pages, search, log }), ...lendSubagents({ turns, streams: turnStreams }) },
     metrics,
     log,
   });
 
-  const lanes = new Lanes(redis);
-  const doorbells = new Doorbells(redis, log);
   const { concurrency, tenantShare } = config;
   const worker: TurnWorker = new TurnWorker({
     runTurn: async (run) => runner.runTurn(run),
@@ -75,6 +78,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     stopInOrder: [
       worker,
       sweeper,
+      { name: 'turn streams', stop: async () => turnStreams.stop() },
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),

@@ -72,11 +72,13 @@ async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
 
 /**
  * What may run again is only noted. Around a side effect each step is written, which fails once another worker has the session, and
- * then put on disk: an emptied Redis must not make it happen twice.
+ * then put on disk: an emptied Redis must not make it happen twice. So it is for a call that takes up what it began: asked anew, the
+ * model would make another one.
  */
 async function journal(run: LoopRun, step: IntentStep | ResultStep, events: TurnEvent[]): Promise<void> {
   const { conversation, tools, writer } = run;
-  if (tools.hasSideEffect(step.kind === 'intent' ? step.name : step.message.name)) {
+  const name = step.kind === 'intent' ? step.name : step.message.name;
+  if (tools.hasSideEffect(name) || tools.resumes(name)) {
     await writer.step(step, events);
     await writer.persist();
   } else {

@@ -24,6 +24,8 @@ export interface LoopTools {
   readonly offered: readonly ModelTool[];
   /** True when running the tool twice could do harm. False for a name that is no tool of this agent. */
   hasSideEffect(name: string): boolean;
+  /** True when a second run of the same call takes up what the first one began, so that the call must outlive any crash. */
+  resumes(name: string): boolean;
   /** Every failure is an outcome. Rejects only with the signal's reason. */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
 }

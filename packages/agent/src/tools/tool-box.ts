@@ -71,6 +71,10 @@ export class ToolBox implements LoopTools {
     return this.#options.set.find(name)?.sideEffect === 'writes';
   }
 
+  resumes(name: string): boolean {
+    return this.#options.set.find(name)?.sideEffect === 'resumes';
+  }
+
   async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
     signal.throwIfAborted();
     const tool = this.#options.set.find(call.name);

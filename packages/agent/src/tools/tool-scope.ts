@@ -4,7 +4,7 @@ import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules
 import { fileView } from './files/file-view.ts';
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
 import { sessionsView } from './sessions/session-view.ts';
-import { accessOf } from './tool-access.ts';
+import type { ToolAccess } from './tool-access.ts';
 import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
 
 /** Whose notes a cs turn reads and keeps: the sender's; those of an anonymous contact last as long as its session's id is known. */
@@ -16,16 +16,14 @@ export interface ToolScopeOptions {
   readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'sessions' | 'index'> &
     MessagingSource['scope'] &
     SchedulesSource['scope'];
-  readonly turn: Pick<AcceptedTurn, 'agent' | 'authority' | 'sender' | 'sessionId' | 'turnId'> &
-    MessagingSource['turn'] &
-    SchedulesSource['turn'];
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId' | 'turnId'> & MessagingSource['turn'] & SchedulesSource['turn'];
+  readonly access: ToolAccess;
   readonly capabilities: TurnCapabilities;
   readonly status: () => TurnStatus;
 }
 
 /** What a turn's tools can reach: nothing in the result can do more than the turn's agent may. */
-export function toolScope({ scope, turn, capabilities, status }: ToolScopeOptions): TurnContext {
-  const access = accessOf(turn);
+export function toolScope({ scope, turn, access, capabilities, status }: ToolScopeOptions): TurnContext {
   return {
     access,
     agent: turn.agent,
