@@ -50,7 +50,7 @@ export {
   TurnStep,
   UserMessage,
 } from './session.ts';
-export { ReindexReport, Skill, SkillFrontMatter, skillNamePattern } from './skill.ts';
+export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
 export {
   AgentName,
   TenantId,

@@ -44,6 +44,7 @@ export const limits = {
   pathSegmentMaxBytes: 255,
   skillNameMaxCharacters: 64,
   skillDescriptionMaxCharacters: 1024,
+  skillCompatibilityMaxCharacters: 500,
   keyLabelMaxCharacters: 100,
   /** A revoked key is refused by every gateway after at most this long. */
   keyCacheMs: 500,
