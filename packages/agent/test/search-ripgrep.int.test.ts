@@ -1,8 +1,8 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startToolStage, type ToolStage } from './tool-stage.ts';
 import { canRunRipgrep, runRipgrep } from '@concierge/testing';
+import { ToolTenant } from './tool-tenant.ts';
 
 /** A workspace as tenants have it, with what makes searches go wrong in it. */
 const tree: Readonly<Record<string, string | Buffer>> = {
@@ -91,16 +91,16 @@ const narrowed: readonly Search[] = [
   { query: 'o', context: 2, globs: ['*.md'] },
 ];
 
-let stage: ToolStage;
+let stage: ToolTenant;
 
 beforeAll(async () => {
-  stage = await startToolStage();
+  stage = await ToolTenant.create();
   for (const [path, content] of Object.entries(tree)) {
-    const to = join(stage.root, 'tree', path);
+    const to = join(stage.scope.root, 'tree', path);
     await mkdir(dirname(to), { recursive: true });
     await writeFile(to, content);
   }
-  await symlink(join(stage.root, 'tree', 'german.md'), join(stage.root, 'tree', 'linked.md'));
+  await symlink(join(stage.scope.root, 'tree', 'german.md'), join(stage.scope.root, 'tree', 'linked.md'));
 });
 
 afterAll(async () => {
@@ -128,7 +128,7 @@ async function expected({
   globs = [],
   context = 0,
 }: Search & { readonly regex: boolean }): Promise<string[]> {
-  const lines = await runRipgrep(join(stage.root, 'tree'), [
+  const lines = await runRipgrep(join(stage.scope.root, 'tree'), [
     '--line-number',
     '--no-heading',
     '--with-filename',
@@ -173,7 +173,7 @@ function asRipgrep(line: string): string {
   });
 
   it('and compares something: the tree has matches that ripgrep leaves out', async () => {
-    const all = await runRipgrep(join(stage.root, 'tree'), ['--hidden', '--text', '--files-with-matches', 'open', '.']);
+    const all = await runRipgrep(join(stage.scope.root, 'tree'), ['--hidden', '--text', '--files-with-matches', 'open', '.']);
     const found = await searched({ query: 'open', regex: false });
     expect(new Set(found.map((line) => line.split(':')[0])).size).toBeLessThan(all.length);
     expect(found.length).toBeGreaterThan(10);
