@@ -63,7 +63,7 @@ export {
   TurnStep,
   UserMessage,
 } from './session.ts';
-export { ReindexReport, Skill, SkillFrontMatter, skillNamePattern } from './skill.ts';
+export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenant.ts';
 export { TimeZone } from './time-zone.ts';
 export { isToolName, mayUseTool, toolPolicy, toolsHandedOn, type ToolName } from './tool-policy.ts';

@@ -51,6 +51,7 @@ export const limits = {
   subagentsPerCallMax: 8,
   /** Sub-agents that one turn may start in all. */
   subagentsPerTurnMax: 16,
+  skillCompatibilityMaxCharacters: 500,
   keyLabelMaxCharacters: 100,
   /** A revoked key is refused by every gateway after at most this long. */
   keyCacheMs: 500,

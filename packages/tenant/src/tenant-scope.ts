@@ -19,6 +19,7 @@ import { Schedules } from './schedules/schedules.ts';
 import type { SessionCache } from './session-cache.ts';
 import { SessionStore } from './session-store.ts';
 import { Settings, type SettingsPatch } from './settings.ts';
+import { SkillEditor } from './skill-editor.ts';
 import { Skills } from './skills.ts';
 import { TenantFiles } from './tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
@@ -51,6 +52,7 @@ export class TenantScope {
   readonly inbox: Inbox;
   readonly skills: Skills;
   readonly agents: Agents;
+  readonly skillEditor: SkillEditor;
   readonly keys: Keys;
   readonly uploads: Uploads;
   readonly context: ContextFiles;
@@ -83,6 +85,13 @@ export class TenantScope {
     this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, log });
     this.skills = new Skills(root, this.files);
     this.agents = new Agents(root, this.files);
+    const reindex = async (): Promise<void> => {
+      // The index is disposable, and prompts do not ask it: a skill that was saved stays saved.
+      await this.reindexSkills().catch((error: unknown) =>
+        log.error({ accountId, err: error }, 'skills are not in the index until a reindex'),
+      );
+    };
+    this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
     this.uploads = new Uploads(root);
     this.context = new ContextFiles({ root, skills: this.skills, log });
     this.#indexStore = index;

@@ -19,7 +19,7 @@ import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge
 import { lendCapabilities, type Lenders, type LentCapabilities } from './capabilities/turn-capabilities.ts';
 import { contextBudget, turnStatus } from './context-figures.ts';
 import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-session.ts';
-import { loadImages, userMessageOf } from './prompt-turn.ts';
+import { SessionImages, userMessageOf } from './prompt-turn.ts';
 import { ToolSets } from './tool-sets.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
 import type { TurnMetrics } from './turn-metrics.ts';
@@ -116,7 +116,9 @@ export class TurnRunner implements TurnHandlers {
     const system = buildSystemPrompt({ ...context, part });
     const budget = contextBudget(model.facts, system, set);
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
-    const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, capabilities: lent, status }));
+    const showsImages = model.facts.images;
+    const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, capabilities: lent, status, showsImages }));
+    const images = new SessionImages(scope.uploads);
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {
       log.warn({ ...factsOf(run), err: error }, 'no summary could be had, the user’s own words were kept');
@@ -126,7 +128,7 @@ export class TurnRunner implements TurnHandlers {
       model,
       system,
       tools,
-      images: model.facts.images ? await loadImages(scope.uploads, conversation.messages) : new Map(),
+      imagesOf: async (messages) => (model.facts.images ? images.of(messages) : new Map()),
       maxTurns,
       signal,
       writer,

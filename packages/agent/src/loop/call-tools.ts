@@ -66,6 +66,7 @@ async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
     name,
     output: outcome.output,
     isError: outcome.isError,
+    ...(outcome.attachments !== undefined && { attachments: [...outcome.attachments] }),
   };
   await journal(run, { kind: 'result', message, startedAtMs, durationMs }, closingEvents(message, durationMs));
 }

@@ -1,4 +1,4 @@
-import type { ToolCall, TurnEvent, TurnStep } from '@concierge/contract';
+import type { SessionMessage, ToolCall, TurnEvent, TurnStep, UploadRef } from '@concierge/contract';
 import type { Model, ModelTool } from '@concierge/model';
 import type { Conversation } from './conversation.ts';
 import type { ShownImages } from './model-messages.ts';
@@ -17,6 +17,8 @@ export interface LoopWriter {
 export interface ToolOutcome {
   readonly output: string;
   readonly isError: boolean;
+  /** Images that the model is shown with the results of this round. */
+  readonly attachments?: readonly UploadRef[];
 }
 
 /** The agent's tools as the loop sees them: already filtered, and never throwing but for an abort. */
@@ -39,7 +41,8 @@ export interface LoopRun {
   readonly model: Model;
   readonly system: string;
   readonly tools: LoopTools;
-  readonly images: ShownImages;
+  /** The images of these messages that the model is shown. Asked before every model call, for tools may have shown new ones. */
+  imagesOf(messages: readonly SessionMessage[]): Promise<ShownImages>;
   readonly maxTurns: number;
   readonly signal: AbortSignal;
   readonly writer: LoopWriter;

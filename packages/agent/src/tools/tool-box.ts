@@ -1,4 +1,4 @@
-import { AppError, limits, mayUseTool, type ToolCall } from '@concierge/contract';
+import { AppError, limits, mayUseTool, type ToolCall, type UploadRef } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
 import { cutText } from './cut-text.ts';
@@ -83,13 +83,17 @@ export class ToolBox implements LoopTools {
     if (!input.ok) return failed(`${input.reason} Correct them and call ${tool.name} again.`);
     const deadline = AbortSignal.timeout(tool.timeoutMs);
     const bounded = AbortSignal.any([signal, deadline]);
+    const shown: UploadRef[] = [];
+    const show = (image: UploadRef): void => {
+      shown.push(image);
+    };
     try {
       const output = await beforeAbort(
-        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded }),
+        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, show }),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );
-      return { output: forModel(output), isError: false };
+      return { output: forModel(output), isError: false, ...(shown.length > 0 && { attachments: shown }) };
     } catch (error) {
       signal.throwIfAborted();
       if (deadline.aborted) return failed(`${tool.name} took longer than ${String(tool.timeoutMs / 1000)} seconds and was stopped.`);

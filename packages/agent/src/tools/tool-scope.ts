@@ -1,9 +1,11 @@
 import type { AcceptedTurn } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules.ts';
+import { documentsView } from './documents/documents-view.ts';
 import { fileView } from './files/file-view.ts';
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
 import { sessionsView } from './sessions/session-view.ts';
+import { usageView } from './sessions/usage-view.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
 
@@ -13,17 +15,22 @@ export function contactOf({ sender, sessionId }: Pick<AcceptedTurn, 'sender' | '
 }
 
 export interface ToolScopeOptions {
-  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'sessions' | 'index'> &
+  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'skillEditor' | 'sessions' | 'index' | 'uploads'> &
     MessagingSource['scope'] &
     SchedulesSource['scope'];
-  readonly turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId' | 'turnId'> & MessagingSource['turn'] & SchedulesSource['turn'];
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId' | 'turnId'> &
+    Partial<Pick<AcceptedTurn, 'attachments'>> &
+    MessagingSource['turn'] &
+    SchedulesSource['turn'];
   readonly access: ToolAccess;
   readonly capabilities: TurnCapabilities;
   readonly status: () => TurnStatus;
+  /** Whether the turn's model takes images. Default true. */
+  readonly showsImages?: boolean;
 }
 
 /** What a turn's tools can reach: nothing in the result can do more than the turn's agent may. */
-export function toolScope({ scope, turn, access, capabilities, status }: ToolScopeOptions): TurnContext {
+export function toolScope({ scope, turn, access, capabilities, status, showsImages = true }: ToolScopeOptions): TurnContext {
   return {
     access,
     agent: turn.agent,
@@ -32,9 +39,18 @@ export function toolScope({ scope, turn, access, capabilities, status }: ToolSco
     files: fileView(scope.files, access),
     memory: access === 'admin' ? scope.memory : scope.memory.forContact(contactOf(turn)),
     skills: scope.skills,
+    skillEditor: access === 'admin' ? scope.skillEditor : undefined,
     sessions: sessionsView(scope, access, turn.sessionId),
     messaging: new TurnMessaging({ scope, turn, access }),
     schedules: new TurnSchedules({ scope, turn, access }),
+    documents: documentsView({
+      uploads: scope.uploads,
+      access,
+      attached: turn.attachments ?? [],
+      history: async () => scope.sessions.view(turn.sessionId),
+      showsImages,
+    }),
+    usage: access === 'admin' ? usageView(scope.index) : undefined,
     ...capabilities,
     status,
   };
