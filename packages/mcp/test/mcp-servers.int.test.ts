@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createMcpHandler, McpServer as ProtocolServer } from '@modelcontextprotocol/server';
-import { gate } from '@concierge/testing';
+import { gate, serveRequests as serve, type RequestHandler as Handler } from '@concierge/testing';
 import { z } from 'zod';
 import { McpServers, type McpServer } from '../src/index.ts';
-import { serve, type Handler } from './http-handler.ts';
 import { startReferenceServer } from './reference-server.ts';
 
 const never = new AbortController().signal;

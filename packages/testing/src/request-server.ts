@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 
-export type Handler = (request: Request) => Response | Promise<Response>;
+export type RequestHandler = (request: Request) => Response | Promise<Response>;
 
-/** Serves a handler of web requests over a real socket. */
-export async function serve(handler: Handler): Promise<{ readonly url: string } & AsyncDisposable> {
+/** A small real server: a function of web requests behind a socket of the loopback interface. */
+export async function serveRequests(handler: RequestHandler): Promise<{ readonly url: string } & AsyncDisposable> {
   const server = createServer((incoming, outgoing) => {
     void answer(incoming, handler).then(async (response) => {
       outgoing.writeHead(response.status, Object.fromEntries(response.headers));
@@ -28,7 +28,7 @@ export async function serve(handler: Handler): Promise<{ readonly url: string } 
   };
 }
 
-async function answer(incoming: IncomingMessage, handler: Handler): Promise<Response> {
+async function answer(incoming: IncomingMessage, handler: RequestHandler): Promise<Response> {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === 'string') headers.set(name, value);
   const hasBody = incoming.method === 'POST';
