@@ -7,6 +7,7 @@ export type { ShownImages } from './loop/model-messages.ts';
 export { runAgentLoop } from './loop/run-agent-loop.ts';
 export { dynamicContext, timestamp, type UserTurn } from './prompt/dynamic-context.ts';
 export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
+export { attachedTool, type AttachedTool } from './tools/attached-tool.ts';
 export { allTools } from './tools/all-tools.ts';
 export { ToolBox, ToolSet, type ToolBoxOptions } from './tools/tool-box.ts';
 export type { FileView, SessionsView, ToolContext, TurnCapabilities, TurnContext, TurnStatus } from './tools/tool-context.ts';

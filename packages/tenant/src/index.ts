@@ -31,6 +31,7 @@ export { Schedules, type BrokenSchedule, type ScheduleOrigin, type ScheduleReque
 export { ZoneClock } from './schedules/zone-clock.ts';
 export { contactFolderOf, sessionIdOf } from './session-id.ts';
 export { repairUnpaired, unknownOutcome } from './session-repair.ts';
+export type { AttachedMcpServer, McpServerStore } from './mcp-servers.ts';
 export { RevisionConflict } from './session-revisions.ts';
 export { SessionStore } from './session-store.ts';
 export type { SettingsPatch } from './settings.ts';

@@ -12,6 +12,7 @@ import type { TenantIndex } from './index-db/tenant-index.ts';
 import type { IndexStore } from './index-db/index-store.ts';
 import type { DriftReport } from './index-db/types.ts';
 import type { Keys } from './keys.ts';
+import { McpServerStore } from './mcp-servers.ts';
 import { isMemoryPath, MemoryFiles, MemoryQuota } from './memory-files.ts';
 import { Outbox } from './outbox.ts';
 import { FilesSource } from './reindex.ts';
@@ -63,6 +64,7 @@ export class TenantScope {
   readonly contacts: Contacts;
   readonly handoffs: Handoffs;
   readonly outbox: Outbox;
+  readonly mcp: McpServerStore;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
@@ -94,6 +96,7 @@ export class TenantScope {
     this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
     this.uploads = new Uploads(root);
     this.context = new ContextFiles({ root, skills: this.skills, log });
+    this.mcp = new McpServerStore({ folder: join(root, 'mcp'), folders, secrets: this.secrets });
     this.#indexStore = index;
     this.#source = new FilesSource({ accountId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(accountId, this.#source);
@@ -163,6 +166,7 @@ export class TenantScope {
     await this.schedules.sweep();
     await this.handoffs.sweep();
     await this.outbox.sweep();
+    await this.mcp.sweep();
   }
 }
 

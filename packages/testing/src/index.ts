@@ -27,6 +27,7 @@ export {
   type RequestMatcher,
   type ScriptedModelOptions,
 } from './scripted-model.ts';
+export { serveRequests, type RequestHandler } from './request-server.ts';
 export { ServiceProcess, type ServiceOptions } from './service-process.ts';
 export { System, type SystemOptions, type TenantKeys } from './system.ts';
 export { temporaryDirectory } from './temporary-directory.ts';

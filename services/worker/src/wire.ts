@@ -1,13 +1,16 @@
 import { allTools } from '@concierge/agent';
 import { estimateTokens } from '@concierge/model';
+import { limits } from '@concierge/contract';
+import { McpServers } from '@concierge/mcp';
 import { Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker } from '@concierge/turn';
-import { Outbound, WebPages, WebSearch } from '@concierge/web';
+import { Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
 import { lendSubagents } from './capabilities/subagents.ts';
 import { unconnected } from './capabilities/unconnected.ts';
 import { webLender } from './capabilities/web.ts';
+import { AttachedTools } from './attached-tools.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
@@ -46,12 +49,19 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes, doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
-  const pages = new WebPages(new Outbound({ allow: config.outboundAllow }));
+  const outbound = new Outbound({ allow: config.outboundAllow });
+  const pages = new WebPages(outbound);
   const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
+  const mcpServers = new McpServers({
+    fetch: outbound.fetcher({ timeoutMs: limits.toolTimeoutMaxMs }),
+    explain: (error) => (error instanceof OutboundError ? error.message : undefined),
+  });
+  const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
     lenders: { ...unconnected, web: webLender({ pages, search, log }), ...lendSubagents({ turns, streams: turnStreams }) },
+    attachedTools: async (run) => attachedTools.of(run),
     metrics,
     log,
   });
@@ -79,6 +89,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       worker,
       sweeper,
       { name: 'turn streams', stop: async () => turnStreams.stop() },
+      { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),

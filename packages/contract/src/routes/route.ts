@@ -46,6 +46,7 @@ export interface Route {
     | 'files'
     | 'keys'
     | 'usage'
+    | 'mcp'
     | 'webhooks'
     | 'operations';
   readonly summary: string;

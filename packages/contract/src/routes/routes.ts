@@ -2,6 +2,7 @@ import { listAgents } from './agents.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions } from './sessions.ts';
@@ -39,6 +40,12 @@ export const routes = {
   revokeKey,
   rotateKey,
   getUsage,
+  listMcpServers,
+  getMcpServer,
+  putMcpServer,
+  deleteMcpServer,
+  testMcpServer,
+  serveMcp,
   verifyWebhook,
   receiveWebhook,
   livez,

@@ -1,5 +1,5 @@
-import type { Tool } from '../tool.ts';
+import type { OwnTool } from '../tool.ts';
 import { memoryGet } from './memory-get.ts';
 import { memoryWrite } from './memory-write.ts';
 
-export const memoryTools: readonly Tool[] = [memoryGet, memoryWrite];
+export const memoryTools: readonly OwnTool[] = [memoryGet, memoryWrite];

@@ -1,3 +1,3 @@
-import type { Tool } from '../tool.ts';
+import type { OwnTool } from '../tool.ts';
 
-export const runtimeTools: readonly Tool[] = [];
+export const runtimeTools: readonly OwnTool[] = [];
