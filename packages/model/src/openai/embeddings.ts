@@ -109,8 +109,9 @@ export class Embeddings implements Embedder {
     if (inOrder.length !== count || inOrder.some(({ index }, place) => index !== place)) {
       throw brokenStream(`${String(data.length)} vectors came for ${String(count)} texts`);
     }
-    this.#dimensions ??= inOrder[0]?.embedding.length;
-    if (inOrder.some(({ embedding }) => embedding.length !== this.#dimensions)) throw brokenStream('vectors of different lengths came');
+    const dimensions = this.#dimensions ?? inOrder[0]?.embedding.length;
+    if (inOrder.some(({ embedding }) => embedding.length !== dimensions)) throw brokenStream('vectors of different lengths came');
+    this.#dimensions = dimensions;
     this.#options.onUsage?.({ model: this.model, texts: count, inputTokens: usage?.prompt_tokens ?? null });
     return inOrder.map(({ embedding }) => Float32Array.from(embedding));
   }
