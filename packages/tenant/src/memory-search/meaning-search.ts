@@ -25,7 +25,7 @@ const EMBEDDED_MAX = 256;
 const PATIENCE_MS = 15_000;
 const FOUND_MAX = 60;
 /** Below it nothing is alike, whatever the model. */
-const SIMILARITY_MIN = 0.15;
+const SIMILARITY_MIN = 0.1;
 
 /** Finds passages by vectors. It never fails a search: what the provider cannot do is said in the answer. */
 export class MeaningSearch {
