@@ -1,7 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { CompiledQueries } from './compiled-queries.ts';
-import type { IndexDialect } from './migrations.ts';
-import type { IndexTables } from './tables.ts';
+import type { IndexDialect, IndexTables } from './tables.ts';
 
 export type Work<Result> = (db: Kysely<IndexTables>) => Promise<Result>;
 

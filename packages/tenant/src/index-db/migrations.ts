@@ -1,9 +1,7 @@
 import { sql, type ColumnDefinitionBuilder, type Kysely } from 'kysely';
 import { createPassages } from './passage-tables.ts';
 import { isolateTenants } from './row-security.ts';
-import { firstTableNames, type IndexTables } from './tables.ts';
-
-export type IndexDialect = 'sqlite' | 'postgres';
+import { firstTableNames, type IndexDialect, type IndexTables } from './tables.ts';
 
 /** The tables were made by a later version than this one, which must not touch them. Deleting the index helps: it is rebuilt. */
 export class NewerIndexError extends Error {

@@ -1,8 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { QuestionTerm } from '../memory-search/question.ts';
-import type { IndexDialect } from './migrations.ts';
 import { holdsAny, scopeCondition, wordsIn, type PassageKind, type PassageScope } from './passage-scope.ts';
-import type { IndexTables } from './tables.ts';
+import type { IndexDialect, IndexTables } from './tables.ts';
 
 type Db = Kysely<IndexTables>;
 

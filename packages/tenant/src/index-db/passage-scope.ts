@@ -1,7 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { QuestionTerm } from '../memory-search/question.ts';
-import type { IndexDialect } from './migrations.ts';
-import type { PassageSourcesTable } from './tables.ts';
+import type { IndexDialect, PassageSourcesTable } from './tables.ts';
 
 /** The owner's name in the tables; a contact's is the one of its folder, which has another form. */
 export const tenantOwner = 'owner';

@@ -1,7 +1,6 @@
 import { sql, type ColumnDefinitionBuilder, type Kysely } from 'kysely';
-import type { IndexDialect } from './migrations.ts';
 import { isolateTenants } from './row-security.ts';
-import { passageTableNames, type IndexTables } from './tables.ts';
+import { passageTableNames, type IndexDialect, type IndexTables } from './tables.ts';
 
 /** What memory is searched through. The databases are given folded terms and take them as they are. */
 export async function createPassages(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {

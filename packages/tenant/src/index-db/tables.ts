@@ -1,6 +1,9 @@
 import type { ChannelName } from '@concierge/contract';
 import type { Generated } from 'kysely';
 
+/** The databases there are. */
+export type IndexDialect = 'sqlite' | 'postgres';
+
 /**
  * The index's tables, the same in both databases. Every row carries its tenant; in SQLite that is one value per file, in
  * PostgreSQL the row-level policy's. Times are milliseconds since the epoch. `generation` is the rebuild during or after which a row was
