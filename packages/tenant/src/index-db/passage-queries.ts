@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely';
+import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { QuestionTerm } from '../memory-search/question.ts';
 import { holdsAny, scopeCondition, wordsIn, type PassageKind, type PassageScope } from './passage-scope.ts';
 import type { IndexDialect, IndexTables } from './tables.ts';
@@ -41,6 +41,8 @@ interface RankRow {
 }
 
 const rankColumns = sql`p.id, p.kind, p.ref, p.seq, p.at`;
+/** Vectors compared in one search: some 200 ms of work in which SQLite lets nobody else have a turn; later passages go first. */
+const COMPARED_MAX = 20_000;
 /** Both ways of comparing agree so far; what differs less is a tie, which the later one wins. */
 export const DISTANCE_DIGITS = 5;
 /** The same in both databases and after every rebuild, which gives other ids. */
@@ -121,25 +123,27 @@ export async function selectNearest(
   scope: PassageScope,
   { model, vector, limit }: { readonly model: string; readonly vector: Uint8Array; readonly limit: number },
 ): Promise<(PassageRank & { readonly similarity: number })[]> {
-  const { rows } = await sql<
-    RankRow & { distance: number }
-  >`select ${rankColumns}, round(vec_distance_cosine(v.vector, ${vector}), ${sql.lit(DISTANCE_DIGITS)}) as distance
-    from passages as p join passage_vectors as v on v.account_id = p.account_id and v.hash = p.hash
-    where ${scopeCondition(accountId, scope)} and v.model = ${model} and length(v.vector) = ${vector.length}
-    order by distance, ${laterFirst} limit ${limit}`.execute(db);
+  const distance = sql`round(vec_distance_cosine(v.vector, ${vector}), ${sql.lit(DISTANCE_DIGITS)})`;
+  const { rows } = await sql<RankRow & { distance: number }>`with latest as (${embedded(accountId, scope, model)})
+    select ${rankColumns}, ${distance} as distance
+    from latest as p join passage_vectors as v on v.account_id = ${accountId} and v.model = ${model} and v.hash = p.hash
+    where length(v.vector) = ${vector.length} order by distance, ${laterFirst} limit ${limit}`.execute(db);
   return rows.map((row) => ({ ...rankOf(row), similarity: 1 - row.distance }));
 }
 
-/** Passages of the scope that have a vector of this model; the latest where there are more. */
+/** Passages of the scope that have a vector of this model; the latest where there are more than are compared. */
 export async function selectEmbedded(
   { db, accountId }: PassageQueries,
   scope: PassageScope,
-  { model, limit }: { readonly model: string; readonly limit: number },
+  model: string,
 ): Promise<(PassageRank & { readonly hash: string })[]> {
-  const { rows } = await sql<RankRow & { hash: string }>`select ${rankColumns}, p.hash
-    from passages as p join passage_vectors as v on v.account_id = p.account_id and v.hash = p.hash
-    where ${scopeCondition(accountId, scope)} and v.model = ${model} order by ${laterFirst} limit ${limit}`.execute(db);
+  const { rows } = await sql<RankRow & { hash: string }>`${embedded(accountId, scope, model)}`.execute(db);
   return rows.map((row) => ({ ...rankOf(row), hash: row.hash }));
+}
+
+function embedded(accountId: string, scope: PassageScope, model: string): RawBuilder<unknown> {
+  return sql`select ${rankColumns}, p.hash from passages as p join passage_vectors as v on v.account_id = p.account_id and v.hash = p.hash
+    where ${scopeCondition(accountId, scope)} and v.model = ${model} order by ${laterFirst} limit ${sql.lit(COMPARED_MAX)}`;
 }
 
 function rankOf({ id, kind, ref, seq, at }: RankRow): PassageRank {

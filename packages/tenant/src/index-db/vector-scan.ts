@@ -6,8 +6,6 @@ import type { PassageScope } from './passage-scope.ts';
 
 /** Of all tenants of this process. */
 const KEPT_BYTES = 64 * 1024 * 1024;
-/** Compared in one search: some 50 ms of work; later passages go first. */
-const COMPARED_MAX = 20_000;
 const FETCHED_AT_ONCE = 500;
 const COMPARED_AT_ONCE = 2000;
 
@@ -34,7 +32,7 @@ export class VectorScan {
     scope: PassageScope,
     { model, vector, limit }: NearestQuery,
   ): Promise<(PassageRank & { readonly similarity: number })[]> {
-    const embedded = await selectEmbedded(queries, scope, { model, limit: COMPARED_MAX });
+    const embedded = await selectEmbedded(queries, scope, model);
     const vectors = await this.#vectorsOf(queries, model, [...new Set(embedded.map(({ hash }) => hash))]);
     const compared: (PassageRank & { readonly similarity: number })[] = [];
     for (const [place, { hash, ...rank }] of embedded.entries()) {

@@ -59,7 +59,7 @@ const RANKED_MAX = 100;
 /** A long note must not fill the page. */
 const PER_SOURCE_MAX = 2;
 /** Passages whose words are known when a word of the question stands nowhere. */
-const VOCABULARY_PASSAGES = 5000;
+const VOCABULARY_PASSAGES = 3000;
 
 /** Finds notes and conversations by words and, where there is an embedder, by meaning. */
 export class MemorySearch {
