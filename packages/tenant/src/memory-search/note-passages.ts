@@ -9,6 +9,8 @@ interface Section {
 /** A note of more passages than this is a file of data: the rest of it is found by its beginning only. */
 const PASSAGES_MAX = 2000;
 const TITLE_MAX_CHARACTERS = 200;
+/** A longer line is none, and would cost the pattern its square. */
+const HEADING_MAX_CHARACTERS = 500;
 
 /** A Markdown note in passages: by sections first, then by paragraphs. Its title is its first heading of the first level, if it begins with one. */
 export function notePassages(text: string, atMs: number): Passage[] {
@@ -38,7 +40,7 @@ class SectionReader {
 
   read(line: string, number: number): void {
     const isCode = this.#readFence(line) || this.#fence !== undefined;
-    const [, marks, name] = (isCode ? null : /^(#{1,6})\s+(.+?)\s*#*$/u.exec(line)) ?? [];
+    const [, marks, name] = (isCode || line.length > HEADING_MAX_CHARACTERS ? null : /^(#{1,6})\s+(.+?)\s*#*$/u.exec(line)) ?? [];
     if (marks !== undefined && name !== undefined) this.#open(marks.length, name);
     else if (line === '' && !isCode) this.#endBlock();
     else this.#add(line, number);

@@ -59,6 +59,16 @@ describe('passages of a note', () => {
     expect(after.map(embeddedText).filter((text) => texts.includes(text))).toEqual(['N\nA\none']);
   });
 
+  it.each([
+    '# ' + '#'.repeat(1_000_000) + 'x',
+    ' '.repeat(1_000_000),
+    '`'.repeat(1_000_000),
+    '---\n'.repeat(250_000),
+    '# a\n'.repeat(250_000),
+  ])('come of anything that somebody puts into a file, without end or standstill', (text) => {
+    for (const passage of notePassages(text, 0)) expect(passage.text.length).toBeLessThanOrEqual(1600);
+  });
+
   it('are bounded for a file of data', () => {
     expect(notePassages(Array.from({ length: 5000 }, (_, index) => `## ${String(index)}\n\nrow`).join('\n\n'), 0)).toHaveLength(2000);
   });

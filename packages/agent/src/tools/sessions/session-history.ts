@@ -8,6 +8,8 @@ const MESSAGES_DEFAULT = 30;
 const MESSAGE_MAX_CHARACTERS = 3000;
 const RESULT_MAX_CHARACTERS = 500;
 const FOUND_DEFAULT = 10;
+/** Of what a tool gave: whole files and pages would drown what was said. */
+const SEARCHED_RESULT_MAX_CHARACTERS = 4000;
 
 const limit = z
   .int()
@@ -63,7 +65,9 @@ function renderFound(
   { title, messages }: SessionView,
   { query: asked, count, before: beforeNumber = messages.length + 1 }: { query: string; count: number; before: number | undefined },
 ): string {
-  const texts = messages.slice(0, beforeNumber - 1).map((message) => (message.role === 'tool' ? message.output : message.text));
+  const texts = messages
+    .slice(0, beforeNumber - 1)
+    .map((message) => (message.role === 'tool' ? clip(message.output, SEARCHED_RESULT_MAX_CHARACTERS) : message.text));
   const found = rankTexts(asked, texts);
   if (found.length === 0) return `Nothing in this conversation is about "${asked}". Try other words, or fewer.`;
   const question = readQuestion(asked);
