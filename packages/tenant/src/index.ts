@@ -23,7 +23,7 @@ export {
   type UsageQuery,
 } from './index-db/index.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys.ts';
-export type { MemoryFiles, MemoryText } from './memory-files.ts';
+export { isMemoryPath, type MemoryFiles, type MemoryText } from './memory-files.ts';
 export { Outbox, type NewOutbound } from './outbox.ts';
 export type { Tick } from './schedules/cron-times.ts';
 export { dueTicks, jitterMs, minDistanceMs, nextRunMs, nextTicks, type DueQuery, type TimedSchedule } from './schedules/schedule-times.ts';

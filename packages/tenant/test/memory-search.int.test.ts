@@ -2,10 +2,7 @@ import { rm, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Session, SessionMessage } from '@concierge/contract';
-import { meaningsOf, standInEmbedding } from '@concierge/testing';
 import type { IndexStore } from '../src/index-db/index-store.ts';
-import { storeOver } from '../src/index-db/open-index.ts';
-import { SqliteBackend } from '../src/index-db/sqlite-backend.ts';
 import type { Embedder } from '../src/memory-search/embedder.ts';
 import type { Searcher } from '../src/memory-search/memory-scope.ts';
 import type { MemoryAnswer, MemoryQuery } from '../src/memory-search/memory-search.ts';
@@ -13,6 +10,7 @@ import { contactFolderOf, sessionIdOf } from '../src/session-id.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { Tenants } from '../src/tenants.ts';
 import { indexBackends, silent, stopIndexBackends, type IndexUnderTest } from './index-backends.ts';
+import { CountedEmbedder, day } from './memory-samples.ts';
 import { newSession, temporaryFolder, type Folder } from './support.ts';
 
 const owner: Searcher = { access: 'owner' };
@@ -22,30 +20,6 @@ const contact = (sender: string | null, sessionId = '0'.repeat(32), agent = 'cs'
   sender,
   sessionId,
 });
-const day = (number: number): string => new Date(Date.UTC(2026, 9, number)).toISOString();
-
-/** Vectors of the stand-in, and a count of what was asked for. */
-class CountedEmbedder implements Embedder {
-  readonly model: string;
-  readonly texts: string[] = [];
-  isDown = false;
-
-  constructor(model = 'test/embedding') {
-    this.model = model;
-  }
-
-  embed(texts: readonly string[]): Promise<readonly Float32Array[]> {
-    if (this.isDown) return Promise.reject(new Error('no answer'));
-    this.texts.push(...texts);
-    const meanings = meaningsOf([['refund', 'erstattung', 'money']]);
-    return Promise.resolve(texts.map((text) => Float32Array.from(standInEmbedding(text, meanings))));
-  }
-
-  /** What was embedded since the last call, the question left out. */
-  take(question: string): string[] {
-    return this.texts.splice(0).filter((text) => text !== question);
-  }
-}
 
 function talk(
   id: string,
@@ -191,6 +165,19 @@ for (const backend of indexBackends) {
       expect(await refs('chair')).toEqual(['MEMORY.md']);
       await rm(join(scope.root, 'memory', 'price.md'));
       expect(await refs('forty')).toEqual([]);
+    });
+
+    it('keeps neither text nor vector of a note that was forgotten', async () => {
+      const where = await withMeaning();
+      await note('gone', 'A lamp.\n');
+      await search('lamp', { in: where });
+      await scope.memory.forget('memory/gone.md');
+      await scope.memorySearch.forgetNote(owner, 'memory/gone.md');
+      expect([...(await scope.index.passages.noteStamps('owner')).keys()]).toEqual(['MEMORY.md']);
+      embedder.take('lamp');
+      await note('again', 'A lamp.\n');
+      await search('lamp', { in: where });
+      expect(embedder.take('lamp')).toEqual(['A lamp.']);
     });
 
     it('follows a conversation as it goes on, and forgets it when it is removed', async () => {
@@ -390,32 +377,3 @@ for (const backend of indexBackends) {
     });
   });
 }
-
-describe('vectors in SQLite', () => {
-  it('are compared by sqlite-vec, or without it one by one, with the same result', async () => {
-    await using folder = await temporaryFolder();
-    const embedder = new CountedEmbedder();
-    const answers: unknown[] = [];
-    for (const vectorExtension of [true, false]) {
-      const backend = new SqliteBackend({ folder: join(folder.path, 'index'), bootId: 'b', log: silent, vectorExtension });
-      const index = storeOver(backend);
-      const all = new Tenants({ dataDir: folder.path, index, keySecret: 'k'.repeat(40), log: silent, embedder });
-      const scope = vectorExtension ? await all.create('acme') : await all.open('acme');
-      for (let number = 0; vectorExtension && number < 30; number += 1) {
-        await scope.files.writeText(
-          `memory/n${String(number)}.md`,
-          `Lamp ${String(number % 7)} and its refund of ${String(number)} euros.\n`,
-        );
-        await utimes(join(scope.root, 'memory', `n${String(number)}.md`), new Date(day(number)), new Date(day(number)));
-      }
-      expect(await backend.readVectors('acme', async (_db, canCompare) => Promise.resolve(canCompare))).toBe(vectorExtension);
-      const signal = new AbortController().signal;
-      answers.push(await scope.memorySearch.search(owner, { text: 'money for lamp 3', limit: 30, signal }));
-      await index.close();
-    }
-    expect(answers[0]).toMatchObject({ meaning: 'used', unembedded: 0 });
-    expect(answers[1]).toEqual(answers[0]);
-    // What the second one found it had not embedded itself.
-    expect(embedder.texts.filter((text) => text.startsWith('Lamp'))).toHaveLength(30);
-  });
-});

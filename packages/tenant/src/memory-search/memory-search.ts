@@ -67,8 +67,10 @@ export class MemorySearch {
   readonly #reader: MemoryReader;
   readonly #meaning: MeaningSearch | undefined;
   readonly #refreshes = new KeyedMutex();
+  readonly #log: Log;
 
   constructor({ embedder, ...options }: MemorySearchOptions) {
+    this.#log = options.log;
     this.#passages = options.passages;
     this.#reader = new MemoryReader(options);
     this.#meaning = embedder && new MeaningSearch({ embedder, passages: options.passages, accountId: options.accountId, log: options.log });
@@ -93,6 +95,20 @@ export class MemorySearch {
       meaning: meant?.outcome ?? 'off',
       unembedded,
     };
+  }
+
+  /**
+   * Takes a note out of the index at once, after its file was removed. A failure is logged and no more: what is gone from disk is not found by
+   * any later search either way.
+   */
+  async forgetNote(searcher: Searcher, ref: string): Promise<void> {
+    const { owner } = passageScopeOf(searcher, ['note']);
+    try {
+      await this.#passages.remove({ kind: 'note', owner, ref });
+      await this.#passages.dropUnusedVectors();
+    } catch (error) {
+      this.#log.warn({ err: error }, 'a removed note stays in the index until the next search');
+    }
   }
 
   /** Reads everything, as `reindex` wants it: what was thought current and was not. */

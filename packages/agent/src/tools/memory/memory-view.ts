@@ -22,7 +22,10 @@ export function memoryView(
     write: async (note) => files.write(note),
     get: async (ref) => files.get(ref),
     list: async () => files.list(),
-    forget: async (ref) => files.forget(ref),
+    forget: async (ref) => {
+      await files.forget(ref);
+      await scope.memorySearch.forgetNote(searcher, ref);
+    },
     search: async (question) => scope.memorySearch.search(searcher, question),
   };
 }
