@@ -16,4 +16,5 @@ export type { ChildOutcome, ChildTask, SubagentsView } from './tools/sessions/su
 export type { WebHit, WebPage, WebView } from './tools/web/web-view.ts';
 export type { ToolAccess } from './tools/tool-access.ts';
 export { contactOf, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
+export type { MemoryQuestion, MemoryView } from './tools/memory/memory-view.ts';
 export { defineTool, ToolError, type Tool } from './tools/tool.ts';

@@ -94,6 +94,7 @@ export {
 export { UploadId, UploadRef, UploadType, uploadTypes } from './upload.ts';
 export { RemovedSession, UsageDay, UsageRow } from './usage.ts';
 export { FileItem } from './routes/files.ts';
+export { MemoryHit, MemoryNote } from './routes/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
 export { defineRoute, errorsOf, type Route, type RouteAnswer, type RouteAuth, type RouteBody, type RouteMethod } from './routes/route.ts';
 export { routes, type RouteId, type Routes } from './routes/routes.ts';

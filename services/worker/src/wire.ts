@@ -1,8 +1,8 @@
 import { allTools } from '@concierge/agent';
-import { estimateTokens } from '@concierge/model';
 import { limits } from '@concierge/contract';
 import { McpServers } from '@concierge/mcp';
-import { Models } from '@concierge/model/openai';
+import { estimateTokens, type Providers } from '@concierge/model';
+import { Embeddings, Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker } from '@concierge/turn';
@@ -30,13 +30,15 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   await assertNoEviction(redis, log);
   const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, secretsKey: config.secretsKey, log });
 
   // Its tables are made at the first use, which takes long enough to be felt: not in somebody's turn.
   estimateTokens('warm');
   const registry = newMetrics('worker');
   const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
   const { providers, demo } = await chooseProviders(config.providersFile, (name) => config.environment(name), log);
+  const embedder = providers.embeddings === null ? undefined : openEmbeddings(providers.embeddings, { metrics, log });
+  const { dataDir, keySecret, secretsKey } = config;
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, log });
   const models = new Models({
     providers,
     onFailedAttempt: (failure) => {
@@ -91,6 +93,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
+      { name: 'embeddings', stop: async () => Promise.resolve(embedder?.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),
       { name: 'doorbells', stop: async () => doorbells.stop() },
@@ -98,4 +101,19 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
   };
+}
+
+/** What it costs is seen in the log. */
+function openEmbeddings(
+  embeddings: NonNullable<Providers['embeddings']>,
+  { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log },
+): Embeddings {
+  return new Embeddings({
+    embeddings,
+    onFailedAttempt: (failure) => {
+      metrics.modelFailed(failure.model, failure.kind);
+      log.warn({ ...failure }, 'a call for embeddings failed');
+    },
+    onUsage: (usage) => log.info({ ...usage }, 'texts were embedded'),
+  });
 }

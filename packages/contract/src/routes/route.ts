@@ -45,6 +45,7 @@ export interface Route {
     | 'tenant'
     | 'files'
     | 'keys'
+    | 'memory'
     | 'usage'
     | 'mcp'
     | 'webhooks'

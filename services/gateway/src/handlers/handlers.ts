@@ -15,6 +15,7 @@ import { fileHandlers } from './files.ts';
 import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
 import { mcpServerHandlers } from './mcp-servers.ts';
+import { memoryHandlers } from './memory.ts';
 import { operationHandlers } from './operations.ts';
 import type { ReadinessChecks } from './readiness.ts';
 import { sessionHandlers } from './sessions.ts';
@@ -54,6 +55,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...tenantHandlers(),
     ...fileHandlers(),
     ...keyHandlers(),
+    ...memoryHandlers(),
     ...usageHandlers(),
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
