@@ -20,6 +20,7 @@ export {
 } from './index-db/index.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys.ts';
 export type { MemoryFiles, MemoryText } from './memory-files.ts';
+export { workspaceRules } from './path-rules.ts';
 export { contactFolderOf, sessionIdOf } from './session-id.ts';
 export { repairUnpaired, unknownOutcome } from './session-repair.ts';
 export { RevisionConflict } from './session-revisions.ts';

@@ -24,8 +24,8 @@ export interface LoopTools {
   readonly offered: readonly ModelTool[];
   /** True when running the tool twice could do harm. False for a name that is no tool of this agent. */
   hasSideEffect(name: string): boolean;
-  /** Every failure is an outcome. Rejects only with the signal's reason. */
-  call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
+  /** Every failure is an outcome. Rejects only with the signal's reason. `progress` hears what the tool says while it runs. */
+  call(call: ToolCall, signal: AbortSignal, progress?: (delta: string) => void): Promise<ToolOutcome>;
 }
 
 /** Makes room before a model call. Resolves to whether anything was made smaller. `overflowed`: the provider said the context is too long. */

@@ -71,24 +71,25 @@ export class ToolBox implements LoopTools {
     return this.#options.set.find(name)?.sideEffect === 'writes';
   }
 
-  async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+  async call(call: ToolCall, signal: AbortSignal, progress: (delta: string) => void = () => undefined): Promise<ToolOutcome> {
     signal.throwIfAborted();
     const tool = this.#options.set.find(call.name);
     if (tool === undefined) return failed(`There is no tool "${call.name}". Use one of: ${this.#options.set.names.join(', ')}.`);
     const input = readArguments(call.arguments);
     if (!input.ok) return failed(`${input.reason} Correct them and call ${tool.name} again.`);
-    const deadline = AbortSignal.timeout(tool.timeoutMs);
+    const timeoutMs = typeof tool.timeoutMs === 'number' ? tool.timeoutMs : tool.timeoutMs(input.value);
+    const deadline = AbortSignal.timeout(timeoutMs);
     const bounded = AbortSignal.any([signal, deadline]);
     try {
       const output = await beforeAbort(
-        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded }),
+        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, progress }),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );
       return { output: forModel(output), isError: false };
     } catch (error) {
       signal.throwIfAborted();
-      if (deadline.aborted) return failed(`${tool.name} took longer than ${String(tool.timeoutMs / 1000)} seconds and was stopped.`);
+      if (deadline.aborted) return failed(`${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`);
       return failed(this.#explain(tool.name, error));
     }
   }

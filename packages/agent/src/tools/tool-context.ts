@@ -53,6 +53,8 @@ export interface ToolContext {
   readonly web: WebView;
   readonly subagents: SubagentsView;
   status(): TurnStatus;
+  /** Tells whoever reads the turn what the call says while it runs. */
+  progress(delta: string): void;
   /** Ends with the turn or at the call's deadline. */
   readonly signal: AbortSignal;
 }
@@ -61,4 +63,4 @@ export interface ToolContext {
 export type TurnCapabilities = Pick<ToolContext, 'runtime' | 'web' | 'subagents'>;
 
 /** All of a turn's context; what is left comes with each call. */
-export type TurnContext = Omit<ToolContext, 'signal' | 'callId'>;
+export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'progress'>;
