@@ -5,6 +5,7 @@ import {
   buildSystemPrompt,
   contactOf,
   Conversation,
+  Dispatcher,
   makeRoom,
   runAgentLoop,
   ToolBox,
@@ -114,6 +115,7 @@ export class TurnRunner implements TurnHandlers {
     const budget = contextBudget(model.facts, system, set);
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const tools = this.#toolBox(run, set, toolScope({ scope, turn, capabilities, status }));
+    capabilities.runtime.answerWith(new Dispatcher({ tools, conversation, writer }));
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {
       log.warn({ ...factsOf(run), err: error }, 'no summary could be had, the user’s own words were kept');

@@ -2,8 +2,13 @@ import { allTools } from '@concierge/agent';
 import { estimateTokens } from '@concierge/model';
 import { Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
+import type { Sandboxes } from '@concierge/sandbox';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { RunFolders } from './capabilities/runtime/run-folders.ts';
+import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
+import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
+import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
 import { unconnected } from './capabilities/unconnected.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
@@ -39,10 +44,15 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
   });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
+  const sandboxes: Sandboxes | undefined = undefined;
+  const workerId = (): string => worker.id;
+  const folders = new RunFolders(config.dataDir, workerId);
+  const liveness = new WorkerLiveness({ redis, ownId: workerId, now: () => performance.now() });
+  const reaper = new SandboxReaper({ sandboxes, folders, liveness, log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: unconnected,
+    lenders: { ...unconnected, runtime: (run) => new TurnRuntime({ sandboxes, folders, workerId, log }, run) },
     metrics,
     log,
   });
@@ -67,10 +77,13 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   await worker.start();
   sweeper.start();
+  reaper.start();
   return {
     stopInOrder: [
       worker,
       sweeper,
+      reaper,
+      { name: 'run folder', stop: async () => folders.removeOwn() },
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),

@@ -1,0 +1,61 @@
+import { background, type Log } from '@concierge/runtime';
+import type { Sandboxes } from '@concierge/sandbox';
+import type { RunFolders } from './run-folders.ts';
+import type { WorkerLiveness } from './worker-liveness.ts';
+
+const REAP_EVERY_MS = 10_000;
+const OWNER_SEPARATOR = '.';
+
+/** Who a sandbox belongs to, for the reaper of any worker over the same data directory. */
+export function ownerIdOf(deployment: string, workerId: string): string {
+  return `${deployment}${OWNER_SEPARATOR}${workerId}`;
+}
+
+export interface SandboxReaperOptions {
+  readonly sandboxes: Pick<Sandboxes, 'reap'> | undefined;
+  readonly folders: Pick<RunFolders, 'deployment' | 'sweep'>;
+  readonly liveness: Pick<WorkerLiveness, 'isAlive'>;
+  readonly log: Log;
+}
+
+/** Removes what workers that were killed left behind: their sandboxes and their folders. In every worker, from its start on. */
+export class SandboxReaper {
+  readonly name = 'sandbox reaper';
+  readonly #options: SandboxReaperOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #reaping: Promise<void> | undefined;
+
+  constructor(options: SandboxReaperOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#tick();
+    this.#timer = setInterval(() => this.#tick(), REAP_EVERY_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#reaping?.catch(() => undefined);
+  }
+
+  /** One round. */
+  async reap(): Promise<void> {
+    const { sandboxes, folders, liveness, log } = this.#options;
+    const prefix = ownerIdOf(await folders.deployment(), '');
+    // Another deployment's are not ours to judge: its workers are not in our Redis.
+    const isAlive = async (ownerId: string): Promise<boolean> =>
+      !ownerId.startsWith(prefix) || (await liveness.isAlive(ownerId.slice(prefix.length)));
+    const removed = (await sandboxes?.reap(isAlive)) ?? 0;
+    const swept = await folders.sweep(async (workerId) => await liveness.isAlive(workerId));
+    if (removed + swept > 0) log.info({ sandboxes: removed, folders: swept }, 'cleared away what workers that are gone had left');
+  }
+
+  #tick(): void {
+    if (this.#reaping !== undefined) return;
+    this.#reaping = this.reap().finally(() => {
+      this.#reaping = undefined;
+    });
+    background(this.#reaping, this.#options.log);
+  }
+}
