@@ -30,7 +30,7 @@ def standard_input(argv):
 
 def ask(request):
     line = json.dumps(request, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    path = os.path.join(os.path.dirname(os.path.realpath(__file__)), "socket")
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(path)
         try:

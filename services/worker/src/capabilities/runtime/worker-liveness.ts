@@ -30,17 +30,14 @@ export class WorkerLiveness {
 
   /** Call it again and again. @throws what Redis throws; what was noted about anybody is then forgotten */
   async isAlive(workerId: string): Promise<boolean> {
+    const isHeard = workerId === this.#options.ownId() || (await this.#isHeard(workerId));
+    // When the answer has come, not when it was asked for: between the two Redis may have been away for long.
     const now = this.#options.now();
     if (now - this.#lastLookAt > LOOK_GAP_MAX_MS) this.#silentSince.clear();
     this.#lastLookAt = now;
-    try {
-      if (workerId === this.#options.ownId() || (await this.#isHeard(workerId))) {
-        this.#silentSince.delete(workerId);
-        return true;
-      }
-    } catch (error) {
-      this.#silentSince.clear();
-      throw error;
+    if (isHeard) {
+      this.#silentSince.delete(workerId);
+      return true;
     }
     const since = this.#silentSince.get(workerId) ?? now;
     this.#silentSince.set(workerId, since);
@@ -49,10 +46,15 @@ export class WorkerLiveness {
 
   async #isHeard(workerId: string): Promise<boolean> {
     const { redis } = this.#options;
-    const lastHeard = await redis.zscore(keyOf.workers, workerId);
-    if (lastHeard === null) return false;
-    // Redis' own clock: it is the one that the workers' marks were made with.
-    const [seconds] = await redis.time();
-    return Number(seconds) * 1000 - Number(lastHeard) < SILENCE_MS;
+    try {
+      const lastHeard = await redis.zscore(keyOf.workers, workerId);
+      if (lastHeard === null) return false;
+      // Redis' own clock: it is the one that the workers' marks were made with.
+      const [seconds] = await redis.time();
+      return Number(seconds) * 1000 - Number(lastHeard) < SILENCE_MS;
+    } catch (error) {
+      this.#silentSince.clear();
+      throw error;
+    }
   }
 }
