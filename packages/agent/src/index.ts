@@ -4,6 +4,7 @@ export { Dispatcher, type DispatcherOptions } from './dispatcher/dispatcher.ts';
 export { CommandGate } from './dispatcher/command-gate.ts';
 export { DispatchRequest, exitCodes, type DispatchReply } from './dispatcher/dispatch-request.ts';
 export { breakOff } from './loop/break-off.ts';
+export { OUTCOME_UNKNOWN } from './loop/call-tools.ts';
 export { Conversation, type ConversationStart } from './loop/conversation.ts';
 export type { LoopRun, LoopTools, LoopWriter, ToolOutcome } from './loop/loop-run.ts';
 export type { ShownImages } from './loop/model-messages.ts';

@@ -1,4 +1,7 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { OUTCOME_UNKNOWN } from '@concierge/agent';
 import { limits } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { bash, outcomesOf, tool, WholeSystem, type Tenant } from './whole-turn.ts';
@@ -45,7 +48,9 @@ describe.each(['bubblewrap', 'docker'] as const)('commands of a turn, with %s', 
 
   it('see nothing of what is the service’s own, and can only read what was attached', async () => {
     await tenant.scope.uploads.save({ name: 'a.txt', type: 'text/plain', bytes: Buffer.from('attached words') });
-    const { output } = await tenant.bash('ls -A sessions inbox keys channels contacts; cat tenant.json; echo "--"; find uploads -type f | xargs cat');
+    const { output } = await tenant.bash(
+      'ls -A sessions inbox keys channels contacts; cat tenant.json; echo "--"; find uploads -type f | xargs cat',
+    );
     const [own = '', attached = ''] = output.split('--');
     expect(own).not.toMatch(/\.json\b(?!:)|plan|standard/u);
     expect(attached).toContain('attached words');
@@ -57,7 +62,9 @@ describe.each(['bubblewrap', 'docker'] as const)('commands of a turn, with %s', 
     const { output } = await tenant.call('admin', tool('exec', { program: 'printf', args: ['<%s>', ...words] }));
     expect(output).toContain("<a b><$HOME><*><it's><>");
     expect((await tenant.call('admin', tool('exec', { program: 'wc', args: ['-c'], stdin: '12345' }))).output).toMatch(/\n\n5$/u);
-    expect((await tenant.call('admin', tool('exec', { program: 'no-such-program', args: [] }))).output).toMatch(/Exit code 127[^]*No such file/u);
+    expect((await tenant.call('admin', tool('exec', { program: 'no-such-program', args: [] }))).output).toMatch(
+      /Exit code 127[^]*No such file/u,
+    );
   });
 
   it('are killed when their time is over, with everything they had started', async () => {
@@ -132,7 +139,7 @@ describe.each(['bubblewrap', 'docker'] as const)('commands of a turn, with %s', 
       'concierge read --path memory/three.md | grep -c 2',
       'concierge read --path memory/none.md 2>/tmp/error && exit 9 || echo "read: $?"',
       'grep -c "^concierge read:" /tmp/error',
-      "concierge write --json '{\"path\":\"memory/j.md\",\"content\":\"from json\"}' --as-json | jq -r .isError 2>/dev/null || true",
+      'concierge write --json \'{"path":"memory/j.md","content":"from json"}\' --as-json | jq -r .isError 2>/dev/null || true',
       'concierge nope || echo "nope: $?"',
       'concierge --help | grep -c "^  bash "',
     ].join('\n');
@@ -156,7 +163,9 @@ describe.each(['bubblewrap', 'docker'] as const)('commands of a turn, with %s', 
   });
 
   it('may start commands themselves, through the dispatcher, in the same sandbox', async () => {
-    const { output } = await tenant.bash('echo outer > /tmp/x; concierge bash --command "cat /tmp/x; concierge status | head -n 1 | wc -l"');
+    const { output } = await tenant.bash(
+      'echo outer > /tmp/x; concierge bash --command "cat /tmp/x; concierge status | head -n 1 | wc -l"',
+    );
     expect(output).toMatch(/Exit code 0[^]*Exit code 0[^]*outer\n1$/u);
   });
 
@@ -170,6 +179,43 @@ describe.each(['bubblewrap', 'docker'] as const)('commands of a turn, with %s', 
     expect(offered).not.toEqual(expect.arrayContaining(['bash']));
   });
 });
+
+describe.each(['bubblewrap', 'docker'] as const)('a worker that is killed while a command runs, with %s', (kind) => {
+  it('leaves nothing behind for long, and the command is not run again', async () => {
+    await using whole = await WholeSystem.start({ SANDBOX: kind });
+    const tenant = await whole.tenant();
+    const seconds = String(100_000 + Math.floor(Math.random() * 100_000));
+    const command = `echo once >> runs; concierge write --path memory/n.md --content x; touch called; sleep ${seconds}`;
+    const turn = await tenant.begin('admin', bash(command));
+    await turn.until(({ type }) => type === 'tool_call_start');
+    await eventually(async () => (await tenant.scope.files.stat('called')) !== undefined, { timeoutMs: 30_000 });
+    const [worker] = whole.system.workers;
+    const folders = join(whole.system.dataDir, 'run');
+    const left = (await readdir(folders)).filter((name) => name.startsWith('w_'));
+    expect(left).toHaveLength(1);
+    await worker?.kill();
+    worker?.start();
+    const [outcome] = outcomesOf(await turn.events());
+    expect(outcome).toEqual({
+      isError: true,
+      output: `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n- concierge write: done`,
+    });
+    expect((await turn.steps()).filter((step) => step.kind === 'tool').map(({ name, within }) => [name, within])).toEqual([
+      ['write', 'bash'],
+      ['bash', undefined],
+    ]);
+    expect((await tenant.scope.files.readText('runs')).text).toBe('once\n');
+    await eventually(async () => !(await isRunning(`sleep\0${seconds}`)), { timeoutMs: 60_000, everyMs: 250 });
+    await eventually(async () => !(await readdir(folders)).some((name) => left.includes(name)), { timeoutMs: 60_000, everyMs: 250 });
+  });
+});
+
+/** Is there a process on this machine, in whatever container, with such a command line? */
+async function isRunning(words: string): Promise<boolean> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
+  const lines = await Promise.all(pids.map(async (pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  return lines.some((line) => line.startsWith(words));
+}
 
 describe('a service without a sandbox', () => {
   it('says so to the model, with what the operator has to do, and runs nothing', async () => {
