@@ -1,47 +1,110 @@
-// Which sandbox this machine offers. `bash` and `exec` never run on the host.
+// Which sandbox the worker gets. `bash` and `exec` never run on the host.
+import { IMAGE, stateOfImage } from '../sandbox/recipe.mjs';
 import { findProgram, run } from './commands.mjs';
 import { dockerAnswers } from './redis-container.mjs';
+import { buildSandboxImage } from './sandbox-image.mjs';
+import { installHint, installSystemPackage } from './system-packages.mjs';
 
-const SANDBOX_IMAGE = 'concierge-sandbox';
+const PROBE_TIMEOUT_MS = 5000;
+const withoutSandbox = 'bash and exec answer with an error';
 
-/** Whether an unprivileged sandbox can be made here, not only whether the program is there. */
-async function bubblewrapWorks() {
-  if (findProgram('bwrap') === null) return false;
-  const tried = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'], {
-    timeoutMs: 5000,
-  });
-  return tried.ok;
+/** What the worker's sandboxes are made of: namespaces, no capabilities, no way to further user namespaces. */
+function probeArguments() {
+  const becomeAnother = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SYS_CHROOT'].flatMap((name) => ['--cap-add', name]);
+  const asUser = ['--unshare-user', '--disable-userns', '--uid', '1000', '--gid', '1000'];
+  const namespaces = '--unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try --die-with-parent --new-session';
+  const places = '--clearenv --ro-bind / / --proc /proc --dev /dev --perms 1777 --size 65536 --tmpfs /tmp --remount-ro /';
+  const rights = ['--cap-drop', 'ALL', ...(process.getuid?.() === 0 ? becomeAnother : asUser)];
+  return [...namespaces.split(' '), ...rights, ...places.split(' '), '--', '/bin/sh', '-c', 'ulimit -n 64'];
 }
 
-async function docker() {
-  if (!(await dockerAnswers())) return null;
-  const image = await run('docker', ['image', 'inspect', SANDBOX_IMAGE]);
-  return image.ok ? { kind: 'docker', description: `Docker, image ${SANDBOX_IMAGE}` } : null;
+/** Null when sandboxes can be made with it, else why not. */
+async function whyNoBubblewrap() {
+  if (findProgram('bwrap') === null) return 'bubblewrap is not installed';
+  const tried = await run('bwrap', probeArguments(), { timeoutMs: PROBE_TIMEOUT_MS });
+  return tried.ok ? null : `bubblewrap cannot make a sandbox here (${tried.stderr.trim().split('\n', 1)[0]})`;
 }
 
+/** Found, or installed where that asks for no password. */
 async function bubblewrap() {
-  return (await bubblewrapWorks()) ? { kind: 'bubblewrap', description: 'bubblewrap' } : null;
+  if (process.platform !== 'linux') return { reason: 'bubblewrap needs Linux' };
+  if (findProgram('bwrap') === null) {
+    const refused = await installSystemPackage('bubblewrap');
+    if (refused !== null) return { reason: `bubblewrap is not installed, and ${refused}: ${installHint('bubblewrap')}` };
+  }
+  const reason = await whyNoBubblewrap();
+  return reason === null ? { kind: 'bubblewrap', description: 'bubblewrap' } : { reason };
 }
 
-const off = {
-  kind: 'off',
-  description: 'none: no Docker engine with the sandbox image and no usable bubblewrap; bash and exec answer with an error',
-};
+const off = (reason) => ({ kind: 'off', description: `none (${reason}): ${withoutSandbox}` });
 
-/** SANDBOX when it names one, else Docker, else bubblewrap, else none. */
-export async function chooseSandbox(env) {
-  switch (env.SANDBOX ?? 'auto') {
+/** `image`: `none` without an engine, else as `stateOfImage` says. */
+async function docker(image) {
+  if (!(await dockerAnswers())) return { image: 'none', reason: 'no Docker engine answers' };
+  const state = await stateOfImage(image);
+  if (state === 'missing') return { image: state, reason: `the Docker engine has no image ${image}` };
+  // An image that the operator chose is of no recipe of ours.
+  const isOld = state === 'stale' && image === IMAGE;
+  const description = isOld ? `Docker, image ${image} of an older version; it is built anew for the next start` : `Docker, image ${image}`;
+  return { image: state, kind: 'docker', description, buildsImage: isOld };
+}
+
+/** Docker, else bubblewrap, else none. An image of ours that is missing is not waited for: the next start has it. */
+async function best(image) {
+  const engine = await docker(image);
+  if (engine.kind !== undefined) return engine;
+  const other = await bubblewrap();
+  const chosen = other.kind === undefined ? off(`${engine.reason}; ${other.reason}`) : other;
+  if (engine.image !== 'missing' || image !== IMAGE) return chosen;
+  const description = `${chosen.description}; the Docker image is being built, the next start uses Docker`;
+  return { ...chosen, description, buildsImage: true };
+}
+
+/** Somebody asked for Docker by name: the image is worth waiting for. */
+async function dockerByName(image) {
+  let engine = await docker(image);
+  if (engine.image === 'missing' && image === IMAGE) {
+    await buildSandboxImage();
+    engine = await docker(image);
+  }
+  // Not `off`: an engine that comes back is used.
+  return engine.kind === undefined ? { kind: 'docker', description: `Docker, but ${engine.reason}: ${withoutSandbox}` } : engine;
+}
+
+async function bubblewrapByName() {
+  const found = await bubblewrap();
+  return found.kind === undefined ? { kind: 'bubblewrap', description: `${found.reason}: ${withoutSandbox}` } : found;
+}
+
+async function choose(wanted, image) {
+  switch (wanted) {
     case 'off': {
-      return { kind: 'off', description: 'switched off by SANDBOX=off; bash and exec answer with an error' };
+      return { kind: 'off', description: `switched off by SANDBOX=off: ${withoutSandbox}` };
     }
     case 'docker': {
-      return (await docker()) ?? { kind: 'docker', description: 'Docker (SANDBOX=docker), but no engine with the sandbox image answers' };
+      return await dockerByName(image);
     }
     case 'bubblewrap': {
-      return (await bubblewrap()) ?? { kind: 'bubblewrap', description: 'bubblewrap (SANDBOX=bubblewrap), but it cannot be used here' };
+      return await bubblewrapByName();
+    }
+    case 'auto': {
+      return await best(image);
     }
     default: {
-      return (await docker()) ?? (await bubblewrap()) ?? off;
+      // The worker names every bad value at once.
+      return { kind: wanted, description: `SANDBOX=${wanted} is not known` };
     }
   }
+}
+
+/**
+ * SANDBOX when it names one, else the best that this machine offers. Returns `settings` for the worker's environment, a `description`,
+ * and whether the image has to be built for the next start (`buildsImage`).
+ */
+export async function chooseSandbox(env) {
+  const image = env.SANDBOX_IMAGE || IMAGE;
+  // Whoever names a runtime of the engine wants its walls, and not bubblewrap in their place: the worker's rule.
+  const wanted = env.SANDBOX || 'auto';
+  const { kind, description, buildsImage = false } = await choose(wanted === 'auto' && env.SANDBOX_RUNTIME ? 'docker' : wanted, image);
+  return { settings: { SANDBOX: kind, SANDBOX_IMAGE: image }, description, buildsImage };
 }

@@ -15,6 +15,8 @@ const managers = [
 /** What each manager calls the program. */
 const packageNames = {
   redis: { 'apt-get': 'redis-server', dnf: 'redis', apk: 'redis', pacman: 'valkey', brew: 'redis' },
+  bubblewrap: { 'apt-get': 'bubblewrap', dnf: 'bubblewrap', apk: 'bubblewrap', pacman: 'bubblewrap' },
+  debootstrap: { 'apt-get': 'debootstrap' },
 };
 
 async function withoutPassword(manager) {
@@ -27,17 +29,27 @@ async function withoutPassword(manager) {
 /** The line a person has to type, for the package manager of this machine. */
 export function installHint(what) {
   const manager = managers.find(({ program }) => findProgram(program) !== null);
-  if (manager === undefined) return `install ${what}`;
+  if (manager === undefined || packageNames[what][manager.program] === undefined) return `install ${what}`;
   return `${manager.needsRoot ? 'sudo ' : ''}${manager.program} ${manager.install[0]} ${packageNames[what][manager.program]}`;
 }
 
+/** Package managers run one at a time: each takes a lock and fails when another has it. */
+let previous = Promise.resolve();
+
 /** Tries to install `what`; resolves with null when it worked, else with the reason why not. */
-export async function installSystemPackage(what) {
+export function installSystemPackage(what) {
+  const mine = previous.then(() => install(what));
+  previous = mine.catch(() => null);
+  return mine;
+}
+
+async function install(what) {
   const manager = managers.find(({ program }) => findProgram(program) !== null);
   if (manager === undefined) return 'no package manager was found';
+  const name = packageNames[what][manager.program];
+  if (name === undefined) return `${manager.program} has no package of ${what}`;
   const prefix = await withoutPassword(manager);
   if (prefix === null) return `${manager.program} needs a password`;
-  const name = packageNames[what][manager.program];
   say(`Installing ${name} with ${manager.program} ...`);
   const [command, ...before] = [...prefix, manager.program];
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' };

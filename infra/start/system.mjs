@@ -6,6 +6,7 @@ import { claimDataFolder, loadSecrets, openDataFolder } from './data-folder.mjs'
 import { demoKeys } from './demo-tenant.mjs';
 import { chooseModel } from './providers.mjs';
 import { startRedis } from './redis.mjs';
+import { BackgroundBuild } from './sandbox-image.mjs';
 import { chooseSandbox } from './sandbox.mjs';
 import { assertPortsAreFree, childEnvironment, createServices, portsOf, waitUntilReady } from './services.mjs';
 import { complain, say, StartError } from './terminal.mjs';
@@ -91,7 +92,7 @@ async function prepare(system, env, dataFolder) {
   const model = chooseModel(dataFolder, env);
   const [redis, sandbox] = await Promise.all([startRedis(dataFolder, env), chooseSandbox(env)]);
   if (redis.child !== null) system.add({ stop: redis.stop, kill: () => redis.child.kill() });
-  const childEnv = { ...env, REDIS_URL: redis.url, PROVIDERS_FILE: model.providersFile, SANDBOX: sandbox.kind };
+  const childEnv = { ...env, REDIS_URL: redis.url, PROVIDERS_FILE: model.providersFile, ...sandbox.settings };
   return { redis, sandbox, model, childEnv };
 }
 
@@ -106,6 +107,12 @@ async function launch(system, { ports, dataFolder, childEnv }) {
   });
   const [keys] = await Promise.all([demoKeys(dataFolder, childEnv), pages]);
   return { keys, late: await waitUntilReady(services, ports, system.asked) };
+}
+
+function buildImageFor(system, dataFolder) {
+  const build = new BackgroundBuild(dataFolder);
+  system.add(build);
+  build.start();
 }
 
 async function startEverything(system, startedAt) {
@@ -125,6 +132,8 @@ async function startEverything(system, startedAt) {
     Model: model.description,
   };
   printBanner({ ports, seconds: ((Date.now() - startedAt) / 1000).toFixed(1), backends, keys, late });
+  // Not before: it takes a core for a minute, and nothing of this start waits for it.
+  if (sandbox.buildsImage) buildImageFor(system, dataFolder);
 }
 
 /** Starts the system and leaves it running until a signal stops it. Expects the repository as the working directory. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runChecks } from '../check/run-checks.mjs';
 import { buildUi } from '../start/ui-build.mjs';
-import { describeMachine, ensureRedis, hasPostgres, missingParts } from './machine.mjs';
+import { describeMachine, ensureRedis, ensureSandboxImage, hasPostgres, missingParts } from './machine.mjs';
 import { closingLine, noReport, outcomeOf, sumOf } from './outcome.mjs';
 
 /** `serial`: its tests kill processes and watch clocks, and need the machine for themselves. */
@@ -79,15 +79,21 @@ function printSkipped(skipped, missing) {
   for (const name of skipped) print(`  skipped: ${name}`);
 }
 
-/** Checks (when no kind was named), then the kinds; without Redis only what needs none. */
-async function runAll({ all, named, jestArgs }, noRedis) {
+/** Checks (when no kind was named), then the kinds; without Redis only what needs none. The image is made beside what does not need it. */
+async function runAll({ all, named, jestArgs }, { noRedis, missing }) {
   const outcomes = [];
+  const image = named.some((kind) => kind !== 'unit') ? ensureSandboxImage() : null;
   if (all) {
     title('checks');
     outcomes.push({ kind: 'checks', ...(await runChecks()), skipped: [] });
   }
   if (named.includes('e2e')) await buildUi(process.env);
-  for (const kind of noRedis === null ? named : ['unit']) outcomes.push(await runKind(kind, jestArgs));
+  for (const kind of noRedis === null ? named : ['unit']) {
+    if (kind !== 'unit') await image;
+    outcomes.push(await runKind(kind, jestArgs));
+  }
+  const noImage = await image;
+  if (noImage !== null) missing.push(noImage);
   return noRedis === null ? outcomes : [...outcomes, { kind: 'the rest', ...noReport }];
 }
 
@@ -98,7 +104,7 @@ export async function runEverything(args) {
   if (noRedis !== null) print(`FAILED: ${noRedis}`);
   const missing = await missingParts();
   for (const line of missing) print(`SKIPPED: ${line}`);
-  const outcomes = await runAll(parse(args), noRedis);
+  const outcomes = await runAll(parse(args), { noRedis, missing });
   const total = sumOf(outcomes);
   printSkipped(total.skipped, missing);
   title('all');

@@ -17,10 +17,18 @@ const Environment = z.object({
   SECRETS_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
   PROVIDERS_FILE: z.string().optional(),
   SANDBOX: z.enum(['auto', 'docker', 'bubblewrap', 'off']).default('auto'),
+  SANDBOX_IMAGE: z.string().default('concierge-sandbox'),
+  SANDBOX_RUNTIME: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
 
 const Secrets = z.looseObject({ KEY_SECRET: z.string().optional(), SECRETS_KEY: z.string().optional() });
+
+export interface SandboxChoice {
+  readonly kind: 'auto' | 'docker' | 'bubblewrap' | 'off';
+  readonly image: string;
+  readonly runtime: string | undefined;
+}
 
 export interface Config {
   readonly dataDir: string;
@@ -32,7 +40,7 @@ export interface Config {
   /** From the same places; without it credentials can be neither kept nor used. */
   readonly secretsKey: string | undefined;
   readonly providersFile: string;
-  readonly sandbox: 'auto' | 'docker' | 'bubblewrap' | 'off';
+  readonly sandbox: SandboxChoice;
   readonly logLevel: string;
   /** For keys that providers.json names by variable. */
   readonly environment: (name: string) => string | undefined;
@@ -62,7 +70,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     keySecret: given.KEY_SECRET ?? secrets.KEY_SECRET,
     secretsKey: given.SECRETS_KEY ?? secrets.SECRETS_KEY,
     providersFile: given.PROVIDERS_FILE ?? join(dataDir, 'providers.json'),
-    sandbox: given.SANDBOX,
+    sandbox: { kind: given.SANDBOX, image: given.SANDBOX_IMAGE, runtime: given.SANDBOX_RUNTIME },
     logLevel: given.LOG_LEVEL,
     environment: (name) => env[name],
   };

@@ -140,6 +140,19 @@ describe('concierge doctor', () => {
     expect({ code, ok }).toEqual({ code: 1, ok: false });
   });
 
+  it.each([
+    [{ SANDBOX: 'off' }, /^switched off: bash and exec answer with an error$/u],
+    [
+      { SANDBOX: 'docker', SANDBOX_IMAGE: 'concierge-no-such-image' },
+      /^(?:the Docker engine has no image concierge-no-such-image|no Docker)/u,
+    ],
+    [{ SANDBOX_RUNTIME: 'no-such-runtime' }, /^(?:the Docker engine has no (?:runtime no-such-runtime|image)|no Docker)/u],
+  ])('says what keeps agents from running commands: %j', async (given, detail) => {
+    await using other = await CommandLine.over({ REDIS_URL: 'unix:/nowhere/redis.sock', ...given });
+    const { checks } = Report.parse(JSON.parse((await other.run('doctor', '--json')).out));
+    expect(checks).toContainEqual({ name: 'sandbox', status: 'warning', detail: expect.stringMatching(detail) });
+  });
+
   it('goes on when Redis is not there', async () => {
     await using alone = await CommandLine.over({ REDIS_URL: 'unix:/nowhere/redis.sock' });
     const { checks } = Report.parse(JSON.parse((await alone.run('doctor', '--json')).out));

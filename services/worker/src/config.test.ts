@@ -4,6 +4,15 @@ import { readConfig } from './config.ts';
 
 const least = { REDIS_URL: 'redis://127.0.0.1:6379', KEY_SECRET: 'k'.repeat(32), DATA_DIR: '/srv/concierge' };
 
+const problemsOf = (env: NodeJS.ProcessEnv): readonly string[] => {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    return error instanceof ConfigError ? error.problems : [String(error)];
+  }
+};
+
 describe('the worker’s configuration', () => {
   it('has a default for everything but Redis and the key secret', () => {
     expect(readConfig(least)).toMatchObject({
@@ -21,19 +30,25 @@ describe('the worker’s configuration', () => {
   });
 
   it('names every bad value at once', () => {
-    const problemsOf = (env: NodeJS.ProcessEnv): readonly string[] => {
-      try {
-        readConfig(env);
-        return [];
-      } catch (error) {
-        return error instanceof ConfigError ? error.problems : [String(error)];
-      }
-    };
-    const problems = problemsOf({ ...least, WORKER_CONCURRENCY: 'many', METRICS_PORT: '70000', KEY_SECRET: '' });
+    const problems = problemsOf({
+      ...least,
+      WORKER_CONCURRENCY: '2',
+      TENANT_SHARE: '3',
+      METRICS_PORT: '70000',
+      KEY_SECRET: '',
+      SANDBOX: 'chroot',
+      SANDBOX_RUNTIME: 'runsc --debug',
+      HOST_DATA_DIR: 'data',
+      WEB_SEARCH_KEY: 'secret',
+    });
     expect(problems.map((line) => line.split(':', 1).join('')).toSorted((one, other) => one.localeCompare(other))).toEqual([
+      'HOST_DATA_DIR',
       'KEY_SECRET',
       'METRICS_PORT',
-      'WORKER_CONCURRENCY',
+      'SANDBOX',
+      'SANDBOX_RUNTIME',
+      'TENANT_SHARE',
+      'WEB_SEARCH_PROVIDER',
     ]);
     expect(problemsOf({ ...least, WORKER_CONCURRENCY: '2', TENANT_SHARE: '3' })).toEqual([
       'TENANT_SHARE: must not be more than WORKER_CONCURRENCY',
@@ -42,5 +57,39 @@ describe('the worker’s configuration', () => {
 
   it('looks provider keys up in the environment it was given', () => {
     expect(readConfig({ ...least, OPENAI_API_KEY: 'sk-1' }).environment('OPENAI_API_KEY')).toBe('sk-1');
+  });
+
+  it('chooses the sandbox itself unless told otherwise', () => {
+    expect(readConfig(least).sandbox).toEqual({ kind: 'auto', image: 'concierge-sandbox', runtime: undefined, hostDataDir: undefined });
+    const told = { SANDBOX: 'docker', SANDBOX_IMAGE: 'registry.example/agents:7', SANDBOX_RUNTIME: 'runsc', HOST_DATA_DIR: '/srv/data' };
+    expect(readConfig({ ...least, ...told }).sandbox).toEqual({
+      kind: 'docker',
+      image: 'registry.example/agents:7',
+      runtime: 'runsc',
+      hostDataDir: '/srv/data',
+    });
+  });
+
+  it('puts nothing in the place of a runtime that was named', () => {
+    expect(readConfig({ ...least, SANDBOX_RUNTIME: 'runsc' }).sandbox.kind).toBe('docker');
+  });
+
+  it('knows where to search the web only when told', () => {
+    expect(readConfig(least).webSearch).toBeUndefined();
+    expect(readConfig({ ...least, WEB_SEARCH_PROVIDER: 'brave', WEB_SEARCH_KEY: 'secret' }).webSearch).toEqual({
+      provider: 'brave',
+      url: undefined,
+      key: 'secret',
+    });
+    const searxng = { WEB_SEARCH_PROVIDER: 'searxng', WEB_SEARCH_URL: 'http://searxng:8080' };
+    expect(readConfig({ ...least, ...searxng }).webSearch).toMatchObject({ provider: 'searxng', url: 'http://searxng:8080' });
+  });
+
+  it.each([
+    [{ WEB_SEARCH_PROVIDER: 'tavily' }, 'WEB_SEARCH_KEY: is required for tavily'],
+    [{ WEB_SEARCH_PROVIDER: 'searxng' }, 'WEB_SEARCH_URL: is required: SearXNG has no address of its own'],
+    [{ WEB_SEARCH_URL: 'ftp://x', WEB_SEARCH_PROVIDER: 'brave' }, 'WEB_SEARCH_URL: must be an http:// or https:// address'],
+  ])('refuses a web search that cannot work: %j', (given, problem) => {
+    expect(problemsOf({ ...least, ...given })).toContain(problem);
   });
 });

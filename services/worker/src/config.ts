@@ -1,22 +1,34 @@
 import { join } from 'node:path';
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
 import { z } from 'zod';
+import { sandboxEnvironment, toSandboxSettings, type SandboxSettings } from './sandbox-settings.ts';
+import { missingForWebSearch, toWebSearchSettings, webSearchEnvironment, type WebSearchSettings } from './web-search-settings.ts';
 
 const count = z.coerce.number().int().positive();
+
+const shares = { WORKER_CONCURRENCY: count.max(10_000).default(32), TENANT_SHARE: count.optional() };
 
 const Environment = z
   .object({
     ...serviceEnvironment,
+    ...sandboxEnvironment,
+    ...webSearchEnvironment,
+    ...shares,
     PROVIDERS_FILE: z.string().optional(),
-    WORKER_CONCURRENCY: count.max(10_000).default(32),
-    TENANT_SHARE: count.optional(),
     METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
     METRICS_HOST: z.string().default('127.0.0.1'),
   })
   .refine((given) => (given.TENANT_SHARE ?? 1) <= given.WORKER_CONCURRENCY, {
     path: ['TENANT_SHARE'],
     message: 'must not be more than WORKER_CONCURRENCY',
-  });
+    when: ({ value }) => z.object(shares).safeParse(value).success,
+  })
+  .superRefine(
+    (given, context) => {
+      for (const [name, message] of missingForWebSearch(given)) context.addIssue({ code: 'custom', path: [name], message });
+    },
+    { when: ({ value }) => z.object(webSearchEnvironment).safeParse(value).success },
+  );
 
 export interface Config extends ServiceSettings {
   readonly providersFile: string;
@@ -24,6 +36,9 @@ export interface Config extends ServiceSettings {
   readonly concurrency: number;
   /** Of these, of one tenant. */
   readonly tenantShare: number;
+  readonly sandbox: SandboxSettings;
+  /** Undefined: none is configured. */
+  readonly webSearch: WebSearchSettings | undefined;
   /** Where Prometheus reads the worker's figures; undefined: nowhere. */
   readonly metrics: { readonly port: number; readonly host: string } | undefined;
   /** Keys of providers are named in the providers file and looked up here. */
@@ -39,6 +54,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     providersFile: given.PROVIDERS_FILE ?? join(settings.dataDir, 'providers.json'),
     concurrency: given.WORKER_CONCURRENCY,
     tenantShare: given.TENANT_SHARE ?? Math.ceil(given.WORKER_CONCURRENCY / 2),
+    sandbox: toSandboxSettings(given),
+    webSearch: toWebSearchSettings(given),
     metrics: given.METRICS_PORT === undefined ? undefined : { port: given.METRICS_PORT, host: given.METRICS_HOST },
     environment: (name) => env[name],
   };

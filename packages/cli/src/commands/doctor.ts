@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
 import { access, constants, statfs } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import { hasUsableKey, loadProviders } from '@concierge/model';
 import { assertNoEviction } from '@concierge/runtime';
 import { keyOf } from '@concierge/turn';
@@ -8,26 +6,16 @@ import { Command } from 'commander';
 import { table } from '../answer.ts';
 import type { Deployment } from '../deployment.ts';
 import { failureLine } from '../failure.ts';
+import { checkSandbox } from './doctor/sandbox.ts';
+import { failed, ok, warning, type Finding } from './doctor/finding.ts';
 import type { CommandContext } from '../command-context.ts';
 
 const NODE_MAJOR = 24;
 /** Workers say that they live every two seconds. */
 const WORKER_SILENCE_MS = 10_000;
-const PROGRAM_TIMEOUT_MS = 5000;
 const LOW_DISK_BYTES = 1024 ** 3;
 
-const runProgram = promisify(execFile);
-
-interface Finding {
-  readonly status: 'ok' | 'warning' | 'failed';
-  readonly detail: string;
-}
-
 type Check = (deployment: Deployment) => Promise<Finding>;
-
-const ok = (detail: string): Finding => ({ status: 'ok', detail });
-const warning = (detail: string): Finding => ({ status: 'warning', detail });
-const failed = (detail: string): Finding => ({ status: 'failed', detail });
 
 async function checkNode(): Promise<Finding> {
   const { node } = process.versions;
@@ -63,23 +51,6 @@ async function checkProviders({ config }: Deployment): Promise<Finding> {
   return ok([`default ${providers.default}`, ...providers.unusable].join('; '));
 }
 
-async function programAnswers(command: string, args: readonly string[]): Promise<boolean> {
-  return await runProgram(command, args, { timeout: PROGRAM_TIMEOUT_MS }).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function checkSandbox({ config }: Deployment): Promise<Finding> {
-  if (config.sandbox === 'off') return warning('switched off: bash and exec answer with an error');
-  const docker = config.sandbox !== 'bubblewrap' && (await programAnswers('docker', ['version', '--format', '{{.Server.Version}}']));
-  const bubblewrap = config.sandbox !== 'docker' && (await programAnswers('bwrap', ['--unshare-all', '--ro-bind', '/', '/', 'true']));
-  const found = [...(docker ? ['Docker engine'] : []), ...(bubblewrap ? ['bubblewrap'] : [])];
-  return found.length > 0
-    ? ok(found.join(', '))
-    : warning('neither a Docker engine nor a usable bubblewrap: bash and exec answer with an error');
-}
-
 async function checkWorkers(deployment: Deployment): Promise<Finding> {
   const redis = await deployment.redis();
   const [secondsNow] = await redis.time();
@@ -93,7 +64,7 @@ const checks: Readonly<Record<string, Check>> = {
   redis: checkRedis,
   index: checkIndex,
   providers: checkProviders,
-  sandbox: checkSandbox,
+  sandbox: async ({ config }) => checkSandbox(config.sandbox),
   workers: checkWorkers,
 };
 
