@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs';
-import { lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
+import { lchown, lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { invalidPath } from './path-rules.ts';
 import { isSystemError } from './system-error.ts';
@@ -76,7 +76,18 @@ export class HeldFolder implements AsyncDisposable {
       if (isSystemError(error, 'EEXIST')) return;
       throw refusal(error);
     }
+    await this.handOver(name);
     await this.sync();
+  }
+
+  /**
+   * What a process that is root makes in somebody's folder is theirs: commands in a tenant's sandbox run as the owner of its folder, and
+   * must be able to change what tools have written.
+   */
+  async handOver(name: string): Promise<void> {
+    if (process.getuid?.() !== 0) return;
+    const { uid, gid } = await this.#handle.stat();
+    if (uid !== 0) await lchown(this.at(name), uid, gid);
   }
 
   /** A regular file with one link, open for reading. @throws AppError not_found, invalid_request */

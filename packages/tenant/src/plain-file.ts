@@ -1,5 +1,6 @@
 import { rename, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { AppError } from '@concierge/contract';
 import { writeTemporary } from './atomic-file.ts';
 import { foldName, invalidPath } from './path-rules.ts';
@@ -48,6 +49,7 @@ export async function writePlainFile(folder: HeldFolder, name: string, content: 
   else assertPlainFile(existing);
   const temporary = await writeTemporary(folder.at(''), content, visibleMode);
   try {
+    await folder.handOver(basename(temporary));
     await rename(temporary, folder.at(name));
   } catch (error) {
     await ignoreMissing(unlink(temporary)).catch(() => undefined);
@@ -69,7 +71,9 @@ export async function appendPlainFile(folder: HeldFolder, name: string, content:
   } finally {
     await handle.close();
   }
-  if (existing === undefined) await folder.sync();
+  if (existing !== undefined) return;
+  await folder.handOver(name);
+  await folder.sync();
 }
 
 /** `notes.md` beside `Notes.md` would be one file on some disks and two on others. @throws AppError invalid_request */
