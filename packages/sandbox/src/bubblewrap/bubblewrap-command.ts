@@ -1,0 +1,178 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { Duplex, Writable, type Readable } from 'node:stream';
+import { CommandOutput } from '../command-output.ts';
+import { endOfCode } from '../command-end.ts';
+import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOptions, type SandboxCommand } from '../sandbox.ts';
+import { StopWatch } from '../stop-watch.ts';
+import type { CommandCgroup } from './cgroups.ts';
+import { MemoryWatch } from './memory-watch.ts';
+import { childrenOf } from './process-tree.ts';
+import { isCovered } from './mount-check.ts';
+import { seccompProgram } from './seccomp.ts';
+import { bubblewrapArguments, descriptors, groupFile, passwdFile, type CommandPlan } from './template.ts';
+
+const complaintMaxBytes = 4096;
+/** The worker's own environment stays outside. */
+const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
+
+export interface BubblewrapRun {
+  readonly plan: CommandPlan;
+  /** What makes or enters the turn's namespace, before bubblewrap's own words. */
+  readonly before: readonly string[];
+  readonly command: SandboxCommand;
+  readonly options: RunOptions;
+  readonly cgroup: CommandCgroup | undefined;
+  /** Told the process that is in the turn's namespace, before the command starts. */
+  readonly onMade: (processId: number) => Promise<void>;
+}
+
+/**
+ * One bubblewrap process and the tree of its command. The tree is a pid namespace: when its first process is killed, the kernel kills all
+ * others, whatever they did to get away, and bubblewrap's own end comes after theirs.
+ *
+ *   spawned -> made (the shell inside says so on the gate) -> started (it may become the command) -> ended
+ */
+export class BubblewrapCommand {
+  readonly #run: BubblewrapRun;
+  readonly #child: ChildProcess;
+  readonly #output: CommandOutput;
+  readonly #status: StatusLines;
+  #complaint = '';
+  #failure: unknown;
+
+  constructor(run: BubblewrapRun) {
+    this.#run = run;
+    this.#output = new CommandOutput(run.plan.limits.outputBytes, run.options.onOutput);
+    const [program = '', ...rest] = [...run.before, ...bubblewrapArguments(run.plan)];
+    const stdin = run.command.stdin === undefined ? 'ignore' : 'pipe';
+    this.#child = spawn(program, rest, { cwd: '/', env: environment, stdio: [stdin, ...Array.from({ length: 7 }, () => 'pipe' as const)] });
+    this.#status = new StatusLines(this.#child);
+    this.#connect();
+  }
+
+  /** @throws SandboxUnavailable when there was no sandbox to run it in */
+  async result(): Promise<CommandResult> {
+    const { command, options } = this.#run;
+    const startedMs = performance.now();
+    const closed = once(this.#child, 'close').catch((error: unknown) => {
+      throw new SandboxUnavailable('The programs that make a sandbox are not there.', { cause: error });
+    });
+    using watch = new StopWatch(command.timeoutMs, options.signal, () => {
+      this.#kill();
+    });
+    await Promise.race([this.#startOrKill(watch), closed]);
+    using _ = this.#watchMemory(watch);
+    await closed;
+    const output = this.#output.end();
+    return { end: this.#endOf(watch), output, outputBytes: this.#output.bytes, durationMs: performance.now() - startedMs };
+  }
+
+  async #startOrKill(watch: StopWatch): Promise<void> {
+    try {
+      await this.#start();
+    } catch (error) {
+      // A command that was stopped meanwhile has taken away what was looked at.
+      if (watch.reason === undefined) this.#failure ??= error;
+      this.#kill();
+    }
+  }
+
+  /** Everything is checked and limited before the first instruction of the command. */
+  async #start(): Promise<void> {
+    const { plan, cgroup, onMade } = this.#run;
+    const gate = this.#child.stdio[descriptors.gate];
+    if (!(gate instanceof Duplex)) throw new TypeError('the gate is no stream');
+    await once(gate, 'data');
+    const firstId = await this.#status.firstProcess;
+    await onMade(this.#child.pid ?? firstId);
+    for (const processId of [firstId, ...(await childrenOf(firstId))]) cgroup?.add(processId);
+    if (!(await isCovered(firstId, plan.workspace)))
+      throw new SandboxUnavailable('The workspace changed while its sandbox was made. Try again.');
+    gate.end('go\n');
+  }
+
+  #watchMemory(watch: StopWatch): Disposable | undefined {
+    const { plan, cgroup } = this.#run;
+    const firstId = this.#status.firstProcessId;
+    if (cgroup !== undefined || firstId === undefined) return undefined;
+    return new MemoryWatch(firstId, plan.limits.memoryBytes, () => {
+      watch.stop('out_of_memory');
+    });
+  }
+
+  #connect(): void {
+    const { workspace, filtersCalls } = this.#run.plan;
+    this.#child.stdout?.on('data', (chunk: Buffer) => {
+      this.#output.add(chunk);
+    });
+    this.#child.stderr?.on('data', (chunk: Buffer) => {
+      if (this.#complaint.length < complaintMaxBytes) this.#complaint += chunk.toString('utf8');
+    });
+    for (const stream of this.#child.stdio) stream?.on('error', () => undefined);
+    this.#child.stdin?.end(this.#run.command.stdin);
+    this.#send(descriptors.passwd, passwdFile(workspace));
+    this.#send(descriptors.group, groupFile(workspace));
+    this.#send(descriptors.seccomp, (filtersCalls ? seccompProgram() : undefined) ?? '');
+  }
+
+  #send(descriptor: number, content: string | Buffer): void {
+    const stream = this.#child.stdio[descriptor];
+    if (stream instanceof Writable) stream.end(content);
+  }
+
+  /** The first process inside, so that bubblewrap's end says that the rest is gone; before there is one, nothing runs but bubblewrap. */
+  #kill(): void {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const firstId = this.#status.firstProcessId;
+    if (firstId === undefined) this.#child.kill('SIGKILL');
+    else kill(firstId);
+  }
+
+  #endOf(watch: StopWatch): CommandEnd {
+    if (watch.reason !== undefined) return { kind: watch.reason };
+    if (this.#failure !== undefined) throw this.#failure;
+    const code = this.#status.exitCode;
+    if (code === undefined)
+      throw new SandboxUnavailable('bubblewrap could not make the sandbox.', { cause: new Error(this.#complaint.trim()) });
+    if (code !== 0 && this.#run.cgroup?.ranOutOfMemory === true) return { kind: 'out_of_memory' };
+    return endOfCode(code);
+  }
+}
+
+/** What bubblewrap says about its sandbox: JSON objects, one in a line. */
+class StatusLines {
+  readonly firstProcess: Promise<number>;
+  #text = '';
+
+  constructor(child: ChildProcess) {
+    const stream = child.stdio[descriptors.status] as Readable;
+    const { promise, resolve } = Promise.withResolvers<number>();
+    this.firstProcess = promise;
+    stream.on('data', (chunk: Buffer) => {
+      this.#text += chunk.toString('latin1');
+      if (this.firstProcessId !== undefined) resolve(this.firstProcessId);
+    });
+  }
+
+  get firstProcessId(): number | undefined {
+    return this.#find(/"child-pid": (\d+)\D/u);
+  }
+
+  get exitCode(): number | undefined {
+    return this.#find(/"exit-code": (\d+)\D/u);
+  }
+
+  #find(pattern: RegExp): number | undefined {
+    const found = pattern.exec(this.#text)?.[1];
+    return found === undefined ? undefined : Number(found);
+  }
+}
+
+function kill(processId: number): void {
+  try {
+    process.kill(processId, 'SIGKILL');
+  } catch {
+    // It has ended by itself meanwhile.
+  }
+}

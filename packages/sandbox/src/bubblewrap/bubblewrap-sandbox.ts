@@ -1,0 +1,115 @@
+import { posix } from 'node:path';
+import type { SandboxLimits } from '../limits.ts';
+import {
+  SandboxUnavailable,
+  type CommandResult,
+  type RunOptions,
+  type Sandbox,
+  type SandboxCommand,
+  type SandboxRequest,
+} from '../sandbox.ts';
+import { prepareWorkspace, workspacePath } from '../workspace.ts';
+import { BubblewrapCommand } from './bubblewrap-command.ts';
+import type { Cgroups, TurnCgroup } from './cgroups.ts';
+import { seccompProgram } from './seccomp.ts';
+import { SharedNamespace } from './shared-namespace.ts';
+
+export interface BubblewrapSandboxOptions {
+  readonly request: SandboxRequest;
+  readonly limits: SandboxLimits;
+  readonly cgroups: Cgroups | undefined;
+}
+
+/**
+ * One turn: each command is a bubblewrap process of its own, over the same workspace, the same /tmp and the same limits. When a command
+ * ends, so does whatever it started; other commands of the turn do not notice.
+ */
+export class BubblewrapSandbox implements Sandbox {
+  readonly #request: SandboxRequest;
+  readonly #limits: SandboxLimits;
+  readonly #cgroups: Cgroups | undefined;
+  readonly #asRoot = process.getuid?.() === 0;
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
+  #namespace: Promise<SharedNamespace> | undefined;
+  #turn: TurnCgroup | undefined;
+
+  constructor({ request, limits, cgroups }: BubblewrapSandboxOptions) {
+    this.#request = request;
+    this.#limits = limits;
+    this.#cgroups = cgroups;
+  }
+
+  async run(command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
+    if (this.#closing.signal.aborted) throw new SandboxUnavailable('The sandbox has been closed.');
+    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
+    const run = this.#run(command, { ...options, signal });
+    this.#running.add(run);
+    try {
+      return await run;
+    } finally {
+      this.#running.delete(run);
+    }
+  }
+
+  /** Ends what still runs. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#running);
+    const namespace = await this.#namespace?.catch(() => undefined);
+    await namespace?.[Symbol.asyncDispose]();
+    this.#namespace = undefined;
+    await this.#turn?.remove();
+  }
+
+  async #run(command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
+    const known = await this.#namespace?.catch(() => undefined);
+    if (known !== undefined) return this.#runIn(known, command, options);
+    const { promise, resolve, reject } = Promise.withResolvers<SharedNamespace>();
+    // Commands that come meanwhile wait for it; when it fails, the next of them tries again.
+    promise.catch(() => undefined);
+    this.#namespace = promise;
+    try {
+      return await this.#runWith(SharedNamespace.making(this.#limits, this.#asRoot), {
+        command,
+        options,
+        onMade: async (processId) => {
+          resolve(await SharedNamespace.of(processId, this.#asRoot));
+        },
+      });
+    } finally {
+      reject(new SandboxUnavailable('The sandbox could not be made.'));
+    }
+  }
+
+  async #runIn(namespace: SharedNamespace, command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
+    return this.#runWith(namespace.entering(), { command, options, onMade: async () => Promise.resolve() });
+  }
+
+  async #runWith(before: readonly string[], { command, options, onMade }: OneCommand): Promise<CommandResult> {
+    const workspace = await prepareWorkspace(this.#request);
+    this.#turn ??= this.#cgroups?.makeTurn(this.#request.ownerId, this.#limits);
+    const cgroup = this.#turn?.makeCommand();
+    const plan = {
+      workspace,
+      limits: this.#limits,
+      dispatcherFolder: this.#request.dispatcherFolder,
+      cwd: posix.join(workspacePath, command.cwd ?? '.'),
+      argv: command.argv,
+      asRoot: this.#asRoot,
+      inCgroup: cgroup !== undefined,
+      filtersCalls: seccompProgram() !== undefined,
+    };
+    try {
+      return await new BubblewrapCommand({ plan, before, command, options, cgroup, onMade }).result();
+    } finally {
+      cgroup?.discard();
+    }
+  }
+}
+
+interface OneCommand {
+  readonly command: SandboxCommand;
+  readonly options: RunOptions;
+  readonly onMade: (processId: number) => Promise<void>;
+}

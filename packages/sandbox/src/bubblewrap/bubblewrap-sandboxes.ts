@@ -1,0 +1,61 @@
+import { defaultLimits, type SandboxLimits } from '../limits.ts';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { SandboxUnavailable, type Sandbox, type Sandboxes, type SandboxRequest } from '../sandbox.ts';
+import { BubblewrapSandbox } from './bubblewrap-sandbox.ts';
+import { Cgroups } from './cgroups.ts';
+import { SharedNamespace } from './shared-namespace.ts';
+
+const checkTimeoutMs = 10_000;
+
+export interface BubblewrapSandboxesOptions {
+  readonly limits?: Partial<SandboxLimits> | undefined;
+  /** false: as on a machine where this process may make no control groups. */
+  readonly useCgroups?: boolean;
+}
+
+/** Sandboxes made by `bwrap` on this machine, with this machine's programs. For where there is no engine. */
+export class BubblewrapSandboxes implements Sandboxes {
+  readonly kind = 'bubblewrap';
+  readonly #limits: SandboxLimits;
+  readonly #cgroups: Cgroups | undefined;
+
+  constructor({ limits, useCgroups = true }: BubblewrapSandboxesOptions = {}) {
+    this.#limits = { ...defaultLimits, ...limits };
+    this.#cgroups = useCgroups ? Cgroups.find() : undefined;
+  }
+
+  open(request: SandboxRequest): Sandbox {
+    return new BubblewrapSandbox({ request, limits: this.#limits, cgroups: this.#cgroups });
+  }
+
+  /** Processes end with the worker by themselves, and nothing of a turn is on disk: what remains is control groups. */
+  async reap(isAlive: (ownerId: string) => Promise<boolean>): Promise<number> {
+    let removed = 0;
+    for (const ownerId of this.#cgroups?.owners() ?? []) {
+      if (!(await isAlive(ownerId))) removed += (await this.#cgroups?.remove(ownerId)) ?? 0;
+    }
+    return removed;
+  }
+
+  async check(): Promise<void> {
+    const asRoot = process.getuid?.() === 0;
+    const isolation = asRoot ? [] : ['--unshare-user', '--disable-userns'];
+    const [program = '', ...rest] = [
+      ...SharedNamespace.making(this.#limits, asRoot),
+      'bwrap',
+      '--unshare-pid',
+      '--unshare-net',
+      ...isolation,
+    ];
+    try {
+      await promisify(execFile)(program, [...rest, '--ro-bind', '/', '/', '--proc', '/proc', 'true'], { timeout: checkTimeoutMs });
+    } catch (error) {
+      throw new SandboxUnavailable('bubblewrap is not installed, or may not make namespaces on this machine.', { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.resolve();
+  }
+}

@@ -1,0 +1,1 @@
+export { BubblewrapSandboxes, type BubblewrapSandboxesOptions } from './bubblewrap-sandboxes.ts';

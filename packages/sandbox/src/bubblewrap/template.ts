@@ -1,0 +1,150 @@
+import { lstatSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SandboxLimits } from '../limits.ts';
+import { dispatcherPath, workspacePath, type Workspace } from '../workspace.ts';
+
+/** A descriptor of the bubblewrap process, by what goes through it. */
+export const descriptors = { status: 3, gate: 4, seccomp: 5, passwd: 6, group: 7 } as const;
+
+/** Where the turn's /tmp is mounted in the namespace that its commands share: a place that no workspace is ever below. */
+export const sharedTmp = '/sys';
+
+export interface CommandPlan {
+  readonly workspace: Workspace;
+  readonly limits: SandboxLimits;
+  readonly dispatcherFolder: string | undefined;
+  /** Inside. */
+  readonly cwd: string;
+  readonly argv: readonly string[];
+  /** Whether bubblewrap runs as root: it then makes no user namespace, and the command becomes the owner at the end. */
+  readonly asRoot: boolean;
+  /** Whether processes and memory are limited from outside, for all together. */
+  readonly inCgroup: boolean;
+  readonly filtersCalls: boolean;
+}
+
+/** Programs and libraries; a link on this machine is a link inside. */
+const systemFolders = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
+
+/** What programs look for in /etc, and nothing that says anything about this machine's users or services. */
+const systemSettings = [
+  '/etc/ld.so.cache',
+  '/etc/alternatives',
+  '/etc/localtime',
+  '/etc/ssl/certs',
+  '/etc/ca-certificates',
+  '/etc/mime.types',
+  '/etc/magic',
+  '/etc/fonts',
+  '/etc/python3',
+  '/etc/ImageMagick-6',
+  '/etc/ImageMagick-7',
+] as const;
+
+const smallTmpBytes = 64 * 1024 * 1024;
+const maskBytes = 4096;
+const blockBytes = 512;
+const kilobyte = 1024;
+
+/** The one template of a sandbox. Nothing in it comes from configuration that a tenant can reach. */
+export function bubblewrapArguments(plan: CommandPlan): string[] {
+  return [
+    'bwrap',
+    ...isolation(plan),
+    ...environment(),
+    ...system(),
+    ...places(plan),
+    ...covers(plan.workspace),
+    '--chdir',
+    plan.cwd,
+    '--',
+    ...program(plan),
+  ];
+}
+
+function isolation({ asRoot, filtersCalls, workspace }: CommandPlan): string[] {
+  const { status, seccomp } = descriptors;
+  return [
+    ...['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
+    ...['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
+    // What it takes to become somebody else; gone as soon as it has.
+    ...(asRoot
+      ? ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID', '--cap-add', 'CAP_SYS_CHROOT']
+      : ['--unshare-user', '--disable-userns', '--uid', String(workspace.owner.uid), '--gid', String(workspace.owner.gid)]),
+    ...['--json-status-fd', String(status)],
+    ...(filtersCalls ? ['--seccomp', String(seccomp)] : []),
+  ];
+}
+
+function environment(): string[] {
+  const path = [dispatcherPath, '/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'].join(':');
+  return ['--clearenv', ...['--setenv', 'PATH', path], ...['--setenv', 'HOME', '/tmp'], ...['--setenv', 'LANG', 'C.UTF-8']];
+}
+
+function system(): string[] {
+  const { passwd, group } = descriptors;
+  return [
+    ...['--ro-bind', '/usr', '/usr', '--perms', '0755', '--dir', '/etc'],
+    ...systemFolders.flatMap(systemFolder),
+    ...systemSettings.flatMap((path) => ['--ro-bind-try', path, path]),
+    ...['--ro-bind-data', String(passwd), '/etc/passwd', '--ro-bind-data', String(group), '/etc/group'],
+    ...['--proc', '/proc', '--dev', '/dev'],
+    ...['--perms', '1777', '--size', String(smallTmpBytes), '--tmpfs', '/dev/shm'],
+    ...['--remount-ro', '/dev'],
+  ];
+}
+
+function systemFolder(path: string): string[] {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return [];
+  return stats.isSymbolicLink() ? ['--symlink', join('usr', path), path] : ['--ro-bind', path, path];
+}
+
+function places({ workspace, dispatcherFolder }: CommandPlan): string[] {
+  return [
+    ...['--bind', sharedTmp, '/tmp', '--bind', workspace.root, workspacePath],
+    ...(dispatcherFolder === undefined ? [] : ['--ro-bind', dispatcherFolder, dispatcherPath]),
+    ...['--remount-ro', '/'],
+  ];
+}
+
+function covers({ root, maskedFolders, maskedFiles, readOnly }: Workspace): string[] {
+  return [
+    ...readOnly.flatMap((name) => ['--ro-bind', join(root, name), join(workspacePath, name)]),
+    ...maskedFolders.flatMap((name) => {
+      const path = join(workspacePath, name);
+      return ['--perms', '0555', '--size', String(maskBytes), '--tmpfs', path, '--remount-ro', path];
+    }),
+    // Opening a device is refused on what bubblewrap binds: it can be neither read nor written.
+    ...maskedFiles.flatMap(({ name }) => ['--ro-bind', '/dev/null', join(workspacePath, name)]),
+  ];
+}
+
+/** Waits at the gate, sets what is counted for each process, makes one stream of the two outputs, and becomes the command. */
+function program({ asRoot, inCgroup, limits, workspace, argv }: CommandPlan): string[] {
+  const { uid, gid } = workspace.owner;
+  const gate = String(descriptors.gate);
+  const start = [
+    `echo >&${gate}; read -r go <&${gate} || exit 1; exec ${gate}>&-`,
+    'ulimit -c 0',
+    `ulimit -f ${String(Math.floor(limits.fileBytes / blockBytes))}`,
+    `ulimit -n ${String(limits.openFiles)}`,
+    ...(inCgroup
+      ? []
+      : [
+          `ulimit -v ${String(Math.floor(limits.memoryBytes / kilobyte))}`,
+          `ulimit -u ${String(limits.pids)} 2>/dev/null || ulimit -p ${String(limits.pids)}`,
+        ]),
+    'exec "$@" 2>&1',
+  ].join('; ');
+  const becomeOwner = asRoot ? ['/usr/sbin/chroot', `--userspec=${String(uid)}:${String(gid)}`, '--groups=', '--skip-chdir', '/'] : [];
+  return [...becomeOwner, '/bin/sh', '-c', start, 'sh', ...argv];
+}
+
+export function passwdFile({ owner: { uid, gid } }: Workspace): string {
+  return `agent:x:${String(uid)}:${String(gid)}:agent:/tmp:/bin/bash\n`;
+}
+
+export function groupFile({ owner: { gid } }: Workspace): string {
+  return `agent:x:${String(gid)}:\n`;
+}

@@ -1,0 +1,94 @@
+import { StringDecoder } from 'node:string_decoder';
+
+/**
+ * What one command wrote: the beginning and the end of it, however much there was. Bytes that are no UTF-8, and NUL, become
+ * U+FFFD, so the text is good for JSON and for every database; a character whose bytes come in two pieces stays one.
+ */
+export class CommandOutput {
+  readonly #headMaxBytes: number;
+  readonly #tailMaxBytes: number;
+  readonly #onOutput: ((chunk: string) => void) | undefined;
+  readonly #decoder = new StringDecoder('utf8');
+  readonly #tail: Buffer[] = [];
+  #head = '';
+  #headBytes = 0;
+  #tailBytes = 0;
+  #leftOutBytes = 0;
+  #toldBytes = 0;
+  #bytes = 0;
+
+  constructor(maxBytes: number, onOutput?: (chunk: string) => void) {
+    this.#headMaxBytes = Math.floor(maxBytes / 2);
+    this.#tailMaxBytes = maxBytes - this.#headMaxBytes;
+    this.#onOutput = onOutput;
+  }
+
+  /** All that came, the left-out middle included. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    this.#take(this.#decoder.write(chunk));
+  }
+
+  /** The whole text, once nothing more comes. */
+  end(): string {
+    this.#take(this.#decoder.end());
+    const tail = Buffer.concat(this.#tail);
+    const start = characterStart(tail, Math.max(0, tail.length - this.#tailMaxBytes));
+    const leftOutBytes = this.#leftOutBytes + start;
+    const end = tail.subarray(start).toString('utf8');
+    if (leftOutBytes === 0) return this.#head + end;
+    return `${this.#head}\n[... ${String(leftOutBytes)} bytes of output left out here ...]\n${end}`;
+  }
+
+  #take(decoded: string): void {
+    if (decoded === '') return;
+    const text = decoded.replaceAll('\0', '\uFFFD');
+    this.#tell(text);
+    const head = this.#tail.length === 0 ? firstBytes(text, this.#headMaxBytes - this.#headBytes) : '';
+    this.#head += head;
+    this.#headBytes += Buffer.byteLength(head);
+    if (head.length < text.length) this.#keepLast(Buffer.from(text.slice(head.length)));
+  }
+
+  #keepLast(piece: Buffer): void {
+    this.#tail.push(piece);
+    this.#tailBytes += piece.length;
+    for (let first = this.#tail[0]; first !== undefined && this.#tailBytes - first.length >= this.#tailMaxBytes; first = this.#tail[0]) {
+      this.#tail.shift();
+      this.#tailBytes -= first.length;
+      this.#leftOutBytes += first.length;
+    }
+  }
+
+  #tell(text: string): void {
+    const roomBytes = this.#headMaxBytes + this.#tailMaxBytes - this.#toldBytes;
+    if (this.#onOutput === undefined || roomBytes <= 0) return;
+    const told = firstBytes(text, roomBytes);
+    // What does not fit ends the telling, even if a smaller piece after it would fit: there are no gaps in what is told.
+    this.#toldBytes = told.length < text.length ? Number.POSITIVE_INFINITY : this.#toldBytes + Buffer.byteLength(told);
+    if (told !== '') this.#onOutput(told);
+  }
+}
+
+/** As much of a text as fits, whole characters only. */
+function firstBytes(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  let end = Math.max(0, maxBytes);
+  while (end > 0 && isContinuation(bytes[end])) end -= 1;
+  return bytes.subarray(0, end).toString('utf8');
+}
+
+function characterStart(bytes: Buffer, from: number): number {
+  let start = from;
+  while (start < bytes.length && isContinuation(bytes[start])) start += 1;
+  return start;
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}

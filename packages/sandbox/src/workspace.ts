@@ -1,0 +1,134 @@
+import type { Stats } from 'node:fs';
+import { constants } from 'node:fs';
+import { lchown, lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SandboxUnavailable, type SandboxRequest } from './sandbox.ts';
+
+/** Where the tenant's folder is inside. */
+export const workspacePath = '/workspace';
+/** Where the dispatcher is inside. */
+export const dispatcherPath = '/run/concierge';
+
+/** The user inside, and on this machine the owner of what is in the workspace. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Whom a worker that runs as root gives tenants' folders to: nobody's id on any system, and never root's. */
+const unprivileged: Owner = { uid: 10_001, gid: 10_001 };
+
+/** What stands at the top of the workspace when a sandbox is made over it. */
+export interface Workspace {
+  readonly root: string;
+  readonly owner: Owner;
+  readonly maskedFolders: readonly string[];
+  readonly maskedFiles: readonly MaskedFile[];
+  /** Folders and files of `readOnly` that are there. */
+  readonly readOnly: readonly string[];
+}
+
+/** A file that is replaced loses its cover in sandboxes that are already made: `inode` shows it. */
+export interface MaskedFile {
+  readonly name: string;
+  readonly inode: number;
+}
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+const handedOverDepthMax = 64;
+
+/**
+ * Looks at the names to be covered, never through a link. A masked folder that is missing is made, empty, because a name that is not
+ * covered could be taken by the tenant and would then be believed by whoever reads it. A link or a special file by a masked name can only
+ * be the tenant's own: there is nothing behind it that is not in the sandbox, and it is left alone.
+ * @throws SandboxUnavailable when the tenant's folder is not there
+ */
+export async function prepareWorkspace({ root, masked, readOnly }: SandboxRequest): Promise<Workspace> {
+  for (const name of [...masked, ...readOnly]) assertTopName(name);
+  const stats = await lookAt(root);
+  if (stats?.isDirectory() !== true) throw new SandboxUnavailable('The workspace is not there.');
+  const maskedFolders: string[] = [];
+  const maskedFiles: MaskedFile[] = [];
+  for (const name of masked) {
+    const found = (await lookAt(join(root, name))) ?? (await makeFolder(root, name));
+    if (found?.isDirectory() === true) maskedFolders.push(name);
+    else if (found?.isFile() === true) maskedFiles.push({ name, inode: found.ino });
+  }
+  const owner = await ownerOf(root, stats, masked);
+  return { root, owner, maskedFolders, maskedFiles, readOnly: await thoseThere(root, readOnly) };
+}
+
+/** Has one of the covered files been replaced since? Then the new one shows in the sandbox that was made before. */
+export async function isUncovered({ root, maskedFiles }: Workspace): Promise<boolean> {
+  for (const { name, inode } of maskedFiles) {
+    if ((await lookAt(join(root, name)))?.ino !== inode) return true;
+  }
+  return false;
+}
+
+async function thoseThere(root: string, names: readonly string[]): Promise<string[]> {
+  const there: string[] = [];
+  for (const name of names) {
+    const found = await lookAt(join(root, name));
+    if (found?.isDirectory() === true || found?.isFile() === true) there.push(name);
+  }
+  return there;
+}
+
+async function lookAt(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** undefined for a name with a dot, which is a file's: an empty one would be read as a broken one by its owner. */
+async function makeFolder(root: string, name: string): Promise<Stats | undefined> {
+  if (name.includes('.')) return undefined;
+  await mkdir(join(root, name), { recursive: true, mode: 0o700 });
+  return lookAt(join(root, name));
+}
+
+function assertTopName(name: string): void {
+  if (name === '' || name === '.' || name === '..' || /[\0/\\,:]/u.test(name))
+    throw new TypeError(`not a name at the top of a workspace: ${name}`);
+}
+
+/**
+ * An ordinary user's worker shares its own id with the sandbox. A worker that is root must not: it takes the id that the folder has, and
+ * gives a folder that is root's own to an unprivileged id, once; after that whatever is made in it gets the id of the folder it is in.
+ */
+async function ownerOf(root: string, stats: Stats, masked: readonly string[]): Promise<Owner> {
+  const own = process.getuid?.() ?? 0;
+  if (own !== 0) return { uid: own, gid: process.getgid?.() ?? own };
+  if (stats.uid !== 0) return { uid: stats.uid, gid: stats.gid === 0 ? stats.uid : stats.gid };
+  const folder = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  await handOver(folder, new Set(masked), 0);
+  return unprivileged;
+}
+
+/** What is inside first: when this is cut off, the folder is still root's, and the next sandbox begins again. Closes the folder. */
+async function handOver(folder: FileHandle, except: ReadonlySet<string>, depth: number): Promise<void> {
+  try {
+    const path = `/proc/self/fd/${String(folder.fd)}`;
+    for (const name of await readdir(path)) {
+      if (!except.has(name)) await handOverName(`${path}/${name}`, depth);
+    }
+    await folder.chown(unprivileged.uid, unprivileged.gid);
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The path leads through an open folder, so nothing that happens to names above can lead this astray. */
+async function handOverName(path: string, depth: number): Promise<void> {
+  const found = await lookAt(path);
+  if (found?.isDirectory() !== true) {
+    if (found?.uid === 0 && found.nlink <= 1) await lchown(path, unprivileged.uid, unprivileged.gid);
+    return;
+  }
+  if (depth >= handedOverDepthMax) return;
+  const inner = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(() => undefined);
+  if (inner !== undefined) await handOver(inner, new Set(), depth + 1);
+}
