@@ -103,7 +103,7 @@ function systemFolder(path: string): string[] {
 function places({ workspace, dispatcherFolder }: CommandPlan): string[] {
   return [
     ...['--bind', sharedTmp, '/tmp', '--bind', workspace.root, workspacePath],
-    ...(dispatcherFolder === undefined ? [] : ['--ro-bind', dispatcherFolder, dispatcherPath]),
+    ...(dispatcherFolder === undefined ? [] : ['--perms', '0755', '--dir', '/run', '--ro-bind', dispatcherFolder, dispatcherPath]),
     ...['--remount-ro', '/'],
   ];
 }
