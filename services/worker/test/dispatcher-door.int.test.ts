@@ -165,7 +165,8 @@ describe('the door to the dispatcher', () => {
     const child = start(['bash']);
     await asked.opened;
     child.kill('SIGKILL');
-    await eventually(() => echo.signals[0]?.aborted === true);
+    await eventually(() => echo.signals[0]?.aborted);
+    expect(echo.signals).toMatchObject([{ aborted: true }]);
     never.resolve({ exitCode: 0, stdout: '', stderr: '' });
   });
 

@@ -72,7 +72,7 @@ describe('whether a worker lives', () => {
   it('is begun to be asked anew after a Redis that did not answer, and after a long pause', async () => {
     expect(await looks('w_gone', 1)).toEqual([true]);
     redis.disconnect();
-    await expect(liveness.isAlive('w_gone')).rejects.toThrow();
+    await expect(liveness.isAlive('w_gone')).rejects.toThrow('Connection is closed');
     await redis.connect();
     nowMs += 10_000;
     expect(await looks('w_gone', 1)).toEqual([true]);

@@ -88,6 +88,8 @@ export class ToolBox implements LoopTools {
       );
       return { output: forModel(output), isError: false };
     } catch (error) {
+      // One that has come to an end of its own in its grace has a known outcome, and says more of it than that it was stopped.
+      if (error instanceof ToolError) return failed(error.message);
       signal.throwIfAborted();
       if (deadline.aborted) return failed(`${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`);
       return failed(this.#explain(tool.name, error));
@@ -96,7 +98,6 @@ export class ToolBox implements LoopTools {
 
   /** Only errors that were written to be read leave the service. */
   #explain(tool: string, error: unknown): string {
-    if (error instanceof ToolError) return error.message;
     if (error instanceof AppError && error.status < 500) return error.message;
     this.#options.onFailure({ tool, error });
     return `${tool} failed inside the service. This is no fault of the arguments; it may work later.`;

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { defineTool } from '../tool.ts';
-import { backgroundArgument, callTimeoutMs, runCommand, timeoutArgument } from './run-command.ts';
-
-const COMMAND_MAX_CHARACTERS = 100_000;
+import { argument, backgroundArgument, callTimeoutMs, runCommand, timeoutArgument } from './run-command.ts';
 
 export const bash = defineTool({
   name: 'bash',
@@ -14,12 +12,7 @@ export const bash = defineTool({
     'When its time is over, the command is killed with everything it has started. ' +
     'Inside, `concierge <tool> --argument value` calls your other tools, in pipes and scripts too; `concierge --help` lists them.',
   schema: z.strictObject({
-    command: z
-      .string()
-      .min(1)
-      .max(COMMAND_MAX_CHARACTERS)
-      .refine((command) => !command.includes('\0'), 'must not contain a NUL character')
-      .describe('What bash shall run; several lines are fine.'),
+    command: argument.min(1).describe('What bash shall run; several lines are fine.'),
     timeoutMs: timeoutArgument,
     background: backgroundArgument,
   }),

@@ -1,16 +1,13 @@
 import { limits } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool } from '../tool.ts';
-import { backgroundArgument, callTimeoutMs, runCommand, timeoutArgument } from './run-command.ts';
+import { argument, backgroundArgument, callTimeoutMs, runCommand, timeoutArgument } from './run-command.ts';
 
 const ARGUMENTS_MAX = 1000;
-/** Linux takes 128 KiB in one argument. */
-const ARGUMENT_MAX_CHARACTERS = 100_000;
+/** Of the 2 MiB that Linux takes in all. */
+const ARGUMENTS_MAX_BYTES = 1_000_000;
 
-const argument = z
-  .string()
-  .max(ARGUMENT_MAX_CHARACTERS)
-  .refine((text) => !text.includes('\0'), 'must not contain a NUL character');
+const bytesOf = (args: readonly string[]): number => args.reduce((sum, one) => sum + Buffer.byteLength(one), 0);
 
 export const exec = defineTool({
   name: 'exec',
@@ -23,7 +20,11 @@ export const exec = defineTool({
       .min(1)
       .refine((program) => !program.includes('='), 'must not contain =')
       .describe('A program on the sandbox’s PATH, such as python3, jq or convert, or the path of one.'),
-    args: z.array(argument).max(ARGUMENTS_MAX).describe('Its arguments, each as it shall arrive. [] for none.'),
+    args: z
+      .array(argument)
+      .max(ARGUMENTS_MAX)
+      .refine((args) => bytesOf(args) <= ARGUMENTS_MAX_BYTES, `must not have more than ${String(ARGUMENTS_MAX_BYTES)} bytes together`)
+      .describe('Its arguments, each as it shall arrive. [] for none.'),
     stdin: z.string().max(limits.fileMaxBytes).optional().describe('What it can read from standard input. Default: nothing.'),
     timeoutMs: timeoutArgument,
     background: backgroundArgument,

@@ -5,9 +5,19 @@ import { clip } from '../cut-text.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { describeResult } from './command-result.ts';
 
+const ARGUMENT_MAX_BYTES = 120_000;
 const TITLE_MAX_CHARACTERS = 120;
 /** For making the sandbox before, and for killing everything after: the sandbox itself ends the command when its time is over. */
 const MARGIN_MS = 30_000;
+
+/** One argument of a program, as the system takes it: Linux has room for 128 KiB in each. */
+export const argument = z
+  .string()
+  .refine((text) => !text.includes('\0'), 'must not contain a NUL character')
+  .refine(
+    (text) => Buffer.byteLength(text) <= ARGUMENT_MAX_BYTES,
+    `must not be longer than ${String(ARGUMENT_MAX_BYTES)} bytes; put it into a file`,
+  );
 
 export const timeoutArgument = z
   .int()

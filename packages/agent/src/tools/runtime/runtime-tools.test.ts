@@ -69,11 +69,14 @@ describe('bash', () => {
     expect(outcome).toEqual({ isError: true, output: expect.stringContaining('timeoutMs') });
   });
 
-  it.each([{}, { command: '' }, { command: 'a\0b' }, { command: 'x', cwd: '/' }, { command: ['x'] }])('refuses %j', async (input) => {
-    const runtime = answering(exited(0, ''));
-    expect((await toolsOver(runtime)('bash', input)).isError).toBe(true);
-    expect(runtime.commands).toEqual([]);
-  });
+  it.each([{}, { command: '' }, { command: 'a\0b' }, { command: 'ä'.repeat(60_001) }, { command: 'x', cwd: '/' }, { command: ['x'] }])(
+    'refuses %j',
+    async (input) => {
+      const runtime = answering(exited(0, ''));
+      expect((await toolsOver(runtime)('bash', input)).isError).toBe(true);
+      expect(runtime.commands).toEqual([]);
+    },
+  );
 
   it('passes on what the command says while it runs', async () => {
     const heard: string[] = [];
