@@ -9,6 +9,8 @@ import { SharedNamespace } from './shared-namespace.ts';
 const checkTimeoutMs = 10_000;
 
 export interface BubblewrapSandboxesOptions {
+  /** Tells this deployment's sandboxes from others' on the same machine: reaping leaves those alone. The data directory is a good one. */
+  readonly deployment: string;
   readonly limits?: Partial<SandboxLimits> | undefined;
   /** false: as on a machine where this process may make no control groups. */
   readonly useCgroups?: boolean;
@@ -20,9 +22,9 @@ export class BubblewrapSandboxes implements Sandboxes {
   readonly #limits: SandboxLimits;
   readonly #cgroups: Cgroups | undefined;
 
-  constructor({ limits, useCgroups = true }: BubblewrapSandboxesOptions = {}) {
+  constructor({ deployment, limits, useCgroups = true }: BubblewrapSandboxesOptions) {
     this.#limits = { ...defaultLimits, ...limits };
-    this.#cgroups = useCgroups ? Cgroups.find() : undefined;
+    this.#cgroups = useCgroups ? Cgroups.find(deployment) : undefined;
   }
 
   open(request: SandboxRequest): Sandbox {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -6,6 +6,7 @@ import type { SandboxLimits } from '../limits.ts';
 
 const mountPoint = '/sys/fs/cgroup';
 const ours = 'concierge-sandbox';
+const nameCharacters = 16;
 const controllers = ['memory', 'pids', 'cpu'] as const;
 const cpuPeriodUs = 100_000;
 
@@ -13,7 +14,7 @@ const leaveTries = 100;
 const leaveEveryMs = 20;
 
 /**
- * The control groups of this machine, when this process may make some: `concierge-sandbox/<owner>/<turn>/<command>`. The turn's has the
+ * The control groups of this machine, when this process may make some: `concierge-sandbox/<deployment>/<owner>/<turn>/<command>`. The turn's has the
  * limits, the command's its processes. Version 2 is one tree; version 1 is one tree for each controller, all with the same folders.
  * The calls are synchronous: the kernel answers from memory, and a detour over the thread pool takes longer.
  */
@@ -27,20 +28,21 @@ export class Cgroups {
   }
 
   /** undefined where this process may not limit both memory and processes. */
-  static find(): Cgroups | undefined {
-    return existsSync(join(mountPoint, 'cgroup.controllers')) ? Cgroups.#findUnified() : Cgroups.#findSplit();
+  static find(deployment: string): Cgroups | undefined {
+    const name = createHash('sha256').update(deployment).digest('hex').slice(0, nameCharacters);
+    return existsSync(join(mountPoint, 'cgroup.controllers')) ? Cgroups.#findUnified(name) : Cgroups.#findSplit(name);
   }
 
-  static #findSplit(): Cgroups | undefined {
-    const trees = controllers.map((controller) => join(mountPoint, controller, ours)).filter(tryToMake);
+  static #findSplit(name: string): Cgroups | undefined {
+    const trees = controllers.map((controller) => join(mountPoint, controller, ours, name)).filter(tryToMake);
     const named = (controller: string): boolean => trees.some((tree) => tree.includes(`/${controller}/`));
     return named('memory') && named('pids') ? new Cgroups(trees, false) : undefined;
   }
 
-  static #findUnified(): Cgroups | undefined {
+  static #findUnified(name: string): Cgroups | undefined {
     for (const parent of [mountPoint, dirname(join(mountPoint, ownUnifiedPath()))]) {
-      const tree = join(parent, ours);
-      if (share(parent) && tryToMake(tree) && share(tree) && hasControllers(tree)) return new Cgroups([tree], true);
+      const tree = join(parent, ours, name);
+      if (share(parent) && tryToMake(tree) && share(dirname(tree)) && share(tree) && hasControllers(tree)) return new Cgroups([tree], true);
     }
     return undefined;
   }

@@ -1,0 +1,29 @@
+import { SandboxUnavailable } from '../sandbox.ts';
+
+const NOT_FOUND = 404;
+const CONFLICT = 409;
+
+/** There is no such thing for the engine. */
+export function isMissing(error: unknown): boolean {
+  return statusOf(error) === NOT_FOUND;
+}
+
+/** Not there, not running, or being removed already. */
+export function isGone(error: unknown): boolean {
+  return isMissing(error) || statusOf(error) === CONFLICT;
+}
+
+/** What the model and the operator may read; what the engine said is in the cause. */
+export function engineError(error: unknown, image: string): SandboxUnavailable {
+  if (error instanceof SandboxUnavailable) return error;
+  const status = statusOf(error);
+  if (status === NOT_FOUND) return new SandboxUnavailable(`The container engine has no image ${image}.`, { cause: error });
+  if (status === undefined) return new SandboxUnavailable('The container engine does not answer.', { cause: error });
+  return new SandboxUnavailable('The container engine could not make the sandbox.', { cause: error });
+}
+
+function statusOf(error: unknown): number | undefined {
+  return typeof error === 'object' && error !== null && 'statusCode' in error && typeof error.statusCode === 'number'
+    ? error.statusCode
+    : undefined;
+}

@@ -1,0 +1,1 @@
+export { DockerSandboxes, type DockerSandboxesOptions } from './docker-sandboxes.ts';
