@@ -1,6 +1,7 @@
 // The long run: npm run chaos -- --turns 5000 --kills 200 --seed 7
 import { parseArgs } from 'node:util';
 import { renderReport } from './auditor.ts';
+import { runSandboxKills } from './sandbox/sandbox-kills.ts';
 import { runChaos, runFailPoints, runNaive, runRollingRestart, type Verdict } from './scenarios.ts';
 
 const { values: given } = parseArgs({
@@ -10,7 +11,8 @@ const { values: given } = parseArgs({
     turns: { type: 'string', default: '5000' },
     sessions: { type: 'string', default: '60' },
     tenants: { type: 'string', default: '5' },
-    kills: { type: 'string', default: '200' },
+    /** 200 in the scenario chaos, 50 in the scenario sandbox. */
+    kills: { type: 'string' },
     stops: { type: 'string', default: '20' },
     'redis-kills': { type: 'string', default: '5' },
     flushes: { type: 'string', default: '5' },
@@ -18,11 +20,14 @@ const { values: given } = parseArgs({
     workers: { type: 'string', default: '4' },
     /** Seconds over which turns and faults are spread. */
     seconds: { type: 'string', default: '600' },
+    /** Of the scenario sandbox: docker or bubblewrap. */
+    sandbox: { type: 'string', default: 'docker' },
     keep: { type: 'boolean', default: false },
   },
 });
 
 const seed = Number(given.seed);
+const givenKills = given.kills === undefined ? undefined : Number(given.kills);
 const overMs = Number(given.seconds) * 1000;
 
 const verdict: Verdict = async (report, rig) => {
@@ -44,10 +49,18 @@ switch (given.scenario) {
     await runNaive(seed, verdict);
     break;
   }
+  case 'sandbox': {
+    const sandbox = given.sandbox === 'bubblewrap' ? 'bubblewrap' : 'docker';
+    const kills = givenKills ?? 50;
+    const { ends, left } = await runSandboxKills({ sandbox, kills });
+    process.stdout.write(`${sandbox}, ${String(kills)} kills: ${JSON.stringify({ ends, left }, null, 2)}\n`);
+    process.exitCode = left.length > 0 || Object.keys(ends).length > 1 ? 1 : 0;
+    break;
+  }
   case 'chaos': {
     const load = { turns: Number(given.turns), conversations: Number(given.sessions), tenants: Number(given.tenants), overMs, burst: 3 };
     const faults = {
-      kills: Number(given.kills),
+      kills: givenKills ?? 200,
       stops: Number(given.stops),
       stopMs: 11_000,
       redisKills: Number(given['redis-kills']),
@@ -61,7 +74,7 @@ switch (given.scenario) {
     break;
   }
   default: {
-    process.stderr.write(`there is no scenario ${given.scenario}: chaos, failpoints, rolling or naive\n`);
+    process.stderr.write(`there is no scenario ${given.scenario}: chaos, failpoints, rolling, sandbox or naive\n`);
     process.exitCode = 2;
   }
 }

@@ -1,0 +1,20 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { root } from './bootstrap.mjs';
+
+const dockerfile = readFileSync(join(root, 'infra/Dockerfile'), 'utf8');
+const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gmu)].flatMap(([, sources]) => sources.split(' '));
+
+describe('the Dockerfile of the services', () => {
+  it('copies nothing that is not there', () => {
+    expect(copied.length).toBeGreaterThan(10);
+    expect(copied.filter((name) => !existsSync(join(root, name)))).toEqual([]);
+  });
+
+  it('copies the manifest of every package before it installs', () => {
+    const folders = ['packages', 'services'].flatMap((parent) => readdirSync(join(root, parent)).map((name) => `${parent}/${name}`));
+    const manifests = folders.map((folder) => `${folder}/package.json`).filter((name) => existsSync(join(root, name)));
+    expect(manifests.filter((name) => !copied.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from '@jest/globals';
+import { runSandboxKills } from './sandbox-kills.ts';
+
+const minutes = 60_000;
+
+function works(program: string, ...args: readonly string[]): boolean {
+  try {
+    execFileSync(program, args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const withImage = works('docker', 'image', 'inspect', 'concierge-sandbox') ? describe : describe.skip;
+const withBubblewrap = works('bwrap', '--version') ? describe : describe.skip;
+// Whether the command had its effect nobody knows: it is not run again, and the model is told.
+const wentOn = 'bash failed, went on, stop';
+
+withImage('a worker killed in the middle of a command in Docker, 10 times', () => {
+  it(
+    'leaves no container after a minute, and every turn goes on and ends',
+    async () => {
+      const { ends, leftAtFirst, left } = await runSandboxKills({ sandbox: 'docker', kills: 10 });
+      expect(ends).toEqual({ [wentOn]: 10 });
+      expect(leftAtFirst.length).toBeGreaterThanOrEqual(1);
+      expect(left).toEqual([]);
+    },
+    6 * minutes,
+  );
+});
+
+withBubblewrap('a worker killed in the middle of a command in bubblewrap, 5 times', () => {
+  it(
+    'leaves no process after a minute, and every turn goes on and ends',
+    async () => {
+      const { ends, left } = await runSandboxKills({ sandbox: 'bubblewrap', kills: 5 });
+      expect(ends).toEqual({ [wentOn]: 5 });
+      expect(left).toEqual([]);
+    },
+    6 * minutes,
+  );
+});

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { callTools, eventually, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
+import { z } from 'zod';
+import { containersOf, processesWith } from './remains.ts';
+
+export interface SandboxKills {
+  readonly sandbox: 'docker' | 'bubblewrap';
+  /** kill -9 of a worker, each in the middle of another turn's command. */
+  readonly kills: number;
+}
+
+export interface SandboxKillsReport {
+  /** Of turns: how each ended, with how often. */
+  readonly ends: Readonly<Record<string, number>>;
+  /** What the killed workers' commands had left right after the last kill. Without a container the run in Docker proves nothing; the
+   * processes of bubblewrap die with their worker before anybody can look. */
+  readonly leftAtFirst: readonly string[];
+  /** And at the end of the time. */
+  readonly left: readonly string[];
+}
+
+/** So long a container may outlive its worker. */
+const GONE_WITHIN_MS = 60_000;
+const BEGIN_TIMEOUT_MS = 60_000;
+const ANSWER_TIMEOUT_MS = 120_000;
+/** Far longer than the run: what is gone at its end did not go by itself. */
+const SLEEP_S = 290;
+
+const Answer = z.object({
+  reply: z.string(),
+  finishReason: z.string(),
+  toolCalls: z.array(z.object({ name: z.string(), isError: z.boolean() })),
+});
+
+/**
+ * One worker runs `bash` with a long command and is killed in the middle of it; the next one starts, goes on with the turn and gets a
+ * turn of its own, in which it is killed; and so on. The last one lives.
+ */
+export async function runSandboxKills({ sandbox, kills }: SandboxKills): Promise<SandboxKillsReport> {
+  await using stack = new AsyncDisposableStack();
+  const model = await startScriptedModel();
+  stack.defer(async () => await model.close());
+  const system = stack.use(await System.start({ modelUrl: model.url, env: { SANDBOX: sandbox } }));
+  const run = new KillRun({ system, model, tenantId: `kills-${randomBytes(6).toString('hex')}` });
+  await run.prepare();
+  for (let kill = 1; kill <= kills; kill += 1) await run.killInTheMiddle(kill);
+  return await run.report();
+}
+
+interface KillRunParts {
+  readonly system: System;
+  readonly model: ScriptedModel;
+  readonly tenantId: string;
+}
+
+class KillRun {
+  readonly #system: System;
+  readonly #model: ScriptedModel;
+  readonly #tenantId: string;
+  /** In the command line of everything that this run's commands start. */
+  readonly #marker = `kills_${randomBytes(8).toString('hex')}`;
+  readonly #answers: Promise<string>[] = [];
+  #key = '';
+
+  constructor({ system, model, tenantId }: KillRunParts) {
+    this.#system = system;
+    this.#model = model;
+    this.#tenantId = tenantId;
+  }
+
+  async prepare(): Promise<void> {
+    this.#key = (await this.#system.createTenant(this.#tenantId)).admin;
+  }
+
+  async killInTheMiddle(kill: number): Promise<void> {
+    const marker = `${this.#marker}_${String(kill)}_`;
+    // The shell's own name carries the marker; a child of it makes sure that more than one process would be left.
+    const command = `sleep ${String(SLEEP_S)} & exec -a ${marker} sleep ${String(SLEEP_S)}`;
+    const call = callTools([{ name: 'bash', args: { command, timeoutMs: SLEEP_S * 1000 } }]);
+    this.#model.when(marker, [call], [say('went on')]);
+    this.#answers.push(this.#ask(marker));
+    // The process itself, not the shell that is about to become it or a client that brings its words.
+    await eventually(async () => (await processesWith(marker)).some((line) => line.startsWith(marker)), { timeoutMs: BEGIN_TIMEOUT_MS });
+    for (const worker of this.#system.workers) {
+      await worker.kill();
+      worker.start();
+    }
+  }
+
+  async report(): Promise<SandboxKillsReport> {
+    const leftAtFirst = await this.#left();
+    const lastKillMs = Date.now();
+    const ends: Record<string, number> = {};
+    for (const end of await Promise.all(this.#answers)) ends[end] = (ends[end] ?? 0) + 1;
+    const rest = Math.max(1, GONE_WITHIN_MS - (Date.now() - lastKillMs));
+    await eventually(async () => (await this.#left()).length === 0, { timeoutMs: rest, everyMs: 250 }).catch(() => undefined);
+    return { ends, leftAtFirst, left: await this.#left() };
+  }
+
+  async #left(): Promise<string[]> {
+    return [...(await containersOf(this.#tenantId)), ...(await processesWith(this.#marker))];
+  }
+
+  /** How the turn ended, in words that can be counted. */
+  async #ask(message: string): Promise<string> {
+    const response = await fetch(`${this.#system.url}/api/admin`, {
+      method: 'POST',
+      headers: { 'x-api-key': this.#key, 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ message }),
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
+    if (response.status !== 200) return `${String(response.status)} ${await response.text()}`;
+    const { reply, finishReason, toolCalls } = Answer.parse(await response.json());
+    const calls = toolCalls.map(({ name, isError }) => `${name} ${isError ? 'failed' : 'succeeded'}`);
+    return [...calls, reply, finishReason].join(', ');
+  }
+}
