@@ -2,14 +2,17 @@ import { allTools } from '@concierge/agent';
 import { estimateTokens } from '@concierge/model';
 import { Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
-import type { Sandboxes } from '@concierge/sandbox';
+import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
+import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
 import { RunFolders } from './capabilities/runtime/run-folders.ts';
 import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
 import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
+import type { Lenders } from './capabilities/turn-capabilities.ts';
 import { unconnected } from './capabilities/unconnected.ts';
+import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
@@ -44,15 +47,11 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
   });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
-  const sandboxes: Sandboxes | undefined = undefined;
-  const workerId = (): string => worker.id;
-  const folders = new RunFolders(config.dataDir, workerId);
-  const liveness = new WorkerLiveness({ redis, ownId: workerId, now: () => performance.now() });
-  const reaper = new SandboxReaper({ sandboxes, folders, liveness, log });
+  const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: { ...unconnected, runtime: (run) => new TurnRuntime({ sandboxes, folders, workerId, log }, run) },
+    lenders: { ...unconnected, runtime: commands.lend },
     metrics,
     log,
   });
@@ -77,13 +76,12 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   await worker.start();
   sweeper.start();
-  reaper.start();
+  commands.reaper.start();
   return {
     stopInOrder: [
       worker,
       sweeper,
-      reaper,
-      { name: 'run folder', stop: async () => folders.removeOwn() },
+      ...commands.stopInOrder,
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),
@@ -91,5 +89,36 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
+  };
+}
+
+interface CommandParts {
+  readonly redis: ReturnType<typeof connectRedis>;
+  readonly workerId: () => string;
+  readonly log: Log;
+}
+
+/** What commands run in, and what clears away behind workers that were killed. */
+async function wireCommands(
+  { dataDir, sandbox }: Config,
+  { redis, workerId, log }: CommandParts,
+): Promise<Running & { readonly lend: Lenders['runtime']; readonly reaper: SandboxReaper }> {
+  const folders = new RunFolders(dataDir, workerId);
+  const deployment = await folders.deployment();
+  const { image, runtime, hostDataDir } = sandbox;
+  const dataFolder = hostDataDir === undefined ? undefined : { here: dataDir, onHost: hostDataDir };
+  const makers = {
+    docker: () => new DockerSandboxes({ deployment, image, runtime, dataFolder }),
+    bubblewrap: () => new BubblewrapSandboxes({ deployment }),
+  };
+  const chosen = await chooseSandbox(sandbox, makers, log);
+  const { sandboxes } = chosen;
+  const liveness = new WorkerLiveness({ redis, ownId: workerId, now: () => performance.now() });
+  const reaper = new SandboxReaper({ sandboxes, folders, liveness, log });
+  const closing = sandboxes === undefined ? [] : [{ name: 'sandboxes', stop: async () => sandboxes.close() }];
+  return {
+    lend: (run) => new TurnRuntime({ chosen, folders, workerId, log }, run),
+    reaper,
+    stopInOrder: [reaper, { name: 'run folder', stop: async () => folders.removeOwn() }, ...closing],
   };
 }

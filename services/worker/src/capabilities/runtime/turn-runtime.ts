@@ -7,28 +7,25 @@ import {
   type Dispatcher,
 } from '@concierge/agent';
 import type { Log } from '@concierge/runtime';
-import {
-  SandboxUnavailable,
-  type CommandResult,
-  type RunOptions,
-  type Sandbox,
-  type SandboxCommand,
-  type Sandboxes,
-} from '@concierge/sandbox';
+import { SandboxUnavailable, type CommandResult, type RunOptions, type Sandbox, type SandboxCommand } from '@concierge/sandbox';
 import { workspaceRules } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
+import type { ChosenSandbox } from '../../choose-sandbox.ts';
 import type { LentRuntime } from '../turn-capabilities.ts';
 import { BackgroundCommands } from './background-commands.ts';
 import { DispatcherDoor } from './dispatcher-door.ts';
 import type { RunFolders } from './run-folders.ts';
 import { ownerIdOf } from './sandbox-reaper.ts';
 
-export const NO_SANDBOX =
-  'Commands cannot run here: this service has no sandbox, and they never run outside of one. Its operator has to install bubblewrap or start a Docker engine with the sandbox image, and then start the service again. Use the file tools instead, or tell the user.';
+/** For a model, and for whoever it tells: commands never run outside of a sandbox. */
+function noSandbox(reason: string): ToolError {
+  return new ToolError(
+    `Commands cannot run here, because this service has no sandbox (${reason}). Only its operator can change that: install bubblewrap, or start a Docker engine with the sandbox image, and start the service again. Work with the file tools instead, or tell the user.`,
+  );
+}
 
 export interface TurnRuntimeOptions {
-  /** Undefined: none was to be had when the worker started. */
-  readonly sandboxes: Pick<Sandboxes, 'open'> | undefined;
+  readonly chosen: ChosenSandbox;
   readonly folders: Pick<RunFolders, 'deployment' | 'nextFolder'>;
   readonly workerId: () => string;
   readonly log: Log;
@@ -129,14 +126,14 @@ export class TurnRuntime implements LentRuntime {
   }
 
   async #openNow(): Promise<Opened> {
-    const { sandboxes, folders, workerId, log } = this.#options;
-    if (sandboxes === undefined) throw new ToolError(NO_SANDBOX);
+    const { chosen, folders, workerId, log } = this.#options;
+    if (chosen.sandboxes === undefined) throw noSandbox(chosen.reason);
     const { turn, scope } = this.#run;
     const ownerId = ownerIdOf(await folders.deployment(), workerId());
     const door = await DispatcherDoor.open({ folder: await folders.nextFolder(), dispatcher: this.#dispatcherOf(), log });
     const { accountId, turnId } = turn;
-    const sandbox = sandboxes.open({ accountId, turnId, ownerId, root: scope.root, ...workspaceRules, dispatcherFolder: door.folder });
-    return { sandbox, door };
+    const request = { accountId, turnId, ownerId, root: scope.root, ...workspaceRules, dispatcherFolder: door.folder };
+    return { sandbox: chosen.sandboxes.open(request), door };
   }
 
   #dispatcherOf(): Dispatcher {
