@@ -125,8 +125,13 @@ export class BubblewrapCommand {
   #kill(): void {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const firstId = this.#status.firstProcessId;
-    if (firstId === undefined) this.#child.kill('SIGKILL');
-    else kill(firstId);
+    if (firstId !== undefined) {
+      kill(firstId);
+      return;
+    }
+    // What bubblewrap may have made by now waits at the gate, and ends when nobody is there.
+    this.#child.stdio[descriptors.gate]?.destroy();
+    this.#child.kill('SIGKILL');
   }
 
   #endOf(watch: StopWatch): CommandEnd {
