@@ -121,17 +121,14 @@ export class BubblewrapCommand {
     if (stream instanceof Writable) stream.end(content);
   }
 
-  /** The first process inside, so that bubblewrap's end says that the rest is gone; before there is one, nothing runs but bubblewrap. */
+  /**
+   * The first process inside, so that bubblewrap's end says that the rest is gone. Never bubblewrap itself: ended between making that
+   * process and letting it go on, it would leave it waiting for ever. What has not begun yet ends at the gate, where nobody is any more.
+   */
   #kill(): void {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const firstId = this.#status.firstProcessId;
-    if (firstId !== undefined) {
-      kill(firstId);
-      return;
-    }
-    // What bubblewrap may have made by now waits at the gate, and ends when nobody is there.
     this.#child.stdio[descriptors.gate]?.destroy();
-    this.#child.kill('SIGKILL');
+    void this.#status.firstProcess.then(kill);
   }
 
   #endOf(watch: StopWatch): CommandEnd {
