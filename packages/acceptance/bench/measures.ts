@@ -4,6 +4,7 @@ import { measureIdleStart } from './measures/idle-start.ts';
 import { measureIdleStreams } from './measures/idle-streams.ts';
 import { measureListing } from './measures/listing.ts';
 import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
+import { measureSandbox } from './measures/sandbox.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
 import { measureThroughput } from './measures/throughput.ts';
 import { measureTwoWorkers } from './measures/two-workers.ts';
@@ -11,8 +12,7 @@ import type { Row } from './row.ts';
 
 type Measure = (bench: Bench) => Promise<Row[]>;
 
-/** By the name that selects it. */
-export const measures: ReadonlyMap<string, Measure> = new Map<string, Measure>([
+const withBench: ReadonlyMap<string, Measure> = new Map<string, Measure>([
   ['throughput', measureThroughput],
   ['real-pace', measureRealPace],
   ['first-text', measureFirstText],
@@ -20,8 +20,16 @@ export const measures: ReadonlyMap<string, Measure> = new Map<string, Measure>([
   ['listing', measureListing],
   ['idle-streams', measureIdleStreams],
   ['two-workers', measureTwoWorkers],
-  ['idle-start', measureIdleStart],
 ]);
+
+/** These start what they measure themselves. */
+const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
+  ['idle-start', measureIdleStart],
+  ['sandbox', measureSandbox],
+]);
+
+/** Each selects a measure. */
+export const measureNames: readonly string[] = [...withBench.keys(), ...alone.keys()];
 
 export interface Progress {
   readonly begin: (name: string) => void;
@@ -30,22 +38,32 @@ export interface Progress {
 }
 
 /** Runs the named measures, or all of them. */
-export async function runMeasures(names: readonly string[], { begin, failed }: Progress): Promise<Row[]> {
+export async function runMeasures(names: readonly string[], progress: Progress): Promise<Row[]> {
+  const isNamed = ([name]: readonly [string, unknown]): boolean => names.length === 0 || names.includes(name);
+  const shared = [...withBench].filter(isNamed);
+  const rows = shared.length === 0 ? [] : await runWithBench(shared, progress);
+  for (const [name, measure] of [...alone].filter(isNamed)) rows.push(...(await runOne(name, measure, progress)));
+  return rows;
+}
+
+async function runWithBench(chosen: readonly (readonly [string, Measure])[], progress: Progress): Promise<Row[]> {
   process.stdout.write(
     `product: 1 gateway, 1 worker, SQLite, WORKER_CONCURRENCY=${String(WORKER_CONCURRENCY)} (default 32), so that no tenant's share caps a load\n`,
   );
   await using bench = await Bench.start();
-  begin('warming up');
+  progress.begin('warming up');
   await bench.warmUp();
   const rows: Row[] = [];
-  for (const [name, measure] of measures) {
-    if (names.length > 0 && !names.includes(name)) continue;
-    begin(name);
-    try {
-      rows.push(...(await measure(bench)));
-    } catch (error) {
-      failed(name, error);
-    }
-  }
+  for (const [name, measure] of chosen) rows.push(...(await runOne(name, async () => measure(bench), progress)));
   return rows;
+}
+
+async function runOne(name: string, measure: () => Promise<Row[]>, { begin, failed }: Progress): Promise<Row[]> {
+  begin(name);
+  try {
+    return await measure();
+  } catch (error) {
+    failed(name, error);
+    return [];
+  }
 }

@@ -33,7 +33,16 @@ interface Box {
 }
 
 function box(turn: Partial<AcceptedTurn> = {}): Box {
-  const whole = { agent: 'admin', authority: 'admin', sender: null, sessionId: '0'.repeat(32), turnId: 't1', ...turn } as const;
+  const whole = {
+    agent: 'admin',
+    authority: 'admin',
+    channel: 'web',
+    origin: 'api',
+    sender: null,
+    sessionId: '0'.repeat(32),
+    turnId: 't1',
+    ...turn,
+  } as const;
   const context = toolScope({ scope, turn: whole, capabilities: unusedCapabilities, status });
   const failures: unknown[] = [];
   const tools = new ToolBox({ set: new ToolSet(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });

@@ -11,8 +11,11 @@ const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /** The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. */
 const LEFT_OUT = /(?:^|\/)sessions\/\.revisions(?:\/|$)/u;
-/** Of the tenant's own id: they are of no use under another one. */
-const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox)\//u;
+/**
+ * Of no use under another id, or of harm: keys and unanswered turns name the old one, credentials of channels are sealed for it, and a message that waits to
+ * be sent would be sent by both.
+ */
+const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox)\//u;
 
 export interface ArchiveReport {
   readonly tenantId: string;
@@ -58,7 +61,7 @@ export interface ImportOptions {
   readonly file: string;
   /** DATA_DIR/tenants */
   readonly tenantsFolder: string;
-  /** Another id than the archive's; keys and unanswered turns, which name the old one, then stay behind. */
+  /** Another id than the archive's; what is bound to the old one (see BOUND_TO_ID) then stays behind. */
   readonly newId: string | undefined;
 }
 

@@ -1,6 +1,7 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { TenantScope } from '@concierge/tenant';
 import * as tar from 'tar';
 import { z } from 'zod';
 import { CommandLine } from './command-line.ts';
@@ -14,6 +15,18 @@ beforeEach(async () => {
   archive = join(concierge.dataDir, 'acme.tar.gz');
 });
 afterEach(async () => await concierge[Symbol.asyncDispose]());
+
+const conversation = '0123456789abcdef0123456789abcdef';
+
+async function fillWithMessaging(scope: TenantScope): Promise<void> {
+  const by = { kind: 'operator' } as const;
+  await scope.channels.connect('channel_c', { botToken: 'token', secretToken: 'hook' });
+  await scope.schedules.create({ name: 'Report', message: 'Go.', schedule: { every: '1h' } }, { by, authority: 'admin' });
+  await scope.handoffs.request(conversation, { reason: 'asked', by });
+  await scope.contacts.remember({ sender: '4242', displayName: 'Bob' });
+  const message = { kind: 'message', channel: 'channel_c', to: '4242', sessionId: conversation, text: 'Hi' } as const;
+  await scope.outbox.accept({ ...message, agent: 'admin', turnId: 't1', callId: 'c1' });
+}
 
 /** An archive that nobody exported: `fill` makes what is in it. */
 async function forge(fill: (folder: string) => Promise<void>, entries: string[] = ['acme']): Promise<void> {
@@ -46,6 +59,37 @@ describe('concierge tenant export and import', () => {
       expect(await scope.keys.list()).toHaveLength(2);
       expect((await tenants.authenticate(keys.admin)).scope.accountId).toBe('acme');
     });
+  });
+
+  it('carries schedules, handoffs and contacts, and leaves channels and waiting messages to the id they belong to', async () => {
+    await concierge.json('tenant', 'create', 'acme');
+    await concierge.withScope('acme', async (scope) => await fillWithMessaging(scope));
+    await concierge.json('tenant', 'export', 'acme', archive);
+    const { out } = await concierge.run('tenant', 'import', archive, '--as', 'copy');
+    expect(out).toContain('Connect the channels anew.');
+    expect(out).toContain('1 schedules came along and are enabled');
+    await concierge.withScope('copy', async (scope) => {
+      expect((await scope.schedules.list()).schedules).toMatchObject([{ name: 'Report' }]);
+      expect(await scope.handoffs.isPaused(conversation)).toBe(true);
+      expect(await scope.contacts.find('4242')).toMatchObject({ displayName: 'Bob' });
+      expect(await scope.channels.list()).toEqual([]);
+      expect(await scope.outbox.waiting()).toEqual([]);
+    });
+  });
+
+  it('brings everything back under the same id, and says when credentials cannot be opened', async () => {
+    await concierge.json('tenant', 'create', 'acme');
+    await concierge.withScope('acme', async (scope) => await fillWithMessaging(scope));
+    await concierge.json('tenant', 'export', 'acme', archive);
+    await concierge.json('tenant', 'delete', 'acme');
+    expect(await concierge.json('tenant', 'import', archive)).toMatchObject({ notes: [] });
+    await concierge.withScope('acme', async (scope) => {
+      expect(await scope.channels.open('channel_c')).toEqual({ botToken: 'token', secretToken: 'hook' });
+      expect(await scope.outbox.waiting()).toHaveLength(1);
+    });
+    await concierge.json('tenant', 'delete', 'acme');
+    const { out } = await concierge.runWith({ SECRETS_KEY: 'another one that is long enough, too' }, 'tenant', 'import', archive);
+    expect(out).toContain('The credentials of telegram cannot be opened with this SECRETS_KEY');
   });
 
   it('overwrites neither a file nor a tenant', async () => {

@@ -8,6 +8,7 @@ import { readConfig } from '../src/config.ts';
 import { run } from '../src/run.ts';
 
 const keySecret = 'a secret that is long enough for keys';
+const secretsKey = 'a secret that is long enough for credentials';
 
 interface Outcome {
   readonly code: number;
@@ -23,7 +24,7 @@ export class CommandLine implements AsyncDisposable {
 
   private constructor(dataDir: string, env: NodeJS.ProcessEnv, remove: () => Promise<void>) {
     this.dataDir = dataDir;
-    this.#env = { DATA_DIR: dataDir, KEY_SECRET: keySecret, LOG_LEVEL: 'silent', ...env };
+    this.#env = { DATA_DIR: dataDir, KEY_SECRET: keySecret, SECRETS_KEY: secretsKey, LOG_LEVEL: 'silent', ...env };
     this.#remove = remove;
   }
 
@@ -34,8 +35,13 @@ export class CommandLine implements AsyncDisposable {
   }
 
   async run(...args: string[]): Promise<Outcome> {
+    return this.runWith({}, ...args);
+  }
+
+  /** With other variables than the rest. */
+  async runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
     const [out, err] = [new PassThrough(), new PassThrough()];
-    const code = await run(args, { readConfig: () => readConfig(this.#env), out, err });
+    const code = await run(args, { readConfig: () => readConfig({ ...this.#env, ...env }), out, err });
     return { code, out: String(out.read() ?? ''), err: String(err.read() ?? '') };
   }
 
@@ -50,7 +56,7 @@ export class CommandLine implements AsyncDisposable {
   async withScope<Result>(tenantId: string, use: (scope: TenantScope, tenants: Tenants) => Promise<Result>): Promise<Result> {
     const log = createLog({ service: 'test', level: 'silent' });
     const index = await openIndex({ databaseUrl: undefined, dataDir: this.dataDir, log });
-    const tenants = new Tenants({ dataDir: this.dataDir, index, keySecret, log });
+    const tenants = new Tenants({ dataDir: this.dataDir, index, keySecret, secretsKey, log });
     try {
       return await use(await tenants.open(tenantId), tenants);
     } finally {

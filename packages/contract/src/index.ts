@@ -1,11 +1,42 @@
+export { Actor } from './actor.ts';
 export { AppError, type AppErrorOptions, type InvalidField } from './app-error.ts';
+export {
+  AppChannel,
+  ChannelBinding,
+  ChannelError,
+  ChannelView,
+  appChannels,
+  appNameOf,
+  channelSecrets,
+  channelSettings,
+  isAppChannel,
+  type AppName,
+  type ChannelSettings,
+} from './channel-binding.ts';
 export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
 export { AdminChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
+export { ContactAlias, ContactRecord, ContactView } from './contact.ts';
+export { Duration, durationMs } from './duration.ts';
 export { errorCodeNames, errorCodes, type ErrorCode } from './error-code.ts';
+export { Handoff, HandoffEnd, HandoffReason, HandoffView } from './handoff.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
+export { OutboundId, OutboundMessage } from './outbound.ts';
 export { Problem } from './problem.ts';
 export { ModelFacts, ProvidersFile } from './provider.ts';
+export { recipientOf, recipientWords } from './recipient.ts';
+export {
+  FailureAlert,
+  MissedPolicy,
+  NewSchedule,
+  OverlapPolicy,
+  Schedule,
+  ScheduleDelivery,
+  ScheduleId,
+  SchedulePatch,
+  ScheduleTiming,
+  ScheduleView,
+} from './schedule.ts';
 export {
   AssistantMessage,
   HistoryLine,
@@ -30,6 +61,7 @@ export {
   builtInAgents,
   tenantIdPattern,
 } from './tenant.ts';
+export { TimeZone } from './time-zone.ts';
 export { isToolName, mayUseTool, toolPolicy, type ToolName } from './tool-policy.ts';
 export {
   FinishReason,

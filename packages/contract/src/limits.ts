@@ -61,6 +61,24 @@ export const limits = {
   keyLabelMaxCharacters: 100,
   /** A revoked key is refused by every gateway after at most this long. */
   keyCacheMs: 500,
+  /** Schedules of one tenant. */
+  schedulesMax: 100,
+  previewSchedulesMax: 10,
+  /** Two runs of one schedule are at least this far apart. */
+  scheduleMinMs: 60_000,
+  previewScheduleMinMs: 15 * 60_000,
+  /** `every` and `at` reach this far. */
+  scheduleMaxDays: 366,
+  scheduleNameMaxCharacters: 100,
+  scheduleJitterMaxSeconds: 3600,
+  cronMaxCharacters: 100,
+  handoffReasonMaxCharacters: 1000,
+  handoffMaxHours: 30 * 24,
+  contactNameMaxCharacters: 200,
+  /** Messages that wait to be sent, of one tenant. */
+  outboxMaxWaiting: 1000,
+  /** A message that could not be sent for so long is not sent at all. */
+  outboxTtlSeconds: 24 * 3600,
 } as const;
 
 /** Length as the interface counts it. */

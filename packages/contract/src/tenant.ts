@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { Duration } from './duration.ts';
 import { limits } from './limits.ts';
+import { TimeZone } from './time-zone.ts';
 
 export const tenantIdPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
 export const TenantId = z.string().regex(tenantIdPattern, 'must be 1 to 63 lower-case letters, digits and inner hyphens');
-
-const Duration = z.string().regex(/^[1-9][0-9]{0,4}[smhd]$/u, 'must be a duration such as 30m');
 
 export const agentNamePattern = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u;
 export const AgentName = z.string().regex(agentNamePattern, 'is not an agent name').meta({ id: 'AgentName' });
@@ -12,21 +12,13 @@ export const builtInAgents = ['admin', 'cs'] as const;
 
 export const TenantPlan = z.enum(['preview', 'standard']);
 
-function isTimeZone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '';
-  } catch {
-    return false;
-  }
-}
-
 /** tenants/<id>/tenant.json (contract §2). Every field is optional but `plan`. */
 export const TenantSettings = z
   .strictObject({
     plan: TenantPlan,
     name: z.string().max(200).optional(),
     suspended: z.boolean().optional(),
-    timezone: z.string().refine(isTimeZone, 'is not an IANA time zone').optional(),
+    timezone: TimeZone.optional(),
     model: z
       .string()
       .regex(/^[^/\s]+\/\S+$/u, 'must read provider/model')

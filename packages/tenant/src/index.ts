@@ -1,7 +1,10 @@
+export { Channels } from './channels.ts';
+export { Contacts, type ContactsPage } from './contacts.ts';
 export { ContextFiles, type AgentContext, type ContextFile, type ContextRequest } from './context-files.ts';
 export { FolderSync } from './folder-sync.ts';
 export { FrontMatterError, parseFrontMatter, type FrontMatter } from './front-matter.ts';
 export type { FileEntry } from './folder-tree.ts';
+export { Handoffs, type HandoffRequest } from './handoffs.ts';
 export { Inbox, type InboxItem } from './inbox.ts';
 export {
   openIndex,
@@ -20,7 +23,12 @@ export {
 } from './index-db/index.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys.ts';
 export type { MemoryFiles, MemoryText } from './memory-files.ts';
+export { Outbox, type NewOutbound } from './outbox.ts';
 export { workspaceRules } from './path-rules.ts';
+export type { Tick } from './schedules/cron-times.ts';
+export { dueTicks, jitterMs, minDistanceMs, nextRunMs, nextTicks, type DueQuery, type TimedSchedule } from './schedules/schedule-times.ts';
+export { Schedules, type BrokenSchedule, type ScheduleOrigin, type ScheduleRequest } from './schedules/schedules.ts';
+export { ZoneClock } from './schedules/zone-clock.ts';
 export { contactFolderOf, sessionIdOf } from './session-id.ts';
 export { repairUnpaired, unknownOutcome } from './session-repair.ts';
 export { RevisionConflict } from './session-revisions.ts';

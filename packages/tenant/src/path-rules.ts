@@ -16,6 +16,8 @@ const privateNames = new Set([
   'tenant.last-good.json',
   'uploads',
   'contacts',
+  'handoffs',
+  'outbox',
 ]);
 
 /**

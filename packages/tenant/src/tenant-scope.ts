@@ -1,15 +1,20 @@
 import { join } from 'node:path';
-import { limits, type ReindexReport, type TenantSettings } from '@concierge/contract';
+import { agentNamePattern, AppError, builtInAgents, limits, type ReindexReport, type TenantSettings } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
+import { Channels } from './channels.ts';
+import { Contacts } from './contacts.ts';
 import { ContextFiles } from './context-files.ts';
 import type { FolderSync } from './folder-sync.ts';
+import { Handoffs } from './handoffs.ts';
 import { Inbox } from './inbox.ts';
 import type { TenantIndex } from './index-db/tenant-index.ts';
 import type { IndexStore } from './index-db/index-store.ts';
 import type { DriftReport } from './index-db/types.ts';
 import type { Keys } from './keys.ts';
 import { isMemoryPath, MemoryFiles, MemoryQuota } from './memory-files.ts';
+import { Outbox } from './outbox.ts';
 import { FilesSource } from './reindex.ts';
+import { Schedules } from './schedules/schedules.ts';
 import type { SessionCache } from './session-cache.ts';
 import { SessionStore } from './session-store.ts';
 import { Settings, type SettingsPatch } from './settings.ts';
@@ -17,6 +22,8 @@ import { Skills } from './skills.ts';
 import { TenantFiles } from './tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads.ts';
+
+const ownAgentsMax = 1000;
 
 export interface TenantScopeOptions {
   readonly accountId: string;
@@ -49,6 +56,11 @@ export class TenantScope {
   readonly context: ContextFiles;
   readonly memory: MemoryFiles;
   readonly secrets: TenantSecrets;
+  readonly channels: Channels;
+  readonly schedules: Schedules;
+  readonly contacts: Contacts;
+  readonly handoffs: Handoffs;
+  readonly outbox: Outbox;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
@@ -75,6 +87,24 @@ export class TenantScope {
     this.#indexStore = index;
     this.#source = new FilesSource({ accountId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(accountId, this.#source);
+    const place = { accountId, folders, log };
+    this.channels = new Channels({ ...place, folder: join(root, 'channels'), secrets: this.secrets });
+    this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
+    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox') });
+    const { sessions, index: ownIndex } = this;
+    this.contacts = new Contacts({
+      ...place,
+      folder: join(root, 'contacts'),
+      sessions,
+      index: ownIndex,
+      agents: async () => this.#agentNames(),
+    });
+    this.schedules = new Schedules({
+      ...place,
+      folder: join(root, 'cron'),
+      plan: async () => (await this.settings()).plan,
+      hasAgent: async (name) => (await this.#agentNames()).includes(name),
+    });
   }
 
   /** The settings in force: those of tenant.json, or the last good ones while that cannot be used. One system call. */
@@ -119,6 +149,20 @@ export class TenantScope {
     await this.sessions.sweep();
     await this.keys.sweep();
     await this.uploads.sweep();
+    await this.channels.sweep();
+    await this.schedules.sweep();
+    await this.handoffs.sweep();
+    await this.outbox.sweep();
+  }
+
+  /** Those that are built in, and those that have a file in agents/. */
+  async #agentNames(): Promise<string[]> {
+    const files = await this.files.list('agents', { recursive: false, limit: ownAgentsMax }).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'not_found') return [];
+      throw error;
+    });
+    const own = files.map(({ path }) => /^agents\/(.+)\.md$/u.exec(path)?.[1] ?? '').filter((name) => agentNamePattern.test(name));
+    return [...new Set([...builtInAgents, ...own])];
   }
 }
 

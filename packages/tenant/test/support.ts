@@ -34,7 +34,7 @@ export async function startTenants(keySecret = 'a secret for tests'): Promise<Te
   const newTenants = async (): Promise<Tenants> => {
     const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log: silentLog });
     indexes.defer(async () => index.close());
-    return new Tenants({ dataDir: folder.path, index, keySecret, log: silentLog });
+    return new Tenants({ dataDir: folder.path, index, keySecret, secretsKey: 'a key for secrets', log: silentLog });
   };
   return {
     tenants: await newTenants(),

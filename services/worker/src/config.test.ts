@@ -92,4 +92,14 @@ describe('the worker’s configuration', () => {
   ])('refuses a web search that cannot work: %j', (given, problem) => {
     expect(problemsOf({ ...least, ...given })).toContain(problem);
   });
+
+  it('opens what is not public only where it is listed, host and port', () => {
+    expect(readConfig(least).outboundAllow).toEqual([]);
+    expect(readConfig({ ...least, OUTBOUND_ALLOW: 'intranet:8080, 127.0.0.1:9000 [::1]:443' }).outboundAllow).toEqual([
+      'intranet:8080',
+      '127.0.0.1:9000',
+      '[::1]:443',
+    ]);
+    expect(problemsOf({ ...least, OUTBOUND_ALLOW: 'intranet:8080,10.0.0.0/8' })).toEqual(['OUTBOUND_ALLOW.1: must be a list of host:port']);
+  });
 });

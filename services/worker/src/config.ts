@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
 import { z } from 'zod';
+import { outboundAllow } from './outbound-settings.ts';
 import { sandboxEnvironment, toSandboxSettings, type SandboxSettings } from './sandbox-settings.ts';
 import { missingForWebSearch, toWebSearchSettings, webSearchEnvironment, type WebSearchSettings } from './web-search-settings.ts';
 
@@ -14,6 +15,7 @@ const Environment = z
     ...sandboxEnvironment,
     ...webSearchEnvironment,
     ...shares,
+    OUTBOUND_ALLOW: outboundAllow,
     PROVIDERS_FILE: z.string().optional(),
     METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
     METRICS_HOST: z.string().default('127.0.0.1'),
@@ -37,6 +39,8 @@ export interface Config extends ServiceSettings {
   /** Of these, of one tenant. */
   readonly tenantShare: number;
   readonly sandbox: SandboxSettings;
+  /** `host:port`s that URLs of tenants may lead to although they are not public. */
+  readonly outboundAllow: readonly string[];
   /** Undefined: none is configured. */
   readonly webSearch: WebSearchSettings | undefined;
   /** Where Prometheus reads the worker's figures; undefined: nowhere. */
@@ -55,6 +59,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     concurrency: given.WORKER_CONCURRENCY,
     tenantShare: given.TENANT_SHARE ?? Math.ceil(given.WORKER_CONCURRENCY / 2),
     sandbox: toSandboxSettings(given),
+    outboundAllow: given.OUTBOUND_ALLOW,
     webSearch: toWebSearchSettings(given),
     metrics: given.METRICS_PORT === undefined ? undefined : { port: given.METRICS_PORT, host: given.METRICS_HOST },
     environment: (name) => env[name],

@@ -6,12 +6,14 @@ import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { Outbound, WebPages, WebSearch } from '@concierge/web';
 import { RunFolders } from './capabilities/runtime/run-folders.ts';
 import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
 import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
 import type { Lenders } from './capabilities/turn-capabilities.ts';
 import { unconnected } from './capabilities/unconnected.ts';
+import { webLender } from './capabilities/web.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
@@ -47,11 +49,13 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
   });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
+  const pages = new WebPages(new Outbound({ allow: config.outboundAllow }));
+  const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: { ...unconnected, runtime: commands.lend },
+    lenders: { ...unconnected, runtime: commands.lend, web: webLender({ pages, search, log }) },
     metrics,
     log,
   });

@@ -3,12 +3,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { OUTCOME_UNKNOWN } from '@concierge/agent';
 import { limits } from '@concierge/contract';
-import { eventually } from '@concierge/testing';
+import { canRunBubblewrap, canRunDocker, eventually } from '@concierge/testing';
 import { bash, outcomesOf, tool, WholeSystem, type Tenant } from './whole-turn.ts';
 
 jest.setTimeout(120_000);
 
-describe.each(['bubblewrap', 'docker'] as const)('commands of a turn, with %s', (kind) => {
+const kinds = ['bubblewrap', 'docker'] as const;
+const canRun = { bubblewrap: canRunBubblewrap(), docker: canRunDocker() };
+
+describe.each(kinds)('commands of a turn, with %s', (kind) => {
   let whole: WholeSystem;
   let tenant: Tenant;
 

@@ -1,5 +1,7 @@
 import type { SessionListItem, SessionView } from '@concierge/contract';
 import type { FileEntry, FileText, MemoryFiles, Skills } from '@concierge/tenant';
+import type { SchedulesView } from './automation/schedules-view.ts';
+import type { MessagingView } from './messaging/messaging-view.ts';
 import type { RuntimeView } from './runtime/runtime-view.ts';
 import type { SubagentsView } from './sessions/subagents-view.ts';
 import type { ToolAccess } from './tool-access.ts';
@@ -52,6 +54,8 @@ export interface ToolContext {
   readonly runtime: RuntimeView;
   readonly web: WebView;
   readonly subagents: SubagentsView;
+  readonly messaging: MessagingView;
+  readonly schedules: SchedulesView;
   status(): TurnStatus;
   /** Tells whoever reads the turn what the call says while it runs. */
   progress(delta: string): void;

@@ -1,6 +1,8 @@
 import type { AcceptedTurn } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
+import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules.ts';
 import { fileView } from './files/file-view.ts';
+import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
 import { sessionsView } from './sessions/session-view.ts';
 import { accessOf } from './tool-access.ts';
 import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
@@ -11,8 +13,12 @@ export function contactOf({ sender, sessionId }: Pick<AcceptedTurn, 'sender' | '
 }
 
 export interface ToolScopeOptions {
-  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'sessions' | 'index'>;
-  readonly turn: Pick<AcceptedTurn, 'agent' | 'authority' | 'sender' | 'sessionId' | 'turnId'>;
+  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'sessions' | 'index'> &
+    MessagingSource['scope'] &
+    SchedulesSource['scope'];
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'authority' | 'sender' | 'sessionId' | 'turnId'> &
+    MessagingSource['turn'] &
+    SchedulesSource['turn'];
   readonly capabilities: TurnCapabilities;
   readonly status: () => TurnStatus;
 }
@@ -29,6 +35,8 @@ export function toolScope({ scope, turn, capabilities, status }: ToolScopeOption
     memory: access === 'admin' ? scope.memory : scope.memory.forContact(contactOf(turn)),
     skills: scope.skills,
     sessions: sessionsView(scope, access, turn.sessionId),
+    messaging: new TurnMessaging({ scope, turn, access }),
+    schedules: new TurnSchedules({ scope, turn, access }),
     ...capabilities,
     status,
   };

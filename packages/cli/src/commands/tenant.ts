@@ -113,10 +113,32 @@ async function importFrom({ deployment, answer }: CommandContext, file: string, 
   await scope.reindex();
   const keys = (await scope.keys.list()).length === 0 ? await createKeys(scope) : null;
   const shown = keys === null ? {} : { 'admin key': keys.admin, 'cs key': keys.cs };
+  const notes = await importNotes(scope, newId);
   answer({
-    json: { tenantId, files, ...(keys === null ? {} : { keys }) },
-    text: facts({ tenant: tenantId, files: String(files), ...shown }),
+    json: { tenantId, files, ...(keys === null ? {} : { keys }), notes },
+    text: [facts({ tenant: tenantId, files: String(files), ...shown }), ...notes].join('\n'),
   });
+}
+
+/** What does not work after it as it did before, or works twice. */
+async function importNotes(scope: TenantScope, newId: string | undefined): Promise<string[]> {
+  const notes: string[] = [];
+  const broken = (await scope.channels.list()).filter(({ state }) => state === 'broken').map(({ app }) => app);
+  const active = (await scope.schedules.list()).schedules.filter(({ enabled }) => enabled).length;
+  if (newId !== undefined) {
+    notes.push(
+      'Channels are not connected and messages that waited to be sent stayed behind: both belong to the other id. Connect the channels anew.',
+    );
+    if (active > 0)
+      notes.push(
+        `${String(active)} schedules came along and are enabled, as those of the other tenant are: see concierge cron list ${scope.accountId}.`,
+      );
+  }
+  if (broken.length > 0)
+    notes.push(
+      `The credentials of ${broken.join(', ')} cannot be opened with this SECRETS_KEY: use the one they were sealed with, or connect anew.`,
+    );
+  return notes;
 }
 
 /** `concierge tenant …` */
@@ -150,7 +172,7 @@ export function tenantCommand(context: CommandContext): Command {
   command
     .command('import <file>')
     .description('make a tenant from such a file')
-    .option('--as <id>', 'under another id; it then gets new keys')
+    .option('--as <id>', 'under another id; it then gets new keys, and its channels are to be connected anew')
     .action(async (file: string, { as }: { as?: string }) => await importFrom(context, file, as));
   command
     .command('delete <id>')

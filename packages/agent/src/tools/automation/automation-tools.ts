@@ -1,3 +1,4 @@
 import type { Tool } from '../tool.ts';
+import { cron } from './cron.ts';
 
-export const automationTools: readonly Tool[] = [];
+export const automationTools: readonly Tool[] = [cron];

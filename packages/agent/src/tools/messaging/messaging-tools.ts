@@ -1,3 +1,8 @@
 import type { Tool } from '../tool.ts';
+import { channels } from './channels.ts';
+import { contacts } from './contacts.ts';
+import { handoff } from './handoff.ts';
+import { message } from './message.ts';
+import { reply } from './reply.ts';
 
-export const messagingTools: readonly Tool[] = [];
+export const messagingTools: readonly Tool[] = [message, reply, channels, contacts, handoff];

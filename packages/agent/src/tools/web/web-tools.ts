@@ -1,3 +1,5 @@
 import type { Tool } from '../tool.ts';
+import { webFetch } from './web-fetch.ts';
+import { webSearch } from './web-search.ts';
 
-export const webTools: readonly Tool[] = [];
+export const webTools: readonly Tool[] = [webSearch, webFetch];

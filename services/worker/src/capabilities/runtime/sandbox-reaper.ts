@@ -4,16 +4,10 @@ import type { RunFolders } from './run-folders.ts';
 import type { WorkerLiveness } from './worker-liveness.ts';
 
 const REAP_EVERY_MS = 10_000;
-const OWNER_SEPARATOR = '.';
-
-/** Who a sandbox belongs to, for the reaper of any worker over the same data directory. */
-export function ownerIdOf(deployment: string, workerId: string): string {
-  return `${deployment}${OWNER_SEPARATOR}${workerId}`;
-}
 
 export interface SandboxReaperOptions {
   readonly sandboxes: Pick<Sandboxes, 'reap'> | undefined;
-  readonly folders: Pick<RunFolders, 'deployment' | 'sweep'>;
+  readonly folders: Pick<RunFolders, 'sweep'>;
   readonly liveness: Pick<WorkerLiveness, 'isAlive'>;
   readonly log: Log;
 }
@@ -42,12 +36,10 @@ export class SandboxReaper {
   /** One round. */
   async reap(): Promise<void> {
     const { sandboxes, folders, liveness, log } = this.#options;
-    const prefix = ownerIdOf(await folders.deployment(), '');
-    // Another deployment's are not ours to judge: its workers are not in our Redis.
-    const isAlive = async (ownerId: string): Promise<boolean> =>
-      !ownerId.startsWith(prefix) || (await liveness.isAlive(ownerId.slice(prefix.length)));
+    const isAlive = async (workerId: string): Promise<boolean> => await liveness.isAlive(workerId);
+    // First what always answers: an engine that is away must not keep the folders.
+    const swept = await folders.sweep(isAlive);
     const removed = (await sandboxes?.reap(isAlive)) ?? 0;
-    const swept = await folders.sweep(async (workerId) => await liveness.isAlive(workerId));
     if (removed + swept > 0) log.info({ sandboxes: removed, folders: swept }, 'cleared away what workers that are gone had left');
   }
 

@@ -15,7 +15,6 @@ import type { LentRuntime } from '../turn-capabilities.ts';
 import { BackgroundCommands } from './background-commands.ts';
 import { DispatcherDoor } from './dispatcher-door.ts';
 import type { RunFolders } from './run-folders.ts';
-import { ownerIdOf } from './sandbox-reaper.ts';
 
 /** For a model, and for whoever it tells: commands never run outside of a sandbox. */
 function noSandbox(reason: string): ToolError {
@@ -26,7 +25,7 @@ function noSandbox(reason: string): ToolError {
 
 export interface TurnRuntimeOptions {
   readonly chosen: ChosenSandbox;
-  readonly folders: Pick<RunFolders, 'deployment' | 'nextFolder'>;
+  readonly folders: Pick<RunFolders, 'nextFolder'>;
   readonly workerId: () => string;
   readonly log: Log;
 }
@@ -129,10 +128,9 @@ export class TurnRuntime implements LentRuntime {
     const { chosen, folders, workerId, log } = this.#options;
     if (chosen.sandboxes === undefined) throw noSandbox(chosen.reason);
     const { turn, scope } = this.#run;
-    const ownerId = ownerIdOf(await folders.deployment(), workerId());
     const door = await DispatcherDoor.open({ folder: await folders.nextFolder(), dispatcher: this.#dispatcherOf(), log });
     const { accountId, turnId } = turn;
-    const request = { accountId, turnId, ownerId, root: scope.root, ...workspaceRules, dispatcherFolder: door.folder };
+    const request = { accountId, turnId, ownerId: workerId(), root: scope.root, ...workspaceRules, dispatcherFolder: door.folder };
     return { sandbox: chosen.sandboxes.open(request), door };
   }
 

@@ -1,0 +1,21 @@
+import { channelSynonyms, recipientOf, recipientWords, type AppName, type ScheduleDelivery } from '@concierge/contract';
+import { ToolError } from '../tool.ts';
+
+interface AskedDelivery {
+  readonly deliver_channel?: AppName | 'none' | undefined;
+  readonly deliver_to?: string | undefined;
+}
+
+/** Undefined when nothing was said about it, null for nowhere. @throws ToolError for half of it */
+export function deliveryOf({ deliver_channel: app, deliver_to: to }: AskedDelivery): ScheduleDelivery | null | undefined {
+  if (app === undefined && to === undefined) return undefined;
+  if (app === 'none') {
+    if (to !== undefined) throw new ToolError('deliver_channel none sends nothing to anybody: leave deliver_to out.');
+    return null;
+  }
+  if (app === undefined || to === undefined)
+    throw new ToolError('deliver_channel and deliver_to go together: the app, and who gets it there.');
+  const recipient = recipientOf(channelSynonyms[app], to);
+  if (recipient === undefined) throw new ToolError(`"${to}" is nobody on ${app}: give ${recipientWords[channelSynonyms[app]]}.`);
+  return { channel: channelSynonyms[app], to: recipient };
+}

@@ -1,0 +1,54 @@
+import { appNameOf, type Schedule, type ScheduleTiming } from '@concierge/contract';
+import { jitterMs, nextTicks, type Tick } from '@concierge/tenant';
+
+const RUNS_SHOWN = 5;
+
+/** Said with every answer until something does. */
+export const notFiring = 'NOT CONNECTED: schedules are kept, but nothing runs them in this installation yet.';
+
+/** All of a schedule, with its next runs in words. */
+export function describeSchedule(
+  schedule: Schedule,
+  { zone, minDistanceMs }: { readonly zone: string; readonly minDistanceMs: number },
+): string {
+  const { id, name, agent, message, deliver, missed, overlap, jitterSeconds, enabled } = schedule;
+  const minutes = minDistanceMs / 60_000;
+  return [
+    `${id} "${name}", ${enabled ? 'enabled' : 'paused'}`,
+    `When: ${timingWords(schedule.schedule)}${jitterSeconds === 0 ? '' : `, ${String(Math.round(jitterMs(schedule) / 1000))} seconds later each time`}`,
+    ...(enabled ? runsOf(schedule, zone) : []),
+    `Agent: ${agent}. The reply goes ${deliver === null ? 'nowhere, it stays in its conversation' : `to ${deliver.to} on ${appNameOf(deliver.channel)}`}.`,
+    `Missed runs: ${missed}. While one is running: ${overlap}. This plan’s least distance: ${String(minutes)} minute${minutes === 1 ? '' : 's'}.`,
+    `Message: ${message}`,
+    notFiring,
+  ].join('\n');
+}
+
+/** A schedule on one line. */
+export function lineOf(schedule: Schedule, zone: string): string {
+  const [next] = schedule.enabled ? nextTicks(schedule, Date.now(), 1) : [];
+  const when = next === undefined ? (schedule.enabled ? 'no run left' : 'paused') : `next ${tickWords(next, zoneOf(schedule, zone))}`;
+  return `${schedule.id} "${schedule.name}": ${timingWords(schedule.schedule)}; ${when}`;
+}
+
+function runsOf(schedule: Schedule, tenantZone: string): string[] {
+  const zone = zoneOf(schedule, tenantZone);
+  const ticks = nextTicks(schedule, Date.now(), RUNS_SHOWN);
+  if (ticks.length === 0) return ['Next runs: none, its time is over.'];
+  return [`Next runs (${zone}):`, ...ticks.map((tick) => `- ${tickWords(tick, zone)}`)];
+}
+
+function timingWords(timing: ScheduleTiming): string {
+  if ('cron' in timing) return `cron ${timing.cron}, ${timing.timezone}`;
+  return 'every' in timing ? `every ${timing.every}` : `once, ${timing.at}`;
+}
+
+function tickWords({ atMs, movedFromWallMs }: Tick, zone: string): string {
+  const words = new Intl.DateTimeFormat('en-GB', { timeZone: zone, dateStyle: 'full', timeStyle: 'short' }).format(atMs);
+  if (movedFromWallMs === null) return words;
+  return `${words} (the clocks skip ${new Date(movedFromWallMs).toISOString().slice(11, 16)} that day, so it runs right after)`;
+}
+
+function zoneOf({ schedule }: Schedule, tenantZone: string): string {
+  return 'cron' in schedule ? schedule.timezone : tenantZone;
+}

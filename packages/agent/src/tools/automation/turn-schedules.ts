@@ -1,0 +1,72 @@
+import type { AcceptedTurn, Schedule, SchedulePatch } from '@concierge/contract';
+import { minDistanceMs, type BrokenSchedule, type ScheduleRequest, type TenantScope } from '@concierge/tenant';
+import type { ToolAccess } from '../tool-access.ts';
+import { ToolError } from '../tool.ts';
+import type { SchedulesView } from './schedules-view.ts';
+
+const defaultZone = 'UTC';
+
+export interface SchedulesSource {
+  readonly scope: Pick<TenantScope, 'schedules' | 'settings'>;
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'authority' | 'grant' | 'origin' | 'turnId'>;
+  readonly access: ToolAccess;
+}
+
+/** Schedules as one turn may use them. What makes schedules is somebody's own message: a schedule that makes schedules never ends. */
+export class TurnSchedules implements SchedulesView {
+  readonly #source: SchedulesSource;
+
+  constructor(source: SchedulesSource) {
+    this.#source = source;
+  }
+
+  async timezone(): Promise<string> {
+    return (await this.#source.scope.settings()).timezone ?? defaultZone;
+  }
+
+  async minDistanceMs(): Promise<number> {
+    return minDistanceMs((await this.#source.scope.settings()).plan);
+  }
+
+  async list(): Promise<{ schedules: readonly Schedule[]; broken: readonly BrokenSchedule[] }> {
+    this.#assertAdmin();
+    return this.#source.scope.schedules.list();
+  }
+
+  async find(id: string): Promise<Schedule | undefined> {
+    this.#assertAdmin();
+    return this.#source.scope.schedules.find(id);
+  }
+
+  async create(request: ScheduleRequest, callId: string): Promise<Schedule> {
+    this.#assertMayChange();
+    const { agent, authority, turnId } = this.#source.turn;
+    const by = { kind: 'agent', agent, turnId } as const;
+    return this.#source.scope.schedules.create(request, { by, authority, requestId: JSON.stringify([turnId, callId]) });
+  }
+
+  async update(id: string, patch: SchedulePatch): Promise<Schedule> {
+    this.#assertMayChange();
+    return this.#source.scope.schedules.update(id, patch);
+  }
+
+  async remove(id: string): Promise<void> {
+    this.#assertMayChange();
+    await this.#source.scope.schedules.remove(id);
+  }
+
+  #assertMayChange(): void {
+    this.#assertAdmin();
+    const { origin, grant } = this.#source.turn;
+    if (origin === 'schedule' || origin === 'heartbeat')
+      throw new ToolError(
+        'This turn was started by a schedule: it cannot make or change schedules. Tell the owner what should be changed.',
+      );
+    if (origin === 'subagent' || grant !== undefined)
+      throw new ToolError('A sub-agent cannot make or change schedules. Say in your result what should be scheduled.');
+  }
+
+  #assertAdmin(): void {
+    if (this.#source.access !== 'admin') throw new ToolError('Schedules are for the owner’s agent only.');
+  }
+}

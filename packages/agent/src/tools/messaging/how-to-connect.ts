@@ -1,0 +1,6 @@
+import type { AppName } from '@concierge/contract';
+
+/** In words for a model that is asked for it. */
+export function howToConnect(app: AppName): string {
+  return `The operator connects it with: concierge channel connect <tenant> ${app}. Credentials must never be written into a conversation.`;
+}

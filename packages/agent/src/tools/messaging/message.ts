@@ -1,0 +1,25 @@
+import { MessageText } from '@concierge/contract';
+import { z } from 'zod';
+import { defineTool } from '../tool.ts';
+import { appName } from './app-name.ts';
+import { describeKept } from './describe-kept.ts';
+
+export const message = defineTool({
+  name: 'message',
+  description:
+    'Sends a message to somebody on a connected chat app, outside this conversation: a customer, a colleague, a group. Use it only when the owner asked for it, or a task of theirs needs it; look the recipient up with contacts instead of guessing. Not for answering the person you are talking to: just answer. The result says what became of the message; never claim that it arrived when the result does not say so.',
+  schema: z.strictObject({
+    channel: appName,
+    to: z
+      .string()
+      .min(1)
+      .max(256)
+      .describe(
+        'Who: a phone number with country code (whatsapp), a page-scoped id (messenger), a numeric chat id (telegram), a user or conversation id (slack).',
+      ),
+    text: MessageText.describe('What to say, in Markdown. Long texts are sent in several parts.'),
+  }),
+  sideEffect: 'writes',
+  run: async ({ channel, to, text }, { messaging, callId }) =>
+    describeKept(await messaging.send({ app: channel, to, text }, callId), channel),
+});

@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome } from '@concierge/agent';
+import type { AcceptedTurn } from '@concierge/contract';
+import { createLog } from '@concierge/runtime';
+import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { unusedCapabilities } from '../src/fixtures/tool-fixture.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+const signal = new AbortController().signal;
+const admin = {
+  agent: 'admin',
+  authority: 'admin',
+  channel: 'web',
+  origin: 'api',
+  sender: null,
+  sessionId: '0'.repeat(32),
+  turnId: 't1',
+} as const;
+
+export interface Box {
+  /** Defects of tools; a good test has none. */
+  readonly failures: unknown[];
+  readonly call: (name: string, input?: Record<string, unknown>, id?: string) => Promise<ToolOutcome>;
+}
+
+/** A real tenant, and the tools of its turns. */
+export class ToolTenant implements AsyncDisposable {
+  readonly tenants: Tenants;
+  readonly scope: TenantScope;
+  readonly #index: IndexStore;
+  readonly #folder: string;
+
+  private constructor(made: {
+    readonly tenants: Tenants;
+    readonly scope: TenantScope;
+    readonly index: IndexStore;
+    readonly folder: string;
+  }) {
+    this.tenants = made.tenants;
+    this.scope = made.scope;
+    this.#index = made.index;
+    this.#folder = made.folder;
+  }
+
+  static async create(): Promise<ToolTenant> {
+    const folder = await mkdtemp(join(tmpdir(), 'concierge-tools-'));
+    const index = await openIndex({ databaseUrl: undefined, dataDir: folder, log });
+    const tenants = new Tenants({ dataDir: folder, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log });
+    return new ToolTenant({ tenants, scope: await tenants.create('acme'), index, folder });
+  }
+
+  /** Of a turn of the owner, unless it is said to be another. */
+  box(turn: Partial<AcceptedTurn> = {}, scope = this.scope): Box {
+    const status = (): never => {
+      throw new Error('not part of this test');
+    };
+    const context = toolScope({ scope, turn: { ...admin, ...turn }, capabilities: unusedCapabilities, status });
+    const failures: unknown[] = [];
+    const tools = new ToolBox({ set: new ToolSet(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
+    return {
+      failures,
+      call: async (name, input = {}, id = 'c1') => tools.call({ id, name, arguments: JSON.stringify(input) }, signal),
+    };
+  }
+
+  async connectTelegram(): Promise<void> {
+    await this.scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#index.close();
+    await rm(this.#folder, { recursive: true });
+  }
+}

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { AppError, Channel, channelSettings, isAppChannel, appNameOf, type ChannelView } from '@concierge/contract';
+import { Command } from 'commander';
+import { table } from '../answer.ts';
+import type { CommandContext } from '../command-context.ts';
+
+interface ConnectOptions {
+  readonly set: readonly string[];
+  readonly file?: string;
+}
+
+const notFlowing = 'Nothing is received from it or sent to it in this version yet.';
+
+/** `telegram` and `channel_c` are the same; `web` needs no connecting. */
+function parseChannel(name: string): ChannelView['channel'] {
+  const channel = Channel.safeParse(name);
+  if (channel.success && isAppChannel(channel.data)) return channel.data;
+  throw new AppError('invalid_request', `${name} is not a channel that can be connected: whatsapp, messenger, telegram, slack.`);
+}
+
+async function readSettings(file: string): Promise<Record<string, unknown>> {
+  const json = await (file === '-' ? text(process.stdin) : readFile(file, 'utf8')).catch((error: unknown) => {
+    throw new AppError('invalid_request', `${file} cannot be read.`, { cause: error });
+  });
+  try {
+    const settings: unknown = JSON.parse(json);
+    if (typeof settings === 'object' && settings !== null && !Array.isArray(settings)) return { ...settings };
+  } catch {
+    // What the parser has to say would quote what may be a secret.
+  }
+  throw new AppError('invalid_request', `${file === '-' ? 'Standard input' : file} is not a JSON object.`);
+}
+
+function parsePair(pair: string): readonly [string, string] {
+  const at = pair.indexOf('=');
+  if (at < 1) throw new AppError('invalid_request', 'A setting is given as name=value.');
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+async function connect({ deployment, answer }: CommandContext, tenantId: string, given: { name: string } & ConnectOptions): Promise<void> {
+  const channel = parseChannel(given.name);
+  const scope = await deployment.scope(tenantId);
+  const settings = { ...(given.file === undefined ? {} : await readSettings(given.file)), ...Object.fromEntries(given.set.map(parsePair)) };
+  if (Object.keys(settings).length === 0) {
+    const names = Object.keys(channelSettings[channel].shape).join(', ');
+    throw new AppError(
+      'invalid_request',
+      `${appNameOf(channel)} needs ${names}: give them as a JSON object with --file, or one by one with --set.`,
+    );
+  }
+  const view = await scope.channels.connect(channel, settings);
+  answer({ json: view, text: `${view.app} is bound to ${tenantId}; its credentials are sealed and not shown again. ${notFlowing}` });
+}
+
+async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
+  const views = await (await deployment.scope(tenantId)).channels.list();
+  const rows = views.map((view) => [
+    view.app,
+    view.reason === null ? view.state : `${view.state}: ${view.reason}`,
+    view.lastInboundAt ?? 'never',
+    view.lastOutboundAt ?? 'never',
+    view.lastError === null ? '' : `${view.lastError.at} ${view.lastError.message}`,
+  ]);
+  const none = `Nothing is connected: concierge channel connect ${tenantId} <channel>`;
+  answer({ json: views, text: views.length === 0 ? none : table(['CHANNEL', 'STATE', 'LAST IN', 'LAST OUT', 'LAST ERROR'], rows) });
+}
+
+async function disconnect({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
+  const channel = parseChannel(name);
+  await (await deployment.scope(tenantId)).channels.disconnect(channel);
+  answer({ json: { channel, disconnected: true }, text: `${appNameOf(channel)} is disconnected; its conversations stay.` });
+}
+
+/** `concierge channel …` */
+export function channelCommand(context: CommandContext): Command {
+  const command = new Command('channel').description('chat apps of a tenant');
+  command
+    .command('connect <tenant> <channel>')
+    .description('connect whatsapp, messenger, telegram or slack, or give it new credentials')
+    .option('--file <path>', 'its settings as a JSON object; - for standard input')
+    .option(
+      '--set <name=value>',
+      'one setting; repeat it. What is written on a command line may be seen by others: prefer --file for secrets',
+      (pair: string, before: readonly string[]) => [...before, pair],
+      [],
+    )
+    .action(async (tenantId: string, name: string, options: ConnectOptions) => await connect(context, tenantId, { name, ...options }));
+  command
+    .command('list <tenant>')
+    .description('what is connected, without credentials')
+    .action(async (tenantId: string) => await list(context, tenantId));
+  command
+    .command('disconnect <tenant> <channel>')
+    .description('forget its credentials; conversations stay')
+    .action(async (tenantId: string, name: string) => await disconnect(context, tenantId, name));
+  return command;
+}

@@ -1,0 +1,120 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ChannelView, ScheduleView } from '@concierge/contract';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { CommandLine } from './command-line.ts';
+
+let concierge: CommandLine;
+beforeEach(async () => {
+  concierge = await CommandLine.over();
+  await concierge.json('tenant', 'create', 'acme');
+});
+afterEach(async () => await concierge[Symbol.asyncDispose]());
+
+describe('concierge channel', () => {
+  it('connects an app from a file, lists it without its credentials, and disconnects it', async () => {
+    const file = join(concierge.dataDir, 'telegram.json');
+    await writeFile(file, JSON.stringify({ botToken: '12345:very-secret', secretToken: 'hook-secret' }));
+    const view = ChannelView.parse(await concierge.json('channel', 'connect', 'acme', 'telegram', '--file', file));
+    expect(view).toMatchObject({ app: 'telegram', state: 'enabled', secrets: { botToken: 'set', secretToken: 'set' } });
+    const listed = await concierge.run('channel', 'list', 'acme');
+    expect(listed.out).toMatch(/^telegram +enabled +never +never$/mu);
+    const shown = JSON.stringify([view, listed, await concierge.json('channel', 'list', 'acme')]);
+    for (const secret of ['very-secret', 'hook-secret']) expect(shown).not.toContain(secret);
+    await concierge.withScope('acme', async (scope) =>
+      expect(await scope.channels.open('channel_c')).toMatchObject({ botToken: '12345:very-secret' }),
+    );
+    expect(await concierge.json('channel', 'disconnect', 'acme', 'channel_c')).toEqual({ channel: 'channel_c', disconnected: true });
+    expect(await concierge.json('channel', 'list', 'acme')).toEqual([]);
+    expect((await concierge.run('channel', 'disconnect', 'acme', 'telegram')).err).toContain('not connected');
+  });
+
+  it('takes settings one by one', async () => {
+    const settings = ['botToken=xoxb=1', 'signingSecret=s', 'teamId=T1', 'botUserId=U1'].flatMap((pair) => ['--set', pair]);
+    await concierge.json('channel', 'connect', 'acme', 'slack', ...settings);
+    await concierge.withScope('acme', async (scope) =>
+      expect(await scope.channels.open('channel_d')).toMatchObject({ botToken: 'xoxb=1', teamId: 'T1' }),
+    );
+  });
+
+  it.each([
+    [['web'], 'web is not a channel that can be connected'],
+    [['telegram'], 'telegram needs botToken, secretToken'],
+    [['telegram', '--set', 'botToken'], 'name=value'],
+    [['telegram', '--set', 'botToken=x', '--set', 'secretToken='], 'secretToken must be'],
+    [['telegram', '--set', 'botToken=x', '--set', 'secretToken=y', '--set', 'more=z'], 'These are not the settings of telegram'],
+    [['telegram', '--file', '/no/such/file'], 'cannot be read'],
+  ])('refuses %j', async (args, reason) => {
+    const { code, err } = await concierge.run('channel', 'connect', 'acme', ...args);
+    expect(code).toBe(1);
+    expect(err).toContain(reason);
+    expect(await concierge.json('channel', 'list', 'acme')).toEqual([]);
+  });
+
+  it('keeps no credentials where there is no SECRETS_KEY', async () => {
+    const { code, err } = await concierge.runWith(
+      { SECRETS_KEY: undefined },
+      'channel',
+      'connect',
+      'acme',
+      'telegram',
+      '--set',
+      'botToken=x',
+      '--set',
+      'secretToken=y',
+    );
+    expect(code).toBe(1);
+    expect(err).toContain('SECRETS_KEY');
+  });
+});
+
+describe('concierge cron', () => {
+  const daily = ['--name', 'Report', '--message', 'Sum up.', '--cron', '0 9 * * *', '--timezone', 'Europe/Berlin'];
+
+  it('makes a schedule, lists, pauses, resumes and removes it', async () => {
+    const made = ScheduleView.parse(await concierge.json('cron', 'add', 'acme', ...daily, '--deliver', 'telegram:4242'));
+    expect(made).toMatchObject({
+      name: 'Report',
+      agent: 'admin',
+      schedule: { cron: '0 9 * * *', timezone: 'Europe/Berlin' },
+      deliver: { channel: 'channel_c', to: '4242' },
+      missed: 'run_once',
+      createdBy: { kind: 'operator' },
+    });
+    expect(await concierge.json('cron', 'list', 'acme')).toMatchObject([{ id: made.id, nextRunAt: made.nextRunAt }]);
+    expect((await concierge.run('cron', 'pause', 'acme', made.id)).out).toContain('is paused');
+    expect((await concierge.run('cron', 'list', 'acme')).out).toContain('paused');
+    expect((await concierge.run('cron', 'resume', 'acme', made.id)).out).toContain('its next time is');
+    expect(await concierge.json('cron', 'remove', 'acme', made.id)).toEqual({ id: made.id, removed: true });
+    expect((await concierge.run('cron', 'list', 'acme')).out).toBe('No schedules.\n');
+  });
+
+  it('uses the zone of the tenant', async () => {
+    await concierge.withScope('acme', async (scope) => await scope.updateSettings({ timezone: 'America/New_York' }));
+    const made = await concierge.json('cron', 'add', 'acme', ...daily.slice(0, 6));
+    expect(made).toMatchObject({ schedule: { timezone: 'America/New_York' } });
+  });
+
+  it.each([
+    [['--name', 'x', '--message', 'y'], 'exactly one of'],
+    [[...daily, '--every', '1h'], 'exactly one of'],
+    [['--name', 'x', '--message', 'y', '--every', '5s'], 'at least 1 minute apart'],
+    [['--name', 'x', '--message', 'y', '--at', 'noon'], 'schedule.at'],
+    [['--name', 'x', '--message', 'y', '--at', '2020-01-01T00:00:00Z'], 'in the future'],
+    [[...daily, '--deliver', 'web:x'], 'nowhere to deliver'],
+    [[...daily, '--deliver', 'telegram:ann'], 'numeric chat id'],
+    [[...daily, '--agent', 'nobody'], 'there is no agent nobody'],
+  ])('refuses %j', async (args, reason) => {
+    const { code, err } = await concierge.run('cron', 'add', 'acme', ...args);
+    expect(err).toContain(reason);
+    expect(code).toBe(1);
+  });
+
+  it('says which files are damaged, and fails', async () => {
+    const id = `s_${'0'.repeat(32)}`;
+    await concierge.withScope('acme', async (scope) => await writeFile(join(scope.root, 'cron', `${id}.json`), '{'));
+    const { code, out } = await concierge.run('cron', 'list', 'acme');
+    expect(code).toBe(1);
+    expect(out).toContain('cannot be used');
+  });
+});

@@ -1,0 +1,217 @@
+import { mkdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  AppError,
+  appChannels,
+  appNameOf,
+  ChannelBinding,
+  ChannelError,
+  channelSecrets,
+  channelSettings,
+  type AppChannel,
+  type ChannelSettings,
+  type ChannelView,
+} from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { FolderSync } from './folder-sync.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
+import { RecordFolder } from './record-folder.ts';
+import { ignoreMissing, isSystemError } from './system-error.ts';
+import type { TenantSecrets } from './tenant-secrets.ts';
+
+const reconnect =
+  'its credentials cannot be opened here: they were sealed for another tenant id or with another SECRETS_KEY; connect it again';
+
+export interface ChannelsOptions {
+  readonly accountId: string;
+  /** tenants/<id>/channels */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly secrets: TenantSecrets;
+  readonly log: Log;
+}
+
+type Direction = 'inbound' | 'outbound';
+
+/**
+ * The chat apps a tenant is connected to, a file each. Credentials go in and are opened for whoever speaks to the app; no view has them. When messages
+ * last came and went is the time of an empty file beside the binding, the last error a file of its own: none of them ever touches credentials.
+ */
+export class Channels {
+  readonly #options: ChannelsOptions;
+  readonly #bindings: RecordFolder<typeof ChannelBinding>;
+  readonly #errors: RecordFolder<typeof ChannelError>;
+  readonly #writers = new KeyedMutex();
+
+  constructor(options: ChannelsOptions) {
+    const { folder, folders, accountId, log } = options;
+    this.#options = options;
+    this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-d]$/u });
+    this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-d]\.error$/u });
+  }
+
+  /** Those that are connected, in the order of their names. */
+  async list(): Promise<ChannelView[]> {
+    const views = await Promise.all(appChannels.map(async (channel) => this.find(channel)));
+    return views.filter((view) => view !== undefined);
+  }
+
+  /** undefined when it is not connected. */
+  async find(channel: AppChannel): Promise<ChannelView | undefined> {
+    const read = await this.#bindings.read(channel);
+    if (read === undefined) return undefined;
+    const status = {
+      lastInboundAt: await this.#lastAt(channel, 'inbound'),
+      lastOutboundAt: await this.#lastAt(channel, 'outbound'),
+      lastError: (await this.#errors.find(errorName(channel))) ?? null,
+    };
+    const app = appNameOf(channel);
+    if (read.status === 'broken' || !isWhole(read.value, channel)) {
+      const reason = 'its file is damaged; connect it again';
+      return { channel, app, state: 'broken', reason, identifiers: {}, secrets: {}, createdAt: null, updatedAt: null, ...status };
+    }
+    const { enabled, disabledReason, identifiers, createdAt, updatedAt, sealed } = read.value;
+    const secrets = Object.fromEntries(Object.entries(sealed).map(([name, text]) => [name, this.#secretState(channel, name, text)]));
+    const isReadable = !Object.values(secrets).includes('unreadable');
+    const state = isReadable ? (enabled ? 'enabled' : 'disabled') : 'broken';
+    return { channel, app, state, reason: isReadable ? disabledReason : reconnect, identifiers, secrets, createdAt, updatedAt, ...status };
+  }
+
+  /**
+   * What the channel's adapter needs, secrets included. undefined when it is not connected, or disabled.
+   * @throws AppError internal_error when it is connected and cannot be read
+   */
+  async open<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
+    const read = await this.#bindings.read(channel);
+    if (read === undefined) return undefined;
+    if (read.status === 'broken' || !isWhole(read.value, channel))
+      throw new AppError('internal_error', 'A stored channel binding cannot be read; connect it again.');
+    const { enabled, identifiers, sealed } = read.value;
+    if (!enabled) return undefined;
+    const opened = Object.entries(sealed).map(([name, text]) => [name, this.#options.secrets.open(placeOf(channel, name), text)]);
+    return parseSettings(channel, { ...identifiers, ...Object.fromEntries(opened) });
+  }
+
+  /** Connects it, or connects it anew: every field is given each time. On disk when it returns. @throws AppError invalid_request */
+  async connect(channel: AppChannel, settings: unknown): Promise<ChannelView> {
+    const parsed: Readonly<Record<string, string>> = parseSettings(channel, settings);
+    const names: readonly string[] = channelSecrets[channel];
+    const entries = Object.entries(parsed);
+    const sealed = entries
+      .filter(([name]) => names.includes(name))
+      .map(([name, text]) => [name, this.#options.secrets.seal(placeOf(channel, name), text)]);
+    const identifiers = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
+    const at = new Date().toISOString();
+    await this.#writers.run(channel, async () => {
+      const before = await this.#bindings.find(channel);
+      await this.#bindings.put(channel, {
+        version: 1,
+        channel,
+        enabled: true,
+        disabledReason: null,
+        identifiers,
+        sealed: Object.fromEntries(sealed),
+        createdAt: before?.createdAt ?? at,
+        updatedAt: at,
+      });
+      await this.#errors.remove(errorName(channel));
+    });
+    return this.#existing(channel);
+  }
+
+  /** A reason disables it, null enables it again. @throws AppError not_found */
+  async setDisabled(channel: AppChannel, reason: string | null): Promise<ChannelView> {
+    await this.#writers.run(channel, async () => {
+      const before = await this.#bindings.find(channel);
+      if (before === undefined) throw notConnected();
+      await this.#bindings.put(channel, {
+        ...before,
+        enabled: reason === null,
+        disabledReason: reason,
+        updatedAt: new Date().toISOString(),
+      });
+    });
+    return this.#existing(channel);
+  }
+
+  /** Credentials and status go, conversations stay. @throws AppError not_found */
+  async disconnect(channel: AppChannel): Promise<void> {
+    await this.#writers.run(channel, async () => {
+      if (!(await this.#bindings.remove(channel))) throw notConnected();
+      await this.#errors.remove(errorName(channel));
+      for (const direction of ['inbound', 'outbound'] as const) await ignoreMissing(unlink(this.#markOf(channel, direction)));
+    });
+  }
+
+  /** A message has come in, or gone out. */
+  async note(channel: AppChannel, direction: Direction, at = new Date()): Promise<void> {
+    const path = this.#markOf(channel, direction);
+    try {
+      await utimes(path, at, at);
+    } catch (error) {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+      await mkdir(this.#options.folder, { recursive: true });
+      await writeFile(path, '', { mode: 0o600 });
+      await utimes(path, at, at);
+    }
+  }
+
+  /** The last thing that went wrong, in words for the owner: no token and no text of a message. */
+  async noteError(channel: AppChannel, error: Pick<ChannelError, 'code' | 'message'>): Promise<void> {
+    await this.#errors.put(errorName(channel), { ...error, at: new Date().toISOString() });
+  }
+
+  async sweep(): Promise<void> {
+    await this.#bindings.sweep();
+  }
+
+  async #existing(channel: AppChannel): Promise<ChannelView> {
+    const view = await this.find(channel);
+    if (view === undefined) throw notConnected();
+    return view;
+  }
+
+  #secretState(channel: AppChannel, name: string, sealed: string): 'set' | 'unreadable' {
+    try {
+      this.#options.secrets.open(placeOf(channel, name), sealed);
+      return 'set';
+    } catch {
+      return 'unreadable';
+    }
+  }
+
+  async #lastAt(channel: AppChannel, direction: Direction): Promise<string | null> {
+    const facts = await stat(this.#markOf(channel, direction)).catch(() => undefined);
+    return facts === undefined ? null : facts.mtime.toISOString();
+  }
+
+  #markOf(channel: AppChannel, direction: Direction): string {
+    return join(this.#options.folder, `${channel}.${direction}`);
+  }
+}
+
+function parseSettings<Channel extends AppChannel>(channel: Channel, settings: unknown): ChannelSettings[Channel] {
+  const parsed = channelSettings[channel].safeParse(settings);
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of this channel has just read it; TypeScript loses the pairing
+  if (parsed.success) return parsed.data as ChannelSettings[Channel];
+  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
+  throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors });
+}
+
+/** Has it every field that this channel needs? One that was mended by hand may not. */
+function isWhole(binding: ChannelBinding, channel: AppChannel): boolean {
+  const present = { ...binding.identifiers, ...binding.sealed };
+  return binding.channel === channel && Object.keys(channelSettings[channel].shape).every((name) => Object.hasOwn(present, name));
+}
+
+function placeOf(channel: AppChannel, name: string): string {
+  return `channels/${channel}.${name}`;
+}
+
+function errorName(channel: AppChannel): string {
+  return `${channel}.error`;
+}
+
+function notConnected(): AppError {
+  return new AppError('not_found', 'The channel is not connected.');
+}

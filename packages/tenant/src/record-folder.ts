@@ -1,0 +1,103 @@
+import { mkdir, readdir, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Log } from '@concierge/runtime';
+import type { z } from 'zod';
+import { createFile, replaceFile, sweepTemporaries } from './atomic-file.ts';
+import type { FolderSync } from './folder-sync.ts';
+import { parseJson, readIfThere, type Parsed } from './json-file.ts';
+import { isSystemError } from './system-error.ts';
+
+export interface RecordFolderOptions<Schema extends z.ZodType> {
+  /** One that only the service writes to. */
+  readonly folder: string;
+  readonly schema: Schema;
+  /** What its names look like, without `.json`; other files in the folder are not its own. */
+  readonly names: RegExp;
+  readonly folders: FolderSync;
+  readonly accountId: string;
+  readonly log: Log;
+}
+
+/** A record to a file, written whole and read through its schema. What cannot be read is logged, and told to whoever asks by `read`. */
+export class RecordFolder<Schema extends z.ZodType> {
+  readonly #options: RecordFolderOptions<Schema>;
+
+  constructor(options: RecordFolderOptions<Schema>) {
+    this.#options = options;
+  }
+
+  /** Sorted; those of damaged files, too. */
+  async names(): Promise<string[]> {
+    const files = await readdir(this.#options.folder).catch((error: unknown) => {
+      if (isSystemError(error, 'ENOENT')) return [];
+      throw error;
+    });
+    return files
+      .filter((file) => file.endsWith('.json'))
+      .map((file) => file.slice(0, -'.json'.length))
+      .filter((name) => this.#options.names.test(name))
+      .toSorted();
+  }
+
+  /** undefined when there is none, and for a name that no record of this folder has. */
+  async read(name: string): Promise<Parsed<z.output<Schema>> | undefined> {
+    const { folder, schema, names, accountId, log } = this.#options;
+    if (!names.test(name)) return undefined;
+    const path = join(folder, `${name}.json`);
+    const text = await readIfThere(path);
+    if (text === undefined) return undefined;
+    const parsed = parseJson(schema, text);
+    if (parsed.status === 'broken') log.error({ accountId, path, reason: parsed.reason }, 'a file is damaged and is not used');
+    return parsed;
+  }
+
+  /** As `read`, where a damaged file is as good as none. */
+  async find(name: string): Promise<z.output<Schema> | undefined> {
+    const parsed = await this.read(name);
+    return parsed?.status === 'ok' ? parsed.value : undefined;
+  }
+
+  /** False when there is one of this name already; on disk either way. */
+  async create(name: string, record: z.output<Schema>): Promise<boolean> {
+    return createFile(await this.#file(name, record));
+  }
+
+  /** In place of the one that was there, if any. */
+  async put(name: string, record: z.output<Schema>): Promise<void> {
+    await replaceFile(await this.#file(name, record));
+  }
+
+  /** False when there was none. */
+  async remove(name: string): Promise<boolean> {
+    const { folder, names, folders } = this.#options;
+    if (!names.test(name)) return false;
+    try {
+      await unlink(join(folder, `${name}.json`));
+    } catch (error) {
+      if (isSystemError(error, 'ENOENT')) return false;
+      throw error;
+    }
+    await folders.sync(folder);
+    return true;
+  }
+
+  /** Clears away what writers that died in the middle left. */
+  async sweep(): Promise<void> {
+    await sweepTemporaries(this.#options.folder);
+  }
+
+  /** The folder's own name must last as long as what is in it. */
+  async #makeFolder(): Promise<void> {
+    const { folder, folders } = this.#options;
+    const first = await mkdir(folder, { recursive: true });
+    if (first === undefined) return;
+    for (let made = folder; made.length >= first.length; made = dirname(made)) await folders.sync(dirname(made));
+  }
+
+  async #file(name: string, record: z.output<Schema>): Promise<Parameters<typeof createFile>[0]> {
+    const { folder, names, folders } = this.#options;
+    if (!names.test(name)) throw new TypeError(`not a name of this folder: ${name}`);
+    await this.#makeFolder();
+    return { folder, name: `${name}.json`, content: `${JSON.stringify(record, undefined, 2)}\n`, folders };
+  }
+}

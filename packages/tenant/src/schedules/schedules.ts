@@ -1,0 +1,194 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  AppError,
+  durationMs,
+  limits,
+  NewSchedule,
+  recipientOf,
+  recipientWords,
+  Schedule,
+  SchedulePatch,
+  ScheduleId,
+  type Actor,
+  type Authority,
+  type ScheduleView,
+  type TenantSettings,
+} from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { z } from 'zod';
+import type { FolderSync } from '../folder-sync.ts';
+import { KeyedMutex } from '../keyed-mutex.ts';
+import { RecordFolder } from '../record-folder.ts';
+import { assertTiming, nextRunMs } from './schedule-times.ts';
+
+const usedFields = ['agent', 'alert', 'deliver'] as const;
+
+/** What a client may leave out. */
+export type ScheduleRequest = z.input<typeof NewSchedule>;
+
+export interface ScheduleOrigin {
+  readonly by: Actor;
+  readonly authority: Authority;
+  /** Names the request, so that it makes one schedule however often it is made; random when left out. */
+  readonly requestId?: string;
+}
+
+export interface BrokenSchedule {
+  readonly id: string;
+  readonly reason: string;
+}
+
+export interface SchedulesOptions {
+  readonly accountId: string;
+  /** tenants/<id>/cron */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly log: Log;
+  readonly plan: () => Promise<TenantSettings['plan']>;
+  readonly hasAgent: (name: string) => Promise<boolean>;
+  readonly now?: () => number;
+}
+
+/**
+ * A tenant's schedules, a file each. Of two changes to one schedule at the same moment the later one stays, whole.
+ */
+export class Schedules {
+  readonly #options: SchedulesOptions;
+  readonly #records: RecordFolder<typeof Schedule>;
+  readonly #writers = new KeyedMutex();
+
+  constructor(options: SchedulesOptions) {
+    const { folder, folders, accountId, log } = options;
+    this.#options = options;
+    this.#records = new RecordFolder({ folder, folders, accountId, log, schema: Schedule, names: /^s_[0-9a-f]{32}$/u });
+  }
+
+  /** The oldest first; what cannot be read beside them. */
+  async list(): Promise<{ readonly schedules: Schedule[]; readonly broken: BrokenSchedule[] }> {
+    const schedules: Schedule[] = [];
+    const broken: BrokenSchedule[] = [];
+    for (const id of await this.#records.names()) {
+      const read = await this.#records.read(id);
+      if (read?.status === 'broken') broken.push({ id, reason: read.reason });
+      else if (read?.value.id === id) schedules.push(read.value);
+      else if (read !== undefined) broken.push({ id, reason: `it says it is ${read.value.id}` });
+    }
+    return { schedules: schedules.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt) || a.id.localeCompare(b.id)), broken };
+  }
+
+  async find(id: string): Promise<Schedule | undefined> {
+    const schedule = await this.#records.find(id);
+    return schedule?.id === id ? schedule : undefined;
+  }
+
+  /** On disk when it returns. @throws AppError invalid_request, conflict (as many as the plan allows) */
+  async create(request: ScheduleRequest, origin: ScheduleOrigin): Promise<Schedule> {
+    const wanted = parse(NewSchedule, request);
+    await this.#assertTiming(wanted);
+    await this.#assertUsable(wanted);
+    const id = idOf(this.#options.accountId, origin.requestId);
+    const at = new Date(this.#nowMs()).toISOString();
+    const { authority, by: createdBy } = origin;
+    const schedule: Schedule = { version: 1, id, ...wanted, authority, createdBy, createdAt: at, updatedAt: at, countsFrom: at };
+    return this.#writers.run('create', async () => {
+      const existing = await this.find(id);
+      if (existing !== undefined) return existing;
+      await this.#assertRoom();
+      await this.#records.create(id, schedule);
+      return (await this.find(id)) ?? schedule;
+    });
+  }
+
+  /** @throws AppError not_found, invalid_request */
+  async update(id: string, patch: SchedulePatch): Promise<Schedule> {
+    const changes = withoutUndefined(parse(SchedulePatch, patch));
+    return this.#writers.run(id, async () => {
+      const before = await this.#existing(id);
+      const at = new Date(this.#nowMs()).toISOString();
+      const isRestarted = changes.schedule !== undefined || (changes.enabled === true && !before.enabled);
+      const after: Schedule = { ...before, ...changes, updatedAt: at, countsFrom: isRestarted ? at : before.countsFrom };
+      if (isRestarted) await this.#assertTiming(after);
+      // One whose agent has gone since must still be paused or renamed.
+      if (isRestarted || usedFields.some((field) => changes[field] !== undefined)) await this.#assertUsable(after);
+      await this.#records.put(id, after);
+      return after;
+    });
+  }
+
+  /** @throws AppError not_found */
+  async remove(id: string): Promise<void> {
+    if (!(await this.#records.remove(id))) throw noSuchSchedule();
+  }
+
+  view(schedule: Schedule): ScheduleView {
+    const { version: _version, authority: _authority, countsFrom: _countsFrom, ...shown } = schedule;
+    const nextMs = schedule.enabled ? nextRunMs(schedule, this.#nowMs()) : null;
+    return { ...shown, nextRunAt: nextMs === null ? null : new Date(nextMs).toISOString() };
+  }
+
+  async sweep(): Promise<void> {
+    await this.#records.sweep();
+  }
+
+  #nowMs(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
+  async #existing(id: string): Promise<Schedule> {
+    const schedule = await this.find(id);
+    if (schedule === undefined) throw noSuchSchedule();
+    return schedule;
+  }
+
+  async #assertTiming({ schedule }: Pick<NewSchedule, 'schedule'>): Promise<void> {
+    assertTiming(schedule, { nowMs: this.#nowMs(), plan: await this.#options.plan() });
+  }
+
+  async #assertUsable({ agent, alert, deliver }: Pick<NewSchedule, 'agent' | 'alert' | 'deliver'>): Promise<void> {
+    if (alert !== null && durationMs(alert.cooldown) < limits.scheduleMinMs) throw invalid('alert.cooldown', 'must be at least a minute');
+    if (deliver !== null && recipientOf(deliver.channel, deliver.to) === undefined)
+      throw invalid('deliver.to', `must be ${recipientWords[deliver.channel]}`);
+    if (!(await this.#options.hasAgent(agent))) throw invalid('agent', `there is no agent ${agent}`);
+  }
+
+  /** Two processes at the same moment may each make the last one: a bound for reason's sake, not a quota to be exact about. */
+  async #assertRoom(): Promise<void> {
+    const max = (await this.#options.plan()) === 'preview' ? limits.previewSchedulesMax : limits.schedulesMax;
+    if ((await this.#records.names()).length >= max)
+      throw new AppError('conflict', `There are ${String(max)} schedules, as many as this plan allows: remove one first.`);
+  }
+}
+
+function idOf(accountId: string, requestId: string | undefined): string {
+  if (requestId === undefined) return ScheduleId.parse(`s_${randomBytes(16).toString('hex')}`);
+  const digest = createHash('sha256')
+    .update(JSON.stringify(['schedule', accountId, requestId]))
+    .digest('hex');
+  return ScheduleId.parse(`s_${digest.slice(0, 32)}`);
+}
+
+function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
+  throw new AppError(
+    'invalid_request',
+    `The schedule is not valid: ${errors.map(({ path, message }) => `${path} ${message}`).join('; ')}.`,
+    {
+      errors,
+    },
+  );
+}
+
+/** A field that is given as undefined is one that is left out. */
+function withoutUndefined(patch: SchedulePatch): { [Name in keyof SchedulePatch]?: Exclude<SchedulePatch[Name], undefined> } {
+  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+}
+
+function invalid(path: string, message: string): AppError {
+  return new AppError('invalid_request', `The schedule cannot be used: ${message}.`, { errors: [{ path, message }] });
+}
+
+function noSuchSchedule(): AppError {
+  return new AppError('not_found', 'There is no such schedule.');
+}

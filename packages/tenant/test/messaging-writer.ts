@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { argv, stdout } from 'node:process';
+import { Channels } from '../src/channels.ts';
+import { FolderSync } from '../src/folder-sync.ts';
+import { Outbox } from '../src/outbox.ts';
+import { Schedules } from '../src/schedules/schedules.ts';
+import { TenantSecrets } from '../src/tenant-secrets.ts';
+import { silentLog } from './support.ts';
+
+/** A process of its own that writes to all messaging stores until it is killed. Prints the call of each message that was accepted. */
+const [, , root = '', scheduleId = ''] = argv;
+const place = { accountId: 'acme', folders: new FolderSync(), log: silentLog };
+const outbox = new Outbox({ ...place, folder: `${root}/outbox` });
+const channels = new Channels({ ...place, folder: `${root}/channels`, secrets: new TenantSecrets('acme', 'a key for secrets') });
+const schedules = new Schedules({
+  ...place,
+  folder: `${root}/cron`,
+  plan: () => Promise.resolve('standard'),
+  hasAgent: () => Promise.resolve(true),
+});
+const outbound = { kind: 'message', channel: 'channel_c', to: '4242', sessionId: '0'.repeat(32), agent: 'admin', turnId: 't_1' } as const;
+
+for (;;) {
+  const mark = randomUUID();
+  await outbox.accept({ ...outbound, text: mark, callId: mark });
+  stdout.write(`${mark}\n`);
+  await Promise.all([
+    schedules.update(scheduleId, { name: mark, message: `of ${mark}` }),
+    channels.connect('channel_c', { botToken: mark, secretToken: mark }),
+  ]);
+}

@@ -1,0 +1,100 @@
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
+import { ACCEPTED_ENCODINGS } from './decode-body.ts';
+import { OutboundError } from './outbound-error.ts';
+import { hostOf, portOf } from './outbound-url.ts';
+
+const HEADERS_MAX_BYTES = 16 * 1024;
+/** For each address of a host that has several; Node's quarter of a second gives up on the other side of the world. */
+const ADDRESS_ATTEMPT_MS = 1500;
+const USER_AGENT = 'Mozilla/5.0 (compatible; Concierge/1.0)';
+
+/** A connection serves one request: none is kept that was vetted for another. */
+const agentOptions = { keepAlive: false, maxCachedSessions: 0 };
+
+interface Agents {
+  readonly 'http:': http.Agent;
+  readonly 'https:': https.Agent;
+}
+
+/** Looks again at the very address it connects to: the second lock on the door. */
+const guardedAgents: Agents = {
+  'http:': new RequestFilteringHttpAgent(agentOptions),
+  'https:': new RequestFilteringHttpsAgent(agentOptions),
+};
+/** For what the operator allowed by name. */
+const openAgents: Agents = { 'http:': new http.Agent(agentOptions), 'https:': new https.Agent(agentOptions) };
+
+/** One request to one vetted place. */
+export interface Hop {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array | undefined;
+}
+
+/** Where it may connect to: addresses that were looked up once, and looked at. */
+export interface VettedPlace {
+  readonly addresses: readonly string[];
+  readonly isAllowedByOperator: boolean;
+}
+
+/** Sends, and answers as soon as the head of an answer is there. No redirect is followed. Rejects with Node's errors. */
+export async function sendHop(hop: Hop, place: VettedPlace, signal: AbortSignal): Promise<IncomingMessage> {
+  const isSecure = hop.url.protocol === 'https:';
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const agents = place.isAllowedByOperator ? openAgents : guardedAgents;
+  const options = {
+    protocol: hop.url.protocol,
+    hostname: hostOf(hop.url),
+    port: portOf(hop.url),
+    path: `${hop.url.pathname}${hop.url.search}`,
+    method: hop.method,
+    headers: sentHeaders(hop),
+    lookup: onlyThese(place.addresses),
+    autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
+    maxHeaderSize: HEADERS_MAX_BYTES,
+    insecureHTTPParser: false,
+    signal,
+  };
+  const request = isSecure
+    ? https.request({ ...options, agent: agents['https:'], rejectUnauthorized: true })
+    : http.request({ ...options, agent: agents['http:'] });
+  request.once('response', (message) => {
+    // Whoever reads it hears of its errors; nobody may be reading it yet, or any more.
+    message.on('error', () => {});
+    resolve(message);
+  });
+  request.on('error', reject);
+  // Whoever switches protocols is left without a word.
+  request.once('close', () => {
+    reject(new OutboundError('bad_answer', `${hop.url.hostname} gave no HTTP answer.`));
+  });
+  request.end(hop.body);
+  return promise;
+}
+
+/** The resolver of this connection: it knows the vetted addresses and nothing else. */
+export function onlyThese(addresses: readonly string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+  return (hostname, options, done) => {
+    const wanted = options.family === 4 || options.family === 6 ? all.filter(({ family }) => family === options.family) : all;
+    const [first] = wanted;
+    if (first === undefined) done(Object.assign(new Error(`no address of ${hostname}`), { code: 'ENOTFOUND' }), '');
+    else if (options.all === true) done(null, wanted);
+    else done(null, first.address, first.family);
+  };
+}
+
+/** What says how the connection is used is never the caller's: it may be a tenant's. */
+const ownHeaders = /^(?:host|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|expect|http2-settings|proxy-.*)$/u;
+
+function sentHeaders({ headers, body, method }: Hop): Record<string, string> {
+  const sent: Record<string, string> = { 'user-agent': USER_AGENT, accept: '*/*', 'accept-encoding': ACCEPTED_ENCODINGS };
+  for (const [name, value] of headers) if (!ownHeaders.test(name)) sent[name] = value;
+  const length = body?.byteLength ?? 0;
+  if (length > 0 || method === 'POST' || method === 'PUT' || method === 'PATCH') sent['content-length'] = String(length);
+  return sent;
+}

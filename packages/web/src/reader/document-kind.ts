@@ -1,0 +1,59 @@
+export type DocumentKind = 'html' | 'pdf' | 'text' | 'binary';
+
+const META_BYTES = 1024;
+const metaCharset = /<meta[^>]+charset\s*=\s*["']?\s*([\w:.-]+)/iu;
+const textTypes = /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|yaml|x-yaml|javascript|ld\+json|x-ndjson|toml|sql)$)/u;
+const namelessTypes: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'unknown/unknown']);
+
+/** What to make of a body: by what the server calls it, by the bytes where it says nothing. */
+export function documentKind(contentType: string, bytes: Uint8Array): DocumentKind {
+  const type = contentType.split(';', 1).join('').trim().toLowerCase();
+  const start = Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1');
+  if (type === 'application/pdf' || start.startsWith('%PDF-')) return 'pdf';
+  if (type === 'text/html' || type === 'application/xhtml+xml') return 'html';
+  if (textTypes.test(type)) return isBinary(start) ? 'binary' : 'text';
+  return namelessTypes.has(type) ? sniffed(start) : 'binary';
+}
+
+function sniffed(start: string): DocumentKind {
+  if (isBinary(start)) return 'binary';
+  return /^\s*<(?:!doctype html|html|head|body)\b/iu.test(start) ? 'html' : 'text';
+}
+
+/** UTF-16 has zeros, too, but says so first. */
+function isBinary(start: string): boolean {
+  return start.includes('\u0000') && !start.startsWith('\u00ff\u00fe') && !start.startsWith('\u00fe\u00ff');
+}
+
+/**
+ * A body's text. What counts, in this order: a byte order mark, the header's charset, the page's own; UTF-8, and where the
+ * bytes are none, what old pages that say nothing are written in.
+ */
+export function decodeDocument(contentType: string, bytes: Uint8Array): string {
+  const header = /charset\s*=\s*"?([\w:.-]+)/iu.exec(contentType)?.[1];
+  const meta = metaCharset.exec(Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1'))?.[1];
+  const decoder = byteOrderMark(bytes) ?? decoderOf(header) ?? decoderOf(meta);
+  if (decoder !== undefined) return decoder.decode(bytes);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
+
+function byteOrderMark(bytes: Uint8Array): InstanceType<typeof TextDecoder> | undefined {
+  const [first, second, third] = bytes;
+  if (first === 0xef && second === 0xbb && third === 0xbf) return new TextDecoder('utf-8');
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le');
+  return first === 0xfe && second === 0xff ? new TextDecoder('utf-16be') : undefined;
+}
+
+/** undefined for a charset that nobody knows. */
+function decoderOf(charset: string | undefined): InstanceType<typeof TextDecoder> | undefined {
+  if (charset === undefined) return undefined;
+  try {
+    return new TextDecoder(charset);
+  } catch {
+    return undefined;
+  }
+}
