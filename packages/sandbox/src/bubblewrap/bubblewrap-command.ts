@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { Duplex, Writable, type Readable } from 'node:stream';
+import { Duplex, Readable, Writable } from 'node:stream';
 import { CommandOutput } from '../command-output.ts';
 import { endOfCode } from '../command-end.ts';
 import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOptions, type SandboxCommand } from '../sandbox.ts';
@@ -13,6 +13,7 @@ import { seccompProgram } from './seccomp.ts';
 import { bubblewrapArguments, descriptors, groupFile, passwdFile, type CommandPlan } from './template.ts';
 
 const complaintMaxBytes = 4096;
+const failed = 'bubblewrap could not make the sandbox.';
 /** The worker's own environment stays outside. */
 const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
@@ -39,7 +40,7 @@ export class BubblewrapCommand {
   readonly #output: CommandOutput;
   readonly #status: StatusLines;
   #complaint = '';
-  #failure: unknown;
+  #failure: SandboxUnavailable | undefined;
 
   constructor(run: BubblewrapRun) {
     this.#run = run;
@@ -73,7 +74,8 @@ export class BubblewrapCommand {
       await this.#start();
     } catch (error) {
       // A command that was stopped meanwhile has taken away what was looked at.
-      if (watch.reason === undefined) this.#failure ??= error;
+      if (watch.reason === undefined)
+        this.#failure = error instanceof SandboxUnavailable ? error : new SandboxUnavailable(failed, { cause: error });
       this.#kill();
     }
   }
@@ -133,8 +135,7 @@ export class BubblewrapCommand {
     if (watch.reason !== undefined) return { kind: watch.reason };
     if (this.#failure !== undefined) throw this.#failure;
     const code = this.#status.exitCode;
-    if (code === undefined)
-      throw new SandboxUnavailable('bubblewrap could not make the sandbox.', { cause: new Error(this.#complaint.trim()) });
+    if (code === undefined) throw new SandboxUnavailable(failed, { cause: new Error(this.#complaint.trim()) });
     if (code !== 0 && this.#run.cgroup?.ranOutOfMemory === true) return { kind: 'out_of_memory' };
     return endOfCode(code);
   }
@@ -146,9 +147,10 @@ class StatusLines {
   #text = '';
 
   constructor(child: ChildProcess) {
-    const stream = child.stdio[descriptors.status] as Readable;
+    const stream = child.stdio[descriptors.status];
     const { promise, resolve } = Promise.withResolvers<number>();
     this.firstProcess = promise;
+    if (!(stream instanceof Readable)) throw new TypeError('the status is no stream');
     stream.on('data', (chunk: Buffer) => {
       this.#text += chunk.toString('latin1');
       if (this.firstProcessId !== undefined) resolve(this.firstProcessId);
