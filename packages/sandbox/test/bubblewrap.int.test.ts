@@ -12,11 +12,11 @@ const ordinary = { uid: 12_345, gid: 12_345 };
   describeConformance({ kind: 'bubblewrap', make: (options) => new BubblewrapSandboxes(options) });
 
   describe('for a worker that is an ordinary user', () => {
-    const user = process.getuid?.() === 0 ? ordinary : {};
+    const user = process.getuid?.() === 0 ? ordinary : undefined;
 
     it('keeps in, limits and shares /tmp just the same', async () => {
       await using workspaces = await Workspaces.make();
-      if (user.uid !== undefined)
+      if (user !== undefined)
         for (const name of ['.', 'notes', 'sessions', 'keys', 'tenant.json', 'skills'])
           await chown(`${workspaces.root}/${name}`, user.uid, user.gid);
       const lines = [
@@ -30,7 +30,7 @@ const ordinary = { uid: 12_345, gid: 12_345 };
       await using owner = new OwnerProcess({ kind: 'bubblewrap', deployment: newMarker(), request: workspaces.request(), lines }, user);
       const said = (await owner.results()).join('\n');
       expect(said).not.toContain(secret);
-      expect(said).toContain(String.raw`"output":"${String(user.uid ?? process.getuid?.())}\nmet\n"`);
+      expect(said).toContain(String.raw`"output":"${String(user?.uid ?? process.getuid?.())}\nmet\n"`);
       expect(said).toContain(String.raw`refused\n`);
       expect(said).toContain('"output":"bounded"');
       expect(said).not.toContain('held');

@@ -9,6 +9,7 @@ import type { CommandCgroup } from './cgroups.ts';
 import { MemoryWatch } from './memory-watch.ts';
 import { childrenOf } from './process-tree.ts';
 import { isCovered } from './mount-check.ts';
+import type { OutputPipe } from './output-pipes.ts';
 import { seccompProgram } from './seccomp.ts';
 import { bubblewrapArguments, descriptors, groupFile, passwdFile, type CommandPlan } from './template.ts';
 
@@ -24,6 +25,7 @@ export interface BubblewrapRun {
   readonly command: SandboxCommand;
   readonly options: RunOptions;
   readonly cgroup: CommandCgroup | undefined;
+  readonly pipe: OutputPipe;
   /** Told the process that is in the turn's namespace, before the command starts. */
   readonly onMade: (processId: number) => Promise<void>;
 }
@@ -47,7 +49,9 @@ export class BubblewrapCommand {
     this.#output = new CommandOutput(run.plan.limits.outputBytes, run.options.onOutput);
     const [program = '', ...rest] = [...run.before, ...bubblewrapArguments(run.plan)];
     const stdin = run.command.stdin === undefined ? 'ignore' : 'pipe';
-    this.#child = spawn(program, rest, { cwd: '/', env: environment, stdio: [stdin, ...Array.from({ length: 7 }, () => 'pipe' as const)] });
+    const others = Array.from({ length: 6 }, () => 'pipe' as const);
+    this.#child = spawn(program, rest, { cwd: '/', env: environment, stdio: [stdin, run.pipe.writer, ...others] });
+    run.pipe.closeWriter();
     this.#status = new StatusLines(this.#child);
     this.#connect();
   }
@@ -56,6 +60,7 @@ export class BubblewrapCommand {
   async result(): Promise<CommandResult> {
     const { command, options } = this.#run;
     const startedMs = performance.now();
+    const written = once(this.#run.pipe.reader, 'close');
     const closed = once(this.#child, 'close').catch((error: unknown) => {
       throw new SandboxUnavailable('The programs that make a sandbox are not there.', { cause: error });
     });
@@ -65,6 +70,7 @@ export class BubblewrapCommand {
     await Promise.race([this.#startOrKill(watch), closed]);
     using _ = this.#watchMemory(watch);
     await closed;
+    await written;
     const output = this.#output.end();
     return { end: this.#endOf(watch), output, outputBytes: this.#output.bytes, durationMs: performance.now() - startedMs };
   }
@@ -105,7 +111,7 @@ export class BubblewrapCommand {
 
   #connect(): void {
     const { workspace, filtersCalls } = this.#run.plan;
-    this.#child.stdout?.on('data', (chunk: Buffer) => {
+    this.#run.pipe.reader.on('data', (chunk: Buffer) => {
       this.#output.add(chunk);
     });
     this.#child.stderr?.on('data', (chunk: Buffer) => {

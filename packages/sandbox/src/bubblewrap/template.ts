@@ -70,7 +70,7 @@ function isolation({ asRoot, filtersCalls, workspace }: CommandPlan): string[] {
     ['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
     // What it takes to become somebody else; gone as soon as it has.
     asRoot
-      ? ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID', '--cap-add', 'CAP_SYS_CHROOT']
+      ? ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID']
       : ['--unshare-user', '--disable-userns', '--uid', String(uid), '--gid', String(gid)],
     ['--json-status-fd', String(status)],
     filtersCalls ? ['--seccomp', String(seccomp)] : [],
@@ -85,7 +85,9 @@ function environment(): string[] {
 function system(): string[] {
   const { passwd, group } = descriptors;
   return [
-    ['--ro-bind', '/usr', '/usr', '--perms', '0755', '--dir', '/etc'],
+    ['--ro-bind', '/usr', '/usr'],
+    // Folders that bubblewrap makes on the way to others are root's alone.
+    ['/etc', '/etc/ssl', '/run'].flatMap((path) => ['--perms', '0755', '--dir', path]),
     systemFolders.flatMap(systemFolder),
     systemSettings.flatMap((path) => ['--ro-bind-try', path, path]),
     ['--ro-bind-data', String(passwd), '/etc/passwd', '--ro-bind-data', String(group), '/etc/group'],
@@ -138,8 +140,8 @@ function program({ asRoot, inCgroup, limits, workspace, argv }: CommandPlan): st
         ]),
     'exec "$@" 2>&1',
   ].join('; ');
-  const becomeOwner = asRoot ? ['/usr/sbin/chroot', `--userspec=${String(uid)}:${String(gid)}`, '--groups=', '--skip-chdir', '/'] : [];
-  return [...becomeOwner, '/bin/sh', '-c', start, 'sh', ...argv];
+  const becomeOwner = ['/usr/bin/setpriv', `--reuid=${String(uid)}`, `--regid=${String(gid)}`, '--clear-groups', '--inh-caps=-all', '--'];
+  return [...(asRoot ? becomeOwner : []), '/bin/sh', '-c', start, 'sh', ...argv];
 }
 
 export function passwdFile({ owner: { uid, gid } }: Workspace): string {

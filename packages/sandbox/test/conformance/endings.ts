@@ -9,7 +9,7 @@ function escapees(marker: string): string {
     `${sleeper(marker)} &`,
     `nohup ${sleeper(marker)} >/dev/null 2>&1 &`,
     `setsid ${sleeper(marker)} &`,
-    `(setsid env -i /usr/bin/setsid ${sleeper(marker)} >/dev/null 2>&1 </dev/null &)`,
+    `(setsid env -i /usr/bin/setsid ${sleeper(marker)} >/dev/null 2>&1 </dev/null &);`,
     `setsid bash -c "(setsid ${sleeper(marker).replaceAll('"', '\\"')} &) & exit" &`,
   ].join(' ');
 }
