@@ -72,22 +72,12 @@ export class HeldFolder implements AsyncDisposable {
   async make(name: string): Promise<void> {
     try {
       await mkdir(this.at(name));
+      await this.give(name);
     } catch (error) {
       if (isSystemError(error, 'EEXIST')) return;
       throw refusal(error);
     }
-    await this.handOver(name);
     await this.sync();
-  }
-
-  /**
-   * What a process that is root makes in somebody's folder is theirs: commands in a tenant's sandbox run as the owner of its folder, and
-   * must be able to change what tools have written.
-   */
-  async handOver(name: string): Promise<void> {
-    if (process.getuid?.() !== 0) return;
-    const { uid, gid } = await this.#handle.stat();
-    if (uid !== 0) await lchown(this.at(name), uid, gid);
   }
 
   /** A regular file with one link, open for reading. @throws AppError not_found, invalid_request */
@@ -124,6 +114,16 @@ export class HeldFolder implements AsyncDisposable {
 
   async names(): Promise<string[]> {
     return readdir(`${this.#path}/`);
+  }
+
+  /**
+   * What root makes in a folder gets the folder's owner, so that the tenant's sandbox, which is never root, can change it. Anybody else's
+   * files have the right owner from the start.
+   */
+  async give(name: string): Promise<void> {
+    if (process.getuid?.() !== 0) return;
+    const { uid, gid } = await this.#handle.stat();
+    if (uid !== 0) await lchown(this.at(name), uid, gid);
   }
 
   async sync(): Promise<void> {
@@ -165,7 +165,9 @@ export class HeldFolder implements AsyncDisposable {
   /** undefined when somebody else has made it just now. */
   async #createNew(name: string, mode: number): Promise<FileHandle | undefined> {
     try {
-      return await open(this.at(name), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+      const handle = await open(this.at(name), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+      await this.give(name);
+      return handle;
     } catch (error) {
       if (isSystemError(error, 'EEXIST')) return undefined;
       throw refusal(error);

@@ -49,7 +49,7 @@ export async function writePlainFile(folder: HeldFolder, name: string, content: 
   else assertPlainFile(existing);
   const temporary = await writeTemporary(folder.at(''), content, visibleMode);
   try {
-    await folder.handOver(basename(temporary));
+    await folder.give(basename(temporary));
     await rename(temporary, folder.at(name));
   } catch (error) {
     await ignoreMissing(unlink(temporary)).catch(() => undefined);
@@ -71,9 +71,7 @@ export async function appendPlainFile(folder: HeldFolder, name: string, content:
   } finally {
     await handle.close();
   }
-  if (existing !== undefined) return;
-  await folder.handOver(name);
-  await folder.sync();
+  if (existing === undefined) await folder.sync();
 }
 
 /** `notes.md` beside `Notes.md` would be one file on some disks and two on others. @throws AppError invalid_request */

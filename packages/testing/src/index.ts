@@ -2,6 +2,7 @@ export { eventually, gate } from './eventually.ts';
 export { freePort } from './free-port.ts';
 export { canRunPostgres, startPostgres, TestPostgres } from './postgres.ts';
 export { TestRedis } from './redis-server.ts';
+export { canRunBubblewrap, canRunDocker } from './sandbox-engines.ts';
 export {
   callTools,
   cut,

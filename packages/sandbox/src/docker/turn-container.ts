@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { posix } from 'node:path';
-import { Writable, type Duplex } from 'node:stream';
+import { Duplex, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { CommandOutput } from '../command-output.ts';
@@ -51,7 +51,8 @@ export class TurnContainer {
     let container: Docker.Container | undefined;
     try {
       container = await docker.createContainer({ ...containerOptions(plan), abortSignal });
-      const lifeline = (await container.attach({ stream: true, stdin: true, hijack: true, abortSignal })) as Duplex;
+      const lifeline = await container.attach({ stream: true, stdin: true, hijack: true, abortSignal });
+      if (!(lifeline instanceof Duplex)) throw new TypeError('the engine gave no connection to the container');
       lifeline.on('error', () => undefined);
       lifeline.resume();
       await container.start({ abortSignal });
