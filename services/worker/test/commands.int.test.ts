@@ -218,6 +218,25 @@ for (const { kind, within } of sandboxes)
     });
   });
 
+for (const { kind, within } of sandboxes) {
+  within(`a worker that is stopped while a command runs, with ${kind}`, () => {
+    it('ends the command, exits cleanly, and whoever goes on knows what became of it', async () => {
+      await using whole = await WholeSystem.start({ SANDBOX: kind, SHUTDOWN_GRACE_S: '0' });
+      const tenant = await whole.tenant();
+      const turn = await tenant.begin('admin', bash('echo begun; touch begun; while true; do date +%s%N > alive; sleep 0.05; done'));
+      await eventually(async () => (await tenant.scope.files.stat('alive')) !== undefined, { timeoutMs: 30_000 });
+      const [worker] = whole.system.workers;
+      expect(await worker?.terminate()).toBe(0);
+      const last = (await tenant.scope.files.readText('alive')).text;
+      expect((await readdir(join(whole.system.dataDir, 'run'))).filter((name) => name.startsWith('w_'))).toEqual([]);
+      worker?.start();
+      const [outcome] = outcomesOf(await turn.events());
+      expect(outcome).toEqual({ isError: true, output: expect.stringMatching(/stopped from outside[^]*begun$/u) });
+      expect((await tenant.scope.files.readText('alive')).text).toBe(last);
+    });
+  });
+}
+
 /** Is there a process on this machine, in whatever container, with such a command line? */
 async function isRunning(words: string): Promise<boolean> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
