@@ -148,6 +148,21 @@ inBrowser('the chat page', () => {
     expect(sessions.items).toEqual([expect.objectContaining({ agent: 'cs', channel: 'channel_c', messageCount: 4 })]);
   });
 
+  it('talks to an agent of the tenant’s own', async () => {
+    await using visit = await visitWith();
+    const { files, index } = await system.scope(keys.tenantId);
+    await files.writeText('agents/books.md', '---\ndescription: Keeps the books\n---\nKeep them.\n');
+    await files.writeText('agents/broken.md', 'no front matter');
+    await visit.page.reload();
+    const choice = visit.page.getByRole('combobox', { name: 'Agent' });
+    await choice.selectOption('books');
+    await visit.page.getByRole('heading', { name: 'Talk to books' }).waitFor();
+    expect(await choice.getByRole('option').allTextContents()).toEqual(['Admin', 'Customer', 'books']);
+    await visit.say('[[say:kept]]');
+    await visit.turnReaches(0, 'done');
+    expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ agent: 'books' }]);
+  });
+
   it('deletes a conversation after asking', async () => {
     await using visit = await visitWith();
     await visit.say('Delete me');

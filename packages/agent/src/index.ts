@@ -24,6 +24,6 @@ export type {
 } from './tools/runtime/runtime-view.ts';
 export type { ChildOutcome, ChildTask, SubagentsView } from './tools/sessions/subagents-view.ts';
 export type { WebHit, WebPage, WebView } from './tools/web/web-view.ts';
-export { accessOf, type ToolAccess } from './tools/tool-access.ts';
+export type { ToolAccess } from './tools/tool-access.ts';
 export { contactOf, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
 export { defineTool, ToolError, type Tool } from './tools/tool.ts';

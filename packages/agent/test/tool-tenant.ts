@@ -56,7 +56,9 @@ export class ToolTenant implements AsyncDisposable {
     const status = (): never => {
       throw new Error('not part of this test');
     };
-    const context = toolScope({ scope, turn: { ...admin, ...turn }, capabilities: unusedCapabilities, status });
+    const whole = { ...admin, ...turn };
+    const access = whole.agent === 'cs' ? 'cs' : whole.authority;
+    const context = toolScope({ scope, turn: whole, access, capabilities: unusedCapabilities, status });
     const failures: unknown[] = [];
     const tools = new ToolBox({ set: new ToolSet(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
     return {

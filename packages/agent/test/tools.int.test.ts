@@ -43,7 +43,13 @@ function box(turn: Partial<AcceptedTurn> = {}): Box {
     turnId: 't1',
     ...turn,
   } as const;
-  const context = toolScope({ scope, turn: whole, capabilities: unusedCapabilities, status });
+  const context = toolScope({
+    scope,
+    turn: whole,
+    access: whole.agent === 'cs' ? 'cs' : whole.authority,
+    capabilities: unusedCapabilities,
+    status,
+  });
   const failures: unknown[] = [];
   const tools = new ToolBox({ set: new ToolSet(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
   return {

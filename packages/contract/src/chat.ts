@@ -34,6 +34,9 @@ export const CsChatBody = z
   })
   .meta({ id: 'CsChatBody' });
 
+/** For any agent: what is only for some of them the handler refuses for the others. */
+export const AgentChatBody = CsChatBody.extend({ channel: Channel.optional() }).meta({ id: 'AgentChatBody' });
+
 export const BusyPolicy = z.enum(['queue', 'reject', 'interrupt']);
 export type BusyPolicy = z.infer<typeof BusyPolicy>;
 export const ChatQuery = z.strictObject({ busy: BusyPolicy.default('queue') });

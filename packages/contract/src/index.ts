@@ -1,4 +1,17 @@
 export { Actor } from './actor.ts';
+export {
+  AgentFrontMatter,
+  AgentView,
+  agentRules,
+  builtInAgent,
+  builtInAgents,
+  commonOf,
+  isOwnAgentName,
+  leastOf,
+  toolsOfAgent,
+  type AgentDefinition,
+  type AgentRules,
+} from './agent.ts';
 export { AppError, type AppErrorOptions, type InvalidField } from './app-error.ts';
 export {
   AppChannel,
@@ -14,7 +27,7 @@ export {
   type ChannelSettings,
 } from './channel-binding.ts';
 export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
-export { AdminChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
+export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
 export { ContactAlias, ContactRecord, ContactView } from './contact.ts';
 export { Duration, durationMs } from './duration.ts';
 export { errorCodeNames, errorCodes, type ErrorCode } from './error-code.ts';
@@ -50,19 +63,10 @@ export {
   TurnStep,
   UserMessage,
 } from './session.ts';
-export { ReindexReport, Skill, SkillFrontMatter, skillNamePattern } from './skill.ts';
-export {
-  AgentName,
-  TenantId,
-  TenantPatch,
-  TenantPlan,
-  TenantSettings,
-  agentNamePattern,
-  builtInAgents,
-  tenantIdPattern,
-} from './tenant.ts';
+export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
+export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenant.ts';
 export { TimeZone } from './time-zone.ts';
-export { isToolName, mayUseTool, toolPolicy, type ToolName } from './tool-policy.ts';
+export { isToolName, mayUseTool, toolPolicy, toolsHandedOn, type ToolName } from './tool-policy.ts';
 export {
   FinishReason,
   JsonObject,

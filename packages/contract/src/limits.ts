@@ -58,6 +58,14 @@ export const limits = {
   pathSegmentMaxBytes: 255,
   skillNameMaxCharacters: 64,
   skillDescriptionMaxCharacters: 1024,
+  agentDescriptionMaxCharacters: 1024,
+  /** Turns that may stand above a sub-agent: below this depth none starts further ones. */
+  subagentDepthMax: 2,
+  /** Sub-agents that one call may start, side by side. */
+  subagentsPerCallMax: 8,
+  /** Sub-agents that one turn may start in all. */
+  subagentsPerTurnMax: 16,
+  skillCompatibilityMaxCharacters: 500,
   keyLabelMaxCharacters: 100,
   /** A revoked key is refused by every gateway after at most this long. */
   keyCacheMs: 500,

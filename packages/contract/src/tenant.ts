@@ -8,7 +8,9 @@ export const TenantId = z.string().regex(tenantIdPattern, 'must be 1 to 63 lower
 
 export const agentNamePattern = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u;
 export const AgentName = z.string().regex(agentNamePattern, 'is not an agent name').meta({ id: 'AgentName' });
-export const builtInAgents = ['admin', 'cs'] as const;
+
+/** As `provider/model`. */
+export const ModelRef = z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');
 
 export const TenantPlan = z.enum(['preview', 'standard']);
 
@@ -19,20 +21,14 @@ export const TenantSettings = z
     name: z.string().max(200).optional(),
     suspended: z.boolean().optional(),
     timezone: TimeZone.optional(),
-    model: z
-      .string()
-      .regex(/^[^/\s]+\/\S+$/u, 'must read provider/model')
-      .optional(),
+    model: ModelRef.optional(),
     limits: z.strictObject({ requestsPerHour: z.int().positive().optional(), memoryBytes: z.int().positive().optional() }).optional(),
     agents: z
       .record(
         AgentName,
         z.strictObject({
           maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
-          model: z
-            .string()
-            .regex(/^[^/\s]+\/\S+$/u, 'must read provider/model')
-            .optional(),
+          model: ModelRef.optional(),
           tools: z.array(z.string()).optional(),
         }),
       )

@@ -1,3 +1,5 @@
+import { limits } from './limits.ts';
+
 /** Who may call what (contract §6). `narrow`: the agent gets it in a narrower form. */
 type Access = 'full' | 'narrow' | 'never';
 
@@ -48,4 +50,12 @@ export function isToolName(name: string): name is ToolName {
 export function mayUseTool(authority: 'admin' | 'cs', name: string): boolean {
   if (!isToolName(name)) return false;
   return authority === 'admin' || toolPolicy[name].cs !== 'never';
+}
+
+/** What a turn keeps to itself when it starts another: whatever speaks to people, or makes things happen later. */
+const neverHandedOn: ReadonlySet<string> = new Set<ToolName>(['message', 'reply', 'handoff', 'channels', 'cron']);
+
+/** Of a turn's own tools those that a turn may have which it starts. `depth`: of the one that is started. */
+export function toolsHandedOn(own: readonly string[], depth: number): string[] {
+  return own.filter((name) => !neverHandedOn.has(name) && (name !== 'subagents' || depth < limits.subagentDepthMax));
 }

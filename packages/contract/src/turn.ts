@@ -99,6 +99,8 @@ export const TurnRecord = z.object({
   steps: z.array(TurnStepView),
   requestHash: z.string(),
   keyId: z.string().nullable(),
+  /** The turn that started it. */
+  parentTurnId: z.string().optional(),
 });
 export type TurnRecord = z.infer<typeof TurnRecord>;
 
@@ -110,6 +112,8 @@ export const TurnView = z
     agent: AgentName,
     channel: CanonicalChannel,
     origin: TurnOrigin,
+    /** Of a sub-agent's turn: the turn that started it. */
+    parentTurnId: z.string().optional(),
     status: TurnStatus,
     acceptedAt: z.iso.datetime(),
     startedAt: z.iso.datetime().nullable(),

@@ -79,15 +79,25 @@ export async function sweepFolder(folder: HeldFolder, sweep: Sweep, depth = 0): 
   for (const name of await held.names()) {
     if (depth === 0 && sweep.except.has(name)) continue;
     const stats = await held.stat(name);
-    if (stats?.isDirectory() === true && depth < maxDepth) {
+    if (stats === undefined) continue;
+    const isFolder = stats.isDirectory() && depth < maxDepth;
+    if (name.startsWith(temporaryPrefix) && stats.mtimeMs < sweep.limitMs) {
+      await (isFolder ? removeTree(held, name) : ignoreMissing(unlink(held.at(name))));
+      removed += 1;
+    } else if (isFolder) {
       const inner = await enterIfThere(held, name);
       if (inner !== undefined) removed += await sweepFolder(inner, sweep, depth + 1);
-    } else if (stats !== undefined && name.startsWith(temporaryPrefix) && stats.mtimeMs < sweep.limitMs) {
-      await ignoreMissing(unlink(held.at(name)));
-      removed += 1;
     }
   }
   return removed;
+}
+
+/** Removes a folder and all that is in it, if it is there. @throws AppError invalid_request */
+export async function removeTree(parent: HeldFolder, name: string): Promise<void> {
+  const folder = await enterIfThere(parent, name);
+  if (folder === undefined) return;
+  await emptyFolder(folder);
+  await ignoreMissing(rmdir(parent.at(name)));
 }
 
 /** Bytes of all plain files below. Closes the folder. */

@@ -36,6 +36,13 @@ export function parseFrontMatter(text: string): FrontMatter {
   return { data: parseYaml(block), body };
 }
 
+/** The opposite: fields that are undefined are left out. */
+export function stringifyFrontMatter(fields: Readonly<Record<string, unknown>>, body: string): string {
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  // As an object: a body in a string would be parsed for front matter of its own first.
+  return matter.stringify({ content: body }, given, { language: 'yaml' });
+}
+
 function parseYaml(block: string): unknown {
   try {
     // Options are never left out: without them results are shared between callers and a second parse hides the error of the first.

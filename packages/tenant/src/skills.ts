@@ -1,16 +1,15 @@
 import { join } from 'node:path';
-import { AppError, limits, SkillFrontMatter, skillNamePattern, type Skill } from '@concierge/contract';
-import { FrontMatterError, parseFrontMatter } from './front-matter.ts';
+import { AppError, skillNamePattern, type Skill } from '@concierge/contract';
+import { parseFrontMatter } from './front-matter.ts';
 import { HeldFolder } from './path-walk.ts';
 import { SharedRun } from './shared-run.ts';
+import { readSkillText, skillFileName } from './skill-text.ts';
 import { StatCache } from './stat-cache.ts';
 import type { TenantFiles } from './tenant-files.ts';
-import { describeIssues } from './json-file.ts';
 
-const skillFile = 'SKILL.md';
-const skillFileMaxBytes = 256 * 1024;
+export const skillFileMaxBytes = 256 * 1024;
 const skillsMax = 1000;
-const bundledFilesMax = 200;
+export const bundledFilesMax = 200;
 
 export interface InvalidSkill {
   readonly path: string;
@@ -84,9 +83,9 @@ export class Skills {
     const valid: Skill[] = [];
     const invalid: InvalidSkill[] = [];
     for (const name of await this.#folderNames()) {
-      const path = `skills/${name}/${skillFile}`;
+      const path = `skills/${name}/${skillFileName}`;
       const scanned = await this.#scanned.get(join(this.#root, path), async () => this.#read(name));
-      if (scanned === undefined) invalid.push({ path, reason: `has no ${skillFile}` });
+      if (scanned === undefined) invalid.push({ path, reason: `has no ${skillFileName}` });
       else if ('skill' in scanned) valid.push(scanned.skill);
       else invalid.push({ path, reason: scanned.reason });
     }
@@ -113,43 +112,21 @@ export class Skills {
 
   async #text(name: string): Promise<string> {
     assertSkillName(name);
-    return (await this.#files.readText(`skills/${name}/${skillFile}`, { maxBytes: skillFileMaxBytes })).text;
+    return (await this.#files.readText(`skills/${name}/${skillFileName}`, { maxBytes: skillFileMaxBytes })).text;
   }
 
   async #read(name: string): Promise<ScannedSkill> {
     try {
-      if (!skillNamePattern.test(name))
-        return { reason: 'the folder name must be lower-case letters, digits and inner hyphens, at most 64' };
-      return parseSkill(name, await this.#text(name));
+      const read = readSkillText(name, skillNamePattern.test(name) ? await this.#text(name) : '');
+      return 'problems' in read ? { reason: read.problems.join('; ') } : { skill: read.skill };
     } catch (error) {
-      if (error instanceof AppError || error instanceof FrontMatterError) return { reason: error.message };
+      if (error instanceof AppError) return { reason: error.message };
       throw error;
     }
   }
 }
 
-function parseSkill(name: string, text: string): ScannedSkill {
-  const parsed = SkillFrontMatter.safeParse(parseFrontMatter(text).data);
-  if (!parsed.success) return { reason: `front matter: ${describeIssues(parsed.error)}` };
-  const { name: ownName, description, trigger, metadata } = parsed.data;
-  if (ownName !== name) return { reason: `front matter: the name is ${ownName}, the folder is ${name}` };
-  return {
-    skill: {
-      name,
-      description: oneLine(description),
-      trigger: oneLine(trigger ?? metadata?.trigger ?? ''),
-      path: `skills/${name}/${skillFile}`,
-    },
-  };
-}
-
-/** Descriptions stand in the prompt, one line each. */
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/gu, ' ').trim();
-}
-
 /** @throws AppError not_found */
 function assertSkillName(name: string): void {
-  if (!skillNamePattern.test(name) || name.length > limits.skillNameMaxCharacters)
-    throw new AppError('not_found', 'There is no such skill.');
+  if (!skillNamePattern.test(name)) throw new AppError('not_found', 'There is no such skill.');
 }

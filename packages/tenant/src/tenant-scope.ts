@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { agentNamePattern, AppError, builtInAgents, limits, type ReindexReport, type TenantSettings } from '@concierge/contract';
+import { builtInAgent, limits, type ReindexReport, type TenantSettings } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
+import { Agents } from './agents.ts';
 import { Channels } from './channels.ts';
 import { Contacts } from './contacts.ts';
 import { ContextFiles } from './context-files.ts';
@@ -18,12 +19,11 @@ import { Schedules } from './schedules/schedules.ts';
 import type { SessionCache } from './session-cache.ts';
 import { SessionStore } from './session-store.ts';
 import { Settings, type SettingsPatch } from './settings.ts';
+import { SkillEditor } from './skill-editor.ts';
 import { Skills } from './skills.ts';
 import { TenantFiles } from './tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads.ts';
-
-const ownAgentsMax = 1000;
 
 export interface TenantScopeOptions {
   readonly accountId: string;
@@ -51,6 +51,8 @@ export class TenantScope {
   readonly sessions: SessionStore;
   readonly inbox: Inbox;
   readonly skills: Skills;
+  readonly agents: Agents;
+  readonly skillEditor: SkillEditor;
   readonly keys: Keys;
   readonly uploads: Uploads;
   readonly context: ContextFiles;
@@ -82,6 +84,14 @@ export class TenantScope {
     this.sessions = new SessionStore({ accountId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
     this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, log });
     this.skills = new Skills(root, this.files);
+    this.agents = new Agents(root, this.files);
+    const reindex = async (): Promise<void> => {
+      // The index is disposable, and prompts do not ask it: a skill that was saved stays saved.
+      await this.reindexSkills().catch((error: unknown) =>
+        log.error({ accountId, err: error }, 'skills are not in the index until a reindex'),
+      );
+    };
+    this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
     this.uploads = new Uploads(root);
     this.context = new ContextFiles({ root, skills: this.skills, log });
     this.#indexStore = index;
@@ -97,13 +107,13 @@ export class TenantScope {
       folder: join(root, 'contacts'),
       sessions,
       index: ownIndex,
-      agents: async () => this.#agentNames(),
+      agents: async () => this.agents.names(),
     });
     this.schedules = new Schedules({
       ...place,
       folder: join(root, 'cron'),
       plan: async () => (await this.settings()).plan,
-      hasAgent: async (name) => (await this.#agentNames()).includes(name),
+      hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
   }
 
@@ -153,16 +163,6 @@ export class TenantScope {
     await this.schedules.sweep();
     await this.handoffs.sweep();
     await this.outbox.sweep();
-  }
-
-  /** Those that are built in, and those that have a file in agents/. */
-  async #agentNames(): Promise<string[]> {
-    const files = await this.files.list('agents', { recursive: false, limit: ownAgentsMax }).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'not_found') return [];
-      throw error;
-    });
-    const own = files.map(({ path }) => /^agents\/(.+)\.md$/u.exec(path)?.[1] ?? '').filter((name) => agentNamePattern.test(name));
-    return [...new Set([...builtInAgents, ...own])];
   }
 }
 

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rename, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { AppError, limits, UploadId, UploadRef } from '@concierge/contract';
 import { temporaryMaxAgeMs, temporaryName, temporaryPrefix } from './atomic-file.ts';
-import { emptyFolder, enterIfThere } from './folder-tree.ts';
+import { enterIfThere, removeTree } from './folder-tree.ts';
 import { parseJson } from './json-file.ts';
 import { HeldFolder } from './path-walk.ts';
 import { readPlainFile } from './plain-file.ts';
-import { ignoreMissing } from './system-error.ts';
 
 const metaMaxBytes = 16 * 1024;
 /** Extracted text; what the model sees of it is cut shorter. */
@@ -43,7 +42,7 @@ export class Uploads {
       await folder.sync();
       await rename(uploads.at(temporary), uploads.at(ref.id));
     } catch (error) {
-      await removeFolder(uploads, temporary).catch(() => undefined);
+      await removeTree(uploads, temporary).catch(() => undefined);
       throw error;
     }
     await uploads.sync();
@@ -75,7 +74,7 @@ export class Uploads {
     if (uploads === undefined) return;
     for (const name of await uploads.names()) {
       const stats = name.startsWith(temporaryPrefix) ? await uploads.stat(name) : undefined;
-      if (stats !== undefined && stats.mtimeMs < Date.now() - olderThanMs) await removeFolder(uploads, name);
+      if (stats !== undefined && stats.mtimeMs < Date.now() - olderThanMs) await removeTree(uploads, name);
     }
   }
 
@@ -93,11 +92,4 @@ export class Uploads {
 
 async function writeNew(path: string, content: string | Uint8Array): Promise<void> {
   await writeFile(path, content, { flag: 'wx', flush: true, mode: 0o644 });
-}
-
-async function removeFolder(parent: HeldFolder, name: string): Promise<void> {
-  const folder = await enterIfThere(parent, name);
-  if (folder === undefined) return;
-  await emptyFolder(folder);
-  await ignoreMissing(rmdir(parent.at(name)));
 }

@@ -1,5 +1,6 @@
 export { eventually, gate } from './eventually.ts';
 export { freePort } from './free-port.ts';
+export { canRunRipgrep, runRipgrep } from './ripgrep.ts';
 export { canRunPostgres, startPostgres, TestPostgres } from './postgres.ts';
 export { TestRedis } from './redis-server.ts';
 export { canRunBubblewrap, canRunDocker } from './sandbox-engines.ts';

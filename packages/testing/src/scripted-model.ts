@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CompletionRequest, textOfMessage } from '@concierge/model/demo';
+import { CompletionRequest, lastAsked, textOfMessage } from '@concierge/model/demo';
 import { readDirectives } from './scripted-model-directives.ts';
 import { playScript } from './scripted-model-player.ts';
 import { say, status, type Script } from './scripted-model-script.ts';
@@ -138,7 +138,7 @@ export class ScriptedModel {
 
   #recordOf(request: IncomingMessage, raw: unknown): RecordedRequest {
     const body = CompletionRequest.parse(raw);
-    const lastUser = body.messages.findLastIndex((message) => message.role === 'user');
+    const lastUser = lastAsked(body.messages);
     const userMessage = body.messages[lastUser];
     this.#count += 1;
     const record: RecordedRequest = {

@@ -1,8 +1,9 @@
 import { Queue, Worker, type JobsOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { limits } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import { doorbellQueue, queuePrefix, type Lane } from './keys.ts';
+import { doorbellQueueOf, queuePrefix, type Lane } from './keys.ts';
 import type { Ring } from './lanes.ts';
 
 /**
@@ -35,49 +36,61 @@ function toJob(ring: Ring): { name: string; data: z.infer<typeof DoorbellJob>; o
   return { name: jobName, data: dataOf(ring), opts: optionsOf(ring) };
 }
 
+/** A queue for each depth at which a turn can stand. */
+export const depths: readonly number[] = Array.from({ length: limits.subagentDepthMax + 1 }, (_, depth) => depth);
+
 export class Doorbells {
-  readonly queue: Queue;
+  /** By depth. */
+  readonly queues: readonly Queue[];
 
   constructor(redis: Redis, log: Log) {
-    this.queue = new Queue(doorbellQueue, {
-      connection: redis,
-      prefix: queuePrefix,
-      defaultJobOptions: jobOptions,
-      streams: { events: { maxLen: 100 } },
-      skipWaitingForReady: true,
-    });
-    this.queue.on('error', (error) => {
-      log.debug({ err: error }, 'doorbell queue');
-    });
+    this.queues = depths.map((depth) => openQueue(doorbellQueueOf(depth), redis, log));
   }
 
   /** A tenant with many admitted lanes is served after those with few. A bell that is not heard is rung again by the sweeper. */
   async ring(rings: readonly Ring[]): Promise<void> {
     const [first] = rings;
     if (first === undefined) return;
-    const jobs = rings.map(toJob);
     // Nearly always it is one, which needs no transaction.
-    if (rings.length > 1) await this.queue.addBulk(jobs);
-    else await this.queue.add(jobName, dataOf(first), optionsOf(first));
+    if (rings.length === 1) {
+      await this.queues[first.depth]?.add(jobName, dataOf(first), optionsOf(first));
+      return;
+    }
+    for (const [depth, some] of Map.groupBy(rings, (ring) => ring.depth)) await this.queues[depth]?.addBulk(some.map(toJob));
   }
 
   async stop(): Promise<void> {
-    await this.queue.close();
+    await Promise.all(this.queues.map(async (queue) => await queue.close()));
   }
+}
+
+function openQueue(name: string, redis: Redis, log: Log): Queue {
+  const queue = new Queue(name, {
+    connection: redis,
+    prefix: queuePrefix,
+    defaultJobOptions: jobOptions,
+    streams: { events: { maxLen: 100 } },
+    skipWaitingForReady: true,
+  });
+  queue.on('error', (error) => {
+    log.debug({ err: error }, 'doorbell queue');
+  });
+  return queue;
 }
 
 export interface AnswerOptions {
   readonly redis: Redis;
   readonly concurrency: number;
   readonly log: Log;
+  readonly depth: number;
   /** The signal is aborted when the bell's own lock is lost; the lane's lease decides all the same. */
   readonly answer: (lane: Lane, signal: AbortSignal | undefined) => Promise<void>;
 }
 
-/** Takes doorbells, so many at once. Settings: design/reliability, "Settings that the defaults get wrong". */
-export function answerDoorbells({ redis, concurrency, log, answer }: AnswerOptions): Worker {
+/** Takes doorbells of one depth, so many at once. Settings: design/reliability, "Settings that the defaults get wrong". */
+export function answerDoorbells({ redis, depth, concurrency, log, answer }: AnswerOptions): Worker {
   const worker = new Worker(
-    doorbellQueue,
+    doorbellQueueOf(depth),
     // Exactly three parameters: BullMQ passes the signal only to such a function.
     async (job, _token, signal) => {
       await answer(DoorbellJob.parse(job.data), signal);

@@ -4,7 +4,7 @@ export { endOf } from './ended-turn.ts';
 export { TurnFold, type FoldedTurn } from './fold-events.ts';
 export { foldStream, type FoldedStream } from './fold-steps.ts';
 export { Lanes, type Lease, type Ring } from './lanes.ts';
-export { doorbellQueue, keyOf, queuePrefix } from './keys.ts';
+export { doorbellQueueOf, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 export { Sweeper } from './sweeper.ts';

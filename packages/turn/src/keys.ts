@@ -3,7 +3,10 @@
  * deployment grows by hashing its tenants over several queues.
  */
 export const queuePrefix = 'concierge:{q0}';
-export const doorbellQueue = 'turns';
+/** The queue of doorbells for turns at this depth; BullMQ allows no colon in it. */
+export function doorbellQueueOf(depth: number): string {
+  return depth === 0 ? 'turns' : `turns-${String(depth)}`;
+}
 
 export const keyOf = {
   turn: (turnId: string): string => `${queuePrefix}:turn:${turnId}`,

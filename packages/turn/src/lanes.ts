@@ -28,9 +28,11 @@ const WORKER_GONE_MS = 10_000;
 export interface Ring extends Lane {
   /** Head of the lane, for the dashboards. */
   readonly turnId: string;
-  /** Admitted lanes of the tenant: the more it has, the later it is served. */
+  /** Admitted lanes of the tenant at this depth: the more it has, the later it is served. */
   readonly backlog: number;
   readonly at: number;
+  /** How many turns stand above the head: who answers the bell has slots for each depth (see admit.lua). */
+  readonly depth: number;
 }
 
 export type Placed =
@@ -70,7 +72,7 @@ export interface EntryToWrite {
   readonly json: string;
 }
 
-const RingReply = z.tuple([z.string(), z.string(), z.number(), z.number()]);
+const RingReply = z.tuple([z.string(), z.string(), z.number(), z.number(), z.number()]);
 const PlacedReply = z.union([
   z.tuple([z.literal('exists'), TurnStatus, z.string(), z.string()]),
   z.tuple([z.literal('busy')]),
@@ -87,7 +89,7 @@ const FoundReply = z.array(z.tuple([z.string(), RingReply]));
 const FinishReply = z.union([z.tuple([z.literal('lost')]), z.tuple([z.literal('finished'), z.array(RingReply)])]);
 
 function ringsOf(accountId: string, replies: readonly z.infer<typeof RingReply>[]): Ring[] {
-  return replies.map(([sessionId, turnId, backlog, at]) => ({ accountId, sessionId, turnId, backlog, at }));
+  return replies.map(([sessionId, turnId, backlog, at, depth]) => ({ accountId, sessionId, turnId, backlog, at, depth }));
 }
 
 function foundRings(reply: ScriptReply): Ring[] {
@@ -96,6 +98,11 @@ function foundRings(reply: ScriptReply): Ring[] {
 
 function entryArguments(entries: readonly EntryToWrite[]): (string | number)[] {
   return entries.flatMap(({ seq, type, json }) => [seq, type, json]);
+}
+
+/** A depth beyond the bound shares the slots of the deepest. */
+function depthOf({ grant }: Pick<AcceptedTurn, 'grant'>): number {
+  return Math.min(grant?.depth ?? 0, limits.subagentDepthMax);
 }
 
 export interface PlaceOptions {
@@ -120,7 +127,7 @@ export class Lanes {
     const session = JSON.stringify({ contact_id: turn.sessionId, turnId: turn.turnId });
     const facts = [turn.turnId, turn.accountId, turn.sessionId, turn.acceptedAtMs, session, turn.requestHash];
     const rules = [busy, limits.laneMaxWaiting, found, turn.keyId ?? '', turn.agent, FIRST_WAIT_MS, cancelled ? '1' : '0'];
-    const reply = PlacedReply.parse(await this.#run('accept', [...facts, ...rules]));
+    const reply = PlacedReply.parse(await this.#run('accept', [...facts, ...rules, depthOf(turn)]));
     switch (reply[0]) {
       case 'exists': {
         return { kind: 'exists', state: reply[1], requestHash: reply[2], sessionId: reply[3] };
@@ -135,9 +142,11 @@ export class Lanes {
     }
   }
 
-  async lease(lane: Lane, workerId: string): Promise<LeaseAnswer> {
-    const reply = LeaseReply.parse(await this.#run('lease', [lane.accountId, lane.sessionId, workerId, LEASE_MS, FIRST_WAIT_MS]));
-    if (reply[0] === 'idle') return { kind: 'idle', rings: ringsOf(lane.accountId, reply[1]) };
+  /** `depth`: of the bell that is answered. */
+  async lease(lane: Lane & { readonly depth: number }, workerId: string): Promise<LeaseAnswer> {
+    const { accountId, sessionId, depth } = lane;
+    const reply = LeaseReply.parse(await this.#run('lease', [accountId, sessionId, workerId, LEASE_MS, FIRST_WAIT_MS, depth]));
+    if (reply[0] === 'idle') return { kind: 'idle', rings: ringsOf(accountId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
     const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt] = reply;
     const facts = {
@@ -150,7 +159,7 @@ export class Lanes {
       cancelled: cancelled === '1',
       startedAtMs: Number(startedAt),
     };
-    return { kind: 'leased', lease: { accountId: lane.accountId, sessionId: lane.sessionId, ...facts } };
+    return { kind: 'leased', lease: { accountId, sessionId, ...facts } };
   }
 
   /** @returns false when the lease belongs to another: nothing was written */

@@ -3,7 +3,7 @@ import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
 import { background, failpoint } from '@concierge/runtime';
-import { answerDoorbells } from './doorbells.ts';
+import { answerDoorbells, depths } from './doorbells.ts';
 import { keyOf, type Lane } from './keys.ts';
 import { RENEW_EVERY_MS, type Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
@@ -12,7 +12,10 @@ import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning'> {
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
-  /** Turns this worker runs at once. */
+  /**
+   * Turns this worker runs at once, at each depth: a turn keeps its slot while it waits for those it started, which need slots of the
+   * next depth only.
+   */
   readonly concurrency: number;
   /** Of these, of one tenant. */
   readonly tenantShare: number;
@@ -31,7 +34,7 @@ export class TurnWorker {
   readonly #options: TurnWorkerOptions;
   readonly #attempts: AttemptOptions;
   readonly #running = new Map<string, RunningTurn>();
-  readonly #bells: Worker;
+  readonly #bells: readonly Worker[];
   readonly #startedAt = new Date().toISOString();
   #pulse: NodeJS.Timeout | undefined;
   #draining = false;
@@ -41,7 +44,9 @@ export class TurnWorker {
     this.#options = options;
     this.#attempts = { ...options, turnsRunning: () => this.#running.size };
     const { redis, concurrency, log } = options;
-    this.#bells = answerDoorbells({ redis, concurrency, log, answer: async (lane) => await this.#answer(lane) });
+    this.#bells = depths.map((depth) =>
+      answerDoorbells({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
+    );
     options.subscriber.on('message', (_channel: string, turnId: string) => {
       this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
     });
@@ -58,14 +63,14 @@ export class TurnWorker {
       background(this.#beat(), this.#options.log);
       background(this.#renew(), this.#options.log);
     }, RENEW_EVERY_MS);
-    background(this.#bells.run(), this.#options.log);
+    for (const bells of this.#bells) background(bells.run(), this.#options.log);
   }
 
   /** No new turns; running ones get the grace, then go on elsewhere after their last finished step. */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
     await failpoint('worker.draining');
-    const closed = this.#bells.close();
+    const closed = Promise.all(this.#bells.map(async (bells) => await bells.close()));
     const timer = setTimeout(() => {
       this.#graceOver = true;
       for (const { stop } of this.#running.values()) stop.abort(new WorkerDraining('the worker stops'));
@@ -77,7 +82,7 @@ export class TurnWorker {
     await this.#options.subscriber.quit().catch(() => undefined);
   }
 
-  async #answer(lane: Lane): Promise<void> {
+  async #answer(lane: Lane & { readonly depth: number }): Promise<void> {
     const { lanes, doorbells } = this.#options;
     const answer = await lanes.lease(lane, this.id);
     switch (answer.kind) {

@@ -52,10 +52,10 @@ export class TurnWriter {
   #seq = 0;
   #lastPublicId: string;
   #persisted: number;
-  #persisting: Promise<void> = Promise.resolve();
   #lastWriteAt = 0;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  #persisting: Promise<void> | undefined;
   #lost: LeaseLost | undefined;
 
   constructor(options: TurnWriterOptions) {
@@ -97,10 +97,19 @@ export class TurnWriter {
 
   /** Puts all steps so far beside the inbox file, fsynced: an emptied Redis must not make a side effect happen again. */
   async persist(): Promise<void> {
-    // One after the other: calls of a running command persist beside one another, and no step may be counted twice.
-    const persisted = this.#persisting.then(async () => await this.#persistMissing());
-    this.#persisting = persisted.catch(() => undefined);
-    await persisted;
+    // Calls that run side by side persist side by side; what one of them is writing the other must neither repeat nor count.
+    while (this.#persisting !== undefined) await this.#persisting;
+    if (this.#persisted === this.#steps.length) return;
+    this.#persisting = this.#persist().finally(() => {
+      this.#persisting = undefined;
+    });
+    await this.#persisting;
+  }
+
+  async #persist(): Promise<void> {
+    const missing = this.#steps.slice(this.#persisted);
+    await this.#options.inbox.appendJournal(this.#options.lease.turnId, missing);
+    this.#persisted += missing.length;
   }
 
   get hasJournal(): boolean {
@@ -134,13 +143,6 @@ export class TurnWriter {
     const rings = await this.#options.lanes.finish(this.#options.lease, this.#toWrite(entries), { payload, state });
     if (rings === null) throw this.#loseLease();
     return rings;
-  }
-
-  async #persistMissing(): Promise<void> {
-    const missing = this.#steps.slice(this.#persisted);
-    if (missing.length === 0) return;
-    await this.#options.inbox.appendJournal(this.#options.lease.turnId, missing);
-    this.#persisted += missing.length;
   }
 
   #schedule(): void {

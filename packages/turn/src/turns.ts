@@ -105,6 +105,14 @@ export class Turns {
     return turn;
   }
 
+  /** Cancels what a turn has started and is still on its way: the truth is in the inbox, whoever accepted it. */
+  async cancelChildren(scope: TenantScope, parentTurnId: string): Promise<void> {
+    for (const turnId of await scope.inbox.turnIds()) {
+      const turn = await scope.inbox.read(turnId);
+      if (turn?.grant?.parentTurnId === parentTurnId) await this.#acceptance.cancel(scope, turnId);
+    }
+  }
+
   async #live(scope: TenantScope): Promise<TurnView[]> {
     const files = (await scope.inbox.list()).toSorted((left, right) => right.mtimeMs - left.mtimeMs).slice(0, LIVE_AT_MOST);
     const views = await Promise.all(
@@ -147,13 +155,14 @@ function isBehind(turn: TurnView, after: Position | null): boolean {
 }
 
 function viewOfRecord(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
-  const { id, origin, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } = record;
+  const { id, origin, parentTurnId, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } = record;
   return {
     id,
     contact_id: sessionId,
     agent,
     channel,
     origin,
+    ...(parentTurnId !== undefined && { parentTurnId }),
     status,
     acceptedAt,
     startedAt,
@@ -167,10 +176,11 @@ function viewOfRecord(record: TurnRecord, { sessionId, agent, channel }: Pick<In
 }
 
 function viewOfLive(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFacts): TurnView {
-  const { turnId: id, sessionId, agent, channel, origin, acceptedAtMs } = turn;
+  const { turnId: id, sessionId, agent, channel, origin, grant, acceptedAtMs } = turn;
+  const parent = grant === undefined ? {} : { parentTurnId: grant.parentTurnId };
   const acceptedAt = new Date(acceptedAtMs).toISOString();
   const open = { firstTextAt: null, endedAt: null, usage: { inputTokens: 0, outputTokens: 0 }, finishReason: null, error: null };
-  return { id, contact_id: sessionId, agent, channel, origin, status, acceptedAt, startedAt, attempts, ...open };
+  return { id, contact_id: sessionId, agent, channel, origin, ...parent, status, acceptedAt, startedAt, attempts, ...open };
 }
 
 /** Steps as lists and the console show them. */

@@ -52,8 +52,8 @@ async function place(given: AcceptedTurn, found: 'accepted' | 'orphan' | 'emptie
   return [...placed.rings];
 }
 
-async function take(sessionId: string, accountId = 'acme'): Promise<Lease> {
-  const answer = await lanes.lease({ accountId, sessionId }, 'w');
+async function take(sessionId: string, { accountId = 'acme', depth = 0 } = {}): Promise<Lease> {
+  const answer = await lanes.lease({ accountId, sessionId, depth }, 'w');
   if (answer.kind !== 'leased') throw new Error(`was ${answer.kind}`);
   return answer.lease;
 }
@@ -75,7 +75,7 @@ describe('a lane', () => {
   it('is leased to one worker at a time', async () => {
     await place(turn('s1'));
     await take('s1');
-    expect(await lanes.lease({ accountId: 'acme', sessionId: 's1' }, 'other')).toEqual({ kind: 'held' });
+    expect(await lanes.lease({ accountId: 'acme', sessionId: 's1', depth: 0 }, 'other')).toEqual({ kind: 'held' });
   });
 
   it('knows a turn it has already', async () => {
@@ -126,6 +126,65 @@ describe('a share', () => {
   });
 });
 
+describe('a share of turns that others started', () => {
+  const grant = (depth: number): { grant: NonNullable<AcceptedTurn['grant']> } => ({ grant: { parentTurnId: 't_0', depth, tools: [] } });
+
+  it('is another one than that of the turns which wait for them, at each depth', async () => {
+    await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
+    expect(await place(turn('parent'))).toMatchObject([{ depth: 0 }]);
+    expect(await place(turn('child', grant(1)))).toMatchObject([{ depth: 1, backlog: 1 }]);
+    expect(await place(turn('grandchild', grant(2)))).toMatchObject([{ depth: 2, backlog: 1 }]);
+    for (const [session, depth] of [
+      ['other', 0],
+      ['sibling', 1],
+      ['cousin', 2],
+    ] as const)
+      expect(await place(turn(session, depth === 0 ? {} : grant(depth)))).toEqual([]);
+    await take('parent');
+    const rings = await lanes.finish(await take('child', { depth: 1 }), [], { payload: 'x', state: 'done' });
+    expect(rings).toMatchObject([{ sessionId: 'sibling', depth: 1 }]);
+  });
+
+  it('gives its place in a lane to a turn of another depth only through that one’s own line', async () => {
+    await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
+    await place(turn('busy'));
+    await place(turn('s1', grant(1)));
+    const next = turn('s1');
+    await place(next);
+    await place(turn('s2', grant(1)));
+    const rings = await lanes.finish(await take('s1', { depth: 1 }), [], { payload: 'x', state: 'done' });
+    expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
+    expect(await lanes.finish(await take('busy'), [], { payload: 'x', state: 'done' })).toMatchObject([{ turnId: next.turnId, depth: 0 }]);
+    expect(await lanes.lease({ accountId: 'acme', sessionId: 's1', depth: 1 }, 'w')).toEqual({ kind: 'idle', rings: [] });
+    expect((await take('s1')).turnId).toBe(next.turnId);
+  });
+
+  it('is found again by a Redis that came back empty, whatever was laid first', async () => {
+    await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
+    const [child, later] = [turn('s1', grant(1)), turn('s1')];
+    await redis.flushall();
+    await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
+    await place(later);
+    await place(turn('s2'), 'emptied');
+    await place(child, 'emptied');
+    const rings = await lanes.open();
+    expect(rings.toSorted((left, right) => left.depth - right.depth)).toMatchObject([
+      { sessionId: 's2', depth: 0 },
+      { sessionId: 's1', turnId: child.turnId, depth: 1 },
+    ]);
+    expect(await lanes.finish(await take('s1', { depth: 1 }), [], { payload: 'x', state: 'done' })).toEqual([]);
+    expect(await lanes.finish(await take('s2'), [], { payload: 'x', state: 'done' })).toMatchObject([{ turnId: later.turnId, depth: 0 }]);
+  });
+
+  it('is swept at its own depth', async () => {
+    await place(turn('s1', grant(2)));
+    await redis.zadd(keyOf.due, 0, 'acme/s1');
+    expect(await lanes.sweep(10)).toMatchObject([{ sessionId: 's1', depth: 2 }]);
+    const lease = await take('s1', { depth: 2 });
+    expect(await lanes.release(lease, { waitMs: 0, charged: false })).toMatchObject([{ sessionId: 's1', depth: 2 }]);
+  });
+});
+
 describe('a lease', () => {
   it('lets nobody else write: neither entries nor an end', async () => {
     await place(turn('s1'));
@@ -166,6 +225,11 @@ describe('a lease', () => {
     await place(given);
     const before = await take('s1');
     await redis.flushall();
+    // An epoch is a time in ms: no Redis comes back within the same one, but for a test.
+    await eventually(async () => {
+      const [seconds, micros] = (await redis.time()).map(Number);
+      return (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000) > Number(before.epoch);
+    });
     await place(given, 'emptied');
     await lanes.open();
     const after = await take('s1');

@@ -50,7 +50,7 @@ export class Rig implements AsyncDisposable {
     return rig;
   }
 
-  async worker({ concurrency = 4 } = {}): Promise<TurnWorker> {
+  async worker({ concurrency = 4, tenantShare }: { concurrency?: number; tenantShare?: number } = {}): Promise<TurnWorker> {
     const redis = connectRedis({ url: this.server.url, role: 'worker', log });
     const subscriber = connectRedis({ url: this.server.url, role: 'subscriber', log });
     const worker = new TurnWorker({
@@ -61,7 +61,7 @@ export class Rig implements AsyncDisposable {
       tenants: this.tenants,
       log,
       concurrency,
-      tenantShare: concurrency,
+      tenantShare: tenantShare ?? concurrency,
       version: 'test',
       runTurn: async (run) => await this.#runTurn(run),
       failTurn: async (run, code) => await save(run, { text: '', error: { code, message: new AppError(code).message } }),

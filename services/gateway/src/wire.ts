@@ -30,7 +30,7 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
   const drain = new Drain();
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
-  const queueDashboard = new QueueDashboard(doorbells.queue);
+  const queueDashboard = new QueueDashboard(doorbells.queues);
   const handlers = createHandlers({ turns, turnStreams, eventStreams, queueDashboard, metrics, drain, checks, log });
   const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, metrics, log });

@@ -98,7 +98,7 @@ describe('a path', () => {
     expect(allow.includes('PUT')).toBe(methods.has('PUT'));
   });
 
-  it.each(['/', '/api', '/api/nope', '/api/sessions/', '/API/sessions', '/api/agents', '/v1/models', '/docs/x', '/api/channels'])(
+  it.each(['/', '/api', '/api/nope', '/api/sessions/', '/API/sessions', '/api/agents/', '/v1/models', '/docs/x', '/api/channels'])(
     '%s is not there',
     async (path) => {
       expect(await problem(await gateway.ask(tenant.admin, path))).toMatchObject({ code: 'not_found', status: 404 });

@@ -70,6 +70,7 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     steps: [...tally.steps],
     requestHash: turn.requestHash,
     keyId: turn.keyId,
+    ...(turn.grant !== undefined && { parentTurnId: turn.grant.parentTurnId }),
   };
 }
 

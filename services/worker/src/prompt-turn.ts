@@ -25,35 +25,55 @@ export async function userMessageOf(
     at: now.toISOString(),
     role: 'user',
     text: turn.text,
-    sent: dynamicContext({ text: turn.text, now, attachments, ...facts }),
+    sent: dynamicContext({ text: turn.text, now, attachments, isDelegated: turn.grant !== undefined, ...facts }),
     ...(turn.attachments.length > 0 && { attachments: turn.attachments }),
   };
 }
 
-/** Bytes of the newest images in the session. One that cannot be read any more is not shown; the message says so. */
-export async function loadImages(
-  uploads: Pick<TenantScope['uploads'], 'bytes'>,
-  messages: readonly SessionMessage[],
-): Promise<ShownImages> {
-  const images = new Map<string, { mediaType: string; base64: string }>();
-  for (const upload of newestImages(messages)) {
-    const bytes = await uploads.bytes(upload.id).catch(() => undefined);
-    if (bytes !== undefined) images.set(upload.id, { mediaType: upload.type, base64: bytes.toString('base64') });
+/**
+ * Bytes of the newest images in a session, those that tools have shown included. One that cannot be read any more is not shown; the
+ * message says so. Held for the turn, since every call of the model is sent them again.
+ */
+export class SessionImages {
+  readonly #uploads: Pick<TenantScope['uploads'], 'bytes'>;
+  #held: ShownImages = new Map();
+
+  constructor(uploads: Pick<TenantScope['uploads'], 'bytes'>) {
+    this.#uploads = uploads;
   }
-  return images;
+
+  async of(messages: readonly SessionMessage[]): Promise<ShownImages> {
+    const images = new Map<string, { readonly mediaType: string; readonly base64: string }>();
+    for (const upload of newestImages(messages)) {
+      const image = this.#held.get(upload.id) ?? (await this.#load(upload));
+      if (image !== undefined) images.set(upload.id, image);
+    }
+    this.#held = images;
+    return images;
+  }
+
+  async #load({ id, type }: UploadRef): Promise<{ mediaType: string; base64: string } | undefined> {
+    const bytes = await this.#uploads.bytes(id).catch(() => undefined);
+    return bytes && { mediaType: type, base64: bytes.toString('base64') };
+  }
 }
 
-function newestImages(messages: readonly SessionMessage[]): UploadRef[] {
-  const chosen: UploadRef[] = [];
+/** Newest first. One that is in several messages counts once. */
+function newestImages(messages: readonly SessionMessage[]): Iterable<UploadRef> {
+  const chosen = new Map<string, UploadRef>();
   let bytes = 0;
   for (const message of messages.toReversed()) {
-    if (message.role !== 'user' || message.attachments === undefined) continue;
-    for (const upload of message.attachments) {
-      if (!upload.type.startsWith('image/')) continue;
+    for (const upload of imagesIn(message)) {
+      if (chosen.has(upload.id)) continue;
       bytes += upload.size;
-      if (chosen.length === IMAGES_MAX || bytes > IMAGE_BYTES_MAX) return chosen;
-      chosen.push(upload);
+      if (chosen.size === IMAGES_MAX || bytes > IMAGE_BYTES_MAX) return chosen.values();
+      chosen.set(upload.id, upload);
     }
   }
-  return chosen;
+  return chosen.values();
+}
+
+function imagesIn(message: SessionMessage): readonly UploadRef[] {
+  if (message.role === 'assistant' || (message.role === 'tool' && message.pruned === true)) return [];
+  return message.attachments?.filter((upload) => upload.type.startsWith('image/')) ?? [];
 }

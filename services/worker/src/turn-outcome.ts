@@ -2,6 +2,7 @@ import { AppError } from '@concierge/contract';
 import { ModelError, type ModelErrorKind } from '@concierge/model';
 import { LeaseLost, TurnCancelled, TurnTimedOut } from '@concierge/turn';
 import type { TurnOutcome } from './ended-session.ts';
+import { AgentUnusable } from './turn-agent.ts';
 
 /** What a client is told; what the provider said goes to the log. */
 const messages: Record<ModelErrorKind, string> = {
@@ -20,6 +21,7 @@ export function outcomeOf(error: unknown, signal: AbortSignal): TurnOutcome {
   if (error instanceof LeaseLost) throw error;
   if (signal.aborted) return stoppedOutcome(signal.reason);
   if (error instanceof ModelError) return { status: 'failed', code: 'provider_error', message: messages[error.kind] };
+  if (error instanceof AgentUnusable) return { status: 'failed', code: error.code, message: error.message };
   if (error instanceof AppError && error.code === 'provider_error') return { status: 'failed', code: error.code, message: error.message };
   throw error;
 }

@@ -1,93 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  mayUseTool,
-  ModelFacts,
-  type AcceptedTurn,
-  type ModelUsage,
-  type Session,
-  type ToolCall,
-  type TurnEvent,
-  type TurnStep,
-} from '@concierge/contract';
-import { ModelError, type ModelEvent, type ModelRequest } from '@concierge/model';
+import { mayUseTool, type AcceptedTurn, type Session } from '@concierge/contract';
+import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining, type TurnRun } from '@concierge/turn';
 import { unconnected } from './capabilities/unconnected.ts';
+import { call, nextSessionId, say, Script, turnRun, usage } from './fixtures/scripted-run.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner, type ChosenModel } from './turn-runner.ts';
-
-type Reply = readonly ModelEvent[] | Error | ((request: ModelRequest) => readonly ModelEvent[]);
-
-const usage: ModelUsage = { model: 'test/model', calls: 1, inputTokens: 50, outputTokens: 5, cachedInputTokens: 0, costUsd: null };
-const ending = (text: string, toolCalls: readonly ToolCall[] = []): ModelEvent => ({
-  type: 'end',
-  text,
-  toolCalls,
-  finishReason: toolCalls.length > 0 ? 'tool_calls' : 'stop',
-  usage,
-  usageEstimated: false,
-  model: 'test/model',
-});
-const say = (text: string): ModelEvent[] => [{ type: 'text', delta: text }, ending(text)];
-const call = (id: string, name: string, input: unknown): ModelEvent[] => [ending('', [{ id, name, arguments: JSON.stringify(input) }])];
-
-class Script implements ChosenModel {
-  readonly ref = 'test/model';
-  readonly facts = ModelFacts.parse({});
-  readonly requests: ModelRequest[] = [];
-  readonly #replies: Reply[];
-
-  constructor(...replies: Reply[]) {
-    this.#replies = replies;
-  }
-
-  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, undefined> {
-    this.requests.push(request);
-    const reply = this.#replies.shift() ?? new Error('the script has no further reply');
-    if (reply instanceof Error) throw reply;
-    for (const event of typeof reply === 'function' ? reply(request) : reply) {
-      signal.throwIfAborted();
-      yield event;
-    }
-    await Promise.resolve();
-  }
-}
-
-class Voice {
-  readonly events: TurnEvent[] = [];
-  readonly steps: TurnStep[] = [];
-
-  emit(event: TurnEvent): void {
-    this.events.push(event);
-  }
-
-  record(step: TurnStep): void {
-    this.steps.push(step);
-  }
-
-  step(step: TurnStep, events: readonly TurnEvent[] = []): Promise<void> {
-    this.steps.push(step);
-    this.events.push(...events);
-    return Promise.resolve();
-  }
-
-  persist(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  flush(): Promise<void> {
-    return Promise.resolve();
-  }
-}
 
 const log = createLog({ service: 'test', level: 'silent' });
 let index: IndexStore;
 let tenants: Tenants;
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let scope: TenantScope;
-let turns = 0;
 
 beforeAll(async () => {
   directory = await temporaryDirectory();
@@ -101,46 +28,12 @@ afterAll(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-function sessionId(): string {
-  return (turns + 1).toString(16).padStart(32, '0');
-}
-
-function runOf(parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): TurnRun & { readonly writer: Voice } {
-  turns += 1;
-  const turn: AcceptedTurn = {
-    version: 1,
-    turnId: `t${String(turns)}`,
-    accountId: 'acme',
-    sessionId: turns.toString(16).padStart(32, '0'),
-    acceptedAtMs: Date.now(),
-    origin: 'api',
-    agent: 'admin',
-    authority: 'admin',
-    channel: 'web',
-    sender: null,
-    text: 'hello there',
-    attachments: [],
-    requestHash: 'h',
-    keyId: 'k1',
-    ...accepted,
-  };
-  const signal = new AbortController().signal;
-  return {
-    scope,
-    turn,
-    attempt: 1,
-    startedAtMs: Date.now(),
-    steps: [],
-    reset: null,
-    openCalls: new Set(),
-    signal,
-    ...parts,
-    writer: new Voice(),
-  };
-}
+const runOf = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>
+  turnRun(scope, parts, accepted);
 
 function runner(model: ChosenModel): TurnRunner {
-  return new TurnRunner({ modelFor: () => model, lenders: unconnected, metrics: new TurnMetrics(newMetrics('test'), () => 0), log });
+  const metrics = new TurnMetrics(newMetrics('test'), () => 0);
+  return new TurnRunner({ modelFor: () => model, lenders: unconnected, metrics, log });
 }
 
 async function saved(run: TurnRun): Promise<Session> {
@@ -178,7 +71,7 @@ describe('running a turn', () => {
   it('sends the earlier message of a session again byte for byte', async () => {
     const first = new Script(say('one'));
     const second = new Script(say('two'));
-    const id = sessionId();
+    const id = nextSessionId();
     await runner(first).runTurn(runOf({}, { sessionId: id }));
     const run = runOf({}, { sessionId: id, text: 'again' });
     await runner(second).runTurn(run);
@@ -247,7 +140,7 @@ describe('the cs agent', () => {
       call('c2', 'read', { path: 'MEMORY.md' }),
       say('noted'),
     );
-    const run = runOf({}, { ...cs, sessionId: sessionId() });
+    const run = runOf({}, { ...cs, sessionId: nextSessionId() });
     await runner(model).runTurn(run);
     const offered = model.requests[0]?.tools.map(({ name }) => name) ?? [];
     expect(offered).toEqual(expect.arrayContaining(['read', 'memory_get', 'memory_write', 'reply', 'handoff']));

@@ -1,5 +1,4 @@
 import {
-  accessOf,
   allTools,
   breakOff,
   buildSystemPrompt,
@@ -10,19 +9,20 @@ import {
   runAgentLoop,
   ToolBox,
   toolScope,
-  ToolSet,
   type LoopRun,
   type Tool,
-  type ToolAccess,
+  type ToolSet,
 } from '@concierge/agent';
-import { limits, type ErrorCode, type ModelFacts, type Session, type TurnRecord, type TurnStep } from '@concierge/contract';
+import type { ErrorCode, ModelFacts, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
 import type { Model } from '@concierge/model';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
 import { lendCapabilities, type Lenders, type LentCapabilities } from './capabilities/turn-capabilities.ts';
 import { contextBudget, turnStatus } from './context-figures.ts';
 import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-session.ts';
-import { loadImages, userMessageOf } from './prompt-turn.ts';
+import { SessionImages, userMessageOf } from './prompt-turn.ts';
+import { ToolSets } from './tool-sets.ts';
+import { turnAgent, type TurnAgent } from './turn-agent.ts';
 import type { TurnMetrics } from './turn-metrics.ts';
 import { noteFor, outcomeOf } from './turn-outcome.ts';
 
@@ -43,7 +43,6 @@ export interface TurnRunnerOptions {
 
 /** What the index may take before the end is announced without waiting for it. */
 const INDEX_WAIT_MS = 2000;
-const TOOL_SETS_MAX = 1000;
 
 /**
  * Runs turns: session → prompt → loop → session published → index → its end, in this order. A turn that the session already
@@ -51,10 +50,11 @@ const TOOL_SETS_MAX = 1000;
  */
 export class TurnRunner implements TurnHandlers {
   readonly #options: TurnRunnerOptions;
-  readonly #toolSets = new Map<string, ToolSet>();
+  readonly #toolSets: ToolSets;
 
   constructor(options: TurnRunnerOptions) {
     this.#options = options;
+    this.#toolSets = new ToolSets(options.tools ?? allTools);
   }
 
   async runTurn(run: TurnRun): Promise<TurnEnd> {
@@ -72,9 +72,8 @@ export class TurnRunner implements TurnHandlers {
     const known = recordOf(session, run);
     if (known !== undefined) return this.#repeat(run, session, known);
     const conversation = conversationOf(session, run);
-    if (!conversation.hasPrompt) conversation.apply(await promptStep(run, { heartbeat: null, timezone: undefined }));
-    const outcome: TurnOutcome = { status: 'failed', code, message: 'The turn stopped its worker several times and was given up.' };
-    breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
+    const message = 'The turn stopped its worker several times and was given up.';
+    const outcome = await endEarly(run, conversation, { status: 'failed', code, message });
     return this.#save(run, session, { conversation, outcome });
   }
 
@@ -86,36 +85,42 @@ export class TurnRunner implements TurnHandlers {
 
   async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {
     try {
-      await using lent = lendCapabilities(this.#options.lenders, run);
-      const loop = await this.#prepare(run, conversation, lent);
+      if (await isLeftBehind(run)) return await endEarly(run, conversation, { status: 'cancelled' });
+      const settings = await run.scope.settings();
+      const agent = await turnAgent(run, settings);
+      const set = this.#toolSet(agent);
+      await using lent = lendCapabilities(this.#options.lenders, run, { access: agent.access, tools: set.names });
+      const loop = await this.#prepare(run, conversation, { settings, agent, set, lent });
       return { status: 'done', finishReason: await runAgentLoop(loop) };
     } catch (error) {
       const outcome = outcomeOf(error, run.signal);
       if (outcome.status === 'failed') this.#options.log.warn({ ...factsOf(run), err: error, code: outcome.code }, 'turn failed');
-      breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
-      return outcome;
+      return endEarly(run, conversation, outcome);
     }
   }
 
-  async #prepare(run: TurnRun, conversation: Conversation, capabilities: LentCapabilities): Promise<LoopRun> {
+  /** The one place that decides which tools a turn has: those of the registry that its agent's access and every list allow. */
+  #toolSet(agent: TurnAgent): ToolSet {
+    return this.#toolSets.of(agent);
+  }
+
+  async #prepare(run: TurnRun, conversation: Conversation, { settings, agent, set, lent }: Prepared): Promise<LoopRun> {
     const { scope, turn, writer, signal } = run;
-    const settings = await scope.settings();
-    const access = accessOf(turn);
+    const { access, maxTurns, part } = agent;
     const context = await scope.context.load({ agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' });
     if (!conversation.hasPrompt) {
       const step = await promptStep(run, { heartbeat: context.heartbeat, timezone: settings.timezone });
       conversation.apply(step);
       writer.record(step);
     }
-    const own = settings.agents?.[turn.agent];
-    const maxTurns = own?.maxTurns ?? limits.maxTurnsDefault;
-    const model = this.#options.modelFor(own?.model ?? settings.model);
-    const system = buildSystemPrompt(context);
-    const set = this.#toolSet(access, own?.tools);
+    const model = this.#options.modelFor(agent.model);
+    const system = buildSystemPrompt({ ...context, part });
     const budget = contextBudget(model.facts, system, set);
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
-    const tools = this.#toolBox(run, set, toolScope({ scope, turn, capabilities, status }));
-    capabilities.runtime.answerWith(new Dispatcher({ tools, conversation, writer }));
+    const showsImages = model.facts.images;
+    const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, capabilities: lent, status, showsImages }));
+    lent.runtime.answerWith(new Dispatcher({ tools, conversation, writer }));
+    const images = new SessionImages(scope.uploads);
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {
       log.warn({ ...factsOf(run), err: error }, 'no summary could be had, the user’s own words were kept');
@@ -125,7 +130,7 @@ export class TurnRunner implements TurnHandlers {
       model,
       system,
       tools,
-      images: model.facts.images ? await loadImages(scope.uploads, conversation.messages) : new Map(),
+      imagesOf: async (messages) => (model.facts.images ? images.of(messages) : new Map()),
       maxTurns,
       signal,
       writer,
@@ -144,20 +149,11 @@ export class TurnRunner implements TurnHandlers {
     });
   }
 
-  #toolSet(access: ToolAccess, allow: readonly string[] | undefined): ToolSet {
-    const key = JSON.stringify([access, allow]);
-    const known = this.#toolSets.get(key);
-    if (known !== undefined) return known;
-    // Allow-lists are the tenants' own; as many as there are tenants must not pile up.
-    if (this.#toolSets.size >= TOOL_SETS_MAX) this.#toolSets.clear();
-    const set = new ToolSet(this.#options.tools ?? allTools, access, allow);
-    this.#toolSets.set(key, set);
-    return set;
-  }
-
   /** Published before it is announced; in the index before it is announced, too, where that answers in time. */
   async #save(run: TurnRun, session: Session, ended: { conversation: Conversation; outcome: TurnOutcome }): Promise<TurnEnd> {
     const { scope, turn } = run;
+    // What it waited for ends with it; should this attempt die here, the next one finds the same.
+    if (ended.outcome.status !== 'done' && mayHaveStartedOthers(run, ended.conversation)) await this.#options.lenders.cancelSubagents(run);
     const record = turnRecord(run, ended.conversation, ended.outcome);
     const { next, history } = endedSession(session, ended.conversation, record);
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
@@ -184,6 +180,35 @@ export class TurnRunner implements TurnHandlers {
     const ms = Date.parse(endedAt) - run.turn.acceptedAtMs;
     this.#options.log.info({ ...factsOf(run), agent: run.turn.agent, status, steps: steps.length, ...usage, ms }, 'turn ended');
   }
+}
+
+interface Prepared {
+  readonly settings: TenantSettings;
+  readonly agent: TurnAgent;
+  readonly set: ToolSet;
+  readonly lent: LentCapabilities;
+}
+
+/** Ends the conversation where it stands; the user's message is in it, whatever happened. */
+async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
+  if (!conversation.hasPrompt) conversation.apply(await promptStep(run, { heartbeat: null, timezone: undefined }));
+  breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
+  return outcome;
+}
+
+/** The turn that started this one has ended or is to end: nobody waits for the answer. */
+async function isLeftBehind({ scope, turn: { grant } }: TurnRun): Promise<boolean> {
+  if (grant === undefined) return false;
+  return (await scope.inbox.read(grant.parentTurnId)) === undefined || (await scope.inbox.isCancelled(grant.parentTurnId));
+}
+
+/** Tools through which others are started: their own, and the command line of the sandbox. */
+const starters: ReadonlySet<string> = new Set(['subagents', 'bash', 'exec', 'process']);
+
+function mayHaveStartedOthers({ turn }: TurnRun, { messages, tally }: Conversation): boolean {
+  const asked = (message: Session['messages'][number]): boolean =>
+    message.role === 'assistant' && message.turnId === turn.turnId && message.toolCalls?.some(({ name }) => starters.has(name)) === true;
+  return tally.steps.some(({ kind, name }) => kind === 'tool' && starters.has(name)) || messages.some(asked);
 }
 
 async function loadOrBegin({ scope, turn }: TurnRun): Promise<Session> {

@@ -5,13 +5,14 @@ import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, 
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker } from '@concierge/turn';
 import { Outbound, WebPages, WebSearch } from '@concierge/web';
 import { RunFolders } from './capabilities/runtime/run-folders.ts';
 import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
 import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
 import type { Lenders } from './capabilities/turn-capabilities.ts';
+import { lendSubagents } from './capabilities/subagents.ts';
 import { unconnected } from './capabilities/unconnected.ts';
 import { webLender } from './capabilities/web.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
@@ -49,19 +50,26 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
   });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
+  const lanes = new Lanes(redis);
+  const doorbells = new Doorbells(redis, log);
+  const turns = new Turns({ redis, lanes, doorbells, log });
+  const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
   const pages = new WebPages(new Outbound({ allow: config.outboundAllow }));
   const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: { ...unconnected, runtime: commands.lend, web: webLender({ pages, search, log }) },
+    lenders: {
+      ...unconnected,
+      runtime: commands.lend,
+      web: webLender({ pages, search, log }),
+      ...lendSubagents({ turns, streams: turnStreams }),
+    },
     metrics,
     log,
   });
 
-  const lanes = new Lanes(redis);
-  const doorbells = new Doorbells(redis, log);
   const { concurrency, tenantShare } = config;
   const worker: TurnWorker = new TurnWorker({
     runTurn: async (run) => runner.runTurn(run),
@@ -86,6 +94,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       worker,
       sweeper,
       ...commands.stopInOrder,
+      { name: 'turn streams', stop: async () => turnStreams.stop() },
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),

@@ -61,8 +61,10 @@ export function messageTokens(message: SessionMessage, budget: Pick<ContextBudge
       const calls = message.toolCalls?.reduce((sum, call) => sum + budget.estimateTokens(call.arguments) + MESSAGE_OVERHEAD_TOKENS, 0) ?? 0;
       return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.text) + calls;
     }
-    case 'tool':
-      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.pruned === true ? prunedNote(message.output) : message.output);
+    case 'tool': {
+      const text = message.pruned === true ? prunedNote(message.output) : message.output;
+      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(text) + imagesOf(message) * IMAGE_TOKENS;
+    }
   }
 }
 
@@ -79,7 +81,8 @@ export function messageCharacters(message: SessionMessage): number {
 }
 
 function imagesOf(message: SessionMessage): number {
-  if (message.role !== 'user' || message.attachments === undefined) return 0;
+  if (message.role === 'assistant' || message.attachments === undefined) return 0;
+  if (message.role === 'tool' && message.pruned === true) return 0;
   return message.attachments.filter((upload) => upload.type.startsWith('image/')).length;
 }
 

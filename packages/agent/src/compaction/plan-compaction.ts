@@ -57,7 +57,7 @@ function pruneable(messages: readonly SessionMessage[], budget: ContextBudget, p
     if (message.role !== 'tool' || message.pruned === true) continue;
     const tokens = messageTokens(message, budget);
     seen += tokens;
-    if (seen <= protectedTokens || message.output.length < PRUNE_MIN_CHARACTERS) continue;
+    if (seen <= protectedTokens || (message.output.length < PRUNE_MIN_CHARACTERS && message.attachments === undefined)) continue;
     saves.set(message.id, tokens - messageTokens({ ...message, pruned: true }, budget));
   }
   return saves;

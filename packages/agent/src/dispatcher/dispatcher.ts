@@ -112,7 +112,15 @@ export class Dispatcher {
   }
 }
 
-function replyOf({ name, asJson }: Call, { output, isError }: ToolOutcome): DispatchReply {
+/** An image goes to the model with the results of its own calls, and cannot go to a command. */
+const NO_IMAGE = 'the image was not shown: only a call of the model’s own shows it one.\n';
+
+function replyOf(call: Call, outcome: ToolOutcome): DispatchReply {
+  const reply = textReplyOf(call, outcome);
+  return outcome.attachments === undefined ? reply : { ...reply, stderr: `${reply.stderr}concierge ${call.name}: ${NO_IMAGE}` };
+}
+
+function textReplyOf({ name, asJson }: Call, { output, isError }: ToolOutcome): DispatchReply {
   const exitCode = isError ? exitCodes.toolError : exitCodes.ok;
   if (asJson) return { exitCode, stdout: `${JSON.stringify({ output, isError })}\n`, stderr: '' };
   if (isError) return { exitCode, stdout: '', stderr: withNewline(`concierge ${name}: ${output}`) };

@@ -65,6 +65,7 @@ async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
     name,
     output: outcome.output,
     isError: outcome.isError,
+    ...(outcome.attachments !== undefined && { attachments: [...outcome.attachments] }),
   };
   await journalCall(run, { kind: 'result', message, startedAtMs, durationMs }, closingEvents(message, durationMs));
 }

@@ -1,4 +1,4 @@
-import type { ToolCall, TurnEvent, TurnStep } from '@concierge/contract';
+import type { SessionMessage, ToolCall, TurnEvent, TurnStep, UploadRef } from '@concierge/contract';
 import type { Model, ModelTool } from '@concierge/model';
 import type { Conversation } from './conversation.ts';
 import type { ShownImages } from './model-messages.ts';
@@ -17,6 +17,8 @@ export interface LoopWriter {
 export interface ToolOutcome {
   readonly output: string;
   readonly isError: boolean;
+  /** Images that the model is shown with the results of this round. */
+  readonly attachments?: readonly UploadRef[];
 }
 
 /** The agent's tools as the loop sees them: already filtered, and never throwing but for an abort. */
@@ -24,6 +26,8 @@ export interface LoopTools {
   readonly offered: readonly ModelTool[];
   /** True when running the tool twice could do harm. False for a name that is no tool of this agent. */
   hasSideEffect(name: string): boolean;
+  /** True when a second run of the same call takes up what the first one began, so that the call must outlive any crash. */
+  resumes(name: string): boolean;
   /** Every failure is an outcome. Rejects only with the signal's reason. `progress` hears what the tool says while it runs. */
   call(call: ToolCall, signal: AbortSignal, progress?: (delta: string) => void): Promise<ToolOutcome>;
 }
@@ -37,7 +41,8 @@ export interface LoopRun {
   readonly model: Model;
   readonly system: string;
   readonly tools: LoopTools;
-  readonly images: ShownImages;
+  /** The images of these messages that the model is shown. Asked before every model call, for tools may have shown new ones. */
+  imagesOf(messages: readonly SessionMessage[]): Promise<ShownImages>;
   readonly maxTurns: number;
   readonly signal: AbortSignal;
   readonly writer: LoopWriter;

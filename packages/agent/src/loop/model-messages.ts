@@ -1,8 +1,8 @@
-import type { SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
+import type { SessionMessage, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { ModelMessage } from '@concierge/model';
 import type { Conversation } from './conversation.ts';
 
-/** Images that the model is shown, by upload id: loaded before the loop starts, since the session keeps references only. */
+/** Images that the model is shown, by upload id: loaded for each call, since the session keeps references only. */
 export type ShownImages = ReadonlyMap<string, { readonly mediaType: string; readonly base64: string }>;
 
 type UserContent = Extract<ModelMessage, { role: 'user' }>['content'];
@@ -10,44 +10,88 @@ type ContentPart = Exclude<UserContent, string>[number];
 
 /** The conversation as the model is sent it: the summary of what was moved out first, then every message as it was sent before. */
 export function modelMessages(conversation: Pick<Conversation, 'summary' | 'messages'>, images: ShownImages): ModelMessage[] {
-  const messages: ModelMessage[] = [];
-  if (conversation.summary !== null) messages.push({ role: 'user', content: summaryText(conversation.summary.text) });
+  const sent = new SentMessages(images);
+  if (conversation.summary !== null) sent.add({ role: 'user', content: summaryText(conversation.summary.text) });
   for (const message of conversation.messages) {
     // Providers refuse an assistant message with neither text nor calls.
     if (message.role === 'assistant' && message.text === '' && message.toolCalls === undefined) continue;
-    messages.push(modelMessage(message, images));
+    sent.addMessage(message);
   }
-  return messages;
+  return sent.all();
 }
 
 function summaryText(text: string): string {
   return `<conversation_summary>\nWhat was said before, in short. It was written by this service to save room; the user did not type it.\n\n${text}\n</conversation_summary>`;
 }
 
-function modelMessage(message: SessionMessage, images: ShownImages): ModelMessage {
-  switch (message.role) {
-    case 'user':
-      return { role: 'user', content: userContent(message, images) };
-    case 'assistant':
-      return { role: 'assistant', text: message.text, toolCalls: message.toolCalls ?? [] };
-    case 'tool':
-      return { role: 'tool', callId: message.callId, output: message.pruned === true ? prunedNote(message.output) : message.output };
+/** Built up front to back, so that what is added at the end changes nothing before it: prompt caches match. */
+class SentMessages {
+  readonly #images: ShownImages;
+  readonly #sent: ModelMessage[] = [];
+  readonly #shownIds = new Set<string>();
+  /** What the tools of a reply showed. Results are text only, and nothing may stand between them: it follows the last of them. */
+  #shown: ContentPart[] = [];
+
+  constructor(images: ShownImages) {
+    this.#images = images;
+  }
+
+  add(message: ModelMessage): void {
+    if (message.role !== 'tool') this.#tellShown();
+    this.#sent.push(message);
+  }
+
+  addMessage(message: SessionMessage): void {
+    switch (message.role) {
+      case 'user':
+        this.add({ role: 'user', content: this.#userContent(message) });
+        return;
+      case 'assistant':
+        this.add({ role: 'assistant', text: message.text, toolCalls: message.toolCalls ?? [] });
+        return;
+      case 'tool':
+        this.#addResult(message);
+        return;
+    }
+  }
+
+  all(): ModelMessage[] {
+    this.#tellShown();
+    return this.#sent;
+  }
+
+  #addResult({ callId, name, output, pruned, attachments = [] }: ToolMessage): void {
+    this.add({ role: 'tool', callId, output: pruned === true ? prunedNote(output) : output });
+    if (pruned === true) return;
+    for (const upload of attachments) {
+      this.#shown.push({ type: 'text', text: `[Shown by ${name}; the user did not send it: "${upload.name}" (${upload.id})]` });
+      this.#shown.push(this.#imagePart(upload));
+    }
+  }
+
+  #tellShown(): void {
+    if (this.#shown.length === 0) return;
+    this.#sent.push({ role: 'user', content: this.#shown });
+    this.#shown = [];
+  }
+
+  #userContent(message: UserMessage): UserContent {
+    const attached = message.attachments?.filter((upload) => upload.type.startsWith('image/')) ?? [];
+    if (attached.length === 0) return message.sent;
+    return [{ type: 'text', text: message.sent }, ...attached.map((upload) => this.#imagePart(upload))];
+  }
+
+  /** Once is enough, however often it is attached or looked at. */
+  #imagePart(upload: UploadRef): ContentPart {
+    const image = this.#images.get(upload.id);
+    if (image === undefined) return { type: 'text', text: `[The image "${upload.name}" (${upload.id}) is not shown.]` };
+    if (this.#shownIds.has(upload.id)) return { type: 'text', text: `[The image "${upload.name}" (${upload.id}) is shown above.]` };
+    this.#shownIds.add(upload.id);
+    return { type: 'image', ...image };
   }
 }
 
 /** What stands for an old tool result that was cut to save room. */
 export function prunedNote(output: string): string {
   return `[An earlier result of ${String(output.length)} characters was removed to save room. Call the tool again if it is needed.]`;
-}
-
-function userContent(message: UserMessage, images: ShownImages): UserContent {
-  const attached = message.attachments?.filter((upload) => upload.type.startsWith('image/')) ?? [];
-  if (attached.length === 0) return message.sent;
-  return [{ type: 'text', text: message.sent }, ...attached.map((upload) => imagePart(upload, images))];
-}
-
-function imagePart(upload: UploadRef, images: ShownImages): ContentPart {
-  const image = images.get(upload.id);
-  if (image === undefined) return { type: 'text', text: `[The image "${upload.name}" (${upload.id}) is not shown.]` };
-  return { type: 'image', ...image };
 }

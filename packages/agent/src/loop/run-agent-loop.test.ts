@@ -67,6 +67,28 @@ describe('the agent loop', () => {
     ]);
   });
 
+  it('puts a call that takes up what it began on disk before it runs, beside others that run', async () => {
+    const both = Promise.withResolvers<void>();
+    let running = 0;
+    const resume = async (): Promise<string> => {
+      running += 1;
+      if (running === 2) both.resolve();
+      await both.promise;
+      return 'done';
+    };
+    const run = loopFixture({
+      model: new ScriptedReplies([callTools(toolCall('a', 'resume'), toolCall('b', 'resume')), say('done')]),
+      tools: new HandlerTools({
+        resume: async () => {
+          expect(run.writer.journal.slice(0, run.writer.persisted)).toContainEqual(expect.objectContaining({ kind: 'assistant' }));
+          return resume();
+        },
+      }),
+    });
+    await runAgentLoop(run);
+    expect(results(run.conversation.messages).map(({ output }) => output)).toEqual(['done', 'done']);
+  });
+
   it('runs read-only calls together and gives their results in call order', async () => {
     const second = Promise.withResolvers<undefined>();
     const tools = new HandlerTools({
@@ -278,6 +300,21 @@ describe('an attempt after a crash', () => {
     expect(results(run.conversation.messages).find(({ callId }) => callId === 'w')?.output).toBe(
       `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n- concierge read: done\n- concierge bash: outcome unknown\n- concierge write: outcome unknown`,
     );
+  });
+
+  it('makes a call again that takes up what it began', async () => {
+    const first = loopFixture({
+      model: new ScriptedReplies([callTools(toolCall('s', 'resume')), say('done')]),
+      tools: new HandlerTools({ resume: () => Promise.resolve('x') }),
+    });
+    await runAgentLoop(first);
+    const untilIntent = first.writer.journal.slice(0, first.writer.journal.findIndex(({ kind }) => kind === 'intent') + 1);
+    const steps: TurnStep[] = [{ kind: 'prompt', message: userMessage('hello') }, ...untilIntent];
+    const tools = new HandlerTools({ resume: () => Promise.resolve('taken up') });
+    const run = loopFixture({ model: new ScriptedReplies([say('done')]), tools, steps });
+    await runAgentLoop(run);
+    expect(tools.ran).toEqual(['s']);
+    expect(results(run.conversation.messages)).toMatchObject([{ output: 'taken up', isError: false }]);
   });
 
   it('does not say again that a call has started', async () => {

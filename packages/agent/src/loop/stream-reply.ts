@@ -11,10 +11,11 @@ export async function streamReply(run: LoopRun, withTools: boolean): Promise<voi
   const { conversation, signal, writer } = run;
   const startedAtMs = Date.now();
   let end: ModelEnd | undefined;
+  const images = await run.imagesOf(conversation.messages);
   for await (const event of run.model.stream(
     {
       system: run.system,
-      messages: modelMessages(conversation, run.images),
+      messages: modelMessages(conversation, images),
       tools: withTools ? run.tools.offered : [],
       conversationId: conversation.sessionId,
     },

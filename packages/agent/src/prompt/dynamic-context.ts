@@ -6,6 +6,8 @@ export interface UserTurn {
   /** IANA name; UTC when the tenant has none. */
   readonly timezone: string | undefined;
   readonly now: Date;
+  /** Another turn asked for it. */
+  readonly isDelegated?: boolean;
   /** Extracted text of the attachments that have any, in their order. */
   readonly attachments: readonly { readonly upload: UploadRef; readonly text: string | undefined }[];
 }
@@ -13,13 +15,17 @@ export interface UserTurn {
 /** Extracted text of all attachments of one message; more is cut, so that one message cannot fill the window. */
 const ATTACHMENTS_MAX_CHARACTERS = 2 * limits.attachmentTextMaxCharacters;
 
+const DELEGATED =
+  'Another agent asks for this. It reads the last message you write and nothing else; nobody can answer questions in between.';
+
 /**
  * The user's message as the model is sent it: time and HEARTBEAT first, then the message, then the text of its attachments. It is
  * stored as built and sent so ever after; building it again later would give other bytes.
  */
 export function dynamicContext(turn: UserTurn): string {
   const heartbeat = turn.heartbeat === null || turn.heartbeat.trim() === '' ? '' : `\n<heartbeat>\n${turn.heartbeat.trim()}\n</heartbeat>`;
-  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${heartbeat}\n</context>`;
+  const delegated = turn.isDelegated === true ? `\n${DELEGATED}` : '';
+  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${heartbeat}\n</context>`;
   return [context, turn.text, ...attachmentBlocks(turn.attachments)].join('\n\n');
 }
 

@@ -38,6 +38,22 @@ describe('the system prompt', () => {
     expect(buildSystemPrompt({ files: [], skills })).toContain('- opening: When we are open\n- refunds: How to refund\n');
   });
 
+  it('has an agent’s own part after what agents share, and before the skills', () => {
+    const prompt = buildSystemPrompt({
+      files: [file('SOUL.md', 'soul')],
+      skills: [{ name: 'a', description: 'b' }],
+      part: '\nYou sell.\n',
+    });
+    expect([...prompt.matchAll(/^# (.+)$/gmu)].map(([, heading]) => heading)).toEqual([
+      'Soul',
+      'Your part',
+      'Skills',
+      'How messages reach you',
+    ]);
+    expect(prompt).toContain('\n\nYou sell.\n\n');
+    expect(buildSystemPrompt({ files: [], skills: [], part: null })).toBe(buildSystemPrompt({ files: [], skills: [] }));
+  });
+
   it('is the same bytes for the same files, whenever it is built', () => {
     const files = [file('IDENTITY.md', 'I'), file('USER.md', 'U')];
     expect(buildSystemPrompt({ files: files.toReversed(), skills: [] })).toBe(buildSystemPrompt({ files, skills: [] }));
@@ -58,6 +74,11 @@ describe('the dynamic context', () => {
     expect(dynamicContext({ ...turn, heartbeat: '- look after the inbox\n' })).toBe(
       '<context>\nCurrent time: Wednesday 2026-07-01 22:30:05 GMT+00:00 (UTC)\n<heartbeat>\n- look after the inbox\n</heartbeat>\n</context>\n\nhi',
     );
+  });
+
+  it('says so when another agent asks', () => {
+    expect(dynamicContext({ ...turn, isDelegated: true })).toContain('GMT+00:00 (UTC)\nAnother agent asks for this.');
+    expect(dynamicContext(turn)).not.toContain('Another agent');
   });
 
   it('adds the text of attachments and says what else there is', () => {

@@ -171,6 +171,25 @@ describe('an agent’s tools', () => {
     expect(output).toMatch(/^(?:😀)+\n\[cut here: the whole result has 200000 bytes\]$/u);
   });
 
+  it('hand on the images that a tool shows, and none of a call that failed', async () => {
+    const upload = { id: `u_${'0'.repeat(32)}`, name: 'cat.png', type: 'image/png', size: 3 } as const;
+    const showing = (fails: boolean): Tool =>
+      defineTool({
+        name: 'view_attachment',
+        description: 'shows',
+        schema: z.strictObject({}),
+        sideEffect: 'none',
+        run: async (_input, { show }) => {
+          show(upload);
+          if (fails) throw new ToolError('no');
+          return Promise.resolve('shown');
+        },
+      });
+    const call = toolCall('1', 'view_attachment');
+    expect(await boxOf([showing(false)]).call(call, neverAborted)).toEqual({ output: 'shown', isError: false, attachments: [upload] });
+    expect(await boxOf([showing(true)]).call(call, neverAborted)).toEqual({ output: 'no', isError: true });
+  });
+
   it('give no lone half of a pair to whoever must encode it', async () => {
     const box = boxOf([defined(() => Promise.resolve('a\ud83d'))]);
     expect((await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted)).output).toBe('a\ufffd');

@@ -1,4 +1,4 @@
-import { AppError, limits, mayUseTool, type ToolCall } from '@concierge/contract';
+import { AppError, limits, mayUseTool, type ToolCall, type UploadRef } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
 import { cutText } from './cut-text.ts';
@@ -71,6 +71,10 @@ export class ToolBox implements LoopTools {
     return this.#options.set.find(name)?.sideEffect === 'writes';
   }
 
+  resumes(name: string): boolean {
+    return this.#options.set.find(name)?.sideEffect === 'resumes';
+  }
+
   async call(call: ToolCall, signal: AbortSignal, progress: (delta: string) => void = () => undefined): Promise<ToolOutcome> {
     signal.throwIfAborted();
     const tool = this.#options.set.find(call.name);
@@ -80,16 +84,20 @@ export class ToolBox implements LoopTools {
     const timeoutMs = typeof tool.timeoutMs === 'number' ? tool.timeoutMs : tool.timeoutMs(input.value);
     const deadline = AbortSignal.timeout(timeoutMs);
     const bounded = AbortSignal.any([signal, deadline]);
+    const shown: UploadRef[] = [];
+    const show = (image: UploadRef): void => {
+      shown.push(image);
+    };
     try {
       const output = await beforeAbort(
-        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, progress }),
+        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, progress, show }),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );
-      return { output: forModel(output), isError: false };
+      return { output: forModel(output), isError: false, ...(shown.length > 0 && { attachments: shown }) };
     } catch (error) {
       // One that has come to an end of its own in its grace has a known outcome, and says more of it than that it was stopped.
-      if (error instanceof ToolError) return failed(error.message);
+      if (error instanceof ToolError && (tool.sideEffect === 'writes' || !bounded.aborted)) return failed(error.message);
       signal.throwIfAborted();
       if (deadline.aborted) return failed(`${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`);
       return failed(this.#explain(tool.name, error));

@@ -1,9 +1,12 @@
-import type { SessionListItem, SessionView } from '@concierge/contract';
-import type { FileEntry, FileText, MemoryFiles, Skills } from '@concierge/tenant';
+import type { SessionListItem, SessionView, UploadRef } from '@concierge/contract';
+import type { FileBytes, FileEntry, FileText, MemoryFiles } from '@concierge/tenant';
 import type { SchedulesView } from './automation/schedules-view.ts';
+import type { DocumentsView } from './documents/documents-view.ts';
 import type { MessagingView } from './messaging/messaging-view.ts';
 import type { RuntimeView } from './runtime/runtime-view.ts';
 import type { SubagentsView } from './sessions/subagents-view.ts';
+import type { UsageView } from './sessions/usage-view.ts';
+import type { SkillsEditing, SkillsView } from './skills/skills-view.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { WebView } from './web/web-view.ts';
 
@@ -11,6 +14,8 @@ import type { WebView } from './web/web-view.ts';
 export interface FileView {
   /** @throws AppError */
   readText(path: string): Promise<FileText>;
+  /** @throws AppError */
+  readBytes(path: string): Promise<FileBytes>;
   list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
   stat(path: string): Promise<FileEntry | undefined>;
   writeText(path: string, text: string): Promise<{ created: boolean }>;
@@ -49,8 +54,13 @@ export interface ToolContext {
   readonly files: FileView;
   /** The tenant's notes for the admin, this contact's for cs. */
   readonly memory: Pick<MemoryFiles, 'write' | 'get' | 'list'>;
-  readonly skills: Pick<Skills, 'load' | 'readFile' | 'list'>;
+  readonly skills: SkillsView;
+  /** Undefined for cs. */
+  readonly skillEditor: SkillsEditing | undefined;
   readonly sessions: SessionsView;
+  readonly documents: DocumentsView;
+  /** Undefined for cs. */
+  readonly usage: UsageView | undefined;
   readonly runtime: RuntimeView;
   readonly web: WebView;
   readonly subagents: SubagentsView;
@@ -59,6 +69,8 @@ export interface ToolContext {
   status(): TurnStatus;
   /** Tells whoever reads the turn what the call says while it runs. */
   progress(delta: string): void;
+  /** Lets the model see an image: it is sent along with the results of this round. */
+  readonly show: (image: UploadRef) => void;
   /** Ends with the turn or at the call's deadline. */
   readonly signal: AbortSignal;
 }
@@ -67,4 +79,4 @@ export interface ToolContext {
 export type TurnCapabilities = Pick<ToolContext, 'runtime' | 'web' | 'subagents'>;
 
 /** All of a turn's context; what is left comes with each call. */
-export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'progress'>;
+export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'progress' | 'show'>;

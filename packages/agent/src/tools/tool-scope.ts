@@ -1,10 +1,12 @@
 import type { AcceptedTurn } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules.ts';
+import { documentsView } from './documents/documents-view.ts';
 import { fileView } from './files/file-view.ts';
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
 import { sessionsView } from './sessions/session-view.ts';
-import { accessOf } from './tool-access.ts';
+import { usageView } from './sessions/usage-view.ts';
+import type { ToolAccess } from './tool-access.ts';
 import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
 
 /** Whose notes a cs turn reads and keeps: the sender's; those of an anonymous contact last as long as its session's id is known. */
@@ -13,19 +15,22 @@ export function contactOf({ sender, sessionId }: Pick<AcceptedTurn, 'sender' | '
 }
 
 export interface ToolScopeOptions {
-  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'sessions' | 'index'> &
+  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'skillEditor' | 'sessions' | 'index' | 'uploads'> &
     MessagingSource['scope'] &
     SchedulesSource['scope'];
-  readonly turn: Pick<AcceptedTurn, 'agent' | 'authority' | 'sender' | 'sessionId' | 'turnId'> &
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId' | 'turnId'> &
+    Partial<Pick<AcceptedTurn, 'attachments'>> &
     MessagingSource['turn'] &
     SchedulesSource['turn'];
+  readonly access: ToolAccess;
   readonly capabilities: TurnCapabilities;
   readonly status: () => TurnStatus;
+  /** Whether the turn's model takes images. Default true. */
+  readonly showsImages?: boolean;
 }
 
 /** What a turn's tools can reach: nothing in the result can do more than the turn's agent may. */
-export function toolScope({ scope, turn, capabilities, status }: ToolScopeOptions): TurnContext {
-  const access = accessOf(turn);
+export function toolScope({ scope, turn, access, capabilities, status, showsImages = true }: ToolScopeOptions): TurnContext {
   return {
     access,
     agent: turn.agent,
@@ -34,9 +39,18 @@ export function toolScope({ scope, turn, capabilities, status }: ToolScopeOption
     files: fileView(scope.files, access),
     memory: access === 'admin' ? scope.memory : scope.memory.forContact(contactOf(turn)),
     skills: scope.skills,
+    skillEditor: access === 'admin' ? scope.skillEditor : undefined,
     sessions: sessionsView(scope, access, turn.sessionId),
     messaging: new TurnMessaging({ scope, turn, access }),
     schedules: new TurnSchedules({ scope, turn, access }),
+    documents: documentsView({
+      uploads: scope.uploads,
+      access,
+      attached: turn.attachments ?? [],
+      history: async () => scope.sessions.view(turn.sessionId),
+      showsImages,
+    }),
+    usage: access === 'admin' ? usageView(scope.index) : undefined,
     ...capabilities,
     status,
   };

@@ -8,14 +8,19 @@ export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
 
+/**
+ * `none`: running it twice does no harm, and it may run beside others. `resumes`: the same, because a second run of the same call takes
+ * up what the first one began; the call is on disk before it begins. `writes`: it runs alone, and never twice.
+ */
+export type SideEffect = 'none' | 'resumes' | 'writes';
+
 export interface Tool {
   readonly name: ToolName;
   /** What the model reads. */
   description(access: ToolAccess): string;
   /** JSON Schema of the arguments. */
   readonly parameters: JsonObject;
-  /** `none`: running it twice does no harm, and it may run beside others. */
-  readonly sideEffect: 'none' | 'writes';
+  readonly sideEffect: SideEffect;
   /** A number, or what follows from the arguments. */
   readonly timeoutMs: number | ((input: JsonObject) => number);
   /** Checks the arguments, then runs. Throws ToolError for bad arguments; any error becomes the result. */
@@ -28,7 +33,7 @@ interface ToolDefinition<Schema extends z.ZodObject> {
   /** In place of `description` for the cs agent, where it gets a narrower form. */
   readonly narrowDescription?: string;
   readonly schema: Schema;
-  readonly sideEffect: 'none' | 'writes';
+  readonly sideEffect: SideEffect;
   /** A tool that is told how long it may take derives it from its arguments. Default: `limits.toolTimeoutMs`. */
   readonly timeoutMs?: number | ((input: z.output<Schema>) => number);
   run(input: z.output<Schema>, context: ToolContext): Promise<string>;

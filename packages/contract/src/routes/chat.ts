@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { AdminChatBody, ChatQuery, ChatReply, CsChatBody } from '../chat.ts';
+import { AdminChatBody, AgentChatBody, ChatQuery, ChatReply, CsChatBody } from '../chat.ts';
 import { limits } from '../limits.ts';
+import { AgentName } from '../tenant.ts';
 import { defineRoute } from './route.ts';
 
 const visibleAscii = /^[\u0021-\u007e]+$/u;
@@ -61,6 +62,26 @@ export const chatWithCs = defineRoute({
   query: ChatQuery,
   headers,
   body: { kind: 'json', schema: CsChatBody },
+  answers,
+  errors: [...errors, 'contact_mismatch'],
+});
+
+/** POST /api/agents/{agent}: the same for every agent of the tenant. */
+export const chatWithAgent = defineRoute({
+  id: 'chatWithAgent',
+  method: 'post',
+  path: '/api/agents/{agent}',
+  tag: 'chat',
+  summary: 'Talk to any agent',
+  description:
+    'The agents `admin` and `cs`, each by its own rules, and those of `agents/<name>.md`. One that is not public needs the scope `admin`. `sender` and `channel` are not for `admin`.',
+  auth: 'key',
+  scopes: ['admin', 'cs'],
+  waitsForTurn: true,
+  params: z.object({ agent: AgentName }),
+  query: ChatQuery,
+  headers,
+  body: { kind: 'json', schema: AgentChatBody },
   answers,
   errors: [...errors, 'contact_mismatch'],
 });

@@ -35,7 +35,19 @@ export interface Route {
   readonly rest?: true;
   /** A page that also answers what it asks for below its path: scripts, figures, its own addresses. */
   readonly below?: true;
-  readonly tag: 'chat' | 'turns' | 'sessions' | 'skills' | 'uploads' | 'tenant' | 'files' | 'keys' | 'usage' | 'webhooks' | 'operations';
+  readonly tag:
+    | 'chat'
+    | 'agents'
+    | 'turns'
+    | 'sessions'
+    | 'skills'
+    | 'uploads'
+    | 'tenant'
+    | 'files'
+    | 'keys'
+    | 'usage'
+    | 'webhooks'
+    | 'operations';
   readonly summary: string;
   readonly description?: string;
   readonly auth: RouteAuth;

@@ -1,4 +1,5 @@
-import { chatWithAdmin, chatWithCs } from './chat.ts';
+import { listAgents } from './agents.ts';
+import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
@@ -15,6 +16,8 @@ import { receiveWebhook, verifyWebhook } from './webhooks.ts';
 export const routes = {
   chatWithAdmin,
   chatWithCs,
+  chatWithAgent,
+  listAgents,
   listTurns,
   getTurn,
   followTurn,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ContactId } from '../chat.ts';
 import { SessionListItem, SessionView } from '../session.ts';
-import { builtInAgents } from '../tenant.ts';
+import { AgentName } from '../tenant.ts';
 import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
 import { defineRoute } from './route.ts';
 
@@ -16,7 +16,7 @@ export const listSessions = defineRoute({
   summary: 'List sessions, most recently used first',
   auth: 'key',
   scopes: ['admin', 'read'],
-  query: z.strictObject({ limit: limitParameter, agent: z.enum(builtInAgents).optional(), cursor: cursorParameter }),
+  query: z.strictObject({ limit: limitParameter, agent: AgentName.optional(), cursor: cursorParameter }),
   answers: { 200: { description: 'Sessions.', json: z.array(SessionListItem), headers: pageHeaders } },
   errors: [],
 });

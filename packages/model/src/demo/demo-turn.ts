@@ -1,4 +1,4 @@
-import { textOfMessage, type CompletionMessage, type CompletionRequest } from './completion-request.ts';
+import { lastAsked, textOfMessage, type CompletionMessage, type CompletionRequest } from './completion-request.ts';
 
 export interface DemoResult {
   readonly tool: string;
@@ -28,7 +28,7 @@ export interface DemoPrompt {
 
 export function readTurn(request: CompletionRequest): DemoTurn {
   const { messages } = request;
-  const lastUser = messages.findLastIndex((message) => message.role === 'user');
+  const lastUser = lastAsked(messages);
   const userMessage = messages[lastUser];
   const sent = userMessage === undefined ? '' : textOfMessage(userMessage);
   return {

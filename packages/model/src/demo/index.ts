@@ -1,4 +1,4 @@
-export { CompletionRequest, textOfMessage, type CompletionMessage } from './completion-request.ts';
+export { CompletionRequest, lastAsked, textOfMessage, type CompletionMessage } from './completion-request.ts';
 export {
   CompletionStream,
   streamEnd,

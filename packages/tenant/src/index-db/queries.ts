@@ -83,6 +83,7 @@ function turnViewOf(turn: IndexedTurn): TurnView {
     agent: turn.agent,
     channel: turn.channel,
     origin: record.origin,
+    ...(record.parentTurnId !== undefined && { parentTurnId: record.parentTurnId }),
     status: record.status,
     acceptedAt: record.acceptedAt,
     startedAt: record.startedAt,

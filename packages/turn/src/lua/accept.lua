@@ -3,6 +3,7 @@
 -- ARGV  1 turn id  2 account id  3 session id  4 accepted at, ms  5 data of the session event  6 request hash
 --       7 busy policy (queue, reject, interrupt)  8 turns that may wait  9 found: accepted, orphan or emptied
 --       10 key id or ''  11 agent  12 first wait of the sweeper, ms  13 '1' when already cancelled
+--       14 depth
 -- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'} | {'laid', head turn id, waiting before it, rings}
 -- Atomic because the check for a twin, the limit, the order in the lane and the share must be one decision.
 -- A Redis without the `laid` mark came back empty: nothing runs until every inbox has been laid (open.lua), and lanes are put in
@@ -38,18 +39,27 @@ local open = redis.call('EXISTS', prefix .. ':laid') == 1
 local relaid = '0'
 if found ~= 'accepted' then relaid = (found == 'emptied' or not open) and '1' or '2' end
 redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', ARGV[4], 'requestHash', ARGV[6],
-  'relaid', relaid, 'key', ARGV[10], 'attempts', '0', 'cancelled', ARGV[13])
+  'relaid', relaid, 'key', ARGV[10], 'attempts', '0', 'cancelled', ARGV[13], 'depth', ARGV[14])
 -- A stream that outlived its turn's hash keeps its entries; `0-1` is then refused and not needed.
 redis.pcall('XADD', events, '0-1', 't', 'session', 'd', ARGV[5])
 redis.call('HSET', prefix .. ':held:' .. member, 'agent', ARGV[11])
 redis.call('PERSIST', prefix .. ':held:' .. member)
 
-local rings = {}
-if open then redis.call('RPUSH', lane, turn_id) else place_in_order(tonumber(ARGV[4])) end
-if waiting == 0 then redis.call('RPUSH', prefix .. ':line:' .. account, session) end
 if open then
-  if waiting == 0 then rings = admit(prefix, account, now, tonumber(ARGV[12])) end
-else
-  redis.call('SADD', prefix .. ':unopened', account)
+  redis.call('RPUSH', lane, turn_id)
+  local rings = {}
+  if waiting == 0 then rings = admit(prefix, line_up(prefix, account, session, turn_id), now, tonumber(ARGV[12])) end
+  return { 'laid', redis.call('LINDEX', lane, 0), waiting, rings }
 end
-return { 'laid', redis.call('LINDEX', lane, 0), waiting, rings }
+
+place_in_order(tonumber(ARGV[4]))
+local head = redis.call('LINDEX', lane, 0)
+local pool = pool_of(prefix, account, session)
+if waiting > 0 and head == turn_id and pool ~= pool_at(account, ARGV[14]) then
+  -- It went before a turn of another depth, which had put the lane into its own line.
+  redis.call('LREM', prefix .. ':line:' .. pool, 0, session)
+  waiting = 0
+end
+if waiting == 0 then pool = line_up(prefix, account, session, turn_id) end
+redis.call('SADD', prefix .. ':unopened', pool)
+return { 'laid', head, waiting, {} }

@@ -1,31 +1,64 @@
 -- Included by the scripts that may free a place in a tenant's share.
 -- All keys carry one hash tag (KEYS[1] ends in it), so every name built from it lives in the same slot of a Redis Cluster.
+--
+-- A tenant has a share, and a line of lanes that wait for it, at each depth: turns that nobody but a surface asked for stand at depth
+-- 0, turns that a turn of depth d started at d + 1. A turn that waits for others keeps its place while it waits, and they need none
+-- of its own depth: depth d waits for d + 1 only, and the deepest waits for nothing, so no two ever wait for one another.
+-- A lane stands where its head belongs; the lane's `held` says where that is.
 
 local function now_ms()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
--- A doorbell is about to be rung for this lane: until it is answered the sweeper looks again, a little later each time.
-local function ring(prefix, account, session, now, first_wait)
-  local held = prefix .. ':held:' .. account .. '/' .. session
-  local rung = redis.call('HINCRBY', held, 'rung', 1)
-  local wait = math.min(first_wait * 2 ^ math.min(rung - 1, 10), 30000)
-  redis.call('ZADD', prefix .. ':due', now + wait, account .. '/' .. session)
-  local head = redis.call('LINDEX', prefix .. ':lane:' .. account .. '/' .. session, 0)
-  return { session, head or '', redis.call('SCARD', prefix .. ':admitted:' .. account), now }
+-- A tenant's place at a depth, as in `acme` or `acme@1`: `@` is in no account id.
+local function pool_at(account, depth)
+  if depth == '0' then return account end
+  return account .. '@' .. depth
 end
 
--- Fills the tenant's share from its line, oldest first. Answers a list of rings.
-local function admit(prefix, account, now, first_wait)
-  local admitted, line = prefix .. ':admitted:' .. account, prefix .. ':line:' .. account
+local function account_of(pool)
+  return string.match(pool, '^[^@]+')
+end
+
+local function depth_of(pool)
+  return string.match(pool, '@(%d+)$') or '0'
+end
+
+-- Where a lane stands now.
+local function pool_of(prefix, account, session)
+  return pool_at(account, redis.call('HGET', prefix .. ':held:' .. account .. '/' .. session, 'depth') or '0')
+end
+
+-- Puts a lane at the end of the line in which its head has to stand.
+local function line_up(prefix, account, session, head)
+  local depth = redis.call('HGET', prefix .. ':turn:' .. head, 'depth') or '0'
+  redis.call('HSET', prefix .. ':held:' .. account .. '/' .. session, 'depth', depth)
+  local pool = pool_at(account, depth)
+  redis.call('RPUSH', prefix .. ':line:' .. pool, session)
+  return pool
+end
+
+-- A doorbell is about to be rung for this lane: until it is answered the sweeper looks again, a little later each time.
+local function ring(prefix, pool, session, now, first_wait)
+  local member = account_of(pool) .. '/' .. session
+  local rung = redis.call('HINCRBY', prefix .. ':held:' .. member, 'rung', 1)
+  local wait = math.min(first_wait * 2 ^ math.min(rung - 1, 10), 30000)
+  redis.call('ZADD', prefix .. ':due', now + wait, member)
+  local head = redis.call('LINDEX', prefix .. ':lane:' .. member, 0)
+  return { session, head or '', redis.call('SCARD', prefix .. ':admitted:' .. pool), now, tonumber(depth_of(pool)) }
+end
+
+-- Fills the share from its line, oldest first. Answers a list of rings.
+local function admit(prefix, pool, now, first_wait)
+  local admitted, line = prefix .. ':admitted:' .. pool, prefix .. ':line:' .. pool
   local share = tonumber(redis.call('GET', prefix .. ':share') or '16')
   local rings = {}
   while redis.call('SCARD', admitted) < share do
     local session = redis.call('LPOP', line)
     if not session then break end
     if redis.call('SADD', admitted, session) == 1 then
-      rings[#rings + 1] = ring(prefix, account, session, now, first_wait)
+      rings[#rings + 1] = ring(prefix, pool, session, now, first_wait)
     end
   end
   return rings

@@ -25,12 +25,17 @@ redis.call('EXPIRE', events, ARGV[7])
 
 redis.call('LPOP', lane)
 redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'rung')
-redis.call('SREM', prefix .. ':admitted:' .. account, session)
+local pool = pool_of(prefix, account, session)
+redis.call('SREM', prefix .. ':admitted:' .. pool, session)
 redis.call('ZREM', prefix .. ':due', member)
-if redis.call('LLEN', lane) > 0 then
-  redis.call('RPUSH', prefix .. ':line:' .. account, session)
+local rings = {}
+local head = redis.call('LINDEX', lane, 0)
+if head then
+  local next_pool = line_up(prefix, account, session, head)
+  if next_pool ~= pool then rings = admit(prefix, next_pool, now, tonumber(ARGV[9])) end
 else
   -- Long enough that a frozen worker of this epoch cannot meet a lower one.
   redis.call('EXPIRE', held, 3600)
 end
-return { 'finished', admit(prefix, account, now, tonumber(ARGV[9])) }
+for _, one in ipairs(admit(prefix, pool, now, tonumber(ARGV[9]))) do rings[#rings + 1] = one end
+return { 'finished', rings }

@@ -1,6 +1,6 @@
 -- Takes the lease of a session and with it the head of its lane.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 account id  2 session id  3 worker id  4 lease, ms  5 first wait of the sweeper, ms
+-- ARGV  1 account id  2 session id  3 worker id  4 lease, ms  5 first wait of the sweeper, ms  6 depth of the bell
 -- Returns {'idle', rings} | {'held'}
 --       | {'leased', turn id, epoch, starts without a finished step, attempts, relaid (see accept.lua), cancelled, started at}
 -- Atomic because two workers may answer two doorbells of one lane. The epoch only rises: max(previous + 1, time in ms), so it
@@ -8,16 +8,19 @@
 #include "admit.lua"
 local prefix, account, session = KEYS[1], ARGV[1], ARGV[2]
 local member = account .. '/' .. session
-local lane, held, admitted, due = prefix .. ':lane:' .. member, prefix .. ':held:' .. member, prefix .. ':admitted:' .. account, prefix .. ':due'
+local pool = pool_of(prefix, account, session)
+local lane, held, admitted, due = prefix .. ':lane:' .. member, prefix .. ':held:' .. member, prefix .. ':admitted:' .. pool, prefix .. ':due'
 local now = now_ms()
 
 local head = redis.call('LINDEX', lane, 0)
 if not head then
   redis.call('SREM', admitted, session)
   redis.call('ZREM', due, member)
-  return { 'idle', admit(prefix, account, now, tonumber(ARGV[5])) }
+  return { 'idle', admit(prefix, pool, now, tonumber(ARGV[5])) }
 end
 if redis.call('SISMEMBER', admitted, session) == 0 then return { 'idle', {} } end
+-- An old bell, of a head that has ended: a slot of one depth never holds a turn of another. Its own bell rings for this head.
+if depth_of(pool) ~= ARGV[6] then return { 'idle', {} } end
 
 local lease = redis.call('HMGET', held, 'epoch', 'until', 'turn')
 if lease[2] and tonumber(lease[2]) > now then return { 'held' } end

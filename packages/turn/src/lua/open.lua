@@ -8,8 +8,8 @@ local prefix = KEYS[1]
 local now = now_ms()
 redis.call('SET', prefix .. ':laid', now)
 local found = {}
-for _, account in ipairs(redis.call('SMEMBERS', prefix .. ':unopened')) do
-  for _, one in ipairs(admit(prefix, account, now, tonumber(ARGV[1]))) do found[#found + 1] = { account, one } end
+for _, pool in ipairs(redis.call('SMEMBERS', prefix .. ':unopened')) do
+  for _, one in ipairs(admit(prefix, pool, now, tonumber(ARGV[1]))) do found[#found + 1] = { account_of(pool), one } end
 end
 redis.call('DEL', prefix .. ':unopened')
 return found

@@ -17,4 +17,4 @@ if tonumber(ARGV[4]) > 0 then
   redis.call('ZADD', prefix .. ':due', now + tonumber(ARGV[4]), member)
   return {}
 end
-return { ring(prefix, account, session, now, 2000) }
+return { ring(prefix, pool_of(prefix, account, session), session, now, 2000) }

@@ -11,16 +11,16 @@ local found = {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, tonumber(ARGV[1]))) do
   local slash = string.find(member, '/', 1, true)
   local account, session = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
-  local held = prefix .. ':held:' .. member
+  local held, pool = prefix .. ':held:' .. member, pool_of(prefix, account, session)
   local until_ms = tonumber(redis.call('HGET', held, 'until') or '0')
-  if redis.call('LLEN', prefix .. ':lane:' .. member) == 0 or redis.call('SISMEMBER', prefix .. ':admitted:' .. account, session) == 0 then
+  if redis.call('LLEN', prefix .. ':lane:' .. member) == 0 or redis.call('SISMEMBER', prefix .. ':admitted:' .. pool, session) == 0 then
     redis.call('ZREM', due, member)
-    redis.call('SREM', prefix .. ':admitted:' .. account, session)
-    for _, one in ipairs(admit(prefix, account, now, tonumber(ARGV[2]))) do found[#found + 1] = { account, one } end
+    redis.call('SREM', prefix .. ':admitted:' .. pool, session)
+    for _, one in ipairs(admit(prefix, pool, now, tonumber(ARGV[2]))) do found[#found + 1] = { account, one } end
   elseif until_ms > now then
     redis.call('ZADD', due, until_ms, member)
   else
-    found[#found + 1] = { account, ring(prefix, account, session, now, tonumber(ARGV[2])) }
+    found[#found + 1] = { account, ring(prefix, pool, session, now, tonumber(ARGV[2])) }
   end
 end
 return found

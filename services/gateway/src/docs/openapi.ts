@@ -14,6 +14,7 @@ type OpenApiDocument = ReturnType<typeof createDocument>;
 
 const tags = [
   { name: 'chat', description: 'Talk to an agent. Replies are streams of events, or one JSON object.' },
+  { name: 'agents', description: 'The built-in agents and those of the tenant: agents/<name>.md.' },
   { name: 'turns', description: 'What an agent was asked, and what became of it.' },
   { name: 'sessions', description: 'Conversations.' },
   { name: 'skills', description: 'Procedural memory: skills/<name>/SKILL.md.' },

@@ -1,6 +1,7 @@
-import { AppError, type Authority, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
+import { AppError, builtInAgent, type Authority, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
 import type { TurnStreams, Turns } from '@concierge/turn';
 import type { Admission } from '../chat/admission.ts';
+import { callableAgent } from '../chat/callable-agent.ts';
 import { resolveAttachments, type GivenAttachment } from '../chat/attachments.ts';
 import { replyFormat } from '../chat/reply-format.ts';
 import { requestHash } from '../chat/request-hash.ts';
@@ -19,9 +20,9 @@ export interface ChatOptions {
   readonly metrics: GatewayMetrics;
 }
 
-/** A chat request of either agent, its own words only. */
+/** A chat request to an agent, its own words only. */
 interface ChatRequest {
-  readonly agent: 'admin' | 'cs';
+  readonly agent: string;
   readonly authority: Authority;
   readonly channel: ChannelName;
   readonly sender: string | null;
@@ -35,34 +36,51 @@ interface ChatRequest {
 type ChatCall = Pick<Call, 'request' | 'response'> & { readonly caller: Caller };
 type ChatAnswer = typeof streamed | { readonly kind: 'answer'; readonly status: 200; readonly json: ChatReply };
 
-/** Accepts a turn and answers with it: as events, or folded into one JSON object. */
-export function chatHandlers(options: ChatOptions): Pick<Handlers, 'chatWithAdmin' | 'chatWithCs'> {
-  return {
-    chatWithAdmin: async (call) =>
-      chat(options, call, {
-        agent: 'admin',
-        authority: 'admin',
-        channel: 'web',
-        sender: null,
-        contactId: call.body.contact_id ?? null,
-        message: call.body.message,
-        attachments: call.body.attachments ?? [],
-        busy: call.query.busy,
-        idempotencyKey: call.headers['idempotency-key'],
-      }),
-    chatWithCs: async (call) =>
-      chat(options, call, {
-        agent: 'cs',
-        authority: 'cs',
-        channel: call.body.channel,
-        sender: call.body.sender ?? null,
-        contactId: call.body.contact_id ?? null,
-        message: call.body.message,
-        attachments: call.body.attachments ?? [],
-        busy: call.query.busy,
-        idempotencyKey: call.headers['idempotency-key'],
-      }),
+/** What all chat endpoints have in common once they are parsed. */
+interface SpokenCall extends ChatCall {
+  readonly query: { readonly busy: BusyPolicy };
+  readonly headers: { readonly 'idempotency-key'?: string | undefined };
+  readonly body: {
+    readonly message: string;
+    readonly contact_id?: string | undefined;
+    readonly sender?: string | undefined;
+    readonly channel?: ChannelName | undefined;
+    readonly attachments?: readonly GivenAttachment[] | undefined;
   };
+}
+
+/** Accepts a turn and answers with it: as events, or folded into one JSON object. */
+export function chatHandlers(options: ChatOptions): Pick<Handlers, 'chatWithAdmin' | 'chatWithCs' | 'chatWithAgent'> {
+  return {
+    chatWithAdmin: async (call) => chat(options, call, requestOf(call, { agent: 'admin', authority: 'admin' })),
+    chatWithCs: async (call) => chat(options, call, requestOf(call, { agent: 'cs', authority: 'cs' })),
+    chatWithAgent: async (call) => {
+      const { access } = await callableAgent(call.caller, call.params.agent);
+      if (call.params.agent === 'admin') refuseContacts(call.body);
+      return chat(options, call, requestOf(call, { agent: call.params.agent, authority: access }));
+    },
+  };
+}
+
+function requestOf({ query, headers, body }: SpokenCall, whom: Pick<ChatRequest, 'agent' | 'authority'>): ChatRequest {
+  return {
+    ...whom,
+    channel: body.channel ?? 'web',
+    sender: body.sender ?? null,
+    contactId: body.contact_id ?? null,
+    message: body.message,
+    attachments: body.attachments ?? [],
+    busy: query.busy,
+    idempotencyKey: headers['idempotency-key'],
+  };
+}
+
+/** The owner has no channel and is no contact: as strict as the endpoint of this agent alone. @throws AppError invalid_request */
+function refuseContacts(body: SpokenCall['body']): void {
+  const errors = (['sender', 'channel'] as const)
+    .filter((field) => body[field] !== undefined)
+    .map((field) => ({ path: field, message: 'is not for the agent admin' }));
+  if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });
 }
 
 async function chat(options: ChatOptions, call: ChatCall, asked: ChatRequest): Promise<ChatAnswer> {
@@ -77,7 +95,7 @@ async function chat(options: ChatOptions, call: ChatCall, asked: ChatRequest): P
 }
 
 async function acceptChat({ turns, metrics }: ChatOptions, { scope, key }: Caller, asked: ChatRequest): ReturnType<Turns['accept']> {
-  const stop = metrics.accepts.startTimer({ agent: asked.agent });
+  const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
   const attachments = await resolveAttachments(scope, asked.attachments);
   const { agent, authority, channel, sender, contactId, message, busy, idempotencyKey } = asked;
   const receipt = await turns.accept(scope, {

@@ -7,6 +7,7 @@ import type { GatewayMetrics } from '../metrics.ts';
 import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { PdfTexts } from '../upload/pdf-text.ts';
+import { agentHandlers } from './agents.ts';
 import { chatHandlers } from './chat.ts';
 import { fileHandlers } from './files.ts';
 import { keyHandlers } from './keys.ts';
@@ -39,6 +40,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
   const { turns, turnStreams, eventStreams, queueDashboard, metrics, drain, checks, log } = options;
   return {
     ...chatHandlers({ turns, turnStreams, eventStreams, admission: new Admission(TURNS_ON_THEIR_WAY), drain, metrics }),
+    ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),
     ...sessionHandlers(),
     ...skillHandlers(),

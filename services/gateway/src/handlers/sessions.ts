@@ -1,4 +1,4 @@
-import { AppError, routes } from '@concierge/contract';
+import { AppError, builtInAgent, routes } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
 import { pageLink } from './page-link.ts';
@@ -10,6 +10,7 @@ export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' 
     listSessions: async ({ caller, query }) => {
       const { items, nextCursor } = await caller.scope.index.listSessions(query);
       const { limit, agent } = query;
+      if (agent !== undefined && items.length === 0) await assertKnown(caller.scope, agent);
       return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listSessions.path, { limit, agent }, nextCursor) };
     },
     getSession: async ({ caller, params }) => {
@@ -22,6 +23,12 @@ export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' 
       return { kind: 'answer', status: 204 };
     },
   };
+}
+
+/** One of the names there are; an agent that is gone is known by its sessions. @throws AppError invalid_request */
+async function assertKnown(scope: TenantScope, agent: string): Promise<void> {
+  if (builtInAgent(agent) !== undefined || (await scope.agents.find(agent)) !== undefined) return;
+  throw new AppError('invalid_request', undefined, { errors: [{ path: 'agent', message: 'is no agent of this tenant' }] });
 }
 
 async function removeSession(scope: TenantScope, sessionId: string): Promise<void> {

@@ -16,18 +16,18 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The doorbell queue, for operators to look at and nothing else. */
+/** The doorbell queues, for operators to look at and nothing else. */
 export class QueueDashboard {
-  readonly #queue: Doorbells['queue'];
+  readonly #queues: Doorbells['queues'];
   #board: Promise<RequestHandler> | undefined;
 
-  constructor(queue: Doorbells['queue']) {
-    this.#queue = queue;
+  constructor(queues: Doorbells['queues']) {
+    this.#queues = queues;
   }
 
   /** Answers with the page or what it asks for; resolves when the answer is out. @throws AppError not_found */
   async send(request: Request, response: Response): Promise<void> {
-    this.#board ??= openBoard(this.#queue);
+    this.#board ??= openBoard(this.#queues);
     const board = await this.#board;
     response.setHeader('Content-Security-Policy', policy);
     await new Promise<void>((resolve, reject) => {
@@ -41,7 +41,7 @@ export class QueueDashboard {
 }
 
 /** Loaded when it is first asked for: most gateways never are, and start and idle without it. */
-async function openBoard(queue: Doorbells['queue']): Promise<RequestHandler> {
+async function openBoard(queues: Doorbells['queues']): Promise<RequestHandler> {
   const [{ createBullBoard }, { BullMQAdapter }, { ExpressAdapter }] = await Promise.all([
     import('@bull-board/api'),
     import('@bull-board/api/bullMQAdapter'),
@@ -49,7 +49,7 @@ async function openBoard(queue: Doorbells['queue']): Promise<RequestHandler> {
   ]);
   const serverAdapter = new ExpressAdapter().setBasePath(routes.queues.path);
   createBullBoard({
-    queues: [new BullMQAdapter(queue, { readOnlyMode: true })],
+    queues: queues.map((queue) => new BullMQAdapter(queue, { readOnlyMode: true })),
     serverAdapter,
     options: { uiConfig: { boardTitle: 'Concierge queues' } },
   });

@@ -1,4 +1,4 @@
-import { SessionListItem, SessionView, TurnView, UploadRef } from '@concierge/contract';
+import { AgentView, SessionListItem, SessionView, TurnView, UploadRef } from '@concierge/contract';
 import { z } from 'zod';
 import { ChatFailure, failureOf, toFailure } from './chat-failure.ts';
 
@@ -50,6 +50,11 @@ export class GatewayClient {
     if (cursor !== null) query.set('cursor', cursor);
     const response = await this.#call(`/api/sessions?${query.toString()}`, signal === undefined ? {} : { signal });
     return { items: await read(response, z.array(SessionListItem)), nextCursor: nextCursorOf(response.headers.get('link')) };
+  }
+
+  /** All agents of the tenant, those with a problem too. */
+  async listAgents(signal: AbortSignal): Promise<AgentView[]> {
+    return read(await this.#call('/api/agents', { signal }), z.array(AgentView));
   }
 
   async findSession(id: string): Promise<SessionView> {

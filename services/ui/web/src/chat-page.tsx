@@ -2,8 +2,8 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Conversation } from '../../src/chat/conversation.ts';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { AgentBadge, channelLabel } from './agent-badge.tsx';
+import { AgentChoice } from './agent-choice.tsx';
 import { Button, IconButton } from './button.tsx';
-import { Choice } from './choice.tsx';
 import { ConversationView } from './conversation-view.tsx';
 import { CloseIcon, DeviceIcon, LogoIcon, MenuIcon, MoonIcon, PlusIcon, SignOutIcon, SunIcon } from './icons.tsx';
 import { SessionList } from './session-list.tsx';
@@ -86,15 +86,7 @@ function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: Con
         <h1 className="min-w-0 flex-1 truncate text-sm font-semibold">{title}</h1>
         {isNew ? (
           <div className="w-44 shrink-0">
-            <Choice
-              label="Agent"
-              value={state.agent}
-              options={[
-                { value: 'admin', label: 'Admin', disabled: reach === 'cs' },
-                { value: 'cs', label: 'Customer' },
-              ]}
-              onChange={onAgent}
-            />
+            <AgentChoice gateway={gateway} reach={reach} agent={state.agent} onAgent={onAgent} />
           </div>
         ) : (
           <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">

@@ -3,14 +3,34 @@ import { useId, useState, type ReactNode } from 'react';
 import type { Contact } from '../../src/chat/conversation.ts';
 import { channelLabel } from './agent-badge.tsx';
 
-const openings: Readonly<Record<'admin' | 'cs', readonly string[]>> = {
-  admin: [
-    'What can you do for me?',
-    'Read my context files and tell me what is still missing.',
-    'Every weekday at 8:00, sum up what customers asked the day before.',
-  ],
-  cs: ['Hello, what are your opening hours?', 'I would like to speak to a person, please.'],
+interface Introduction {
+  readonly title: string;
+  readonly about: string;
+  readonly openings: readonly string[];
+}
+
+const introductions: Readonly<Record<string, Introduction>> = {
+  admin: {
+    title: 'Talk to your agent',
+    about: 'The admin agent works for you: it reads and writes this tenant’s files and memory, uses tools, and keeps schedules.',
+    openings: [
+      'What can you do for me?',
+      'Read my context files and tell me what is still missing.',
+      'Every weekday at 8:00, sum up what customers asked the day before.',
+    ],
+  },
+  cs: {
+    title: 'Talk as a customer',
+    about:
+      'This is the cs agent as your customers meet it. Choose whom you play: the same sender on the same channel always comes back to the same conversation.',
+    openings: ['Hello, what are your opening hours?', 'I would like to speak to a person, please.'],
+  },
 };
+
+function introductionOf(agent: string): Introduction {
+  const about = `An agent of your own: agents/${agent}.md says what it is for and what it may use.`;
+  return introductions[agent] ?? { title: `Talk to ${agent}`, about, openings: ['What can you do for me?'] };
+}
 
 export interface NewConversationProps {
   readonly agent: string;
@@ -22,18 +42,15 @@ export interface NewConversationProps {
 /** What an empty conversation shows: who will answer, as whom one talks, and how to begin. */
 export function NewConversation({ agent, contact, onContact, onOpening }: NewConversationProps): ReactNode {
   const isCs = agent === 'cs';
+  const { title, about, openings } = introductionOf(agent);
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto flex min-h-full max-w-xl flex-col justify-center px-5 py-8">
-        <h2 className="text-2xl font-semibold tracking-tight">{isCs ? 'Talk as a customer' : 'Talk to your agent'}</h2>
-        <p className="mt-2 text-muted-foreground">
-          {isCs
-            ? 'This is the cs agent as your customers meet it. Choose whom you play: the same sender on the same channel always comes back to the same conversation.'
-            : 'The admin agent works for you: it reads and writes this tenant’s files and memory, uses tools, and keeps schedules.'}
-        </p>
+        <h2 className="text-2xl font-semibold tracking-tight">{title}</h2>
+        <p className="mt-2 text-muted-foreground">{about}</p>
         {isCs && <ContactFields contact={contact} onContact={onContact} />}
         <ul className="mt-6 space-y-1.5">
-          {openings[isCs ? 'cs' : 'admin'].map((opening) => (
+          {openings.map((opening) => (
             <li key={opening}>
               <button
                 type="button"

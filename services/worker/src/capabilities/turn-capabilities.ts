@@ -1,4 +1,4 @@
-import type { Dispatcher, RuntimeView, TurnCapabilities } from '@concierge/agent';
+import type { Dispatcher, RuntimeView, ToolAccess, TurnCapabilities } from '@concierge/agent';
 import type { TurnRun } from '@concierge/turn';
 
 /** A turn's sandbox, closed with the turn. */
@@ -10,20 +10,34 @@ export interface LentRuntime extends RuntimeView, AsyncDisposable {
 /** What a worker lends to one turn, and takes back at its end. */
 export type LentCapabilities = TurnCapabilities & AsyncDisposable & { readonly runtime: LentRuntime };
 
+/** What the turn's agent may do: at most this may be handed on. */
+export interface TurnRights {
+  readonly access: ToolAccess;
+  /** Names of the tools that the turn has. */
+  readonly tools: readonly string[];
+}
+
 /** All that capabilities are made from; bound once in wire.ts. */
 export interface Lenders {
   runtime(run: TurnRun): LentRuntime;
-  web(run: TurnRun): TurnCapabilities['web'];
-  subagents(run: TurnRun): TurnCapabilities['subagents'];
+  web(run: TurnRun, rights: TurnRights): TurnCapabilities['web'];
+  subagents(run: TurnRun, rights: TurnRights): TurnCapabilities['subagents'] & AsyncDisposable;
+  /** Cancels what the turn has started, in whichever attempt, and is still on its way. */
+  cancelSubagents(run: TurnRun): Promise<void>;
 }
 
 /** Nothing is opened before a tool asks for it. */
-export function lendCapabilities(lenders: Lenders, run: TurnRun): LentCapabilities {
+export function lendCapabilities(lenders: Lenders, run: TurnRun, rights: TurnRights): LentCapabilities {
   const runtime = lenders.runtime(run);
+  const subagents = lenders.subagents(run, rights);
   return {
     runtime,
-    web: lenders.web(run),
-    subagents: lenders.subagents(run),
-    [Symbol.asyncDispose]: async () => runtime[Symbol.asyncDispose](),
+    web: lenders.web(run, rights),
+    subagents,
+    [Symbol.asyncDispose]: async () => {
+      // First what can still ask for more: a command may start sub-agents through its dispatcher.
+      await runtime[Symbol.asyncDispose]();
+      await subagents[Symbol.asyncDispose]();
+    },
   };
 }

@@ -16,5 +16,10 @@ export const unconnected: Lenders = {
     [Symbol.asyncDispose]: async () => Promise.resolve(),
   }),
   web: () => ({ fetch: refuse('The web'), search: refuse('Web search') }),
-  subagents: () => ({ agents: async () => Promise.resolve([]), run: refuse('Starting sub-agents') }),
+  subagents: () => ({
+    agents: async () => Promise.resolve([]),
+    run: refuse('Starting sub-agents'),
+    [Symbol.asyncDispose]: async () => Promise.resolve(),
+  }),
+  cancelSubagents: async () => Promise.resolve(),
 };

@@ -1,4 +1,4 @@
-import { accessOf, ToolError, type ToolAccess, type WebHit, type WebPage, type WebView } from '@concierge/agent';
+import { ToolError, type ToolAccess, type WebHit, type WebPage, type WebView } from '@concierge/agent';
 import type { Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
 import {
@@ -35,7 +35,7 @@ export const reaches: Readonly<Record<ToolAccess, Reach>> = {
 
 /** The web as each turn's agent may see it. */
 export function webLender(options: WebLenderOptions): Lenders['web'] {
-  return (run) => new TurnWeb(options, run);
+  return (run, { access }) => new TurnWeb(options, run, access);
 }
 
 class TurnWeb implements WebView {
@@ -45,11 +45,11 @@ class TurnWeb implements WebView {
   /** Undefined: every public address is open. */
   readonly #mentioned: MentionedPlaces | undefined;
 
-  constructor(options: WebLenderOptions, run: TurnRun) {
+  constructor(options: WebLenderOptions, run: TurnRun, access: ToolAccess) {
     this.#options = options;
     this.#run = run;
-    this.#access = accessOf(run.turn);
-    this.#mentioned = this.#access === 'cs' ? new MentionedPlaces(run) : undefined;
+    this.#access = access;
+    this.#mentioned = access === 'cs' ? new MentionedPlaces(run) : undefined;
   }
 
   async fetch(url: string, { page, signal }: { page: number; signal: AbortSignal }): Promise<WebPage> {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { MemoryFiles, unusedContext } from '../../fixtures/tool-fixture.ts';
 import { edit } from './edit.ts';
@@ -83,7 +84,46 @@ describe('edit', () => {
   });
 });
 
+describe('edit of a file with other line ends', () => {
+  it('finds a passage whose line breaks are plain in a file of CRLF, and keeps the file’s own', async () => {
+    const files = new MemoryFiles({ a: 'one\r\ntwo\r\nthree\r\n' });
+    expect(await using(files, edit)({ path: 'a', find: 'one\ntwo', replace: 'one\n1.5\ntwo' })).toBe(
+      'Changed a:\n@@ line 1 @@\n-one\n-two\n+one\n+1.5\n+two\n three',
+    );
+    expect(files.texts.get('a')).toBe('one\r\n1.5\r\ntwo\r\nthree\r\n');
+    await using(files, edit)({ path: 'a', find: 'three\r\n', replace: '' });
+    expect(files.texts.get('a')).toBe('one\r\n1.5\r\ntwo\r\n');
+  });
+
+  it('takes a file of both as it is, character by character', async () => {
+    const files = new MemoryFiles({ a: 'one\r\ntwo\nthree' });
+    await expect(using(files, edit)({ path: 'a', find: 'one\ntwo', replace: 'x' })).rejects.toThrow('is not in a');
+    await using(files, edit)({ path: 'a', find: 'one\r\ntwo\n', replace: 'x\n' });
+    expect(files.texts.get('a')).toBe('x\nthree');
+  });
+
+  it('says so when the numbers that read shows were copied along, and counts places that overlap', async () => {
+    await expect(using(new MemoryFiles({ a: 'x' }), edit)({ path: 'a', find: '1\tx', replace: 'y' })).rejects.toThrow(
+      'not part of the file',
+    );
+    await expect(using(new MemoryFiles({ a: 'aaa' }), edit)({ path: 'a', find: 'aa', replace: 'b' })).rejects.toThrow(
+      '2 times, at lines 1.',
+    );
+  });
+
+  it('refuses to change nothing', async () => {
+    await expect(using(new MemoryFiles({ a: 'x' }), edit)({ path: 'a', find: 'x', replace: 'x' })).rejects.toThrow('are the same');
+  });
+});
+
 describe('list_files', () => {
+  it('leaves out hidden names unless asked', async () => {
+    const listing = using(new MemoryFiles({ a: '1', '.b/c': '2', 'd/.e': '3' }), listFiles);
+    expect(await listing({})).toBe('a (1 bytes)');
+    expect(await listing({ hidden: true })).toBe('a (1 bytes)\n.b/c (1 bytes)\nd/.e (1 bytes)');
+    expect(await listing({ path: '.b' })).toBe('.b/c (1 bytes)');
+  });
+
   it('lists with sizes and takes . and / for the whole workspace', async () => {
     const listing = using(new MemoryFiles({ 'a.md': 'abc', 'skills/x/SKILL.md': 'y' }), listFiles);
     expect(await listing({ path: './' })).toBe('a.md (3 bytes)\nskills/x/SKILL.md (1 bytes)');
@@ -110,8 +150,43 @@ describe('search_files', () => {
     await expect(searching({ query: '(', regex: true })).rejects.toThrow('not a valid regular expression');
   });
 
-  it('stops an expression that backtracks without end', async () => {
-    await expect(searching({ query: '(a+)+$', regex: true })).rejects.toThrow('takes too long');
+  it('does not mind an expression that makes others backtrack without end', async () => {
+    expect(await searching({ query: '(a+)+$', regex: true })).toBe('Nothing found in 3 files.');
+  });
+
+  it('stops an expression that takes too long all the same', async () => {
+    const long = new MemoryFiles({
+      long: createHash('shake256', { outputLength: 1_000_000 }).update('').digest('hex').replaceAll(/\d/gu, 'b'),
+    });
+    await expect(using(long, searchFiles)({ query: '[a-f]*a[a-f]{900}[xy]', regex: true })).rejects.toThrow('takes too long');
+  });
+
+  it('refuses a query over several lines, which no line can match', async () => {
+    await expect(searching({ query: 'Hello World\nbye' })).rejects.toThrow('line by line');
+  });
+
+  it('leaves out hidden and binary files, unless the path leads into what is hidden', async () => {
+    const found = using(new MemoryFiles({ '.env': 'hit', 'a/.git/x': 'hit', 'a/b': 'hit', c: 'hit\u0000' }), searchFiles);
+    expect(await found({ query: 'hit' })).toBe('a/b:1: hit');
+    expect(await found({ query: 'hit', path: 'a/.git' })).toBe('a/.git/x:1: hit');
+  });
+
+  it('keeps indentation, and shows lines around a match once', async () => {
+    const found = using(new MemoryFiles({ x: 'a\n  hit\nb\nhit\nc\nd\ne\n\thit\r\n' }), searchFiles);
+    expect(await found({ query: 'hit', context: 1 })).toBe(
+      ['x-1- a', 'x:2:   hit', 'x-3- b', 'x:4: hit', 'x-5- c', '--', 'x-7- e', 'x:8: \thit'].join('\n'),
+    );
+  });
+
+  it('says when files were too large to be searched', async () => {
+    const found = await using(new MemoryFiles({ x: 'hit'.repeat(1_000_000), y: 'hit' }), searchFiles)({ query: 'hit' });
+    expect(found).toMatch(/^y:1: hit\n\[1 files over 2 MiB were left out/u);
+  });
+
+  it('ends before a result that is too long, and says so', async () => {
+    const found = await using(new MemoryFiles({ x: `${'hit '.repeat(70)}\n`.repeat(500) }), searchFiles)({ query: 'hit', limit: 500 });
+    expect(Buffer.byteLength(found)).toBeLessThan(60 * 1024);
+    expect(found).toContain('[there are more matches than fit');
   });
 
   it('says when there are more matches than it shows', async () => {

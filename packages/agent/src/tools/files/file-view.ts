@@ -14,6 +14,7 @@ export function fileView(files: TenantFiles, access: ToolAccess): FileView {
 function wholeView(files: TenantFiles): FileView {
   return {
     readText: async (path) => files.readText(path),
+    readBytes: async (path) => files.readBytes(path),
     list: async (path, options) => files.list(path, options),
     stat: async (path) => files.stat(path),
     writeText: async (path, text) => files.writeText(path, text),
@@ -24,6 +25,7 @@ function wholeView(files: TenantFiles): FileView {
 function csView(files: TenantFiles): FileView {
   return {
     readText: async (path) => files.readText(seen(path)),
+    readBytes: async (path) => files.readBytes(seen(path)),
     list: async (path, options) => files.list(seen(path), options),
     stat: async (path) => files.stat(seen(path)),
     writeText: () => Promise.reject(hidden()),
@@ -31,10 +33,13 @@ function csView(files: TenantFiles): FileView {
   };
 }
 
-/** The path again, when it is in a folder that cs may see. The walk itself refuses every way out of it. */
+/**
+ * The path again, when it is in a folder that cs may see; not what begins with a dot there, such as earlier versions of skills: what
+ * the owner took out of them is not for customers. The walk itself refuses every way out of it.
+ */
 function seen(path: string): string {
-  const [first = ''] = path.split('/');
-  if (!csFolders.has(first)) throw hidden();
+  const [first = '', ...rest] = path.split('/');
+  if (!csFolders.has(first) || rest.some((part) => part.startsWith('.'))) throw hidden();
   return path;
 }
 

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { RE2JS } from 're2js';
 import { z } from 'zod';
+import { hasCapital, toRe2, WORD } from './regex-dialect.ts';
 import type { MatchRequest } from './match-lines.ts';
 import { ToolError } from '../tool.ts';
 
@@ -14,13 +16,26 @@ export interface LineMatcher extends AsyncDisposable {
   match(text: string, limit: number): Promise<readonly number[]>;
 }
 
-/** Plain text. Case counts only when the query has capital letters. */
-export function literalMatcher(query: string): LineMatcher {
-  const isExact = query !== query.toLowerCase();
-  // Most files do not match at all: those are not split into lines.
-  const fold = (text: string): string => (isExact ? text : text.toLowerCase());
+export interface Query {
+  readonly text: string;
+  /** An expression of the dialect of ripgrep and RE2; otherwise plain text. */
+  readonly isRegex: boolean;
+  readonly wholeWords: boolean;
+}
+
+/** Case counts only when the query has capital letters. @throws ToolError when the expression is not valid */
+export function lineMatcher(query: Query): LineMatcher {
+  return query.isRegex ? regexMatcher(query) : literalMatcher(query);
+}
+
+function literalMatcher({ text: query, wholeWords }: Query): LineMatcher {
+  const escaped = query.replaceAll(/[$()*+./?[\\\]^{|}-]/gu, String.raw`\$&`);
+  const source = wholeWords ? `(?<![${WORD}])${escaped}(?![${WORD}])` : escaped;
+  // Nothing in it repeats: it takes no longer than looking for the text.
+  const pattern = new RegExp(source, hasCapital(query, false) ? 'v' : 'iv');
   return {
-    match: (text, limit) => Promise.resolve(fold(text).includes(query) ? linesWith(text, limit, (line) => fold(line).includes(query)) : []),
+    // Most files do not match at all: those are not split into lines.
+    match: (text, limit) => Promise.resolve(pattern.test(text) ? linesWith(text, limit, (line) => pattern.test(line)) : []),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -34,23 +49,26 @@ function linesWith(text: string, limit: number, matches: (line: string) => boole
   return found;
 }
 
-/** A regular expression, matched in a thread that is ended when it takes too long. @throws ToolError when it is not valid */
-export function regexMatcher(source: string): LineMatcher {
-  const flags = source === source.toLowerCase() ? 'iu' : 'u';
+function regexMatcher({ text, wholeWords }: Query): LineMatcher {
+  const source = wholeWords ? `(?:^|[^${WORD}])(?:${toRe2(text)})(?:[^${WORD}]|$)` : toRe2(text);
+  const flags = hasCapital(text, true) ? 0 : RE2JS.CASE_INSENSITIVE;
   try {
-    new RegExp(source, flags);
+    RE2JS.compile(source, flags);
   } catch (error) {
-    throw new ToolError(`The query is not a valid regular expression: ${error instanceof Error ? error.message : source}`);
+    const reason = error instanceof Error ? error.message : text;
+    throw new ToolError(
+      `The query is not a valid regular expression (${reason}). The dialect is that of ripgrep and RE2: no look-around, no back-references. For plain text leave out regex.`,
+    );
   }
   return new RegexMatcher(source, flags);
 }
 
 class RegexMatcher implements LineMatcher {
   readonly #source: string;
-  readonly #flags: string;
+  readonly #flags: number;
   readonly #thread: Worker;
 
-  constructor(source: string, flags: string) {
+  constructor(source: string, flags: number) {
     this.#source = source;
     this.#flags = flags;
     this.#thread = new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: THREAD_MEMORY_MB }, env: {} });

@@ -1,84 +1,156 @@
 import { AppError } from '@concierge/contract';
 import type { FileEntry } from '@concierge/tenant';
 import { z } from 'zod';
-import { clip } from '../cut-text.ts';
-import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.ts';
-import { defineTool } from '../tool.ts';
+import { globFilter } from './file-globs.ts';
+import { folderOf } from './folder-of.ts';
+import { lineMatcher, type LineMatcher } from './line-matcher.ts';
+import { isHidden } from './list-files.ts';
+import { searchableText } from './searchable-text.ts';
+import { writeHits } from './search-lines.ts';
+import { defineTool, ToolError } from '../tool.ts';
 import type { FileView } from '../tool-context.ts';
 
 const FILES_MAX = 5000;
-const MATCHES_MAX = 200;
+const MATCHES_MAX = 500;
+const MATCHES_DEFAULT = 200;
+const CONTEXT_MAX = 10;
 const FILE_MAX_BYTES = 2 * 1024 * 1024;
 const TOTAL_MAX_BYTES = 64 * 1024 * 1024;
-const LINE_MAX_CHARACTERS = 240;
-
-interface Found {
-  readonly lines: string[];
-  /** Why the search ended before the last file. */
-  stopped: string | undefined;
-}
+/** Stays under the cap of a result, so that the note at the end is never what is cut. */
+const OUTPUT_MAX_BYTES = 56 * 1024;
 
 export const searchFiles = defineTool({
   name: 'search_files',
-  description:
-    'Searches the text files of the workspace line by line and answers with path:line: text. Case is ignored unless the query has capital letters.',
+  description: `Searches the text files of the workspace line by line, as ripgrep does, and answers with "path:line: text", sorted by path. Case is ignored unless the query has capital letters. Binary files, files over 2 MiB and names that begin with a dot are left out.
+Use it to find where something stands; to read on, use read with the line as offset. For notes and past conversations use memory_search.`,
   schema: z.strictObject({
-    query: z.string().min(1).max(1000).describe('Text to look for.'),
+    query: z.string().min(1).max(1000).describe('Text to look for, within one line.'),
     path: z.string().optional().describe('Folder or file to search in. Default: the whole workspace.'),
-    regex: z.boolean().optional().describe('The query is a JavaScript regular expression. Default false.'),
+    regex: z
+      .boolean()
+      .optional()
+      .describe(
+        'The query is a regular expression of ripgrep’s dialect (RE2: no look-around, no back-references; \\w, \\d and \\s know all scripts, \\b only ASCII). Default false.',
+      ),
+    whole_words: z.boolean().optional().describe('Only where the query stands between word boundaries. Default false.'),
+    globs: z
+      .array(z.string().min(1).max(200))
+      .max(20)
+      .optional()
+      .describe('Which files: "*.md" by name in every folder, "templates/**" by path, "!*.csv" leaves out. The last that matches decides.'),
+    context: z
+      .int()
+      .min(0)
+      .max(CONTEXT_MAX)
+      .optional()
+      .describe('Lines to show before and after each match, as "path-line- text". Default 0.'),
+    limit: z
+      .int()
+      .min(1)
+      .max(MATCHES_MAX)
+      .optional()
+      .describe(`Matching lines at most. Default ${String(MATCHES_DEFAULT)}.`),
   }),
   sideEffect: 'none',
-  run: async ({ query, path = '', regex = false }, { files, signal }) => {
-    await using matcher = regex ? regexMatcher(query) : literalMatcher(query);
-    const { entries, isCut } = await filesUnder(files, path.replace(/^\.?\/*$/u, '').replace(/\/+$/u, ''));
-    const found: Found = { lines: [], stopped: isCut ? `only the first ${String(FILES_MAX)} files were searched` : undefined };
-    await searchAll({ files, matcher, signal }, entries, found);
-    if (found.lines.length === 0) found.lines.push(`Nothing found in ${String(entries.length)} files.`);
-    if (found.stopped !== undefined) found.lines.push(`[${found.stopped}; search in a folder or for something rarer]`);
-    return found.lines.join('\n');
+  run: async ({ query, path = '', regex = false, whole_words: wholeWords = false, ...options }, { files, signal }) => {
+    if (/[\r\n]/u.test(query)) throw new ToolError('The search goes line by line: the query must not have line breaks.');
+    const { limit = MATCHES_DEFAULT, context = 0, globs = [] } = options;
+    await using matcher = lineMatcher({ text: query, isRegex: regex, wholeWords });
+    const search = new FileSearch({ files, matcher, signal, limit, context });
+    const folder = folderOf(path);
+    const { entries, isCut } = await filesUnder(files, folder, globFilter(globs, folder));
+    await search.run(entries);
+    return search.answer(isCut);
   },
 });
 
-async function filesUnder(files: FileView, path: string): Promise<{ entries: FileEntry[]; isCut: boolean }> {
+async function filesUnder(
+  files: FileView,
+  path: string,
+  isWanted: (path: string) => boolean,
+): Promise<{ entries: FileEntry[]; isCut: boolean }> {
   const place = path === '' ? undefined : await files.stat(path);
   if (place?.kind === 'file') return { entries: [place], isCut: false };
   const entries = await files.list(path, { recursive: true, limit: FILES_MAX });
-  return { entries: entries.filter(({ kind }) => kind === 'file'), isCut: entries.length >= FILES_MAX };
+  const wanted = entries.filter((entry) => entry.kind === 'file' && !isHidden(entry.path.slice(path.length)) && isWanted(entry.path));
+  return { entries: wanted, isCut: entries.length >= FILES_MAX };
 }
 
-async function searchAll(
-  { files, matcher, signal }: { files: FileView; matcher: LineMatcher; signal: AbortSignal },
-  entries: readonly FileEntry[],
-  found: Found,
-): Promise<void> {
-  let bytes = 0;
-  for (const { path, size } of entries) {
-    signal.throwIfAborted();
-    if (size > FILE_MAX_BYTES) continue;
-    bytes += size;
-    const limit = limitReached(bytes, found.lines.length);
-    if (limit !== undefined) {
-      found.stopped = limit;
-      return;
-    }
-    const text = await textOf(files, path);
-    if (text === undefined) continue;
-    const numbers = await matcher.match(text, MATCHES_MAX - found.lines.length);
-    const lines = numbers.length === 0 ? [] : text.split('\n');
-    for (const index of numbers)
-      found.lines.push(`${path}:${String(index + 1)}: ${clip((lines[index] ?? '').trim(), LINE_MAX_CHARACTERS)}`);
+interface SearchOptions {
+  readonly files: FileView;
+  readonly matcher: LineMatcher;
+  readonly signal: AbortSignal;
+  readonly limit: number;
+  readonly context: number;
+}
+
+class FileSearch {
+  readonly #options: SearchOptions;
+  readonly #lines: string[] = [];
+  #searched = 0;
+  #tooLarge = 0;
+  #matches = 0;
+  #outputBytes = 0;
+  /** Why it ended before the last file. */
+  #stopped: string | undefined;
+
+  constructor(options: SearchOptions) {
+    this.#options = options;
   }
-}
 
-function limitReached(bytes: number, matches: number): string | undefined {
-  if (bytes > TOTAL_MAX_BYTES) return 'the files are too large to search them all';
-  return matches >= MATCHES_MAX ? `there are more than ${String(MATCHES_MAX)} matches` : undefined;
+  async run(entries: readonly FileEntry[]): Promise<void> {
+    let bytes = 0;
+    for (const { path, size } of entries) {
+      this.#options.signal.throwIfAborted();
+      if (size > FILE_MAX_BYTES) {
+        this.#tooLarge += 1;
+        continue;
+      }
+      bytes += size;
+      if (bytes > TOTAL_MAX_BYTES) this.#stopped = 'the files are too large to search them all';
+      if (this.#stopped !== undefined) return;
+      await this.#search(path);
+    }
+  }
+
+  answer(isListCut: boolean): string {
+    const lines = this.#matches === 0 ? [`Nothing found in ${String(this.#searched)} files.`] : this.#lines;
+    const notes = [
+      ...(this.#stopped === undefined ? [] : [this.#stopped]),
+      ...(isListCut ? [`only the first ${String(FILES_MAX)} files were looked at`] : []),
+      ...(this.#tooLarge === 0 ? [] : [`${String(this.#tooLarge)} files over 2 MiB were left out`]),
+    ];
+    return [...lines, ...(notes.length === 0 ? [] : [`[${notes.join('; ')}; search in a folder, by globs or for something rarer]`])].join(
+      '\n',
+    );
+  }
+
+  async #search(path: string): Promise<void> {
+    const { files, matcher, limit, context } = this.#options;
+    const text = await textOf(files, path);
+    if (text === undefined) return;
+    this.#searched += 1;
+    // One more than fits tells whether there are more.
+    const found = await matcher.match(text, limit - this.#matches + 1);
+    const fitting = found.slice(0, limit - this.#matches);
+    if (found.length > fitting.length) this.#stopped = `there are more than ${String(limit)} matches`;
+    if (fitting.length === 0) return;
+    this.#matches += fitting.length;
+    if (context > 0 && this.#lines.length > 0) this.#lines.push('--');
+    for (const line of writeHits({ path, text, found: fitting }, context)) this.#add(line);
+  }
+
+  #add(line: string): void {
+    this.#outputBytes += Buffer.byteLength(line) + 1;
+    if (this.#outputBytes <= OUTPUT_MAX_BYTES) this.#lines.push(line);
+    else this.#stopped = 'there are more matches than fit';
+  }
 }
 
 /** undefined for what is no text, and for what went away since it was listed. */
 async function textOf(files: FileView, path: string): Promise<string | undefined> {
   try {
-    return (await files.readText(path)).text;
+    return searchableText((await files.readBytes(path)).bytes);
   } catch (error) {
     if (error instanceof AppError) return undefined;
     throw error;

@@ -2,5 +2,6 @@ import type { Tool } from '../tool.ts';
 import { sessionHistory } from './session-history.ts';
 import { sessionsList } from './sessions-list.ts';
 import { status } from './status.ts';
+import { subagents } from './subagents.ts';
 
-export const sessionsTools: readonly Tool[] = [sessionsList, sessionHistory, status];
+export const sessionsTools: readonly Tool[] = [sessionsList, sessionHistory, status, subagents];

@@ -1,4 +1,5 @@
 import type { Tool } from '../tool.ts';
 import { loadSkill } from './load-skill.ts';
+import { manageSkill } from './manage-skill.ts';
 
-export const skillsTools: readonly Tool[] = [loadSkill];
+export const skillsTools: readonly Tool[] = [loadSkill, manageSkill];

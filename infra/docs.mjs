@@ -1,0 +1,8 @@
+// `npm run docs`: writes the pages that are made from code. A test fails when one of them is not what the code says.
+import { bootstrap, root } from './bootstrap.mjs';
+import { runTypeScript } from './run-typescript.mjs';
+
+await bootstrap(import.meta.url, async () => {
+  process.chdir(root);
+  await runTypeScript('packages/agent/src/tools-page-main.ts');
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from '@jest/globals';
+import type { SessionMessage, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
+import { messageTokens } from '../compaction/context-budget.ts';
+import { modelMessages } from './model-messages.ts';
+
+const at = '2026-11-20T10:00:00.000Z';
+const image = (digit: string): UploadRef => ({ id: `u_${digit.repeat(32)}`, name: `${digit}.png`, type: 'image/png', size: 3 });
+const shown = new Map(['1', '2'].map((digit) => [image(digit).id, { mediaType: 'image/png', base64: `bytes${digit}` }]));
+const asked = (attachments?: UploadRef[]): UserMessage => ({
+  id: 'm0',
+  turnId: 't',
+  at,
+  role: 'user',
+  text: 'look',
+  sent: 'look',
+  ...(attachments && { attachments }),
+});
+const calling: SessionMessage = {
+  id: 'm1',
+  turnId: 't',
+  at,
+  role: 'assistant',
+  text: '',
+  toolCalls: ['a', 'b'].map((id) => ({ id, name: 'view_attachment', arguments: '{}' })),
+};
+const result = (callId: string, rest: Partial<ToolMessage> = {}): ToolMessage => ({
+  id: `m.${callId}`,
+  turnId: 't',
+  at,
+  role: 'tool',
+  callId,
+  name: 'view_attachment',
+  output: `result ${callId}`,
+  isError: false,
+  ...rest,
+});
+const sent = (...messages: SessionMessage[]): ReturnType<typeof modelMessages> => modelMessages({ summary: null, messages }, shown);
+const note = (digit: string): object => ({
+  type: 'text',
+  text: `[Shown by view_attachment; the user did not send it: "${digit}.png" (${image(digit).id})]`,
+});
+const picture = (digit: string): object => ({ type: 'image', mediaType: 'image/png', base64: `bytes${digit}` });
+
+describe('what a tool showed', () => {
+  const looked = [asked(), calling, result('a', { attachments: [image('1')] }), result('b', { attachments: [image('2')] })];
+
+  it('follows the last result of its reply, so that nothing stands between the results', () => {
+    const messages = sent(...looked);
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user']);
+    expect(messages.at(-1)).toEqual({ role: 'user', content: [note('1'), picture('1'), note('2'), picture('2')] });
+  });
+
+  it('stays where it was when the conversation goes on', () => {
+    const before = sent(...looked);
+    const after = sent(...looked, { ...calling, id: 'm2' }, result('a'), result('b'), asked());
+    expect(after.slice(0, before.length)).toEqual(before);
+    expect(after.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user', 'assistant', 'tool', 'tool', 'user']);
+  });
+
+  it('is sent once, however often it is attached and looked at', () => {
+    const messages = sent(
+      asked([image('1')]),
+      calling,
+      result('a', { attachments: [image('1')] }),
+      result('b', { attachments: [image('1')] }),
+    );
+    const all = JSON.stringify(messages);
+    expect(all.split('bytes1')).toHaveLength(2);
+    expect(all).toContain('is shown above');
+  });
+
+  it('is said to be there when it is not loaded, and goes with a result that was cut', () => {
+    const unknown = sent(asked(), calling, result('a', { attachments: [image('3')] }), result('b'));
+    expect(unknown.at(-1)).toMatchObject({ content: [{ type: 'text' }, { type: 'text', text: expect.stringContaining('is not shown') }] });
+    const cut = sent(asked(), calling, result('a', { attachments: [image('1')], pruned: true }), result('b'));
+    expect(cut.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool']);
+  });
+
+  it('counts as an image where room is counted, until its result is cut', () => {
+    const budget = { estimateTokens: (text: string) => text.length };
+    const bare = messageTokens(result('a'), budget);
+    const withImage = messageTokens(result('a', { attachments: [image('1')] }), budget);
+    expect(withImage - bare).toBe(messageTokens(asked([image('1')]), budget) - messageTokens(asked(), budget));
+    expect(withImage).toBeGreaterThan(bare);
+    const cut = messageTokens(result('a', { pruned: true }), budget);
+    expect(messageTokens(result('a', { attachments: [image('1')], pruned: true }), budget)).toBe(cut);
+  });
+});

@@ -1,0 +1,43 @@
+import type { SessionView, UploadRef } from '@concierge/contract';
+import type { Uploads } from '@concierge/tenant';
+import type { ToolAccess } from '../tool-access.ts';
+
+/** Uploads as the agent of a turn may see them. */
+export interface DocumentsView {
+  /** Attached in this conversation, in order. */
+  list(): Promise<readonly UploadRef[]>;
+  /** undefined for what there is not, and for what this agent may not see. */
+  find(id: string): Promise<UploadRef | undefined>;
+  /** Text that was read out of it; undefined when there is none, as of an image. */
+  text(upload: UploadRef): Promise<string | undefined>;
+  /** The turn's model is sent images; otherwise it gets a note in their place. */
+  readonly showsImages: boolean;
+}
+
+export interface DocumentsOptions {
+  readonly uploads: Pick<Uploads, 'find' | 'text'>;
+  readonly access: ToolAccess;
+  /** This turn's own; its message is not in the session yet. */
+  readonly attached: readonly UploadRef[];
+  /** This conversation up to the last turn. */
+  readonly history: () => Promise<SessionView | undefined>;
+  readonly showsImages: boolean;
+}
+
+/** cs sees what was attached in its own conversation, admin every upload of the tenant whose id it has. */
+export function documentsView({ uploads, access, attached, history, showsImages }: DocumentsOptions): DocumentsView {
+  const list = async (): Promise<readonly UploadRef[]> => {
+    const earlier = (await history())?.messages ?? [];
+    const all = [...earlier.flatMap((message) => (message.role === 'user' ? (message.attachments ?? []) : [])), ...attached];
+    return [...new Map(all.map((upload) => [upload.id, upload])).values()];
+  };
+  return {
+    list,
+    find: async (id) => {
+      if (access === 'cs' && !(await list()).some((upload) => upload.id === id)) return undefined;
+      return uploads.find(id);
+    },
+    text: async ({ id }) => uploads.text(id),
+    showsImages,
+  };
+}

@@ -1,0 +1,4 @@
+/** A folder as models name it: ".", "./" and "/" are the whole workspace, and a slash at the end says nothing. */
+export function folderOf(path: string): string {
+  return path.replace(/^\.?\/*$/u, '').replace(/\/+$/u, '');
+}

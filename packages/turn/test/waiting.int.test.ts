@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import { limits } from '@concierge/contract';
+import { eventually, gate } from '@concierge/testing';
+import type { TurnRun } from '../src/index.ts';
+import { input, Rig } from './rig.ts';
+
+const never = new AbortController().signal;
+
+function depthOf({ turn }: TurnRun): number {
+  return turn.grant?.depth ?? 0;
+}
+
+/** Starts so many turns below this one and waits for their ends. */
+async function askOthers(rig: Rig, run: TurnRun, count: number): Promise<string[]> {
+  const depth = depthOf(run) + 1;
+  return await Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const { turnId } = await rig.turns.accept(
+        run.scope,
+        input(`${run.turn.text}.${String(index)}`, {
+          origin: 'subagent',
+          sender: null,
+          dedupeId: `${run.turn.turnId}:${String(index)}`,
+          grant: { parentTurnId: run.turn.turnId, depth, tools: [] },
+        }),
+      );
+      const folded = await rig.streams.fold(run.scope, turnId, run.signal);
+      return folded.kind === 'done' ? folded.reply.reply : folded.error.message;
+    }),
+  );
+}
+
+async function ask(rig: Rig, tenant: string, text: string): Promise<string> {
+  const scope = await rig.scope(tenant);
+  const { turnId } = await rig.turns.accept(scope, input(text, { sender: `of ${text}` }));
+  const folded = await rig.streams.fold(scope, turnId, never);
+  return folded.kind === 'done' ? folded.reply.reply : folded.error.message;
+}
+
+/** Three children each, and two grandchildren each of those: everyone says how many it heard of, itself included. */
+function family(rig: Rig): (run: TurnRun) => Promise<string> {
+  return async (run) => {
+    const count = depthOf(run) === limits.subagentDepthMax ? 0 : 3 - depthOf(run);
+    const heard = await askOthers(rig, run, count);
+    const text = String(heard.reduce((sum, said) => sum + Number(said), 1));
+    run.writer.emit({ type: 'text_delta', data: { delta: text } });
+    return text;
+  };
+}
+
+describe('a turn that waits for turns it has started', () => {
+  it('ends where one turn may run at once, of one tenant and of all', async () => {
+    await using rig = await Rig.start();
+    rig.play = family(rig);
+    await rig.worker({ concurrency: 1, tenantShare: 1 });
+    expect(await ask(rig, 'acme', 'a')).toBe('10');
+  }, 60_000);
+
+  it('ends beside many others that wait, of several tenants', async () => {
+    await using rig = await Rig.start();
+    rig.play = family(rig);
+    await rig.worker({ concurrency: 2, tenantShare: 1 });
+    for (const tenant of ['acme', 'other']) await rig.scope(tenant);
+    const asked = ['acme', 'other'].flatMap((tenant) => [1, 2, 3, 4].map(async (number) => ask(rig, tenant, `p${String(number)}`)));
+    expect(await Promise.all(asked)).toEqual(asked.map(() => '10'));
+    expect(new Set(rig.started).size).toBe(80);
+  }, 120_000);
+
+  it('does not hold up another tenant', async () => {
+    await using rig = await Rig.start();
+    const held = gate();
+    rig.play = async (run) => {
+      if (run.turn.text === 'loud') return (await askOthers(rig, run, 3)).join();
+      if (depthOf(run) > 0) await held.opened;
+      run.writer.emit({ type: 'text_delta', data: { delta: 'heard' } });
+      return 'heard';
+    };
+    await rig.worker({ concurrency: 2, tenantShare: 1 });
+    const loud = ask(rig, 'acme', 'loud');
+    await eventually(() => rig.started.length === 2);
+    expect(await ask(rig, 'quiet', 'hello')).toBe('heard');
+    held.open();
+    await loud;
+  }, 60_000);
+
+  it('takes those that are on their way along when they are cancelled in its name', async () => {
+    await using rig = await Rig.start();
+    const scope = await rig.scope();
+    rig.play = async (run) => {
+      if (depthOf(run) === 0) return (await askOthers(rig, run, 3)).join();
+      if (!run.signal.aborted) await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
+      return 'stopped';
+    };
+    await rig.worker({ concurrency: 2, tenantShare: 2 });
+    const { turnId } = await rig.turns.accept(scope, input('parent'));
+    await eventually(() => rig.started.length === 3);
+    await rig.turns.cancelChildren(scope, turnId);
+    await rig.streams.fold(scope, turnId, never);
+    const { items } = await rig.turns.list(scope, { limit: 10 });
+    expect(items.filter(({ origin }) => origin === 'subagent').map(({ status }) => status)).toEqual(
+      Array.from({ length: 3 }, () => 'cancelled'),
+    );
+  }, 60_000);
+});

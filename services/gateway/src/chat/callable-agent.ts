@@ -1,0 +1,25 @@
+import { AppError, builtInAgent, type AgentDefinition } from '@concierge/contract';
+import type { Caller } from '../http/call.ts';
+
+/**
+ * The agent that a key may talk to. What is not public needs the scope `admin`, and only that scope hears what is wrong with a file.
+ * @throws AppError `not_found`, `scope_required`
+ */
+export async function callableAgent({ scope, key }: Caller, name: string): Promise<AgentDefinition> {
+  const mayAll = key.scopes.includes('admin');
+  const found = await agentOf(scope, name);
+  if (found === undefined) throw new AppError('not_found', 'There is no such agent.');
+  if ('reason' in found)
+    throw new AppError('not_found', mayAll ? `The agent ${name} cannot be used: ${found.reason}.` : 'There is no such agent.');
+  if (found.agent.access === 'admin' && !mayAll)
+    throw new AppError('scope_required', 'The key needs the scope admin: this agent is not public.');
+  return found.agent;
+}
+
+async function agentOf(
+  scope: Caller['scope'],
+  name: string,
+): Promise<{ readonly agent: AgentDefinition } | { readonly reason: string } | undefined> {
+  const builtIn = builtInAgent(name);
+  return builtIn === undefined ? scope.agents.find(name) : { agent: builtIn };
+}

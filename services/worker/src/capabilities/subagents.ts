@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto';
+import { ToolError, type ChildOutcome, type ChildTask, type SubagentsView } from '@concierge/agent';
+import {
+  AppError,
+  builtInAgent,
+  builtInAgents,
+  leastOf,
+  limits,
+  toolsHandedOn,
+  type AgentDefinition,
+  type TurnInput,
+} from '@concierge/contract';
+import type { FoldedTurn, TurnReceipt, TurnRun, Turns, TurnStreams } from '@concierge/turn';
+import type { Lenders, TurnRights } from './turn-capabilities.ts';
+
+export interface SubagentOptions {
+  readonly turns: Pick<Turns, 'accept' | 'cancelChildren'>;
+  readonly streams: Pick<TurnStreams, 'fold'>;
+}
+
+/** Sub-agents for one turn after another. */
+export function lendSubagents(options: SubagentOptions): Pick<Lenders, 'subagents' | 'cancelSubagents'> {
+  return {
+    subagents: (run, rights) => new Subagents(options, run, rights),
+    cancelSubagents: async ({ scope, turn }) => options.turns.cancelChildren(scope, turn.turnId),
+  };
+}
+
+/**
+ * The turns that one turn starts. They take the same path as any other; what is special is said when they are accepted: ids that
+ * follow from the call, so that the same call made again finds them, and a grant that says who started them and what they may have.
+ */
+class Subagents implements SubagentsView, AsyncDisposable {
+  readonly #options: SubagentOptions;
+  readonly #run: TurnRun;
+  readonly #rights: TurnRights;
+  /** Tasks by call: those of earlier attempts, and those of this one. */
+  readonly #started: Map<string, number>;
+  readonly #accepting = new Set<Promise<unknown>>();
+
+  constructor(options: SubagentOptions, run: TurnRun, rights: TurnRights) {
+    this.#options = options;
+    this.#run = run;
+    this.#rights = rights;
+    this.#started = new Map();
+    for (const [callId, count] of tasksOfEarlierCalls(run)) this.#started.set(callId, count);
+  }
+
+  async agents(): Promise<readonly { readonly name: string; readonly description: string }[]> {
+    const { valid } = await this.#run.scope.agents.scan();
+    return [...builtInAgents, ...valid].map(({ name, description }) => ({ name, description }));
+  }
+
+  async run(
+    tasks: readonly ChildTask[],
+    call: { readonly callId: string; readonly signal: AbortSignal },
+  ): Promise<readonly ChildOutcome[]> {
+    this.#count(call.callId, tasks.length);
+    const inputs = await Promise.all(tasks.map(async (task, index) => this.#inputOf(task, `${call.callId}:${String(index)}`)));
+    const accepted: (TurnReceipt | ChildOutcome)[] = [];
+    // One after another: where few may run at once, they run in the order in which they were asked for.
+    for (const input of inputs) accepted.push(await this.#accept(input, call.signal));
+    return Promise.all(accepted.map(async (child) => ('status' in child ? child : this.#outcomeOf(child, call.signal))));
+  }
+
+  /** After it nothing more is accepted: what is on its way then is on disk, where the end of the turn finds it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled(this.#accepting);
+  }
+
+  /** @throws ToolError */
+  #count(callId: string, tasks: number): void {
+    if (this.#depth > limits.subagentDepthMax) throw new ToolError('A sub-agent this deep starts no others. Do the work yourself.');
+    this.#started.delete(callId);
+    const before = [...this.#started.values()].reduce((sum, count) => sum + count, 0);
+    const left = limits.subagentsPerTurnMax - before;
+    if (tasks > left)
+      throw new ToolError(
+        `At most ${String(limits.subagentsPerTurnMax)} sub-agents may be started in one turn; ${String(left)} are left. Do the rest yourself.`,
+      );
+    this.#started.set(callId, tasks);
+  }
+
+  get #depth(): number {
+    return (this.#run.turn.grant?.depth ?? 0) + 1;
+  }
+
+  /** @throws ToolError when there is no such agent */
+  async #inputOf({ task, agent }: ChildTask, place: string): Promise<TurnInput> {
+    const { turn } = this.#run;
+    const { name, access } = await this.#definitionOf(agent ?? turn.agent);
+    return {
+      origin: 'subagent',
+      agent: name,
+      authority: leastOf(this.#rights.access, access),
+      channel: 'web',
+      sender: null,
+      contactId: null,
+      text: task,
+      attachments: [],
+      busy: 'queue',
+      dedupeId: `subagent:${turn.turnId}:${place}`,
+      requestHash: createHash('sha256')
+        .update(JSON.stringify([name, task]))
+        .digest('hex'),
+      keyId: turn.keyId,
+      grant: { parentTurnId: turn.turnId, depth: this.#depth, tools: toolsHandedOn(this.#rights.tools, this.#depth) },
+    };
+  }
+
+  async #definitionOf(name: string): Promise<AgentDefinition> {
+    const builtIn = builtInAgent(name);
+    if (builtIn !== undefined) return builtIn;
+    const found = await this.#run.scope.agents.find(name);
+    if (found !== undefined && 'agent' in found) return found.agent;
+    const names = (await this.agents()).map((agent) => agent.name).join(', ');
+    const why = found === undefined ? `There is no agent "${name}".` : `The agent "${name}" cannot be used: ${found.reason}.`;
+    throw new ToolError(`${why} There are: ${names}.`);
+  }
+
+  async #accept(input: TurnInput, signal: AbortSignal): Promise<TurnReceipt | ChildOutcome> {
+    signal.throwIfAborted();
+    const accepting = this.#options.turns.accept(this.#run.scope, input);
+    this.#accepting.add(accepting);
+    try {
+      return await accepting;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { status: 'failed', turnId: null, sessionId: null, reason: `It could not be started: ${error.message}` };
+    } finally {
+      this.#accepting.delete(accepting);
+    }
+  }
+
+  /** The session file is the truth about a turn that has ended, however long ago; the stream tells when that is. */
+  async #outcomeOf(receipt: TurnReceipt, signal: AbortSignal): Promise<ChildOutcome> {
+    const ended = await this.#recorded(receipt);
+    if (ended !== undefined) return ended;
+    const folded = await this.#options.streams.fold(this.#run.scope, receipt.turnId, signal);
+    return (await this.#recorded(receipt)) ?? asTold(receipt, folded);
+  }
+
+  async #recorded({ turnId, sessionId }: TurnReceipt): Promise<ChildOutcome | undefined> {
+    const { sessions } = this.#run.scope;
+    const record = (await sessions.load(sessionId))?.turns.find(({ id }) => id === turnId);
+    if (record === undefined) return undefined;
+    if (record.status === 'cancelled') return cancelled({ turnId, sessionId });
+    if (record.error !== null) return { status: 'failed', turnId, sessionId, reason: record.error.message };
+    const session = await sessions.view(sessionId);
+    const last = session?.messages.findLast((message) => message.turnId === turnId && message.role === 'assistant');
+    return { status: 'done', turnId, sessionId, reply: last?.role === 'assistant' ? last.text : '' };
+  }
+}
+
+/** For a session that was deleted as soon as it had ended. */
+function asTold({ turnId, sessionId }: TurnReceipt, folded: FoldedTurn): ChildOutcome {
+  if (folded.kind === 'error') return { status: 'failed', turnId, sessionId, reason: folded.error.message };
+  if (folded.reply.finishReason === 'cancelled') return cancelled({ turnId, sessionId });
+  return { status: 'done', turnId, sessionId, reply: folded.reply.reply };
+}
+
+function cancelled(child: { turnId: string; sessionId: string }): ChildOutcome {
+  return { status: 'cancelled', ...child, reason: 'It was cancelled before it had finished.' };
+}
+
+/** What attempts before this one have started, as the steps of the turn tell it. */
+function tasksOfEarlierCalls({ steps }: TurnRun): [string, number][] {
+  const calls = steps.flatMap((step) => (step.kind === 'assistant' ? (step.message.toolCalls ?? []) : []));
+  const failed = new Set(steps.flatMap((step) => (step.kind === 'result' && step.message.isError ? [step.message.callId] : [])));
+  return calls.filter(({ id, name }) => name === 'subagents' && !failed.has(id)).map(({ id, arguments: text }) => [id, tasksIn(text)]);
+}
+
+/** Arguments of a call that went well, or was about to: one task, or a list of them. */
+function tasksIn(text: string): number {
+  try {
+    const input: unknown = JSON.parse(text);
+    if (typeof input !== 'object' || input === null) return 0;
+    if ('tasks' in input && Array.isArray(input.tasks)) return input.tasks.length;
+    return 'task' in input ? 1 : 0;
+  } catch {
+    return 0;
+  }
+}

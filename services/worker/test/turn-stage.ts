@@ -1,0 +1,165 @@
+import { type AcceptedTurn, ProvidersFile, type Session, type ToolMessage, type TurnEvent, type TurnStep } from '@concierge/contract';
+import { resolveProviders } from '@concierge/model';
+// eslint-disable-next-line no-restricted-imports -- a stage is a wire.ts for tests: it chooses the adapter
+import { Models } from '@concierge/model/openai';
+import { createLog, newMetrics } from '@concierge/runtime';
+import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
+import { callTools, say, startScriptedModel, temporaryDirectory, type RecordedRequest, type ScriptedModel } from '@concierge/testing';
+import type { TurnRun } from '@concierge/turn';
+import { unconnected } from '../src/capabilities/unconnected.ts';
+import { TurnMetrics } from '../src/turn-metrics.ts';
+import { TurnRunner } from '../src/turn-runner.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+
+/** Where a turn's events and steps go. */
+class Voice {
+  readonly events: TurnEvent[] = [];
+  readonly steps: TurnStep[] = [];
+
+  emit(event: TurnEvent): void {
+    this.events.push(event);
+  }
+
+  record(step: TurnStep): void {
+    this.steps.push(step);
+  }
+
+  async step(step: TurnStep, events: readonly TurnEvent[] = []): Promise<void> {
+    this.steps.push(step);
+    this.events.push(...events);
+    return Promise.resolve();
+  }
+
+  async persist(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async flush(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+export interface ToolUse {
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+/** A turn that has ended. */
+export interface PlayedTurn {
+  readonly session: Session;
+  /** Results of this turn, in order. */
+  readonly results: readonly ToolMessage[];
+  readonly steps: readonly TurnStep[];
+  /** What the provider was sent, call by call. */
+  readonly requests: readonly RecordedRequest[];
+}
+
+/** Whole turns of the tenant `acme`: runner, tenant's files, and a model provider over HTTP that calls what the test says. */
+export class TurnStage implements AsyncDisposable {
+  readonly scope: TenantScope;
+  readonly #model: ScriptedModel;
+  readonly #clearing: AsyncDisposableStack;
+  readonly #runners: Readonly<Record<'seeing' | 'blind', TurnRunner>>;
+  #turns = 0;
+
+  private constructor(parts: { scope: TenantScope; model: ScriptedModel; clearing: AsyncDisposableStack }) {
+    this.scope = parts.scope;
+    this.#model = parts.model;
+    this.#clearing = parts.clearing;
+    this.#runners = { seeing: this.#newRunner(true), blind: this.#newRunner(false) };
+  }
+
+  static async start(): Promise<TurnStage> {
+    const clearing = new AsyncDisposableStack();
+    const directory = clearing.use(await temporaryDirectory());
+    const index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
+    clearing.defer(async () => index.close());
+    const tenants = new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log });
+    const model = await startScriptedModel();
+    clearing.defer(async () => model.close());
+    return new TurnStage({ scope: await tenants.create('acme'), model, clearing });
+  }
+
+  newSessionId(): string {
+    this.#turns += 1;
+    return this.#turns.toString(16).padStart(32, '0');
+  }
+
+  /** A turn in which the model uses these tools, one per round, and then says "done". */
+  async play(uses: readonly ToolUse[], turn: Partial<AcceptedTurn> = {}, sight: 'seeing' | 'blind' = 'seeing'): Promise<PlayedTurn> {
+    this.#turns += 1;
+    const accepted = acceptedTurn(`t${String(this.#turns)}`, { sessionId: this.#turns.toString(16).padStart(32, '0'), ...turn });
+    return this.#run(accepted, { uses, sight, steps: [] });
+  }
+
+  /** The same turn again after a crash that left `steps`: what the model still uses comes after them. */
+  async resume(session: Session, rest: { readonly steps: readonly TurnStep[]; readonly uses: readonly ToolUse[] }): Promise<PlayedTurn> {
+    const accepted = acceptedTurn(session.turns.at(-1)?.id ?? '', { sessionId: session.id });
+    await this.scope.removeSession(session.id);
+    return this.#run(accepted, { ...rest, sight: 'seeing' });
+  }
+
+  async #run(
+    turn: AcceptedTurn,
+    { uses, sight, steps }: { uses: readonly ToolUse[]; sight: 'seeing' | 'blind'; steps: readonly TurnStep[] },
+  ): Promise<PlayedTurn> {
+    this.#model.enqueue(...uses.map(({ name, input }) => [callTools([{ name, args: input }])]), [say('done')]);
+    const before = this.#model.requests.length;
+    const voice = new Voice();
+    const end = await this.#runners[sight].runTurn(this.#runOf(turn, voice, steps));
+    const session = await this.scope.sessions.load(turn.sessionId);
+    if (session === undefined || end.event.type !== 'done') throw new Error(`the turn ended in ${JSON.stringify(end)}`);
+    const results = session.messages.flatMap((message) => (message.role === 'tool' && message.turnId === turn.turnId ? [message] : []));
+    return { session, results, steps: voice.steps, requests: this.#model.requests.slice(before) };
+  }
+
+  #runOf(turn: AcceptedTurn, writer: Voice, steps: readonly TurnStep[]): TurnRun {
+    return {
+      scope: this.scope,
+      turn,
+      attempt: steps.length === 0 ? 1 : 2,
+      startedAtMs: Date.now(),
+      steps,
+      reset: null,
+      openCalls: new Set(),
+      signal: new AbortController().signal,
+      writer,
+    };
+  }
+
+  #newRunner(images: boolean): TurnRunner {
+    const file = ProvidersFile.parse({
+      default: 'scripted/m',
+      providers: { scripted: { baseUrl: this.#model.url, apiKey: 'sk-test', models: { m: { images } } } },
+    });
+    const models = new Models({ providers: resolveProviders(file, () => undefined) });
+    this.#clearing.defer(() => models.close());
+    const metrics = new TurnMetrics(newMetrics('test'), () => 0);
+    return new TurnRunner({ modelFor: (ref) => models.forRef(ref), lenders: unconnected, metrics, log });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#clearing.disposeAsync();
+  }
+}
+
+function acceptedTurn(turnId: string, parts: Partial<AcceptedTurn>): AcceptedTurn {
+  return {
+    version: 1,
+    turnId,
+    accountId: 'acme',
+    sessionId: '0'.repeat(32),
+    acceptedAtMs: Date.now(),
+    origin: 'api',
+    agent: 'admin',
+    authority: 'admin',
+    channel: 'web',
+    sender: null,
+    text: 'please',
+    attachments: [],
+    requestHash: 'h',
+    keyId: 'k1',
+    ...parts,
+  };
+}
