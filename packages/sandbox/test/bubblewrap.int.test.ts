@@ -4,12 +4,19 @@ import { canRunBubblewrap } from '@concierge/testing';
 import { BubblewrapSandboxes } from '../src/bubblewrap/index.ts';
 import { describeConformance } from './conformance.ts';
 import { OwnerProcess } from './owner-process.ts';
-import { newMarker, secret, Workspaces } from './workspaces.ts';
+import { bash, newMarker, secret, Workspaces } from './workspaces.ts';
 
 const ordinary = { uid: 12_345, gid: 12_345 };
 
 (canRunBubblewrap() ? describe : describe.skip)('sandboxes by bubblewrap', () => {
   describeConformance({ kind: 'bubblewrap', make: (options) => new BubblewrapSandboxes(options) });
+
+  it('opens no socket that knows no namespaces', async () => {
+    await using workspaces = await Workspaces.make();
+    await using sandbox = new BubblewrapSandboxes({ deployment: newMarker() }).open(workspaces.request());
+    const [vsock, crypto] = [40, 38].map((family) => `perl -e 'exit !socket(S, ${String(family)}, 5, 0)' && echo opened`);
+    expect((await bash(sandbox, `${vsock ?? ''}; ${crypto ?? ''}; true`)).output).toBe('');
+  });
 
   describe('for a worker that is an ordinary user', () => {
     const user = process.getuid?.() === 0 ? ordinary : undefined;

@@ -5,6 +5,8 @@ import { endingCases } from './conformance/endings.ts';
 import { isolationCases } from './conformance/isolation.ts';
 import { leftOverCases } from './conformance/left-overs.ts';
 import { limitCases } from './conformance/limit-cases.ts';
+import { linkCases } from './conformance/link-cases.ts';
+import { outputCases } from './conformance/output-cases.ts';
 import { workspaceCases } from './conformance/workspace-cases.ts';
 
 export interface Side {
@@ -17,6 +19,7 @@ export interface Side {
 export function describeConformance(side: Side): void {
   describe('runs commands', () => {
     commandCases(side);
+    outputCases(side);
   });
   describe('ends commands', () => {
     endingCases(side);
@@ -29,6 +32,7 @@ export function describeConformance(side: Side): void {
   });
   describe('shares the workspace', () => {
     workspaceCases(side);
+    linkCases(side);
   });
   describe('leaves nothing', () => {
     leftOverCases(side);

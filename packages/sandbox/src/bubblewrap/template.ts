@@ -106,7 +106,7 @@ function systemFolder(path: string): string[] {
 function places({ workspace, dispatcherFolder }: CommandPlan): string[] {
   return [
     ['--bind', sharedTmp, '/tmp', '--bind', workspace.root, workspacePath],
-    dispatcherFolder === undefined ? [] : ['--perms', '0755', '--dir', '/run', '--ro-bind', dispatcherFolder, dispatcherPath],
+    dispatcherFolder === undefined ? [] : ['--ro-bind', dispatcherFolder, dispatcherPath],
     ['--remount-ro', '/'],
   ].flat();
 }

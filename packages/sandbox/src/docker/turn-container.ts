@@ -119,7 +119,9 @@ export class TurnContainer {
     });
     this.#docker.modem.demuxStream(stream, sink, sink);
     stream.on('error', () => undefined);
-    if (!stream.destroyed) await once(stream, 'close').catch(() => undefined);
+    // Its other direction may stay open: a program need not read all of its input.
+    await Promise.race([once(stream, 'end'), once(stream, 'close')]).catch(() => undefined);
+    stream.destroy();
   }
 
   /** Ends a command's processes, the other commands' not; when that cannot be done, the container ends, and them with it. */
@@ -206,12 +208,15 @@ interface RunningCommand {
   readonly signal: AbortSignal;
 }
 
-/** That it is gone, or going, is what was wanted. */
+/** Gone when this returns; that it was gone before, or going, is as good. @throws SandboxUnavailable */
 export async function remove(container: Docker.Container): Promise<void> {
+  const abortSignal = AbortSignal.timeout(engineTimeoutMs);
   try {
-    await container.remove({ force: true, v: true, abortSignal: AbortSignal.timeout(engineTimeoutMs) });
+    await container.remove({ force: true, v: true, abortSignal }).catch(async (error: unknown) => {
+      if (!isGone(error)) throw error;
+      if (!isMissing(error)) await container.wait({ condition: 'removed', abortSignal });
+    });
   } catch (error) {
-    if (!isMissing(error) && !isGone(error))
-      throw new SandboxUnavailable('The container engine could not remove the sandbox.', { cause: error });
+    if (!isMissing(error)) throw new SandboxUnavailable('The container engine could not remove the sandbox.', { cause: error });
   }
 }

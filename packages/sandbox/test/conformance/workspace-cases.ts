@@ -1,13 +1,8 @@
-import { once } from 'node:events';
-import { chmod, mkdir, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { expect, it } from '@jest/globals';
-import { SandboxUnavailable } from '../../src/index.ts';
 import type { Side } from '../conformance.ts';
 import { bash, newMarker, secret, Workspaces } from '../workspaces.ts';
-
-const racedRuns = { docker: 6, bubblewrap: 40 } as const;
 
 export function workspaceCases(side: Side): void {
   const sandboxes = side.make({ deployment: newMarker() });
@@ -48,41 +43,6 @@ export function workspaceCases(side: Side): void {
     await rename(join(workspaces.root, 'new.json'), join(workspaces.root, 'tenant.json'));
     expect((await bash(sandbox, 'cat tenant.json; echo x > tenant.json; rm -f tenant.json')).output).not.toContain(secret);
     expect(await workspaces.read('tenant.json')).toContain(secret);
-  });
-
-  it('leaves alone a link that stands where something is to be covered', async () => {
-    await using workspaces = await Workspaces.make();
-    for (const name of ['sessions', 'skills']) {
-      await rm(join(workspaces.root, name), { recursive: true });
-      await symlink(workspaces.outside, join(workspaces.root, name));
-    }
-    await using sandbox = sandboxes.open(workspaces.request({ readOnly: ['skills'] }));
-    const { output } = await bash(sandbox, 'cat sessions/secret.md skills/secret.md; true');
-    expect(output).not.toContain(secret);
-    expect(await readdir(workspaces.outside)).toEqual(['secret.md']);
-  });
-
-  it('never shows what is behind a link, however names are swapped meanwhile', async () => {
-    await using workspaces = await Workspaces.make();
-    const swapper = new Worker(new URL('../name-swapper.ts', import.meta.url), {
-      argv: [workspaces.root, workspaces.outside, 'skills', 'cron'],
-      execArgv: ['--conditions=@concierge/source'],
-    });
-    await once(swapper, 'message');
-    let ran = 0;
-    for (let run = 0; run < racedRuns[side.kind]; run += 1) {
-      await using sandbox = sandboxes.open(workspaces.request({ masked: ['sessions', 'cron', 'tenant.json'], readOnly: ['skills'] }));
-      const result = await bash(sandbox, 'cat skills/secret.md cron/secret.md sessions/secret.md; echo ran').catch((error: unknown) => {
-        if (error instanceof SandboxUnavailable) return undefined;
-        throw error;
-      });
-      if (result?.output.includes('ran') === true) ran += 1;
-      expect(result?.output ?? '').not.toContain(secret);
-    }
-    swapper.postMessage('stop');
-    await once(swapper, 'exit');
-    expect(ran).toBeGreaterThan(0);
-    expect(await readdir(workspaces.outside)).toEqual(['secret.md']);
   });
 
   it('lets what is read-only be read and not changed', async () => {
