@@ -1,6 +1,10 @@
 export { limitTokensOf, sessionBounds, usedTokens, type ContextBudget } from './compaction/context-budget.ts';
 export { makeRoom, type CompactionRun } from './compaction/make-room.ts';
+export { Dispatcher, type DispatcherOptions } from './dispatcher/dispatcher.ts';
+export { CommandGate } from './dispatcher/command-gate.ts';
+export { DispatchRequest, exitCodes, type DispatchReply } from './dispatcher/dispatch-request.ts';
 export { breakOff } from './loop/break-off.ts';
+export { OUTCOME_UNKNOWN } from './loop/call-tools.ts';
 export { Conversation, type ConversationStart } from './loop/conversation.ts';
 export type { LoopRun, LoopTools, LoopWriter, ToolOutcome } from './loop/loop-run.ts';
 export type { ShownImages } from './loop/model-messages.ts';
@@ -11,7 +15,14 @@ export { attachedTool, type AttachedTool } from './tools/attached-tool.ts';
 export { allTools } from './tools/all-tools.ts';
 export { ToolBox, ToolSet, type ToolBoxOptions } from './tools/tool-box.ts';
 export type { FileView, SessionsView, ToolContext, TurnCapabilities, TurnContext, TurnStatus } from './tools/tool-context.ts';
-export type { BackgroundCommand, RuntimeView } from './tools/runtime/runtime-view.ts';
+export type {
+  BackgroundCommand,
+  BackgroundStart,
+  BackgroundState,
+  CommandCaller,
+  CommandOptions,
+  RuntimeView,
+} from './tools/runtime/runtime-view.ts';
 export type { ChildOutcome, ChildTask, SubagentsView } from './tools/sessions/subagents-view.ts';
 export type { WebHit, WebPage, WebView } from './tools/web/web-view.ts';
 export type { ToolAccess } from './tools/tool-access.ts';

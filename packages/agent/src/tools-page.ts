@@ -1,4 +1,4 @@
-import { toolPolicy, type JsonObject } from '@concierge/contract';
+import { limits, toolPolicy, type JsonObject } from '@concierge/contract';
 import { z } from 'zod';
 import type { OwnTool } from './tools/tool.ts';
 
@@ -85,7 +85,12 @@ function quoted(text: string): string {
 }
 
 function facts({ name, sideEffect, timeoutMs }: OwnTool): string {
-  return `cs: ${whoHas(name)}. Side effects: ${effect(sideEffect)}. Ends after ${String(timeoutMs / MS_PER_SECOND)} s at the latest.`;
+  return `cs: ${whoHas(name)}. Side effects: ${effect(sideEffect)}. ${endsAfter(timeoutMs)}`;
+}
+
+function endsAfter(timeoutMs: OwnTool['timeoutMs']): string {
+  if (typeof timeoutMs === 'number') return `Ends after ${String(timeoutMs / MS_PER_SECOND)} s at the latest.`;
+  return `Ends when its own \`timeoutMs\` says, after ${String(limits.toolTimeoutMaxMs / MS_PER_SECOND)} s at the latest.`;
 }
 
 function whoHas(name: OwnTool['name']): string {

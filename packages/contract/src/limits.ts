@@ -33,8 +33,22 @@ export const limits = {
   toolOutputEventMaxBytes: 16 * 1024,
   /** A tool result as the model sees it. */
   toolOutputModelMaxBytes: 64 * 1024,
+  /** A call that has run for this long begins to tell what it says. */
+  toolProgressAfterMs: 2000,
+  /** Of one call, in all its progress events together. */
+  toolProgressMaxBytes: 16 * 1024,
   toolTimeoutMs: 60_000,
   toolTimeoutMaxMs: 600_000,
+  /** Commands of one turn that run beside its other calls, at once. */
+  backgroundCommandsMax: 8,
+  /** Calls through the dispatcher in one turn: each is a step of its record. */
+  nestedCallsMax: 500,
+  /** Of one command, at once; the rest wait. */
+  nestedCallsAtOnce: 8,
+  /** A command may call a tool that runs a command that calls a tool … so deep. */
+  nestedCallsMaxDepth: 3,
+  /** One request of the dispatcher: arguments and standard input together. */
+  nestedCallMaxBytes: 4 * 1024 * 1024,
   streamTtlSeconds: 3600,
   sseHeartbeatMs: 15_000,
   /** Bytes a client may leave unread before it is dropped; it resumes. */

@@ -108,7 +108,8 @@ export type SessionView = z.infer<typeof SessionView>;
 
 /**
  * What a turn has finished, in order; the journal a recovering attempt folds. Internal: never sent to a client.
- * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between rounds.
+ * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between rounds; `nested_intent`
+ * and `nested_result` while a command runs.
  */
 export const TurnStep = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('prompt'), message: UserMessage }),
@@ -123,6 +124,19 @@ export const TurnStep = z.discriminatedUnion('kind', [
   }),
   z.object({ kind: z.literal('intent'), callId: z.string(), name: z.string() }),
   z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),
+  /** A running command called a tool through the dispatcher. `parentId`: the call that the command belongs to. */
+  z.object({ kind: z.literal('nested_intent'), callId: z.string(), parentId: z.string(), name: z.string() }),
+  /** Its outcome without its text, which went to the command and not to the model. `within`: name of the tool that ran the command. */
+  z.object({
+    kind: z.literal('nested_result'),
+    callId: z.string(),
+    parentId: z.string(),
+    name: z.string(),
+    within: z.string(),
+    isError: z.boolean(),
+    startedAtMs: z.number(),
+    durationMs: z.number(),
+  }),
   z.object({
     kind: z.literal('compaction'),
     /** Null while nothing but old tool results was cut. */

@@ -16,6 +16,11 @@ export const turnEventData = {
   session: z.object({ contact_id: z.string(), turnId: z.string() }),
   text_delta: z.object({ delta: z.string().min(1) }),
   tool_call_start: z.object({ id: z.string(), name: z.string(), input: JsonObject }),
+  /**
+   * What a call that takes longer says before it ends: between its start and its end, never of a short call. It is a look at the work, cut
+   * at `toolProgressMaxBytes`; the result has everything again, and nothing of it is stored with the session.
+   */
+  tool_call_progress: z.object({ id: z.string(), name: z.string(), delta: z.string().min(1) }),
   tool_call_end: z.object({ id: z.string(), name: z.string(), durationMs: z.int().nonnegative(), isError: z.boolean() }),
   tool_result: z.object({
     id: z.string(),

@@ -65,6 +65,8 @@ export type TurnStatus = z.infer<typeof TurnStatus>;
 export const TurnStepView = z.object({
   kind: z.enum(['model', 'tool', 'compaction']),
   name: z.string(),
+  /** The tool whose command made this call; only of calls through the dispatcher. */
+  within: z.string().optional(),
   startedAt: z.iso.datetime(),
   durationMs: z.int().nonnegative(),
   isError: z.boolean(),

@@ -25,6 +25,7 @@ export {
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys.ts';
 export { isMemoryPath, type MemoryFiles, type MemoryText } from './memory-files.ts';
 export { Outbox, type NewOutbound } from './outbox.ts';
+export { workspaceRules } from './path-rules.ts';
 export type { Tick } from './schedules/cron-times.ts';
 export { dueTicks, jitterMs, minDistanceMs, nextRunMs, nextTicks, type DueQuery, type TimedSchedule } from './schedules/schedule-times.ts';
 export { Schedules, type BrokenSchedule, type ScheduleOrigin, type ScheduleRequest } from './schedules/schedules.ts';

@@ -21,6 +21,15 @@ const privateNames = new Set([
   'outbox',
 ]);
 
+/**
+ * The top of a tenant's folder as its commands see it: our own state not at all, what was attached to messages to read only. Everything
+ * else is the workspace.
+ */
+export const workspaceRules: { readonly masked: readonly string[]; readonly readOnly: readonly string[] } = {
+  masked: [...privateNames].filter((name) => name !== 'uploads'),
+  readOnly: ['uploads'],
+};
+
 /** Two names that some file system, or some reader, takes for one. */
 export function foldName(name: string): string {
   return name.normalize('NFKC').toLowerCase();

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { link, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chown, link, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -64,6 +64,19 @@ describe('the files of a tenant', () => {
       expect(await readFile(join(folder.path, 'secret.md'), 'utf8')).toBe('secret');
     } finally {
       server.close();
+    }
+  });
+
+  it('belong to whom the folder belongs to, also when root writes them', async () => {
+    await using folder = await temporaryFolder();
+    if (process.getuid?.() === 0) await chown(folder.path, 4711, 4712);
+    const files = new TenantFiles({ root: folder.path });
+    await files.writeText('memory/notes/a.md', 'a');
+    await files.writeText('memory/notes/a.md', 'b');
+    await files.appendText('memory/notes/b.md', 'b');
+    const { uid, gid } = await stat(folder.path);
+    for (const path of ['memory', 'memory/notes', 'memory/notes/a.md', 'memory/notes/b.md']) {
+      expect(await stat(join(folder.path, path))).toMatchObject({ uid, gid });
     }
   });
 

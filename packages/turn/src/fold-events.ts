@@ -45,15 +45,14 @@ export class TurnFold {
         return null;
       }
       case 'text_reset': {
-        this.#text = '';
-        if (event.data.reason === 'stream_lost') this.#settled = '';
-        if (event.data.reason === 'stream_lost') this.#calls.clear();
+        this.#forget(event.data.reason);
         return null;
       }
       case 'tool_call_start': {
         this.#calls.set(event.data.id, { ...event.data, output: '', isError: false, hasEnded: false });
         return null;
       }
+      case 'tool_call_progress':
       case 'tool_call_end': {
         return null;
       }
@@ -82,5 +81,12 @@ export class TurnFold {
         return { kind: 'error', error: event.data };
       }
     }
+  }
+
+  #forget(reason: Extract<TurnEvent, { type: 'text_reset' }>['data']['reason']): void {
+    this.#text = '';
+    if (reason !== 'stream_lost') return;
+    this.#settled = '';
+    this.#calls.clear();
   }
 }

@@ -42,6 +42,10 @@ function nameOf(step: TurnStep): string {
     case 'result': {
       return `result ${step.message.callId}`;
     }
+    case 'nested_intent':
+    case 'nested_result': {
+      return `${step.kind} ${step.callId}`;
+    }
     case 'compaction': {
       return `compaction ${String(step.startedAtMs)}`;
     }

@@ -192,7 +192,8 @@ export function viewSteps(steps: readonly TurnStep[]): TurnStepView[] {
 function stepView(step: TurnStep): TurnStepView | null {
   switch (step.kind) {
     case 'prompt':
-    case 'intent': {
+    case 'intent':
+    case 'nested_intent': {
       return null;
     }
     case 'assistant': {
@@ -201,6 +202,9 @@ function stepView(step: TurnStep): TurnStepView | null {
     }
     case 'result': {
       return { kind: 'tool', name: step.message.name, ...timesOf(step), isError: step.message.isError };
+    }
+    case 'nested_result': {
+      return { kind: 'tool', name: step.name, within: step.within, ...timesOf(step), isError: step.isError };
     }
     case 'compaction': {
       const usage = step.usage === null ? {} : { usage: { inputTokens: step.usage.inputTokens, outputTokens: step.usage.outputTokens } };

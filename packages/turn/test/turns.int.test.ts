@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { AppError } from '@concierge/contract';
+import { AppError, type TurnStep } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
 import { turnIdOf } from '../src/turn-ids.ts';
@@ -310,5 +310,27 @@ describe('a list of turns', () => {
     } while (cursor !== undefined);
     expect(seen).toEqual([waiting, ...ended.toReversed()].map(({ turnId }) => turnId));
     expect((await rig.turns.list(scope, { limit: 10, status: 'waiting' })).items.map(({ id }) => id)).toEqual([waiting.turnId]);
+  });
+});
+
+describe('the journal of a turn', () => {
+  it('has every step once, however many calls of a command write theirs at the same time', async () => {
+    const scope = await rig.scope();
+    const read = Promise.withResolvers<readonly TurnStep[]>();
+    rig.play = async (run) => {
+      const stepOf = (index: number): TurnStep => ({ kind: 'nested_intent', callId: `c1/${String(index)}`, parentId: 'c1', name: 'write' });
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, index) => {
+          await run.writer.step(stepOf(index));
+          await run.writer.persist();
+        }),
+      );
+      read.resolve(await run.scope.inbox.readJournal(run.turn.turnId));
+      return 'done';
+    };
+    await rig.worker();
+    await rig.turns.accept(scope, input('x'));
+    const names = (await read.promise).map((step) => (step.kind === 'nested_intent' ? step.callId : step.kind));
+    expect(names).toEqual(Array.from({ length: 20 }, (_, index) => `c1/${String(index)}`));
   });
 });

@@ -7,7 +7,7 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, sessionIdOf, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { unconnected } from './capabilities/unconnected.ts';
+import { unconnected } from './fixtures/unconnected.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner, type ChosenModel } from './turn-runner.ts';
 

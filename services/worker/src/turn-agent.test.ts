@@ -6,7 +6,7 @@ import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierg
 import { temporaryDirectory } from '@concierge/testing';
 import { TurnCancelled, type TurnRun } from '@concierge/turn';
 import type { Lenders } from './capabilities/turn-capabilities.ts';
-import { unconnected } from './capabilities/unconnected.ts';
+import { unconnected } from './fixtures/unconnected.ts';
 import { call, say, Script, turnRun } from './fixtures/scripted-run.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner } from './turn-runner.ts';

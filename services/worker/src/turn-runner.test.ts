@@ -5,7 +5,7 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining, type TurnRun } from '@concierge/turn';
-import { unconnected } from './capabilities/unconnected.ts';
+import { unconnected } from './fixtures/unconnected.ts';
 import { call, nextSessionId, say, Script, turnRun, usage } from './fixtures/scripted-run.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner, type ChosenModel } from './turn-runner.ts';

@@ -4,6 +4,7 @@ import {
   buildSystemPrompt,
   contactOf,
   Conversation,
+  Dispatcher,
   makeRoom,
   runAgentLoop,
   ToolBox,
@@ -120,6 +121,7 @@ export class TurnRunner implements TurnHandlers {
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const showsImages = model.facts.images;
     const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, capabilities: lent, status, showsImages }));
+    lent.runtime.answerWith(new Dispatcher({ tools, conversation, writer }));
     const images = new SessionImages(scope.uploads);
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {

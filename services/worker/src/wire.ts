@@ -4,12 +4,19 @@ import { McpServers } from '@concierge/mcp';
 import { estimateTokens, type Providers } from '@concierge/model';
 import { Embeddings, Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
+import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
+import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker } from '@concierge/turn';
 import { Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
+import { RunFolders } from './capabilities/runtime/run-folders.ts';
+import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
+import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
+import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
+import type { Lenders } from './capabilities/turn-capabilities.ts';
 import { lendSubagents } from './capabilities/subagents.ts';
-import { unconnected } from './capabilities/unconnected.ts';
 import { webLender } from './capabilities/web.ts';
+import { chooseSandbox } from './choose-sandbox.ts';
 import { AttachedTools } from './attached-tools.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
@@ -59,10 +66,15 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     explain: (error) => (error instanceof OutboundError ? error.message : undefined),
   });
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
+  const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
-    lenders: { ...unconnected, web: webLender({ pages, search, log }), ...lendSubagents({ turns, streams: turnStreams }) },
+    lenders: {
+      runtime: commands.lend,
+      web: webLender({ pages, search, log }),
+      ...lendSubagents({ turns, streams: turnStreams }),
+    },
     attachedTools: async (run) => attachedTools.of(run),
     metrics,
     log,
@@ -86,10 +98,12 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   await worker.start();
   sweeper.start();
+  commands.reaper.start();
   return {
     stopInOrder: [
       worker,
       sweeper,
+      ...commands.stopInOrder,
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
@@ -116,4 +130,35 @@ function openEmbeddings(
     },
     onUsage: (usage) => log.info({ ...usage }, 'texts were embedded'),
   });
+}
+
+interface CommandParts {
+  readonly redis: ReturnType<typeof connectRedis>;
+  readonly workerId: () => string;
+  readonly log: Log;
+}
+
+/** What commands run in, and what clears away behind workers that were killed. */
+async function wireCommands(
+  { dataDir, sandbox }: Config,
+  { redis, workerId, log }: CommandParts,
+): Promise<Running & { readonly lend: Lenders['runtime']; readonly reaper: SandboxReaper }> {
+  const folders = new RunFolders(dataDir, workerId);
+  const deployment = await folders.deployment();
+  const { image, runtime, hostDataDir } = sandbox;
+  const dataFolder = hostDataDir === undefined ? undefined : { here: dataDir, onHost: hostDataDir };
+  const makers = {
+    docker: () => new DockerSandboxes({ deployment, image, runtime, dataFolder }),
+    bubblewrap: () => new BubblewrapSandboxes({ deployment }),
+  };
+  const chosen = await chooseSandbox(sandbox, makers, log);
+  const { sandboxes } = chosen;
+  const liveness = new WorkerLiveness({ redis, ownId: workerId, now: () => performance.now() });
+  const reaper = new SandboxReaper({ sandboxes, folders, liveness, log });
+  const closing = sandboxes === undefined ? [] : [{ name: 'sandboxes', stop: async () => sandboxes.close() }];
+  return {
+    lend: (run) => new TurnRuntime({ chosen, folders, workerId, log }, run),
+    reaper,
+    stopInOrder: [reaper, { name: 'run folder', stop: async () => folders.removeOwn() }, ...closing],
+  };
 }

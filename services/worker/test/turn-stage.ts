@@ -6,7 +6,7 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
 import { callTools, say, startScriptedModel, temporaryDirectory, type RecordedRequest, type ScriptedModel } from '@concierge/testing';
 import type { TurnRun } from '@concierge/turn';
-import { unconnected } from '../src/capabilities/unconnected.ts';
+import { unconnected } from '../src/fixtures/unconnected.ts';
 import { TurnMetrics } from '../src/turn-metrics.ts';
 import { TurnRunner, type TurnRunnerOptions } from '../src/turn-runner.ts';
 

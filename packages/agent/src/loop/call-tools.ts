@@ -1,11 +1,10 @@
-import { limits, type ToolMessage, type TurnEvent, type TurnStep } from '@concierge/contract';
+import { limits, type ToolMessage, type TurnEvent } from '@concierge/contract';
 import { cutText } from '../tools/cut-text.ts';
 import { readArguments } from '../tools/read-arguments.ts';
+import { CallProgress } from './call-progress.ts';
 import type { OpenCall } from './conversation.ts';
+import { journalCall } from './journal-call.ts';
 import type { LoopRun, ToolOutcome } from './loop-run.ts';
-
-type IntentStep = Extract<TurnStep, { kind: 'intent' }>;
-type ResultStep = Extract<TurnStep, { kind: 'result' }>;
 
 /** Read-only calls that run at the same time. */
 const PARALLEL_MAX = 8;
@@ -54,7 +53,7 @@ function batchesOf(run: LoopRun, calls: readonly OpenCall[]): OpenCall[][] {
 async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
   const { id, name } = open.call;
   const startedAtMs = Date.now();
-  await journal(run, { kind: 'intent', callId: id, name }, run.startedCalls.has(id) ? [] : [startEvent(open)]);
+  await journalCall(run, { kind: 'intent', callId: id, name }, run.startedCalls.has(id) ? [] : [startEvent(open)]);
   const outcome = await outcomeOf(run, open);
   const durationMs = Date.now() - startedAtMs;
   const message: ToolMessage = {
@@ -68,34 +67,25 @@ async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
     isError: outcome.isError,
     ...(outcome.attachments !== undefined && { attachments: [...outcome.attachments] }),
   };
-  await journal(run, { kind: 'result', message, startedAtMs, durationMs }, closingEvents(message, durationMs));
-}
-
-/**
- * What may run again is only noted. Around a side effect each step is written, which fails once another worker has the session, and
- * then put on disk: an emptied Redis must not make it happen twice. So it is for a call that takes up what it began: asked anew, the
- * model would make another one.
- */
-async function journal(run: LoopRun, step: IntentStep | ResultStep, events: TurnEvent[]): Promise<void> {
-  const { conversation, tools, writer } = run;
-  const name = step.kind === 'intent' ? step.name : step.message.name;
-  if (tools.hasSideEffect(name) || tools.resumes(name)) {
-    await writer.step(step, events);
-    await writer.persist();
-  } else {
-    writer.record(step);
-    for (const event of events) writer.emit(event);
-  }
-  conversation.apply(step);
+  await journalCall(run, { kind: 'result', message, startedAtMs, durationMs }, closingEvents(message, durationMs));
 }
 
 async function outcomeOf(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {
   // Intended by an attempt that died: what has no side effect runs again, anything else may have happened already.
-  if (open.intended && run.tools.hasSideEffect(open.call.name)) return { output: OUTCOME_UNKNOWN, isError: true };
+  if (open.intended && run.tools.hasSideEffect(open.call.name)) return { output: unknownOutcome(open), isError: true };
   if (open.index >= CALLS_PER_REPLY_MAX) {
     return { output: `Not run: at most ${String(CALLS_PER_REPLY_MAX)} tool calls fit into one reply.`, isError: true };
   }
-  return run.tools.call(open.call, run.signal);
+  using progress = new CallProgress(open.call, (event) => run.writer.emit(event));
+  return await run.tools.call(open.call, run.signal, (delta) => progress.hear(delta));
+}
+
+/** Calls that its command made are journaled by themselves, so it is known how far they came. */
+function unknownOutcome({ nested }: OpenCall): string {
+  if (nested.length === 0) return OUTCOME_UNKNOWN;
+  const states = { begun: 'outcome unknown', done: 'done', failed: 'failed' } as const;
+  const lines = nested.map(({ name, state }) => `- concierge ${name}: ${states[state]}`);
+  return `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n${lines.join('\n')}`;
 }
 
 function startEvent(open: OpenCall): TurnEvent {

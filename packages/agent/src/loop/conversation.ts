@@ -9,6 +9,7 @@ import type {
   ToolMessage,
   TurnStep,
 } from '@concierge/contract';
+import { NestedCalls, type NestedCall } from './nested-calls.ts';
 import { TurnTally } from './turn-tally.ts';
 
 type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
@@ -21,6 +22,8 @@ export interface OpenCall {
   readonly index: number;
   /** An intent was journaled: the tool may have run. */
   readonly intended: boolean;
+  /** What its command had called through the dispatcher, in order. */
+  readonly nested: readonly NestedCall[];
 }
 
 export type ConversationStart = Pick<Session, 'id' | 'summary' | 'messages' | 'messageCount' | 'contextTokens'>;
@@ -43,6 +46,7 @@ export class Conversation {
   #lastReply: AssistantStep | undefined;
   readonly #callIds = new Set<string>();
   readonly #intended = new Set<string>();
+  readonly #nested = new NestedCalls();
   readonly #results = new Map<string, ToolMessage>();
   #partial = '';
   #firstHeardAtMs: number | null = null;
@@ -114,11 +118,16 @@ export class Conversation {
     return wasHeard;
   }
 
+  /** Calls through the dispatcher in this turn so far. */
+  get nestedCalls(): number {
+    return this.#nested.count;
+  }
+
   /** Calls of the last reply that have no result yet, in call order. */
   openCalls(): OpenCall[] {
     const calls = this.#lastReply?.message.toolCalls ?? [];
     return calls
-      .map((call, index) => ({ call, index, intended: this.#intended.has(call.id) }))
+      .map((call, index) => ({ call, index, intended: this.#intended.has(call.id), nested: this.#nested.of(call.id) }))
       .filter(({ call }) => !this.#results.has(call.id));
   }
 
@@ -150,6 +159,12 @@ export class Conversation {
         return;
       case 'result':
         this.#applyResult(step.message);
+        return;
+      case 'nested_intent':
+        this.#nested.begin(step);
+        return;
+      case 'nested_result':
+        this.#nested.finish(step);
         return;
       case 'compaction':
         this.#applyCompaction(step);

@@ -285,6 +285,23 @@ describe('an attempt after a crash', () => {
     }
   });
 
+  it('tells the model which tools an interrupted command had called, and how far those came', async () => {
+    const journal = await wholeTurn();
+    const call = { parentId: 'w', within: 'bash', startedAtMs: 1, durationMs: 1 };
+    const nested: TurnStep[] = [
+      { kind: 'nested_intent', callId: 'w/1', parentId: 'w', name: 'read' },
+      { kind: 'nested_result', callId: 'w/1', name: 'read', isError: false, ...call },
+      { kind: 'nested_intent', callId: 'w/2', parentId: 'w', name: 'bash' },
+      { kind: 'nested_intent', callId: 'w/2/1', parentId: 'w/2', name: 'write' },
+    ];
+    const run = loopFixture({ model: new ScriptedReplies([say('done')]), tools: tools(), steps: [...journal.slice(0, 5), ...nested] });
+    await runAgentLoop(run);
+    expect(run.tools.ran).toEqual([]);
+    expect(results(run.conversation.messages).find(({ callId }) => callId === 'w')?.output).toBe(
+      `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n- concierge read: done\n- concierge bash: outcome unknown\n- concierge write: outcome unknown`,
+    );
+  });
+
   it('makes a call again that takes up what it began', async () => {
     const first = loopFixture({
       model: new ScriptedReplies([callTools(toolCall('s', 'resume')), say('done')]),

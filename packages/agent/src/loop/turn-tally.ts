@@ -48,9 +48,13 @@ export class TurnTally {
         this.#addStep('model', step.usage.model, step);
         return;
       case 'intent':
+      case 'nested_intent':
         return;
       case 'result':
         this.#addStep('tool', step.message.name, { ...step, isError: step.message.isError });
+        return;
+      case 'nested_result':
+        this.#addStep('tool', step.name, step);
         return;
       case 'compaction':
         if (step.usage !== null) this.#addUsage(step.usage);
@@ -62,11 +66,12 @@ export class TurnTally {
   #addStep(
     kind: TurnStepView['kind'],
     name: string,
-    step: { startedAtMs: number; durationMs: number; isError?: boolean; usage?: ModelUsage | null },
+    step: { startedAtMs: number; durationMs: number; isError?: boolean; within?: string; usage?: ModelUsage | null },
   ): void {
     this.#steps.push({
       kind,
       name,
+      ...(step.within !== undefined && { within: step.within }),
       startedAt: new Date(step.startedAtMs).toISOString(),
       durationMs: Math.max(0, Math.round(step.durationMs)),
       isError: step.isError ?? false,

@@ -34,7 +34,7 @@ describe('an agent’s tools', () => {
   it('are all there are for the admin, with a schema of an object each', () => {
     const { offered } = boxOf(allTools);
     expect(offered.map(({ name }) => name)).toEqual(allTools.map(({ name }) => name));
-    expect(offered.map(({ name }) => name)).toEqual(expect.arrayContaining(['read', 'message', 'cron', 'memory_get']));
+    expect(offered.map(({ name }) => name)).toEqual(expect.arrayContaining(['read', 'bash', 'message', 'cron', 'memory_get']));
     for (const { parameters } of offered) expect(parameters).toMatchObject({ type: 'object', additionalProperties: false });
     expect(offered[0]?.parameters).toMatchObject({ required: ['path'] });
   });
@@ -128,6 +128,40 @@ describe('an agent’s tools', () => {
       },
     });
     await expect(boxOf([writing]).call(toolCall('1', 'write'), stop.signal)).resolves.toEqual({ isError: false, output: 'written' });
+  });
+
+  it('tell how a change came to its end that was stopped with the turn, where it can say so itself', async () => {
+    const stop = new AbortController();
+    const writing = defineTool({
+      name: 'write',
+      description: 'writes',
+      schema: z.strictObject({}),
+      sideEffect: 'writes',
+      run: async () => {
+        stop.abort(new Error('draining'));
+        await new Promise(setImmediate);
+        throw new ToolError('half of it is written');
+      },
+    });
+    const outcome = await boxOf([writing]).call(toolCall('1', 'write'), stop.signal);
+    expect(outcome).toEqual({ isError: true, output: 'half of it is written' });
+  });
+
+  it('may take as long as their arguments say', async () => {
+    const slow = defineTool({
+      name: 'status',
+      description: 'waits',
+      schema: z.strictObject({ ms: z.int() }),
+      sideEffect: 'none',
+      timeoutMs: ({ ms }) => ms,
+      run: async (_input, { signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        throw signal.reason;
+      },
+    });
+    const { output } = await boxOf([slow]).call(toolCall('1', 'status', { ms: 5 }), neverAborted);
+    expect(output).toBe('status took longer than 0.005 seconds and was stopped.');
+    expect((await boxOf([slow]).call(toolCall('1', 'status', { ms: 'x' }), neverAborted)).output).toContain('not valid');
   });
 
   it('cap what the model gets, say so, and never split a character', async () => {

@@ -77,13 +77,14 @@ export class ToolBox implements LoopTools {
     return this.#options.set.find(name)?.sideEffect === 'resumes';
   }
 
-  async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+  async call(call: ToolCall, signal: AbortSignal, progress: (delta: string) => void = () => undefined): Promise<ToolOutcome> {
     signal.throwIfAborted();
     const tool = this.#options.set.find(call.name);
     if (tool === undefined) return failed(`There is no tool "${call.name}". Use one of: ${this.#options.set.names.join(', ')}.`);
     const input = readArguments(call.arguments);
     if (!input.ok) return failed(`${input.reason} Correct them and call ${tool.name} again.`);
-    const deadline = AbortSignal.timeout(tool.timeoutMs);
+    const timeoutMs = typeof tool.timeoutMs === 'number' ? tool.timeoutMs : tool.timeoutMs(input.value);
+    const deadline = AbortSignal.timeout(timeoutMs);
     const bounded = AbortSignal.any([signal, deadline]);
     const shown: UploadRef[] = [];
     const show = (image: UploadRef): void => {
@@ -91,21 +92,22 @@ export class ToolBox implements LoopTools {
     };
     try {
       const output = await beforeAbort(
-        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, show }),
+        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, progress, show }),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );
       return { output: forModel(output), isError: false, ...(shown.length > 0 && { attachments: shown }) };
     } catch (error) {
+      // One that has come to an end of its own in its grace has a known outcome, and says more of it than that it was stopped.
+      if (error instanceof ToolError && (tool.sideEffect === 'writes' || !bounded.aborted)) return failed(error.message);
       signal.throwIfAborted();
-      if (deadline.aborted) return failed(`${tool.name} took longer than ${String(tool.timeoutMs / 1000)} seconds and was stopped.`);
+      if (deadline.aborted) return failed(`${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`);
       return failed(this.#explain(tool.name, error));
     }
   }
 
   /** Only errors that were written to be read leave the service. */
   #explain(tool: string, error: unknown): string {
-    if (error instanceof ToolError) return error.message;
     if (error instanceof AppError && error.status < 500) return error.message;
     this.#options.onFailure({ tool, error });
     return `${tool} failed inside the service. This is no fault of the arguments; it may work later.`;

@@ -68,6 +68,8 @@ export interface ToolContext {
   readonly messaging: MessagingView;
   readonly schedules: SchedulesView;
   status(): TurnStatus;
+  /** Tells whoever reads the turn what the call says while it runs. */
+  progress(delta: string): void;
   /** Lets the model see an image: it is sent along with the results of this round. */
   readonly show: (image: UploadRef) => void;
   /** Ends with the turn or at the call's deadline. */
@@ -78,4 +80,4 @@ export interface ToolContext {
 export type TurnCapabilities = Pick<ToolContext, 'runtime' | 'web' | 'subagents'>;
 
 /** All of a turn's context; what is left comes with each call. */
-export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'show'>;
+export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'progress' | 'show'>;

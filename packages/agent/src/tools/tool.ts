@@ -24,7 +24,8 @@ export interface Tool {
   /** JSON Schema of the arguments. */
   readonly parameters: JsonObject;
   readonly sideEffect: SideEffect;
-  readonly timeoutMs: number;
+  /** A number, or what follows from the arguments. */
+  readonly timeoutMs: number | ((input: JsonObject) => number);
   /** Checks the arguments, then runs. Throws ToolError for bad arguments; any error becomes the result. */
   run(input: JsonObject, context: ToolContext): Promise<string>;
 }
@@ -41,7 +42,8 @@ interface ToolDefinition<Schema extends z.ZodObject> {
   readonly narrowDescription?: string;
   readonly schema: Schema;
   readonly sideEffect: SideEffect;
-  readonly timeoutMs?: number;
+  /** A tool that is told how long it may take derives it from its arguments. Default: `limits.toolTimeoutMs`. */
+  readonly timeoutMs?: number | ((input: z.output<Schema>) => number);
   run(input: z.output<Schema>, context: ToolContext): Promise<string>;
 }
 
@@ -51,7 +53,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   return {
     name,
     sideEffect,
-    timeoutMs: definition.timeoutMs ?? limits.toolTimeoutMs,
+    timeoutMs: timeoutOf(definition),
     parameters: parametersOf(schema),
     description: (access) => (access === 'cs' ? narrowDescription : definition.description),
     run: async (input, context) => {
@@ -59,6 +61,15 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
       if (!parsed.success) throw new ToolError(argumentProblems(name, parsed.error));
       return definition.run(parsed.data, context);
     },
+  };
+}
+
+function timeoutOf<Schema extends z.ZodObject>({ schema, timeoutMs = limits.toolTimeoutMs }: ToolDefinition<Schema>): Tool['timeoutMs'] {
+  if (typeof timeoutMs === 'number') return timeoutMs;
+  return (input) => {
+    const parsed = schema.safeParse(withoutNulls(input));
+    // Arguments that are not valid are refused at once.
+    return parsed.success ? timeoutMs(parsed.data) : limits.toolTimeoutMs;
   };
 }
 

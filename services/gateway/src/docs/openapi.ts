@@ -33,7 +33,7 @@ const eventLines = Object.keys(turnEventData)
   .map((type) => `- \`${type}\``)
   .join('\n');
 
-const eventsDescription = `Server-Sent Events, each with an \`event:\`, a \`data:\` (one line of JSON) and an \`id:\` line; a comment every ${String(limits.sseHeartbeatMs / 1000)} s of silence. \`session\` comes first, exactly one \`done\` or \`error\` last. The data of each type is in the schema \`TurnEventData\`:\n${eventLines}`;
+const eventsDescription = `Server-Sent Events, each with an \`event:\`, a \`data:\` (one line of JSON) and an \`id:\` line; a comment every ${String(limits.sseHeartbeatMs / 1000)} s of silence. \`session\` comes first, exactly one \`done\` or \`error\` last. Per tool call: \`tool_call_start\`, then any number of \`tool_call_progress\` if it takes longer and says something, \`tool_call_end\`, \`tool_result\`. The data of each type is in the schema \`TurnEventData\`:\n${eventLines}`;
 
 /** The data of every event, by its type: what a stream's `data:` lines hold. */
 const TurnEventData = z.object(turnEventData).meta({ id: 'TurnEventData', description: 'The data of each turn event, by event type.' });

@@ -43,6 +43,13 @@ describe('applyEvent', () => {
     ]);
   });
 
+  it('shows what a call says while it runs', () => {
+    const says = (delta: string): TurnEvent => ({ type: 'tool_call_progress', data: { id: 'a', name: 'read', delta } });
+    expect(after(session, start('a'), says('one\n'), says('two\n')).parts).toEqual([
+      expect.objectContaining({ id: 'a', status: 'running', progress: 'one\ntwo\n', output: null }),
+    ]);
+  });
+
   it('shows a tool call once when its start is told again', () => {
     expect(after(session, start('a'), start('a'), result('a')).parts).toHaveLength(1);
   });

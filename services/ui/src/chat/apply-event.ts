@@ -10,13 +10,16 @@ type EventData<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type
 export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
   switch (event.type) {
     case 'session': {
-      return { ...turn, turnId: event.data.turnId, state: turn.state.at === 'sending' ? { at: 'waiting' } : turn.state };
+      return accepted(turn, event.data.turnId);
     }
     case 'text_delta': {
       return running(turn, appendText(turn, event.data.delta));
     }
     case 'tool_call_start': {
       return running(turn, startTool(turn, event.data));
+    }
+    case 'tool_call_progress': {
+      return running(turn, extendProgress(turn, event.data));
     }
     case 'tool_call_end': {
       const { id, durationMs, isError } = event.data;
@@ -41,6 +44,10 @@ export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
   }
 }
 
+function accepted(turn: ChatTurn, turnId: string): ChatTurn {
+  return { ...turn, turnId, state: turn.state.at === 'sending' ? { at: 'waiting' } : turn.state };
+}
+
 function running(turn: ChatTurn, parts: readonly ReplyPart[]): ChatTurn {
   return { ...turn, parts, state: { at: 'running' } };
 }
@@ -61,7 +68,11 @@ function appendText({ parts, settled }: ChatTurn, delta: string): readonly Reply
 
 function startTool({ parts }: ChatTurn, { id, name, input }: EventData<'tool_call_start'>): readonly ReplyPart[] {
   if (parts.some((part) => part.kind === 'tool' && part.id === id)) return parts;
-  return [...parts, { kind: 'tool', id, name, input, status: 'running', durationMs: null, output: null, truncated: false }];
+  return [...parts, { kind: 'tool', id, name, input, status: 'running', durationMs: null, output: null, progress: '', truncated: false }];
+}
+
+function extendProgress({ parts }: ChatTurn, { id, delta }: EventData<'tool_call_progress'>): readonly ReplyPart[] {
+  return parts.map((part) => (part.kind === 'tool' && part.id === id ? { ...part, progress: part.progress + delta } : part));
 }
 
 function changeTool({ parts }: ChatTurn, id: string, change: Partial<ToolPart>): readonly ReplyPart[] {

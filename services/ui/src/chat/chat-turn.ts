@@ -14,6 +14,8 @@ export interface ToolPart {
   /** Null while it runs, and for calls whose duration is not known (any more). */
   readonly durationMs: number | null;
   readonly output: string | null;
+  /** What it has said while it runs. */
+  readonly progress: string;
   readonly truncated: boolean;
 }
 

@@ -20,6 +20,9 @@ export function parseTurnEvent({ event: type = '', data }: Pick<EventSourceMessa
     case 'tool_call_start': {
       return { type, data: turnEventData.tool_call_start.parse(body) };
     }
+    case 'tool_call_progress': {
+      return { type, data: turnEventData.tool_call_progress.parse(body) };
+    }
     case 'tool_call_end': {
       return { type, data: turnEventData.tool_call_end.parse(body) };
     }

@@ -71,6 +71,7 @@ function partsOf({ text, toolCalls = [] }: AssistantMessage): ReplyPart[] {
     status: 'error',
     durationMs: null,
     output: null,
+    progress: '',
     truncated: false,
   }));
   return [...said, ...called];

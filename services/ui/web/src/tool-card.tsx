@@ -10,14 +10,17 @@ const states = {
   error: { icon: <AlertIcon className="size-3.5 text-danger" />, label: 'failed' },
 } as const;
 
-/** The call in a few words: its first argument that is one. */
-function summaryOf({ input }: ToolPart): string {
+/** The call in a few words: its first argument that is one; while it runs and says something, its last words. */
+function summaryOf({ input, status, progress }: ToolPart): string {
+  const lastLine = status === 'running' ? progress.trimEnd().split('\n').at(-1) : undefined;
+  if (lastLine !== undefined && lastLine !== '') return lastLine.slice(-160);
   const first = Object.values(input).find((value) => typeof value === 'string' || typeof value === 'number');
   return first === undefined ? '' : String(first).replaceAll(/\s+/gu, ' ').slice(0, 160);
 }
 
-function resultOf({ status, output }: ToolPart): string {
+function resultOf({ status, output, progress }: ToolPart): string {
   if (output !== null) return output === '' ? '(nothing)' : output;
+  if (progress !== '') return progress;
   return status === 'running' ? '…' : '(no result was recorded)';
 }
 

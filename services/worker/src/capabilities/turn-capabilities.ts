@@ -1,8 +1,14 @@
-import type { ToolAccess, TurnCapabilities } from '@concierge/agent';
+import type { Dispatcher, RuntimeView, ToolAccess, TurnCapabilities } from '@concierge/agent';
 import type { TurnRun } from '@concierge/turn';
 
+/** A turn's sandbox, closed with the turn. */
+export interface LentRuntime extends RuntimeView, AsyncDisposable {
+  /** Who answers the tools that commands call; said once, before the first command. */
+  answerWith(dispatcher: Dispatcher): void;
+}
+
 /** What a worker lends to one turn, and takes back at its end. */
-export type LentCapabilities = TurnCapabilities & AsyncDisposable;
+export type LentCapabilities = TurnCapabilities & AsyncDisposable & { readonly runtime: LentRuntime };
 
 /** What the turn's agent may do: at most this may be handed on. */
 export interface TurnRights {
@@ -13,7 +19,7 @@ export interface TurnRights {
 
 /** All that capabilities are made from; bound once in wire.ts. */
 export interface Lenders {
-  runtime(run: TurnRun): TurnCapabilities['runtime'] & AsyncDisposable;
+  runtime(run: TurnRun): LentRuntime;
   web(run: TurnRun, rights: TurnRights): TurnCapabilities['web'];
   subagents(run: TurnRun, rights: TurnRights): TurnCapabilities['subagents'] & AsyncDisposable;
   /** Cancels what the turn has started, in whichever attempt, and is still on its way. */
@@ -29,8 +35,9 @@ export function lendCapabilities(lenders: Lenders, run: TurnRun, rights: TurnRig
     web: lenders.web(run, rights),
     subagents,
     [Symbol.asyncDispose]: async () => {
-      await subagents[Symbol.asyncDispose]();
+      // First what can still ask for more: a command may start sub-agents through its dispatcher.
       await runtime[Symbol.asyncDispose]();
+      await subagents[Symbol.asyncDispose]();
     },
   };
 }

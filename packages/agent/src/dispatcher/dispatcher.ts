@@ -1,0 +1,128 @@
+import { limits, type TurnStep } from '@concierge/contract';
+import type { ModelTool } from '@concierge/model';
+import { journalCall } from '../loop/journal-call.ts';
+import type { LoopRun, ToolOutcome } from '../loop/loop-run.ts';
+import type { CommandCaller } from '../tools/runtime/runtime-view.ts';
+import { argumentsOf } from './argument-schema.ts';
+import { CommandGate } from './command-gate.ts';
+import { exitCodes, printed, refused, withNewline, type DispatchReply, type DispatchRequest } from './dispatch-request.ts';
+import { listHelp, toolHelp } from './help.ts';
+import { readCommandLine } from './read-command-line.ts';
+
+type Call = { readonly name: string; readonly arguments: string; readonly asJson: boolean };
+type ResultStep = Extract<TurnStep, { kind: 'nested_result' }>;
+
+/** What answers `concierge <tool> …` in a turn's sandbox: the turn's own tools, journaled like the calls of the model itself. */
+export type DispatcherOptions = Pick<LoopRun, 'conversation' | 'tools' | 'writer'>;
+
+/** One turn's dispatcher. Knows nothing of sockets: whoever listens hands it requests. */
+export class Dispatcher {
+  readonly #run: DispatcherOptions;
+  readonly #gates = new Map<string, CommandGate>();
+  /** Of the calls under way that may start commands themselves. */
+  readonly #depths = new Map<string, number>();
+  #opened = 0;
+  #calls: number;
+
+  constructor(run: DispatcherOptions) {
+    this.#run = run;
+    this.#calls = run.conversation.nestedCalls;
+  }
+
+  /** A command begins. Its token is what its `concierge` has to show; when the gate is disposed, its calls are over. */
+  open(caller: CommandCaller): CommandGate {
+    this.#opened += 1;
+    const token = String(this.#opened);
+    const depth = (this.#depths.get(caller.callId) ?? 0) + 1;
+    const gate = new CommandGate(caller, { token, depth, onEnd: () => this.#gates.delete(token) });
+    this.#gates.set(token, gate);
+    return gate;
+  }
+
+  /** Never rejects: every failure is a reply. `signal`: whoever asked has gone. */
+  async answer(request: DispatchRequest, signal: AbortSignal): Promise<DispatchReply> {
+    const gate = this.#gates.get(request.command);
+    if (gate === undefined) return refused(exitCodes.notConnected, 'the command that this belongs to is over, and with it its tools.');
+    const [name, ...rest] = request.argv;
+    const { offered } = this.#run.tools;
+    if (name === undefined) return refused(exitCodes.usage, listHelp(offered));
+    if (name === '--help' || name === '-h' || name === 'help') return printed(listHelp(offered));
+    const tool = offered.find((one) => one.name === name);
+    if (tool === undefined) {
+      return refused(exitCodes.usage, `there is no tool "${name}". There are: ${offered.map((one) => one.name).join(', ')}.`);
+    }
+    return await this.#answer(tool, { gate, rest, stdin: request.stdin, signal });
+  }
+
+  async #answer(
+    tool: ModelTool,
+    asked: { readonly gate: CommandGate; readonly rest: readonly string[]; readonly stdin: string | null; readonly signal: AbortSignal },
+  ): Promise<DispatchReply> {
+    const known = argumentsOf(tool.parameters);
+    const line = readCommandLine(asked.rest, known, asked.stdin);
+    switch (line.kind) {
+      case 'help':
+        return printed(toolHelp(tool, known));
+      case 'wrong':
+        return refused(exitCodes.usage, `${tool.name}: ${line.problem} See: concierge ${tool.name} --help`);
+      case 'call': {
+        const call = { name: tool.name, arguments: JSON.stringify(line.input), asJson: line.asJson };
+        return await this.#call(call, asked.gate, asked.signal);
+      }
+    }
+  }
+
+  async #call(call: Call, gate: CommandGate, signal: AbortSignal): Promise<DispatchReply> {
+    if (gate.depth > limits.nestedCallsMaxDepth) {
+      return refused(exitCodes.refused, `commands within commands go ${String(limits.nestedCallsMaxDepth)} deep, not deeper.`);
+    }
+    if (this.#calls >= limits.nestedCallsMax) {
+      return refused(exitCodes.refused, `this turn has made its ${String(limits.nestedCallsMax)} calls; do the rest in another turn.`);
+    }
+    this.#calls += 1;
+    const stop = AbortSignal.any([signal, gate.signal]);
+    try {
+      return replyOf(call, await gate.pass(async () => await this.#journaled(call, gate, stop)));
+    } catch {
+      // Stopped, or the turn is another worker's now: either way nobody here may go on.
+      return refused(exitCodes.notConnected, `${call.name} was stopped; it may have taken effect.`);
+    }
+  }
+
+  async #journaled(call: Call, gate: CommandGate, signal: AbortSignal): Promise<ToolOutcome> {
+    // It may have waited for its turn; what has not begun yet does not begin any more.
+    signal.throwIfAborted();
+    const callId = gate.nextCallId();
+    const { name } = call;
+    const begun = { callId, parentId: gate.caller.callId, name };
+    const startedAtMs = Date.now();
+    await journalCall(this.#run, { kind: 'nested_intent', ...begun });
+    this.#depths.set(callId, gate.depth);
+    let outcome: ToolOutcome | undefined;
+    try {
+      outcome = await this.#run.tools.call({ id: callId, name, arguments: call.arguments }, signal);
+      return outcome;
+    } finally {
+      this.#depths.delete(callId);
+      const durationMs = Date.now() - startedAtMs;
+      const isError = outcome?.isError ?? true;
+      const step: ResultStep = { kind: 'nested_result', ...begun, within: gate.caller.tool, isError, startedAtMs, durationMs };
+      await journalCall(this.#run, step);
+    }
+  }
+}
+
+/** An image goes to the model with the results of its own calls, and cannot go to a command. */
+const NO_IMAGE = 'the image was not shown: only a call of the model’s own shows it one.\n';
+
+function replyOf(call: Call, outcome: ToolOutcome): DispatchReply {
+  const reply = textReplyOf(call, outcome);
+  return outcome.attachments === undefined ? reply : { ...reply, stderr: `${reply.stderr}concierge ${call.name}: ${NO_IMAGE}` };
+}
+
+function textReplyOf({ name, asJson }: Call, { output, isError }: ToolOutcome): DispatchReply {
+  const exitCode = isError ? exitCodes.toolError : exitCodes.ok;
+  if (asJson) return { exitCode, stdout: `${JSON.stringify({ output, isError })}\n`, stderr: '' };
+  if (isError) return { exitCode, stdout: '', stderr: withNewline(`concierge ${name}: ${output}`) };
+  return { exitCode, stdout: withNewline(output), stderr: '' };
+}

@@ -1,0 +1,48 @@
+import { limits, type ToolCall, type TurnEvent } from '@concierge/contract';
+import { cutText } from '../tools/cut-text.ts';
+
+/** What a call says within this time goes out together. */
+const GATHER_MS = 250;
+const MORE_NOTE = '\n[there is more: it is in the result]\n';
+
+/**
+ * What a call says while it runs, on its way to whoever reads the turn. quiet (the call may be a short one: nothing is told) → telling
+ * (some of it at a time) → full (as much as may be told) ; disposed when the call has ended: nothing comes after that.
+ */
+export class CallProgress implements Disposable {
+  readonly #call: Pick<ToolCall, 'id' | 'name'>;
+  readonly #emit: (event: TurnEvent) => void;
+  #gathered = '';
+  #bytesLeft: number = limits.toolProgressMaxBytes;
+  #state: 'quiet' | 'telling' | 'full' | 'disposed' = 'quiet';
+  #timer: NodeJS.Timeout;
+
+  constructor(call: Pick<ToolCall, 'id' | 'name'>, emit: (event: TurnEvent) => void) {
+    this.#call = call;
+    this.#emit = emit;
+    this.#timer = setTimeout(() => this.#tell(), limits.toolProgressAfterMs);
+  }
+
+  hear(delta: string): void {
+    if (this.#state === 'full' || this.#state === 'disposed') return;
+    // While it is quiet it may say any amount, of which no more than this can be told.
+    if (this.#gathered.length <= limits.toolProgressMaxBytes) this.#gathered += delta;
+  }
+
+  [Symbol.dispose](): void {
+    this.#state = 'disposed';
+    clearTimeout(this.#timer);
+  }
+
+  #tell(): void {
+    this.#state = 'telling';
+    const { text, isCut } = cutText(this.#gathered.toWellFormed(), this.#bytesLeft);
+    this.#gathered = '';
+    this.#bytesLeft -= Buffer.byteLength(text);
+    const delta = isCut ? text + MORE_NOTE : text;
+    const { id, name } = this.#call;
+    if (delta !== '') this.#emit({ type: 'tool_call_progress', data: { id, name, delta } });
+    if (isCut) this.#state = 'full';
+    else this.#timer = setTimeout(() => this.#tell(), GATHER_MS);
+  }
+}

@@ -1,0 +1,72 @@
+import { limits } from '@concierge/contract';
+import type { CommandResult } from '@concierge/sandbox';
+import { keepEnds } from '../cut-text.ts';
+import { ToolError } from '../tool.ts';
+
+/** Room for the sentence above the output. */
+const HEADING_BYTES = 1024;
+
+/**
+ * A command's end for the model: how it ended and how long it took, then what it printed.
+ * @throws ToolError when it was killed: then the sentence says why, and what it had printed by then is in the message
+ */
+export function describeResult(result: CommandResult): string {
+  const text = `${headingOf(result)}\n\n${shown(result)}`.trimEnd();
+  switch (result.end.kind) {
+    case 'exited':
+    case 'signalled':
+      return text;
+    case 'timed_out':
+    case 'stopped':
+    case 'out_of_memory':
+      throw new ToolError(text);
+  }
+}
+
+/** In a few words, for lists. */
+export function endOf({ end, durationMs }: CommandResult): string {
+  const seconds = secondsOf(durationMs);
+  switch (end.kind) {
+    case 'exited':
+      return `exit code ${String(end.exitCode)} after ${seconds}`;
+    case 'signalled':
+      return `ended by ${end.signal} after ${seconds}`;
+    case 'timed_out':
+      return `killed after ${seconds}: its time was over`;
+    case 'stopped':
+      return `killed after ${seconds}`;
+    case 'out_of_memory':
+      return `killed after ${seconds}: it needed too much memory`;
+  }
+}
+
+export function secondsOf(ms: number): string {
+  return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+}
+
+function headingOf(result: CommandResult): string {
+  const seconds = secondsOf(result.durationMs);
+  const { end } = result;
+  switch (end.kind) {
+    case 'exited':
+      return `Exit code ${String(end.exitCode)} after ${seconds}.${noteOn(result)}`;
+    case 'signalled':
+      return `Ended by ${end.signal} after ${seconds}.${noteOn(result)}`;
+    case 'timed_out':
+      return `Killed after ${seconds}, with everything it had started: its time was over. Give it a larger timeoutMs (at most ${String(limits.toolTimeoutMaxMs)}), run it with background: true, or do less at once.${noteOn(result)}`;
+    case 'stopped':
+      return `Killed after ${seconds}, with everything it had started: it was stopped from outside.${noteOn(result)}`;
+    case 'out_of_memory':
+      return `Killed after ${seconds}, with everything it had started: it needed more memory than there is here. Work on smaller pieces.${noteOn(result)}`;
+  }
+}
+
+function noteOn({ output, outputBytes }: CommandResult): string {
+  if (outputBytes === 0) return ' It printed nothing.';
+  if (outputBytes <= limits.toolOutputModelMaxBytes - HEADING_BYTES && outputBytes <= Buffer.byteLength(output)) return '';
+  return ` It printed ${String(outputBytes)} bytes, of which the beginning and the end are below; send long output to a file and look at parts of it.`;
+}
+
+function shown({ output, outputBytes }: CommandResult): string {
+  return keepEnds(output, limits.toolOutputModelMaxBytes - HEADING_BYTES, outputBytes);
+}

@@ -1,0 +1,146 @@
+import {
+  ToolError,
+  type BackgroundCommand,
+  type BackgroundStart,
+  type CommandCaller,
+  type CommandOptions,
+  type Dispatcher,
+} from '@concierge/agent';
+import type { Log } from '@concierge/runtime';
+import { SandboxUnavailable, type CommandResult, type RunOptions, type Sandbox, type SandboxCommand } from '@concierge/sandbox';
+import { workspaceRules } from '@concierge/tenant';
+import type { TurnRun } from '@concierge/turn';
+import type { ChosenSandbox } from '../../choose-sandbox.ts';
+import type { LentRuntime } from '../turn-capabilities.ts';
+import { BackgroundCommands } from './background-commands.ts';
+import { DispatcherDoor } from './dispatcher-door.ts';
+import type { RunFolders } from './run-folders.ts';
+
+/** For a model, and for whoever it tells: commands never run outside of a sandbox. */
+function noSandbox(reason: string): ToolError {
+  return new ToolError(
+    `Commands cannot run here, because this service has no sandbox (${reason}). Only its operator can change that: install bubblewrap, or start a Docker engine with the sandbox image, and start the service again. Work with the file tools instead, or tell the user.`,
+  );
+}
+
+export interface TurnRuntimeOptions {
+  readonly chosen: ChosenSandbox;
+  readonly folders: Pick<RunFolders, 'nextFolder'>;
+  readonly workerId: () => string;
+  readonly log: Log;
+}
+
+interface Opened {
+  readonly sandbox: Sandbox;
+  readonly door: DispatcherDoor;
+}
+
+/**
+ * One turn's sandbox with the door to its dispatcher. unopened → open, with the first command → closed, with the turn; what cannot
+ * be opened stays unopened, for the next command to try again.
+ */
+export class TurnRuntime implements LentRuntime {
+  readonly #options: TurnRuntimeOptions;
+  readonly #run: Pick<TurnRun, 'scope' | 'turn'>;
+  readonly #commands = new BackgroundCommands();
+  #dispatcher: Dispatcher | undefined;
+  #opened: Promise<Opened> | undefined;
+  #isClosed = false;
+
+  constructor(options: TurnRuntimeOptions, run: Pick<TurnRun, 'scope' | 'turn'>) {
+    this.#options = options;
+    this.#run = run;
+  }
+
+  answerWith(dispatcher: Dispatcher): void {
+    this.#dispatcher = dispatcher;
+  }
+
+  async run(command: SandboxCommand, { caller, ...options }: CommandOptions): Promise<CommandResult> {
+    return await this.#runIn(await this.#open(), { command, caller, options });
+  }
+
+  async start(command: SandboxCommand, { caller, title }: BackgroundStart): Promise<BackgroundCommand> {
+    const opened = await this.#open();
+    return this.#commands.start(title, async (options) => await this.#runIn(opened, { command, caller, options }));
+  }
+
+  list(): readonly BackgroundCommand[] {
+    return this.#commands.list();
+  }
+
+  takeOutput(id: string): string {
+    return this.#commands.takeOutput(id);
+  }
+
+  async waitFor(id: string, signal: AbortSignal): Promise<void> {
+    await this.#commands.waitFor(id, signal);
+  }
+
+  async kill(id: string): Promise<void> {
+    await this.#commands.kill(id);
+  }
+
+  /** Never rejects: a turn's outcome does not hang on what is cleared away behind it, and the reaper comes by. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const opened = await this.#opened?.catch(() => undefined);
+    await this.#clear('background commands', this.#commands);
+    if (opened === undefined) return;
+    await this.#clear('sandbox', opened.sandbox);
+    await this.#clear('dispatcher', opened.door);
+  }
+
+  async #clear(what: string, thing: AsyncDisposable): Promise<void> {
+    try {
+      await thing[Symbol.asyncDispose]();
+    } catch (error) {
+      this.#options.log.error({ turnId: this.#run.turn.turnId, what, err: error }, 'could not be closed with its turn');
+    }
+  }
+
+  async #runIn(
+    { sandbox }: Opened,
+    { command, caller, options }: { readonly command: SandboxCommand; readonly caller: CommandCaller; readonly options: RunOptions },
+  ): Promise<CommandResult> {
+    await using gate = this.#dispatcherOf().open(caller);
+    // `env` is what a shell would be to a program that is not found: exit code 127 and a plain message.
+    const argv: SandboxCommand['argv'] = ['env', `CONCIERGE_COMMAND=${gate.token}`, ...command.argv];
+    try {
+      return await sandbox.run({ ...command, argv }, options);
+    } catch (error) {
+      throw toToolError(error);
+    }
+  }
+
+  async #open(): Promise<Opened> {
+    if (this.#isClosed) throw new ToolError('The turn is over.');
+    this.#opened ??= this.#openNow();
+    try {
+      return await this.#opened;
+    } catch (error) {
+      this.#opened = undefined;
+      throw toToolError(error);
+    }
+  }
+
+  async #openNow(): Promise<Opened> {
+    const { chosen, folders, workerId, log } = this.#options;
+    if (chosen.sandboxes === undefined) throw noSandbox(chosen.reason);
+    const { turn, scope } = this.#run;
+    const door = await DispatcherDoor.open({ folder: await folders.nextFolder(), dispatcher: this.#dispatcherOf(), log });
+    const { accountId, turnId } = turn;
+    const request = { accountId, turnId, ownerId: workerId(), root: scope.root, ...workspaceRules, dispatcherFolder: door.folder };
+    return { sandbox: chosen.sandboxes.open(request), door };
+  }
+
+  #dispatcherOf(): Dispatcher {
+    if (this.#dispatcher === undefined) throw new Error('a command before the turn has its tools');
+    return this.#dispatcher;
+  }
+}
+
+/** Written by the sandbox to be read. */
+function toToolError(error: unknown): unknown {
+  return error instanceof SandboxUnavailable ? new ToolError(error.message, { cause: error }) : error;
+}

@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { TurnView, type TurnEvent, type TurnStepView } from '@concierge/contract';
+import { callTools, say, startScriptedModel, System, type ScriptedCall, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
+
+export interface StreamedEvent {
+  readonly type: TurnEvent['type'];
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What a turn's one tool call came to. */
+export interface CallOutcome {
+  readonly output: string;
+  readonly isError: boolean;
+}
+
+const ToolResult = z.object({ output: z.string(), isError: z.boolean() });
+const Session = z.looseObject({ turnId: z.string() });
+
+/** The whole system with a scripted model and one sandbox kind: a turn goes in over HTTP, and what it does is done for real. */
+export class WholeSystem implements AsyncDisposable {
+  readonly system: System;
+  readonly model: ScriptedModel;
+
+  private constructor(system: System, model: ScriptedModel) {
+    this.system = system;
+    this.model = model;
+  }
+
+  static async start(env: Readonly<Record<string, string>>): Promise<WholeSystem> {
+    const model = await startScriptedModel();
+    return new WholeSystem(await System.start({ modelUrl: model.url, env }), model);
+  }
+
+  /** A tenant of a test's own, so that tests do not meet. */
+  async tenant(): Promise<Tenant> {
+    const keys = await this.system.createTenant(`t-${randomBytes(6).toString('hex')}`);
+    return new Tenant(this, keys, await this.system.scope(keys.tenantId));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.system[Symbol.asyncDispose]();
+    await this.model.close();
+  }
+}
+
+export class Tenant {
+  readonly keys: TenantKeys;
+  readonly scope: TenantScope;
+  readonly #whole: WholeSystem;
+
+  constructor(whole: WholeSystem, keys: TenantKeys, scope: TenantScope) {
+    this.#whole = whole;
+    this.keys = keys;
+    this.scope = scope;
+  }
+
+  /** A turn whose model makes these calls, one after another, and then says "done". */
+  async begin(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<StartedTurn> {
+    const marker = randomBytes(8).toString('hex');
+    this.#whole.model.when(marker, ...calls.map((call) => [callTools([call])]), [say('done')]);
+    const response = await this.#fetch(agent, `/api/${agent}`, { method: 'POST', body: JSON.stringify({ message: marker }) });
+    if (response.status !== 200) throw new Error(await response.text());
+    return new StartedTurn(response, async (path, method) => this.#fetch('admin', path, { method }));
+  }
+
+  /** What the last of the calls came to. */
+  async call(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<CallOutcome> {
+    const outcomes = await this.calls(agent, ...calls);
+    const last = outcomes.at(-1);
+    if (last === undefined) throw new Error('no call was made');
+    return last;
+  }
+
+  async calls(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<CallOutcome[]> {
+    const turn = await this.begin(agent, ...calls);
+    return outcomesOf(await turn.events());
+  }
+
+  async bash(command: string, more: Readonly<Record<string, unknown>> = {}): Promise<CallOutcome> {
+    return await this.call('admin', bash(command, more));
+  }
+
+  async #fetch(key: 'admin' | 'cs', path: string, init: RequestInit): Promise<Response> {
+    const headers = { 'x-api-key': this.keys[key], 'content-type': 'application/json' };
+    return await fetch(`${this.#whole.system.url}${path}`, { ...init, headers });
+  }
+}
+
+export function bash(command: string, more: Readonly<Record<string, unknown>> = {}): ScriptedCall {
+  return { name: 'bash', args: JSON.stringify({ command, ...more }) };
+}
+
+export function tool(name: string, input: unknown = {}): ScriptedCall {
+  return { name, args: JSON.stringify(input) };
+}
+
+export function outcomesOf(events: readonly StreamedEvent[]): CallOutcome[] {
+  return events.filter(({ type }) => type === 'tool_result').map(({ data }) => ToolResult.parse(data));
+}
+
+/** One turn, followed by its stream. */
+export class StartedTurn {
+  readonly #events: StreamedEvent[] = [];
+  readonly #reader: AsyncIterator<StreamedEvent>;
+  readonly #ask: (path: string, method: string) => Promise<Response>;
+
+  constructor(response: Response, ask: (path: string, method: string) => Promise<Response>) {
+    this.#reader = eventsOf(response)[Symbol.asyncIterator]();
+    this.#ask = ask;
+  }
+
+  /** Up to the first event that fits, that one included. */
+  async until(fits: (event: StreamedEvent) => boolean): Promise<StreamedEvent> {
+    for (let next = await this.#reader.next(); next.done !== true; next = await this.#reader.next()) {
+      this.#events.push(next.value);
+      if (fits(next.value)) return next.value;
+    }
+    throw new Error(`the stream ended with ${JSON.stringify(this.#events.at(-1))}`);
+  }
+
+  /** The whole stream, once it has ended. */
+  async events(): Promise<readonly StreamedEvent[]> {
+    await this.until(({ type }) => type === 'done' || type === 'error');
+    return this.#events;
+  }
+
+  async id(): Promise<string> {
+    if (this.#events.length === 0) await this.until(({ type }) => type === 'session');
+    return Session.parse(this.#events[0]?.data).turnId;
+  }
+
+  async cancel(): Promise<void> {
+    await this.#ask(`/api/turns/${await this.id()}/cancel`, 'POST');
+  }
+
+  async steps(): Promise<readonly TurnStepView[]> {
+    const response = await this.#ask(`/api/turns/${await this.id()}`, 'GET');
+    return TurnView.parse(await response.json()).steps ?? [];
+  }
+}
+
+/** As the service writes them: `event`, one line of `data`, `id`, blank line. */
+async function* eventsOf(response: Response): AsyncGenerator<StreamedEvent> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    const blocks = text.split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const [, type, data] = /^event: (\w+)\ndata: (.*)\nid: /u.exec(block) ?? [];
+      if (type === undefined || data === undefined) continue;
+      // eslint-disable-next-line typescript/no-unsafe-type-assertion -- what it holds is parsed where it is looked at
+      yield { type: type as TurnEvent['type'], data: JSON.parse(data) };
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { connectRedis, createLog } from '@concierge/runtime';
+import { temporaryDirectory, TestRedis } from '@concierge/testing';
+import { keyOf, Lanes } from '@concierge/turn';
+import { RunFolders } from '../src/capabilities/runtime/run-folders.ts';
+import { SandboxReaper } from '../src/capabilities/runtime/sandbox-reaper.ts';
+import { WorkerLiveness } from '../src/capabilities/runtime/worker-liveness.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+
+let server: TestRedis;
+let redis: ReturnType<typeof connectRedis>;
+let lanes: Lanes;
+let liveness: WorkerLiveness;
+let nowMs: number;
+
+beforeEach(async () => {
+  server = await TestRedis.start();
+  redis = connectRedis({ url: server.url, role: 'worker', log });
+  lanes = new Lanes(redis);
+  nowMs = 0;
+  liveness = new WorkerLiveness({ redis, ownId: () => 'w_own', now: () => nowMs });
+});
+afterEach(async () => {
+  redis.disconnect();
+  await server[Symbol.asyncDispose]();
+});
+
+async function beat(id: string): Promise<void> {
+  await lanes.heartbeat({ id, share: 1, facts: {}, leaving: false });
+}
+
+/** A look every ten seconds, as the reaper takes it. */
+async function looks(id: string, count: number): Promise<boolean[]> {
+  const seen: boolean[] = [];
+  for (let look = 0; look < count; look += 1) {
+    seen.push(await liveness.isAlive(id));
+    nowMs += 10_000;
+  }
+  return seen;
+}
+
+describe('whether a worker lives', () => {
+  it('is true of itself and of everyone who says so', async () => {
+    await beat('w_other');
+    expect(await looks('w_own', 4)).toEqual([true, true, true, true]);
+    expect(await looks('w_other', 4)).toEqual([true, true, true, true]);
+  });
+
+  it('is false of one who was silent in look after look, within 40 seconds', async () => {
+    expect(await looks('w_gone', 3)).toEqual([true, true, false]);
+  });
+
+  it('is false, too, of one whose last word is old', async () => {
+    await redis.zadd(keyOf.workers, 1, 'w_old');
+    expect(await looks('w_old', 3)).toEqual([true, true, false]);
+  });
+
+  it('stays true in a Redis that came back empty, where nobody has spoken yet', async () => {
+    await beat('w_other');
+    expect(await looks('w_other', 1)).toEqual([true]);
+    await server.flush();
+    expect(await looks('w_other', 1)).toEqual([true]);
+    await beat('w_other');
+    expect(await looks('w_other', 3)).toEqual([true, true, true]);
+    await server.flush();
+    expect(await looks('w_other', 1)).toEqual([true]);
+  });
+
+  it('is begun to be asked anew after a Redis that did not answer, and after a long pause', async () => {
+    expect(await looks('w_gone', 1)).toEqual([true]);
+    redis.disconnect();
+    await expect(liveness.isAlive('w_gone')).rejects.toThrow('Connection is closed');
+    await redis.connect();
+    nowMs += 10_000;
+    expect(await looks('w_gone', 1)).toEqual([true]);
+    nowMs += 60_000;
+    expect(await looks('w_gone', 1)).toEqual([true]);
+  });
+});
+
+describe('the reaper', () => {
+  it('clears away the sandboxes of workers that are gone, and their folders', async () => {
+    await using directory = await temporaryDirectory();
+    const folders = new RunFolders(directory.path, () => 'w_own');
+    const deployment = await folders.deployment();
+    expect(await new RunFolders(directory.path, () => 'w_other').deployment()).toBe(deployment);
+    await mkdir(await folders.nextFolder(), { recursive: true });
+    await mkdir(join(directory.path, 'run', 'w_gone', '1'), { recursive: true });
+    await mkdir(join(directory.path, 'run', 'w_other'));
+    await beat('w_other');
+    const gone: string[] = [];
+    const owners = ['w_own', 'w_other', 'w_gone'];
+    const sandboxes = {
+      reap: async (isAlive: (ownerId: string) => Promise<boolean>): Promise<number> => {
+        for (const owner of owners) if (!(await isAlive(owner))) gone.push(owner);
+        return gone.length;
+      },
+    };
+    const reaper = new SandboxReaper({ sandboxes, folders, liveness, log });
+    for (let round = 0; round < 3; round += 1) {
+      expect(gone).toEqual([]);
+      await reaper.reap();
+      nowMs += 10_000;
+    }
+    expect(gone).toEqual(['w_gone']);
+    expect((await readdir(join(directory.path, 'run'))).toSorted((one, other) => one.localeCompare(other))).toEqual([
+      'deployment',
+      'w_other',
+      'w_own',
+    ]);
+    await folders.removeOwn();
+    expect(await readdir(join(directory.path, 'run'))).not.toContain('w_own');
+  });
+});
