@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs';
-import { lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
+import { lchown, lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { invalidPath } from './path-rules.ts';
 import { isSystemError } from './system-error.ts';
@@ -72,6 +72,7 @@ export class HeldFolder implements AsyncDisposable {
   async make(name: string): Promise<void> {
     try {
       await mkdir(this.at(name));
+      await this.give(name);
     } catch (error) {
       if (isSystemError(error, 'EEXIST')) return;
       throw refusal(error);
@@ -115,6 +116,16 @@ export class HeldFolder implements AsyncDisposable {
     return readdir(`${this.#path}/`);
   }
 
+  /**
+   * What root makes in a folder gets the folder's owner, so that the tenant's sandbox, which is never root, can change it. Anybody else's
+   * files have the right owner from the start.
+   */
+  async give(name: string): Promise<void> {
+    if (process.getuid?.() !== 0) return;
+    const { uid, gid } = await this.#handle.stat();
+    if (uid !== 0) await lchown(this.at(name), uid, gid);
+  }
+
   async sync(): Promise<void> {
     if (process.platform !== 'win32') await this.#handle.sync();
   }
@@ -154,7 +165,9 @@ export class HeldFolder implements AsyncDisposable {
   /** undefined when somebody else has made it just now. */
   async #createNew(name: string, mode: number): Promise<FileHandle | undefined> {
     try {
-      return await open(this.at(name), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+      const handle = await open(this.at(name), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+      await this.give(name);
+      return handle;
     } catch (error) {
       if (isSystemError(error, 'EEXIST')) return undefined;
       throw refusal(error);

@@ -1,5 +1,6 @@
 import { rename, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { AppError } from '@concierge/contract';
 import { writeTemporary } from './atomic-file.ts';
 import { foldName, invalidPath } from './path-rules.ts';
@@ -48,6 +49,7 @@ export async function writePlainFile(folder: HeldFolder, name: string, content: 
   else assertPlainFile(existing);
   const temporary = await writeTemporary(folder.at(''), content, visibleMode);
   try {
+    await folder.give(basename(temporary));
     await rename(temporary, folder.at(name));
   } catch (error) {
     await ignoreMissing(unlink(temporary)).catch(() => undefined);
