@@ -86,8 +86,11 @@ async function lookAt(path: string): Promise<Stats | undefined> {
 /** undefined for a name with a dot, which is a file's: an empty one would be read as a broken one by its owner. */
 async function makeFolder(root: string, name: string): Promise<Stats | undefined> {
   if (name.includes('.')) return undefined;
-  await mkdir(join(root, name), { recursive: true, mode: 0o700 });
-  return lookAt(join(root, name));
+  // Somebody may be making it in this moment; what counts is what stands there afterwards.
+  await mkdir(join(root, name), { mode: 0o700 }).catch(() => undefined);
+  const made = await lookAt(join(root, name));
+  if (made === undefined) throw new SandboxUnavailable('A private part of the workspace cannot be covered.');
+  return made;
 }
 
 function assertTopName(name: string): void {

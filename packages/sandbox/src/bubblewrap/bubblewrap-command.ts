@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { Duplex, Writable, type Readable } from 'node:stream';
+import { Duplex, Readable, Writable } from 'node:stream';
 import { CommandOutput } from '../command-output.ts';
 import { endOfCode } from '../command-end.ts';
 import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOptions, type SandboxCommand } from '../sandbox.ts';
@@ -9,10 +9,12 @@ import type { CommandCgroup } from './cgroups.ts';
 import { MemoryWatch } from './memory-watch.ts';
 import { childrenOf } from './process-tree.ts';
 import { isCovered } from './mount-check.ts';
+import type { OutputPipe } from './output-pipes.ts';
 import { seccompProgram } from './seccomp.ts';
 import { bubblewrapArguments, descriptors, groupFile, passwdFile, type CommandPlan } from './template.ts';
 
 const complaintMaxBytes = 4096;
+const failed = 'bubblewrap could not make the sandbox.';
 /** The worker's own environment stays outside. */
 const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
@@ -23,6 +25,7 @@ export interface BubblewrapRun {
   readonly command: SandboxCommand;
   readonly options: RunOptions;
   readonly cgroup: CommandCgroup | undefined;
+  readonly pipe: OutputPipe;
   /** Told the process that is in the turn's namespace, before the command starts. */
   readonly onMade: (processId: number) => Promise<void>;
 }
@@ -39,14 +42,16 @@ export class BubblewrapCommand {
   readonly #output: CommandOutput;
   readonly #status: StatusLines;
   #complaint = '';
-  #failure: unknown;
+  #failure: SandboxUnavailable | undefined;
 
   constructor(run: BubblewrapRun) {
     this.#run = run;
     this.#output = new CommandOutput(run.plan.limits.outputBytes, run.options.onOutput);
     const [program = '', ...rest] = [...run.before, ...bubblewrapArguments(run.plan)];
     const stdin = run.command.stdin === undefined ? 'ignore' : 'pipe';
-    this.#child = spawn(program, rest, { cwd: '/', env: environment, stdio: [stdin, ...Array.from({ length: 7 }, () => 'pipe' as const)] });
+    const others = Array.from({ length: 6 }, () => 'pipe' as const);
+    this.#child = spawn(program, rest, { cwd: '/', env: environment, stdio: [stdin, run.pipe.writer, ...others] });
+    run.pipe.closeWriter();
     this.#status = new StatusLines(this.#child);
     this.#connect();
   }
@@ -55,6 +60,7 @@ export class BubblewrapCommand {
   async result(): Promise<CommandResult> {
     const { command, options } = this.#run;
     const startedMs = performance.now();
+    const written = once(this.#run.pipe.reader, 'close');
     const closed = once(this.#child, 'close').catch((error: unknown) => {
       throw new SandboxUnavailable('The programs that make a sandbox are not there.', { cause: error });
     });
@@ -64,6 +70,7 @@ export class BubblewrapCommand {
     await Promise.race([this.#startOrKill(watch), closed]);
     using _ = this.#watchMemory(watch);
     await closed;
+    await written;
     const output = this.#output.end();
     return { end: this.#endOf(watch), output, outputBytes: this.#output.bytes, durationMs: performance.now() - startedMs };
   }
@@ -73,7 +80,8 @@ export class BubblewrapCommand {
       await this.#start();
     } catch (error) {
       // A command that was stopped meanwhile has taken away what was looked at.
-      if (watch.reason === undefined) this.#failure ??= error;
+      if (watch.reason === undefined)
+        this.#failure = error instanceof SandboxUnavailable ? error : new SandboxUnavailable(failed, { cause: error });
       this.#kill();
     }
   }
@@ -103,7 +111,7 @@ export class BubblewrapCommand {
 
   #connect(): void {
     const { workspace, filtersCalls } = this.#run.plan;
-    this.#child.stdout?.on('data', (chunk: Buffer) => {
+    this.#run.pipe.reader.on('data', (chunk: Buffer) => {
       this.#output.add(chunk);
     });
     this.#child.stderr?.on('data', (chunk: Buffer) => {
@@ -133,8 +141,7 @@ export class BubblewrapCommand {
     if (watch.reason !== undefined) return { kind: watch.reason };
     if (this.#failure !== undefined) throw this.#failure;
     const code = this.#status.exitCode;
-    if (code === undefined)
-      throw new SandboxUnavailable('bubblewrap could not make the sandbox.', { cause: new Error(this.#complaint.trim()) });
+    if (code === undefined) throw new SandboxUnavailable(failed, { cause: new Error(this.#complaint.trim()) });
     if (code !== 0 && this.#run.cgroup?.ranOutOfMemory === true) return { kind: 'out_of_memory' };
     return endOfCode(code);
   }
@@ -146,9 +153,10 @@ class StatusLines {
   #text = '';
 
   constructor(child: ChildProcess) {
-    const stream = child.stdio[descriptors.status] as Readable;
+    const stream = child.stdio[descriptors.status];
     const { promise, resolve } = Promise.withResolvers<number>();
     this.firstProcess = promise;
+    if (!(stream instanceof Readable)) throw new TypeError('the status is no stream');
     stream.on('data', (chunk: Buffer) => {
       this.#text += chunk.toString('latin1');
       if (this.firstProcessId !== undefined) resolve(this.firstProcessId);

@@ -11,6 +11,7 @@ import {
 import { prepareWorkspace, workspacePath } from '../workspace.ts';
 import { BubblewrapCommand } from './bubblewrap-command.ts';
 import type { Cgroups, TurnCgroup } from './cgroups.ts';
+import type { OutputPipes } from './output-pipes.ts';
 import { seccompProgram } from './seccomp.ts';
 import { SharedNamespace } from './shared-namespace.ts';
 
@@ -18,6 +19,7 @@ export interface BubblewrapSandboxOptions {
   readonly request: SandboxRequest;
   readonly limits: SandboxLimits;
   readonly cgroups: Cgroups | undefined;
+  readonly pipes: OutputPipes;
 }
 
 /**
@@ -28,16 +30,18 @@ export class BubblewrapSandbox implements Sandbox {
   readonly #request: SandboxRequest;
   readonly #limits: SandboxLimits;
   readonly #cgroups: Cgroups | undefined;
+  readonly #pipes: OutputPipes;
   readonly #asRoot = process.getuid?.() === 0;
   readonly #closing = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
   #namespace: Promise<SharedNamespace> | undefined;
   #turn: TurnCgroup | undefined;
 
-  constructor({ request, limits, cgroups }: BubblewrapSandboxOptions) {
+  constructor({ request, limits, cgroups, pipes }: BubblewrapSandboxOptions) {
     this.#request = request;
     this.#limits = limits;
     this.#cgroups = cgroups;
+    this.#pipes = pipes;
   }
 
   async run(command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
@@ -63,8 +67,10 @@ export class BubblewrapSandbox implements Sandbox {
   }
 
   async #run(command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
-    const known = await this.#namespace?.catch(() => undefined);
-    if (known !== undefined) return this.#runIn(known, command, options);
+    for (let known = this.#namespace; known !== undefined; known = this.#namespace === known ? undefined : this.#namespace) {
+      const namespace = await known.catch(() => undefined);
+      if (namespace !== undefined) return this.#runIn(namespace, command, options);
+    }
     const { promise, resolve, reject } = Promise.withResolvers<SharedNamespace>();
     // Commands that come meanwhile wait for it; when it fails, the next of them tries again.
     promise.catch(() => undefined);
@@ -100,9 +106,11 @@ export class BubblewrapSandbox implements Sandbox {
       inCgroup: cgroup !== undefined,
       filtersCalls: seccompProgram() !== undefined,
     };
+    const pipe = await this.#pipes.take();
     try {
-      return await new BubblewrapCommand({ plan, before, command, options, cgroup, onMade }).result();
+      return await new BubblewrapCommand({ plan, before, command, options, cgroup, pipe, onMade }).result();
     } finally {
+      pipe.done();
       cgroup?.discard();
     }
   }

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { SandboxUnavailable, type Sandbox, type Sandboxes, type SandboxRequest } from '../sandbox.ts';
 import { BubblewrapSandbox } from './bubblewrap-sandbox.ts';
 import { Cgroups } from './cgroups.ts';
+import { OutputPipes } from './output-pipes.ts';
 import { SharedNamespace } from './shared-namespace.ts';
 
 const checkTimeoutMs = 10_000;
@@ -21,6 +22,7 @@ export class BubblewrapSandboxes implements Sandboxes {
   readonly kind = 'bubblewrap';
   readonly #limits: SandboxLimits;
   readonly #cgroups: Cgroups | undefined;
+  readonly #pipes = new OutputPipes();
 
   constructor({ deployment, limits, useCgroups = true }: BubblewrapSandboxesOptions) {
     this.#limits = { ...defaultLimits, ...limits };
@@ -28,7 +30,7 @@ export class BubblewrapSandboxes implements Sandboxes {
   }
 
   open(request: SandboxRequest): Sandbox {
-    return new BubblewrapSandbox({ request, limits: this.#limits, cgroups: this.#cgroups });
+    return new BubblewrapSandbox({ request, limits: this.#limits, cgroups: this.#cgroups, pipes: this.#pipes });
   }
 
   /** Processes end with the worker by themselves, and nothing of a turn is on disk: what remains is control groups. */
@@ -58,6 +60,7 @@ export class BubblewrapSandboxes implements Sandboxes {
   }
 
   async close(): Promise<void> {
+    this.#pipes.close();
     await Promise.resolve();
   }
 }

@@ -64,34 +64,37 @@ export function bubblewrapArguments(plan: CommandPlan): string[] {
 
 function isolation({ asRoot, filtersCalls, workspace }: CommandPlan): string[] {
   const { status, seccomp } = descriptors;
+  const { uid, gid } = workspace.owner;
   return [
-    ...['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
-    ...['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
+    ['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
+    ['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
     // What it takes to become somebody else; gone as soon as it has.
-    ...(asRoot
-      ? ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID', '--cap-add', 'CAP_SYS_CHROOT']
-      : ['--unshare-user', '--disable-userns', '--uid', String(workspace.owner.uid), '--gid', String(workspace.owner.gid)]),
-    ...['--json-status-fd', String(status)],
-    ...(filtersCalls ? ['--seccomp', String(seccomp)] : []),
-  ];
+    asRoot
+      ? ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID']
+      : ['--unshare-user', '--disable-userns', '--uid', String(uid), '--gid', String(gid)],
+    ['--json-status-fd', String(status)],
+    filtersCalls ? ['--seccomp', String(seccomp)] : [],
+  ].flat();
 }
 
 function environment(): string[] {
   const path = [dispatcherPath, '/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'].join(':');
-  return ['--clearenv', ...['--setenv', 'PATH', path], ...['--setenv', 'HOME', '/tmp'], ...['--setenv', 'LANG', 'C.UTF-8']];
+  return ['--clearenv', '--setenv', 'PATH', path, '--setenv', 'HOME', '/tmp', '--setenv', 'LANG', 'C.UTF-8'];
 }
 
 function system(): string[] {
   const { passwd, group } = descriptors;
   return [
-    ...['--ro-bind', '/usr', '/usr', '--perms', '0755', '--dir', '/etc'],
-    ...systemFolders.flatMap(systemFolder),
-    ...systemSettings.flatMap((path) => ['--ro-bind-try', path, path]),
-    ...['--ro-bind-data', String(passwd), '/etc/passwd', '--ro-bind-data', String(group), '/etc/group'],
-    ...['--proc', '/proc', '--dev', '/dev'],
-    ...['--perms', '1777', '--size', String(smallTmpBytes), '--tmpfs', '/dev/shm'],
-    ...['--remount-ro', '/dev'],
-  ];
+    ['--ro-bind', '/usr', '/usr'],
+    // Folders that bubblewrap makes on the way to others are root's alone.
+    ['/etc', '/etc/ssl', '/run'].flatMap((path) => ['--perms', '0755', '--dir', path]),
+    systemFolders.flatMap(systemFolder),
+    systemSettings.flatMap((path) => ['--ro-bind-try', path, path]),
+    ['--ro-bind-data', String(passwd), '/etc/passwd', '--ro-bind-data', String(group), '/etc/group'],
+    ['--proc', '/proc', '--dev', '/dev'],
+    ['--perms', '1777', '--size', String(smallTmpBytes), '--tmpfs', '/dev/shm'],
+    ['--remount-ro', '/dev'],
+  ].flat();
 }
 
 function systemFolder(path: string): string[] {
@@ -102,10 +105,10 @@ function systemFolder(path: string): string[] {
 
 function places({ workspace, dispatcherFolder }: CommandPlan): string[] {
   return [
-    ...['--bind', sharedTmp, '/tmp', '--bind', workspace.root, workspacePath],
-    ...(dispatcherFolder === undefined ? [] : ['--ro-bind', dispatcherFolder, dispatcherPath]),
-    ...['--remount-ro', '/'],
-  ];
+    ['--bind', sharedTmp, '/tmp', '--bind', workspace.root, workspacePath],
+    dispatcherFolder === undefined ? [] : ['--ro-bind', dispatcherFolder, dispatcherPath],
+    ['--remount-ro', '/'],
+  ].flat();
 }
 
 function covers({ root, maskedFolders, maskedFiles, readOnly }: Workspace): string[] {
@@ -137,8 +140,8 @@ function program({ asRoot, inCgroup, limits, workspace, argv }: CommandPlan): st
         ]),
     'exec "$@" 2>&1',
   ].join('; ');
-  const becomeOwner = asRoot ? ['/usr/sbin/chroot', `--userspec=${String(uid)}:${String(gid)}`, '--groups=', '--skip-chdir', '/'] : [];
-  return [...becomeOwner, '/bin/sh', '-c', start, 'sh', ...argv];
+  const becomeOwner = ['/usr/bin/setpriv', `--reuid=${String(uid)}`, `--regid=${String(gid)}`, '--clear-groups', '--inh-caps=-all', '--'];
+  return [...(asRoot ? becomeOwner : []), '/bin/sh', '-c', start, 'sh', ...argv];
 }
 
 export function passwdFile({ owner: { uid, gid } }: Workspace): string {

@@ -63,7 +63,7 @@ export class DockerSandboxes implements Sandboxes {
 
   async check(): Promise<void> {
     try {
-      await this.#docker.ping({ abortSignal: AbortSignal.timeout(checkTimeoutMs) });
+      await this.#docker.listContainers({ limit: 1, abortSignal: AbortSignal.timeout(checkTimeoutMs) });
       await this.#docker.getImage(this.#engine.image).inspect();
     } catch (error) {
       throw engineError(error, this.#engine.image);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { posix } from 'node:path';
-import { Writable, type Duplex } from 'node:stream';
+import { Duplex, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { CommandOutput } from '../command-output.ts';
@@ -51,7 +51,8 @@ export class TurnContainer {
     let container: Docker.Container | undefined;
     try {
       container = await docker.createContainer({ ...containerOptions(plan), abortSignal });
-      const lifeline = (await container.attach({ stream: true, stdin: true, hijack: true, abortSignal })) as Duplex;
+      const lifeline = await container.attach({ stream: true, stdin: true, hijack: true, abortSignal });
+      if (!(lifeline instanceof Duplex)) throw new TypeError('the engine gave no connection to the container');
       lifeline.on('error', () => undefined);
       lifeline.resume();
       await container.start({ abortSignal });
@@ -118,7 +119,9 @@ export class TurnContainer {
     });
     this.#docker.modem.demuxStream(stream, sink, sink);
     stream.on('error', () => undefined);
-    if (!stream.destroyed) await once(stream, 'close').catch(() => undefined);
+    // Its other direction may stay open: a program need not read all of its input.
+    await Promise.race([once(stream, 'end'), once(stream, 'close')]).catch(() => undefined);
+    stream.destroy();
   }
 
   /** Ends a command's processes, the other commands' not; when that cannot be done, the container ends, and them with it. */
@@ -205,12 +208,15 @@ interface RunningCommand {
   readonly signal: AbortSignal;
 }
 
-/** That it is gone, or going, is what was wanted. */
+/** Gone when this returns; that it was gone before, or going, is as good. @throws SandboxUnavailable */
 export async function remove(container: Docker.Container): Promise<void> {
+  const abortSignal = AbortSignal.timeout(engineTimeoutMs);
   try {
-    await container.remove({ force: true, v: true, abortSignal: AbortSignal.timeout(engineTimeoutMs) });
+    await container.remove({ force: true, v: true, abortSignal }).catch(async (error: unknown) => {
+      if (!isGone(error)) throw error;
+      if (!isMissing(error)) await container.wait({ condition: 'removed', abortSignal });
+    });
   } catch (error) {
-    if (!isMissing(error) && !isGone(error))
-      throw new SandboxUnavailable('The container engine could not remove the sandbox.', { cause: error });
+    if (!isMissing(error)) throw new SandboxUnavailable('The container engine could not remove the sandbox.', { cause: error });
   }
 }
