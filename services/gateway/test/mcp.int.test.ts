@@ -123,7 +123,7 @@ describe('POST /mcp', () => {
   });
 
   it('refuses who has no key, and a method that the protocol has no use for', async () => {
-    await expect(connect('ck_live_wrong', 'auto')).rejects.toThrow();
+    await expect(connect('ck_live_wrong', 'auto')).rejects.toThrow('401');
     expect((await gateway.ask(tenant.read, '/mcp', { method: 'POST', body: {} })).status).toBe(403);
     expect((await gateway.ask(tenant.admin, '/mcp')).status).toBe(405);
     const broken = await gateway.ask(tenant.admin, '/mcp', {

@@ -58,13 +58,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes, doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
-  const outbound = new Outbound({ allow: config.outboundAllow });
-  const pages = new WebPages(outbound);
-  const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
-  const mcpServers = new McpServers({
-    fetch: outbound.fetcher({ timeoutMs: limits.toolTimeoutMaxMs }),
-    explain: (error) => (error instanceof OutboundError ? error.message : undefined),
-  });
+  const { pages, search, mcpServers } = wireOutside(config);
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const runner = new TurnRunner({
@@ -130,6 +124,20 @@ function openEmbeddings(
     },
     onUsage: (usage) => log.info({ ...usage }, 'texts were embedded'),
   });
+}
+
+/** What leads out of the deployment: all but the operator's own search goes through one guard. */
+function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' | 'webSearch'>): {
+  readonly pages: WebPages;
+  readonly search: WebSearch | undefined;
+  readonly mcpServers: McpServers;
+} {
+  const outbound = new Outbound({ allow: outboundAllow });
+  const mcpServers = new McpServers({
+    fetch: outbound.fetcher({ timeoutMs: limits.toolTimeoutMaxMs }),
+    explain: (error) => (error instanceof OutboundError ? error.message : undefined),
+  });
+  return { pages: new WebPages(outbound), search: webSearch === undefined ? undefined : new WebSearch(webSearch), mcpServers };
 }
 
 interface CommandParts {

@@ -41,6 +41,7 @@ export class BubblewrapCommand {
   readonly #child: ChildProcess;
   readonly #output: CommandOutput;
   readonly #status: StatusLines;
+  readonly #limited: Promise<void>;
   #complaint = '';
   #failure: SandboxUnavailable | undefined;
 
@@ -53,6 +54,8 @@ export class BubblewrapCommand {
     this.#child = spawn(program, rest, { cwd: '/', env: environment, stdio: [stdin, run.pipe.writer, ...others] });
     run.pipe.closeWriter();
     this.#status = new StatusLines(this.#child);
+    // While bubblewrap makes the sandbox: what it has made by then is added when it is ready. It may be gone already.
+    this.#limited = this.#limit(this.#child.pid).catch(() => undefined);
     this.#connect();
   }
 
@@ -88,16 +91,21 @@ export class BubblewrapCommand {
 
   /** Everything is checked and limited before the first instruction of the command. */
   async #start(): Promise<void> {
-    const { plan, cgroup, onMade } = this.#run;
+    const { plan, onMade } = this.#run;
     const gate = this.#child.stdio[descriptors.gate];
     if (!(gate instanceof Duplex)) throw new TypeError('the gate is no stream');
     await once(gate, 'data');
     const firstId = await this.#status.firstProcess;
     await onMade(this.#child.pid ?? firstId);
-    for (const processId of [firstId, ...(await childrenOf(firstId))]) cgroup?.add(processId);
+    await this.#limited;
+    for (const processId of [firstId, ...(await childrenOf(firstId))]) await this.#limit(processId);
     if (!(await isCovered(firstId, plan.workspace)))
       throw new SandboxUnavailable('The workspace changed while its sandbox was made. Try again.');
     gate.end('go\n');
+  }
+
+  async #limit(processId: number | undefined): Promise<void> {
+    if (processId !== undefined) await this.#run.cgroup?.add(processId);
   }
 
   #watchMemory(watch: StopWatch): Disposable | undefined {

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { SandboxLimits } from '../limits.ts';
@@ -16,7 +17,7 @@ const leaveEveryMs = 20;
 /**
  * The control groups of this machine, when this process may make some: `concierge-sandbox/<deployment>/<owner>/<turn>/<command>`. The turn's has the
  * limits, the command's its processes. Version 2 is one tree; version 1 is one tree for each controller, all with the same folders.
- * The calls are synchronous: the kernel answers from memory, and a detour over the thread pool takes longer.
+ * Most calls are synchronous: the kernel answers from memory, and a detour over the thread pool takes longer.
  */
 export class Cgroups {
   readonly #trees: readonly string[];
@@ -114,9 +115,12 @@ export class CommandCgroup {
     this.#folders = folders;
   }
 
-  /** A process that has no children yet; those that it makes are in the group, too. */
-  add(processId: number): void {
-    for (const folder of this.#folders) writeFileSync(join(folder, 'cgroup.procs'), String(processId));
+  /**
+   * A process, and what it makes from then on. Not synchronous like the rest: the first one after a while waits for all processors, which
+   * takes tens of milliseconds; those that come soon after it do not wait.
+   */
+  async add(processId: number): Promise<void> {
+    await Promise.all(this.#folders.map(async (folder) => writeFile(join(folder, 'cgroup.procs'), String(processId))));
   }
 
   /** Has the kernel killed any of its processes for want of memory? */

@@ -49,15 +49,17 @@ export class TurnContainer {
   static async start(docker: Docker, plan: ContainerPlan): Promise<TurnContainer> {
     const abortSignal = AbortSignal.timeout(engineTimeoutMs);
     let container: Docker.Container | undefined;
+    let lifeline: NodeJS.ReadWriteStream | undefined;
     try {
       container = await docker.createContainer({ ...containerOptions(plan), abortSignal });
-      const lifeline = await container.attach({ stream: true, stdin: true, hijack: true, abortSignal });
+      lifeline = await container.attach({ stream: true, stdin: true, hijack: true, abortSignal });
       if (!(lifeline instanceof Duplex)) throw new TypeError('the engine gave no connection to the container');
       lifeline.on('error', () => undefined);
       lifeline.resume();
       await container.start({ abortSignal });
       return new TurnContainer(docker, plan, [container, lifeline]);
     } catch (error) {
+      if (lifeline instanceof Duplex) lifeline.destroy();
       if (container !== undefined) await remove(container);
       throw engineError(error, plan.engine.image);
     }
