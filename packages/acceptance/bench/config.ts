@@ -26,6 +26,19 @@ export function readPipelineConfig(): PipelineConfig {
   };
 }
 
+const EmbeddingsEnvironment = z.object({
+  BENCH_EMBEDDINGS_URL: z.url().optional(),
+  BENCH_EMBEDDINGS_MODEL: z.string().min(1).default('text-embedding-3-small'),
+  BENCH_EMBEDDINGS_KEY: z.string().min(1).optional(),
+});
+
+/** A real embeddings model to measure retrieval with; undefined when none is named. @throws ConfigError */
+export function readEmbeddingsConfig(): { readonly url: string; readonly model: string; readonly key: string | undefined } | undefined {
+  const given = parseConfig(EmbeddingsEnvironment, process.env);
+  if (given.BENCH_EMBEDDINGS_URL === undefined) return undefined;
+  return { url: given.BENCH_EMBEDDINGS_URL, model: given.BENCH_EMBEDDINGS_MODEL, key: given.BENCH_EMBEDDINGS_KEY };
+}
+
 /** For every process of a bench, baselines included: what `npm start` gives its services. */
 export const sharedEnvironment: Readonly<Record<string, string>> = {
   UV_THREADPOOL_SIZE: String(Math.min(32, availableParallelism() * 4)),

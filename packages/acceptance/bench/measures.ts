@@ -3,6 +3,7 @@ import { WORKER_CONCURRENCY } from './contestants.ts';
 import { measureIdleStart } from './measures/idle-start.ts';
 import { measureIdleStreams } from './measures/idle-streams.ts';
 import { measureListing } from './measures/listing.ts';
+import { measureMemory } from './measures/memory.ts';
 import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
 import { measureSandbox } from './measures/sandbox.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
@@ -26,6 +27,7 @@ const withBench: ReadonlyMap<string, Measure> = new Map<string, Measure>([
 const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
   ['idle-start', measureIdleStart],
   ['sandbox', measureSandbox],
+  ['memory', measureMemory],
 ]);
 
 /** Each selects a measure. */

@@ -87,6 +87,8 @@ describe('a key', () => {
       ['GET', '/api/files', undefined, 'admin read'],
       ['GET', '/api/keys', undefined, 'admin read'],
       ['GET', '/api/usage', undefined, 'admin read'],
+      ['GET', '/api/memory', undefined, 'admin read'],
+      ['GET', '/api/memory?q=x', undefined, 'admin read'],
       ['GET', '/api/tenant', undefined, 'admin read'],
       ['POST', '/api/skills/reindex', undefined, 'admin'],
       ['POST', '/api/keys', { scopes: ['read'] }, 'admin'],
@@ -300,9 +302,15 @@ describe('a tenant', () => {
       }
       expect((await client.request(`/api/turns/${reply.turnId}/cancel`, { method: 'POST' })).status).toBe(404);
       const everything = await Promise.all(
-        ['/api/sessions', '/api/turns', '/api/files?recursive=true', '/api/usage', '/api/keys'].map(
-          async (path) => (await client.get(path)).text,
-        ),
+        [
+          '/api/sessions',
+          '/api/turns',
+          '/api/files?recursive=true',
+          '/api/usage',
+          '/api/keys',
+          '/api/memory',
+          '/api/memory?q=canary+other+secret',
+        ].map(async (path) => (await client.get(path)).text),
       );
       expect(everything.join('\n')).not.toContain('canary-of-the-other');
       expect(everything.join('\n')).not.toContain(other.tenantId);

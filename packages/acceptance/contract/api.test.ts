@@ -381,7 +381,11 @@ describe('the index', () => {
     const tenant = await withSessions(3);
     const client = tenant.as('admin');
     const answers = async (): Promise<unknown[]> =>
-      await Promise.all(['/api/sessions', '/api/turns', '/api/skills', '/api/usage'].map(async (path) => (await client.get(path)).json()));
+      await Promise.all(
+        ['/api/sessions', '/api/turns', '/api/skills', '/api/usage', '/api/memory', '/api/memory?q=hello'].map(async (path) =>
+          (await client.get(path)).json(),
+        ),
+      );
     const before = await answers();
     await contract.system.dropIndex(tenant.tenantId);
     await rm(join(contract.system.dataDir, 'index', tenant.tenantId), { recursive: true, force: true });

@@ -5,6 +5,7 @@ import {
   startPostgres,
   System,
   type ScriptedModel,
+  type ScriptedModelOptions,
   type SystemOptions,
   type TenantKeys,
   type TestPostgres,
@@ -28,8 +29,8 @@ export class ContractSystem implements AsyncDisposable {
     this.#postgres = parts.postgres;
   }
 
-  static async start(options: Partial<SystemOptions> = {}): Promise<ContractSystem> {
-    const model = await startScriptedModel();
+  static async start(options: Partial<SystemOptions> = {}, modelOptions: ScriptedModelOptions = {}): Promise<ContractSystem> {
+    const model = await startScriptedModel(modelOptions);
     const postgres = database() === 'postgres' ? await startPostgres() : undefined;
     const databaseUrl = postgres === undefined ? {} : { databaseUrl: postgres.url };
     const system = await System.start({ modelUrl: model.url, ...databaseUrl, ...options });

@@ -11,6 +11,7 @@ export type { ShownImages } from './loop/model-messages.ts';
 export { runAgentLoop } from './loop/run-agent-loop.ts';
 export { dynamicContext, timestamp, type UserTurn } from './prompt/dynamic-context.ts';
 export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
+export { attachedTool, type AttachedTool } from './tools/attached-tool.ts';
 export { allTools } from './tools/all-tools.ts';
 export { ToolBox, ToolSet, type ToolBoxOptions } from './tools/tool-box.ts';
 export type { FileView, SessionsView, ToolContext, TurnCapabilities, TurnContext, TurnStatus } from './tools/tool-context.ts';
@@ -26,4 +27,5 @@ export type { ChildOutcome, ChildTask, SubagentsView } from './tools/sessions/su
 export type { WebHit, WebPage, WebView } from './tools/web/web-view.ts';
 export type { ToolAccess } from './tools/tool-access.ts';
 export { contactOf, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
+export type { MemoryQuestion, MemoryView } from './tools/memory/memory-view.ts';
 export { defineTool, ToolError, type Tool } from './tools/tool.ts';

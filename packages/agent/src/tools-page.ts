@@ -1,6 +1,6 @@
 import { limits, toolPolicy, type JsonObject } from '@concierge/contract';
 import { z } from 'zod';
-import type { Tool } from './tools/tool.ts';
+import type { OwnTool } from './tools/tool.ts';
 
 /** JSON Schema as the tools' arguments use it. */
 const Schema = z.looseObject({
@@ -34,7 +34,7 @@ const domains: Readonly<Record<string, string>> = {
 const MS_PER_SECOND = 1000;
 
 /** docs/tools.md: every tool as models see it and who has it, made from the registry. */
-export function toolsPage(tools: readonly Tool[]): string {
+export function toolsPage(tools: readonly OwnTool[]): string {
   const sections = Object.entries(domains).map(([domain, title]) =>
     domainSection(
       title,
@@ -53,18 +53,18 @@ What agents can do. This page is made from the tool registry by \`npm run docs\`
 does not have is refused however it is called. Every tool checks its arguments and refuses unknown ones; every failure is an answer to the model and
 ends no turn. A result has at most 64 KiB.`;
 
-function overview(tools: readonly Tool[]): string {
+function overview(tools: readonly OwnTool[]): string {
   const rows = tools.map(
     ({ name, sideEffect }) => `| [\`${name}\`](#${name}) | ${toolPolicy[name].domain} | ${whoHas(name)} | ${effect(sideEffect)} |`,
   );
   return ['| Tool | Domain | cs | Side effects |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-function domainSection(title: string, tools: readonly Tool[]): string {
+function domainSection(title: string, tools: readonly OwnTool[]): string {
   return tools.length === 0 ? '' : `\n## ${title}\n${tools.map(toolSection).join('')}`;
 }
 
-function toolSection(tool: Tool): string {
+function toolSection(tool: OwnTool): string {
   const forAdmin = tool.description('admin');
   const forCs = tool.description('cs');
   const parts = [
@@ -84,16 +84,16 @@ function quoted(text: string): string {
     .join('\n');
 }
 
-function facts({ name, sideEffect, timeoutMs }: Tool): string {
+function facts({ name, sideEffect, timeoutMs }: OwnTool): string {
   return `cs: ${whoHas(name)}. Side effects: ${effect(sideEffect)}. ${endsAfter(timeoutMs)}`;
 }
 
-function endsAfter(timeoutMs: Tool['timeoutMs']): string {
+function endsAfter(timeoutMs: OwnTool['timeoutMs']): string {
   if (typeof timeoutMs === 'number') return `Ends after ${String(timeoutMs / MS_PER_SECOND)} s at the latest.`;
   return `Ends when its own \`timeoutMs\` says, after ${String(limits.toolTimeoutMaxMs / MS_PER_SECOND)} s at the latest.`;
 }
 
-function whoHas(name: Tool['name']): string {
+function whoHas(name: OwnTool['name']): string {
   switch (toolPolicy[name].cs) {
     case 'full':
       return 'yes';
@@ -104,7 +104,7 @@ function whoHas(name: Tool['name']): string {
   }
 }
 
-function effect(sideEffect: Tool['sideEffect']): string {
+function effect(sideEffect: OwnTool['sideEffect']): string {
   return sideEffect === 'none' ? 'none' : 'yes; never run twice';
 }
 

@@ -165,6 +165,101 @@ describe('memory', () => {
     expect((await box().call('memory_get', { ref: 'memory/dog.md' })).isError).toBe(true);
   });
 
+  it('is searched, and read from where something was found', async () => {
+    const { call, failures } = box();
+    await call('write', { path: 'memory/returns.md', content: '# Returns\n\nWithin thirty days.\n\n## Shoes\n\nShoes must be unworn.\n' });
+    const { output } = await call('memory_search', { query: 'can worn shoes come back', scope: 'notes' });
+    expect(output).toContain('1. memory/returns.md, line 7 (Returns › Shoes), changed 20');
+    expect(output).toContain('Shoes must be unworn.');
+    expect((await call('memory_get', { ref: 'memory/returns.md', offset: 7 })).output).toBe('Shoes must be unworn.\n');
+    expect((await call('memory_search', { query: 'zebra' })).output).toBe('Nothing was found. Try other words, or fewer.');
+    expect(await call('memory_search', { query: ' ' })).toMatchObject({ isError: true, output: expect.stringContaining('query') });
+    expect(await call('memory_search', { query: 'x', limit: 500 })).toMatchObject({ isError: true });
+    expect(failures).toEqual([]);
+  });
+
+  it('is searched in pages', async () => {
+    const { call } = box();
+    for (let index = 0; index < 5; index += 1) await call('memory_write', { title: `Pebble ${String(index)}`, text: 'A pebble.' });
+    const first = (await call('memory_search', { query: 'pebble', limit: 3 })).output;
+    expect(first).toContain('[3 of 5 results; continue with offset 3]');
+    expect((await call('memory_search', { query: 'pebble', limit: 3, offset: 3 })).output).toMatch(/^4\. [^[]*5\. [^[]*$/u);
+    expect((await call('memory_search', { query: 'pebble', offset: 9 })).output).toBe('There are only 5 results.');
+  });
+
+  it('forgets a note for good, but no MEMORY.md and no conversation', async () => {
+    const { call, failures } = box();
+    await call('memory_write', { title: 'Old price', text: 'The quokka costs ten.' });
+    expect((await call('memory_search', { query: 'quokka' })).output).toContain('memory/old-price.md');
+    expect(await call('memory_forget', { ref: 'memory/old-price.md' })).toEqual({ isError: false, output: 'Removed memory/old-price.md.' });
+    expect((await call('memory_search', { query: 'quokka' })).output).toContain('Nothing was found');
+    expect(await call('memory_forget', { ref: 'memory/old-price.md' })).toMatchObject({
+      isError: true,
+      output: expect.stringContaining('There is no note'),
+    });
+    expect(await call('memory_forget', { ref: 'MEMORY.md' })).toMatchObject({
+      isError: true,
+      output: expect.stringContaining('with edit'),
+    });
+    expect(await call('memory_forget', { ref: 'b'.repeat(32) })).toMatchObject({
+      isError: true,
+      output: expect.stringContaining('session_history'),
+    });
+    for (const ref of ['IDENTITY.md', 'tenant.json', 'memory/../SOUL.md', '../other/MEMORY.md', 'contacts/x', 'memory'])
+      expect(await call('memory_forget', { ref })).toMatchObject({ isError: true });
+    expect(await box({ agent: 'cs', authority: 'cs', sender: 'bob' }).call('memory_forget', { ref: 'memory/dog.md' })).toMatchObject({
+      isError: true,
+      output: expect.stringContaining('There is no tool'),
+    });
+    expect(failures).toEqual([]);
+  });
+
+  it('of a long note comes in pages', async () => {
+    const { call } = box();
+    const lines = Array.from({ length: 4000 }, (_, index) => `line ${String(index + 1)} of a long list of things`);
+    await call('write', { path: 'memory/long.md', content: lines.join('\n') });
+    const { output } = await call('memory_get', { ref: 'memory/long.md' });
+    const next = /\[lines 1 to (\d+) of 4000; continue with offset (\d+)\]$/u.exec(output);
+    expect(Number(next?.[2])).toBe(Number(next?.[1]) + 1);
+    expect((await call('memory_get', { ref: 'memory/long.md', offset: Number(next?.[2]) })).output).toMatch(
+      new RegExp(`^line ${next?.[2] ?? ''} `, 'u'),
+    );
+    expect((await call('memory_get', { ref: 'memory/long.md', offset: 4001 })).output).toContain('has 4000 lines');
+    await call('write', { path: 'memory/endless.md', content: `${'é'.repeat(50_000)}\nend` });
+    expect((await call('memory_get', { ref: 'memory/endless.md' })).output).toMatch(/é\n\[line 1 of 2, cut\]$/u);
+  });
+
+  it('that is full is an error that says what to do, and to a customer’s agent nothing of plans', async () => {
+    const { call, failures } = box();
+    await scope.updateSettings({ limits: { memoryBytes: 10 } });
+    try {
+      const outcome = await call('memory_write', { text: 'One more thing to keep.' });
+      expect(outcome).toMatchObject({ isError: true, output: expect.stringMatching(/Nothing was kept.*10 bytes.*memory_forget/u) });
+      const cs = await box({ agent: 'cs', authority: 'cs', sender: 'bob' }).call('memory_write', { text: 'One more thing.' });
+      expect(cs).toMatchObject({ isError: true, output: expect.stringContaining('no room for more notes') });
+      expect(cs.output).not.toContain('bytes');
+      expect(failures).toEqual([]);
+    } finally {
+      await scope.updateSettings({ limits: { memoryBytes: null } });
+    }
+    expect(await call('memory_write', { text: 'One more thing to keep.' })).toMatchObject({ isError: false });
+  });
+
+  it('is found for nobody but whose it is', async () => {
+    const bob = box({ agent: 'cs', authority: 'cs', sender: 'bob', sessionId: '3'.repeat(32) });
+    const eve = box({ agent: 'cs', authority: 'cs', sender: 'eve', sessionId: '4'.repeat(32) });
+    const nobody = box({ agent: 'cs', authority: 'cs', sessionId: '5'.repeat(32) });
+    await bob.call('memory_write', { text: 'Bob has a narwhal.', title: 'Narwhal' });
+    await box().call('memory_write', { text: 'The owner has a narwhal.', title: 'Private' });
+    expect((await bob.call('memory_search', { query: 'narwhal' })).output).toContain('Bob has a narwhal.');
+    expect((await bob.call('memory_search', { query: 'narwhal' })).output).not.toContain('owner');
+    for (const other of [eve, nobody])
+      expect((await other.call('memory_search', { query: 'narwhal' })).output).toContain('Nothing was found');
+    const owners = (await box().call('memory_search', { query: 'narwhal' })).output;
+    expect(owners).toContain('The owner has a narwhal.');
+    expect(owners).not.toContain('Bob');
+  });
+
   it('is kept apart for two anonymous contacts', async () => {
     const one = box({ agent: 'cs', authority: 'cs', sessionId: '1'.repeat(32) });
     const two = box({ agent: 'cs', authority: 'cs', sessionId: '2'.repeat(32) });
@@ -218,6 +313,16 @@ describe('sessions and status', () => {
     expect((await call('session_history')).output).toBe(`Tea\n\n#1 user, ${at}\nTea?\n\n#2 assistant, ${at}\nYes.`);
     expect((await call('session_history', { limit: 1 })).output).toContain('[1 earlier messages; page back with before 2]');
     expect((await call('session_history', { before: 2 })).output).toContain('#1 user');
+    const found = (await call('session_history', { query: 'teas' })).output;
+    expect(found).toContain(`Tea\n\n#1 user, ${at}\nTea?`);
+    expect(found).not.toContain('Yes.');
+    expect((await call('session_history', { query: 'coffee' })).output).toContain('Nothing in this conversation is about "coffee"');
+    expect(
+      (await box({ agent: 'cs', authority: 'cs', sender: 'bob' }).call('session_history', { session_id: id, query: 'tea' })).isError,
+    ).toBe(true);
+    expect((await call('memory_search', { query: 'tea', scope: 'conversations' })).output).toContain(
+      '1. this conversation, message #1 (Tea)',
+    );
     expect((await call('status')).output).toContain('Context: about 500 of 1000 tokens (50 %)');
   });
 });

@@ -16,7 +16,7 @@ describe('the front matter of an agent', () => {
   });
 
   it('takes our tools and those of attached servers', () => {
-    const tools = ['read', 'shop__find_order', 'shop__*'];
+    const tools = ['read', 'mcp__shop__find_order', 'mcp__shop__*'];
     expect(AgentFrontMatter.parse({ description: 'x', tools }).tools).toEqual(tools);
   });
 

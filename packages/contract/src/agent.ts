@@ -1,15 +1,12 @@
 import { z } from 'zod';
 import { limits } from './limits.ts';
 import { AgentName, ModelRef, type TenantSettings } from './tenant.ts';
-import { isToolName, mayUseTool, toolPolicy } from './tool-policy.ts';
+import { isAttachedToolName, isListed, isToolName, mayUseTool, toolPolicy } from './tool-policy.ts';
 import type { Authority } from './turn.ts';
-
-/** A tool of a server that the tenant attached, as in `shop__find_order`. Which ones there are is known only while a turn runs. */
-const attachedToolPattern = /^[A-Za-z0-9-]+(?:__|[./])[A-Za-z0-9_./*-]+$/u;
 
 const AgentTool = z
   .string()
-  .refine((name) => isToolName(name) || (name.length <= 128 && attachedToolPattern.test(name)), 'is not the name of a tool');
+  .refine((name) => isToolName(name) || isAttachedToolName(name.replace(/__\*$/u, '__all')), 'is not the name of a tool');
 
 /** Front matter of agents/<name>.md. An unknown key is an error, so that a typo is not silence. */
 export const AgentFrontMatter = z.strictObject({
@@ -65,10 +62,10 @@ export function agentRules(agent: AgentDefinition, settings: Pick<TenantSettings
   };
 }
 
-/** What two lists both allow; a list that is not there allows everything. */
+/** What two lists both allow, be it by name or by `mcp__<server>__*`; a list that is not there allows everything. */
 export function commonOf(left: readonly string[] | undefined, right: readonly string[] | undefined): readonly string[] | undefined {
   if (left === undefined || right === undefined) return left ?? right;
-  return left.filter((name) => right.includes(name));
+  return [...new Set([...left.filter((name) => isListed(right, name)), ...right.filter((name) => isListed(left, name))])];
 }
 
 /** The names an agent has of what there is: of our own tools those that its access gives, of attached ones those it lists. */

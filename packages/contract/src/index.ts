@@ -35,6 +35,7 @@ export { Handoff, HandoffEnd, HandoffReason, HandoffView } from './handoff.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
 export { OutboundId, OutboundMessage } from './outbound.ts';
+export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './mcp.ts';
 export { Problem } from './problem.ts';
 export { ModelFacts, ProvidersFile } from './provider.ts';
 export { recipientOf, recipientWords } from './recipient.ts';
@@ -66,7 +67,7 @@ export {
 export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenant.ts';
 export { TimeZone } from './time-zone.ts';
-export { isToolName, mayUseTool, toolPolicy, toolsHandedOn, type ToolName } from './tool-policy.ts';
+export { isAttachedToolName, isListed, isToolName, mayUseTool, toolPolicy, toolsHandedOn, type ToolName } from './tool-policy.ts';
 export {
   FinishReason,
   JsonObject,
@@ -93,6 +94,7 @@ export {
 export { UploadId, UploadRef, UploadType, uploadTypes } from './upload.ts';
 export { RemovedSession, UsageDay, UsageRow } from './usage.ts';
 export { FileItem } from './routes/files.ts';
+export { MemoryHit, MemoryNote } from './routes/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
 export { defineRoute, errorsOf, type Route, type RouteAnswer, type RouteAuth, type RouteBody, type RouteMethod } from './routes/route.ts';
 export { routes, type RouteId, type Routes } from './routes/routes.ts';

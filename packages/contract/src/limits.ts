@@ -66,6 +66,8 @@ export const limits = {
   /** Sub-agents that one turn may start in all. */
   subagentsPerTurnMax: 16,
   skillCompatibilityMaxCharacters: 500,
+  mcpServersMax: 20,
+  mcpHeadersMax: 20,
   keyLabelMaxCharacters: 100,
   /** A revoked key is refused by every gateway after at most this long. */
   keyCacheMs: 500,

@@ -46,6 +46,18 @@ export function isToolName(name: string): name is ToolName {
   return Object.hasOwn(toolPolicy, name);
 }
 
+/** `mcp__<server>__<tool>`: a tool of a server that the tenant has attached. Which ones there are is known only while a turn runs. */
+const attachedToolPattern = /^mcp__[a-zA-Z0-9_-]{1,59}$/u;
+
+export function isAttachedToolName(name: string): boolean {
+  return attachedToolPattern.test(name);
+}
+
+/** Does an agent's list of tools name this one? `mcp__<server>__*` names all of a server. */
+export function isListed(list: readonly string[], name: string): boolean {
+  return list.some((entry) => entry === name || (entry.endsWith('*') && isAttachedToolName(name) && name.startsWith(entry.slice(0, -1))));
+}
+
 /** May an agent of this authority have the tool at all? Unknown tools: no. */
 export function mayUseTool(authority: 'admin' | 'cs', name: string): boolean {
   if (!isToolName(name)) return false;

@@ -74,12 +74,15 @@ describe('a providers file', () => {
   it('may leave the key of the embeddings to their provider', async () => {
     const embeddings = { model: 'openai/text-embedding-3-small' };
     const file = { default: 'openai/gpt-5-mini', providers: { openai }, embeddings };
-    expect((await load(file, { OPENAI_API_KEY: 'k' }))?.embeddings).toEqual({ ref: embeddings.model, apiKey: 'k' });
+    const model = { ref: embeddings.model, name: 'text-embedding-3-small', baseUrl: openai.baseUrl };
+    expect((await load(file, { OPENAI_API_KEY: 'k' }))?.embeddings).toEqual({ ...model, apiKey: 'k' });
     expect((await load({ ...file, embeddings: { ...embeddings, apiKeyEnv: 'E' } }, { E: 'own' }))?.embeddings).toEqual({
-      ref: embeddings.model,
+      ...model,
       apiKey: 'own',
     });
+    expect((await load({ ...file, embeddings: { ...embeddings, apiKey: 'own' } }))?.embeddings).toEqual({ ...model, apiKey: 'own' });
     expect((await load(file))?.embeddings).toBeNull();
+    expect((await load({ ...file, embeddings: { model: 'nobody/m', apiKey: 'own' } }))?.embeddings).toBeNull();
   });
 });
 

@@ -22,6 +22,15 @@ export interface UsableModel {
   readonly listed: boolean;
 }
 
+/** The model that makes vectors of texts; its provider may have no key for anything else. */
+export interface EmbeddingsModel {
+  readonly ref: string;
+  /** What the provider calls the model. */
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly apiKey: string | null;
+}
+
 export interface Providers {
   readonly default: string;
   readonly fallbacks: readonly string[];
@@ -29,7 +38,8 @@ export interface Providers {
   readonly usable: ReadonlyMap<string, Provider>;
   /** One line for each provider that cannot: for the log and `concierge doctor`. */
   readonly unusable: readonly string[];
-  readonly embeddings: { readonly ref: string; readonly apiKey: string | null } | null;
+  /** Null when none are configured, or their key is not there. */
+  readonly embeddings: EmbeddingsModel | null;
 }
 
 /** Looks up an environment variable. */
@@ -119,9 +129,11 @@ function resolveEmbeddings({ embeddings, providers }: ProvidersFile, lookup: Env
   if (embeddings === undefined) return null;
   const own = resolveKey(embeddings, lookup);
   if (own === undefined) return null;
-  const provider = providers[splitRef(embeddings.model).providerName];
-  const apiKey = own ?? (provider === undefined ? undefined : resolveKey(provider, lookup));
-  return apiKey === undefined ? null : { ref: embeddings.model, apiKey };
+  const { providerName, modelName } = splitRef(embeddings.model);
+  const provider = providers[providerName];
+  const apiKey = provider === undefined ? undefined : (own ?? resolveKey(provider, lookup));
+  if (provider === undefined || apiKey === undefined) return null;
+  return { ref: embeddings.model, name: modelName, baseUrl: provider.baseUrl, apiKey };
 }
 
 function parseProviders(path: string, text: string): ProvidersFile {

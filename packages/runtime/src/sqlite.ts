@@ -25,6 +25,8 @@ export interface SqliteOptions {
   readonly synchronous?: 'normal' | 'off';
   /** False: fails with SQLITE_CANTOPEN where there is no file. True unless given. */
   readonly create?: boolean;
+  /** Allows `loadExtension`. */
+  readonly extensions?: boolean;
   /** Of the page cache, per connection. */
   readonly cacheKib?: number;
 }
@@ -33,6 +35,8 @@ export interface SqliteConnection {
   readonly database: DatabaseSync;
   /** For one `Kysely`. Its transactions take the write lock when they begin. */
   readonly dialect: Dialect;
+  /** Takes in a library of functions; only where `extensions` was given. Nothing that runs as SQL can. @throws when it cannot be loaded */
+  loadExtension(path: string): void;
   close(): void;
 }
 
@@ -48,8 +52,13 @@ const STATEMENTS_MAX = 100;
 export function openSqlite(path: string, options: SqliteOptions = {}): SqliteConnection {
   const location = pathToFileURL(path);
   location.searchParams.set('mode', options.create === false ? 'rw' : 'rwc');
-  const database = new DatabaseSync(location, { timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true });
+  const database = new DatabaseSync(location, {
+    timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS,
+    enableForeignKeyConstraints: true,
+    allowExtension: options.extensions === true,
+  });
   try {
+    if (options.extensions === true) database.enableLoadExtension(false);
     database.exec(
       `pragma journal_mode = wal; pragma synchronous = ${options.synchronous ?? 'normal'}; pragma cache_size = -${String(options.cacheKib ?? CACHE_KIB)};`,
     );
@@ -58,7 +67,15 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteCon
     throw error;
   }
   const prepared = new PreparedDatabase(database);
-  return { database, dialect: dialectOf(prepared), close: () => prepared.close() };
+  const loadExtension = (library: string): void => {
+    database.enableLoadExtension(true);
+    try {
+      database.loadExtension(library);
+    } finally {
+      database.enableLoadExtension(false);
+    }
+  };
+  return { database, dialect: dialectOf(prepared), loadExtension, close: () => prepared.close() };
 }
 
 /** SQLite's primary result code (sqlite.org/rescode.html), as in 5 for SQLITE_BUSY; undefined for what is no error of SQLite. */

@@ -1,11 +1,12 @@
 import { AppError } from '@concierge/contract';
 import { folderBytes, type FileEntry } from './folder-tree.ts';
 import { HeldFolder, isPlainFile } from './path-walk.ts';
-import { contactFolderOf } from './session-id.ts';
+import { contactFolderOf, isHashedName } from './session-id.ts';
 import { TenantFiles, type FileText } from './tenant-files.ts';
 
 const memoryFile = 'MEMORY.md';
 const notesFolder = 'memory';
+const contactsFolder = 'contacts';
 const notesMax = 10_000;
 const slugMaxCharacters = 60;
 
@@ -36,11 +37,16 @@ export class MemoryFiles {
 
   /** The memory of one sender, and nothing but that. */
   forContact(sender: string): MemoryFiles {
+    return this.forContactFolder(contactFolderOf(sender));
+  }
+
+  /** The same by the name of its folder, for who goes through all of them. */
+  forContactFolder(folder: string): MemoryFiles {
     const { root, quota } = this.#options;
     const beforeGrowth = async (_path: string, bytes: number): Promise<void> => {
       await quota.assertRoom(bytes);
     };
-    return new MemoryFiles(this.#options, new TenantFiles({ root, base: contactBase(sender), beforeGrowth }));
+    return new MemoryFiles(this.#options, new TenantFiles({ root, base: [contactsFolder, folder], beforeGrowth }));
   }
 
   /**
@@ -65,6 +71,14 @@ export class MemoryFiles {
   async get(ref: string): Promise<MemoryText> {
     if (!isMemoryPath(ref)) throw new AppError('not_found', 'There is no such memory.');
     return { ref, ...(await this.#files.readText(ref)) };
+  }
+
+  /** Names of the folders of all contacts of whom something was kept. */
+  async contactFolders(): Promise<string[]> {
+    await using root = await HeldFolder.open(this.#options.root);
+    if ((await root.stat(contactsFolder))?.isDirectory() !== true) return [];
+    await using contacts = await root.enter(contactsFolder);
+    return (await contacts.names()).filter(isHashedName).toSorted();
   }
 
   /** Files only; their paths are refs. */
@@ -104,7 +118,7 @@ export class MemoryQuota {
   async usedBytes(): Promise<number> {
     await using root = await HeldFolder.open(this.#root);
     let bytes = 0;
-    for (const name of [notesFolder, 'contacts', memoryFile]) {
+    for (const name of [notesFolder, contactsFolder, memoryFile]) {
       const stats = await root.stat(name);
       if (stats?.isDirectory() === true) bytes += await folderBytes(await root.enter(name));
       else if (stats !== undefined && isPlainFile(stats)) bytes += stats.size;
@@ -132,7 +146,7 @@ export function isMemoryPath(path: string): boolean {
 }
 
 export function contactBase(sender: string): readonly [string, string] {
-  return ['contacts', contactFolderOf(sender)];
+  return [contactsFolder, contactFolderOf(sender)];
 }
 
 /** A file name for a title: its letters and digits; a title without any gets its hash. */

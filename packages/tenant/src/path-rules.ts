@@ -15,6 +15,7 @@ const privateNames = new Set([
   'tenant.json',
   'tenant.last-good.json',
   'uploads',
+  'mcp',
   'contacts',
   'handoffs',
   'outbox',

@@ -13,6 +13,11 @@ export function contactFolderOf(sender: string): string {
   return firstDigits(sender);
 }
 
+/** Whose notes a contact's turn reads and keeps: the sender's; those of an anonymous one last as long as its session's id is known. */
+export function contactOf({ sender, sessionId }: { readonly sender: string | null; readonly sessionId: string }): string {
+  return sender ?? `anonymous${unitSeparator}${sessionId}`;
+}
+
 /** The only names that sessions and contacts have on disk. */
 export function isHashedName(name: string): boolean {
   return /^[0-9a-f]{32}$/u.test(name);

@@ -1,5 +1,12 @@
 import { readdir, rename, unlink } from 'node:fs/promises';
-import { Session, type HistoryLine, type RemovedSession, type SessionView, type TurnRecord } from '@concierge/contract';
+import {
+  Session,
+  type HistoryLine,
+  type RemovedSession,
+  type SessionMessage,
+  type SessionView,
+  type TurnRecord,
+} from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { sweepTemporaries } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
@@ -7,7 +14,7 @@ import { removedSessionOf } from './index-db/usage.ts';
 import { parseJson, readIfThere } from './json-file.ts';
 import { RemovedSessions } from './removed-sessions.ts';
 import type { SessionCache } from './session-cache.ts';
-import { mergeTurns, SessionHistory, viewSession } from './session-history.ts';
+import { mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
 import { isHashedName } from './session-id.ts';
 import { repairUnpaired } from './session-repair.ts';
 import { RevisionConflict, SessionRevisions, type Revisions } from './session-revisions.ts';
@@ -90,6 +97,13 @@ export class SessionStore {
     const session = await this.load(id);
     if (session === undefined) return undefined;
     return viewSession(session, (await this.#history.read(id)).messages);
+  }
+
+  /** The session and all of its messages, history first, as `view` numbers them. */
+  async conversation(id: string): Promise<{ readonly session: Session; readonly messages: readonly SessionMessage[] } | undefined> {
+    const session = await this.load(id);
+    if (session === undefined) return undefined;
+    return { session, messages: mergeMessages((await this.#history.read(id)).messages, session.messages) };
   }
 
   /** Every ended turn of the session, those in the history included. */

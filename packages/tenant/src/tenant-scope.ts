@@ -10,10 +10,13 @@ import { Handoffs } from './handoffs.ts';
 import { Inbox } from './inbox.ts';
 import type { TenantIndex } from './index-db/tenant-index.ts';
 import type { IndexStore } from './index-db/index-store.ts';
-import type { DriftReport } from './index-db/types.ts';
+import type { DriftReport, TableDrift } from './index-db/types.ts';
 import type { Keys } from './keys.ts';
+import { McpServerStore } from './mcp-servers.ts';
 import { isMemoryPath, MemoryFiles, MemoryQuota } from './memory-files.ts';
 import { Outbox } from './outbox.ts';
+import type { Embedder } from './memory-search/embedder.ts';
+import { MemorySearch } from './memory-search/memory-search.ts';
 import { FilesSource } from './reindex.ts';
 import { Schedules } from './schedules/schedules.ts';
 import type { SessionCache } from './session-cache.ts';
@@ -35,7 +38,16 @@ export interface TenantScopeOptions {
   readonly secretsKey: string | undefined;
   readonly folders: FolderSync;
   readonly sessionCache: SessionCache;
+  /** Without one, memory is searched by words alone. */
+  readonly embedder: Embedder | undefined;
   readonly log: Log;
+}
+
+const REINDEX_TIMEOUT_MS = 3600_000;
+
+/** What a reindex found: in the lists, and in what memory is searched through. */
+export interface TenantDriftReport extends DriftReport {
+  readonly memory: TableDrift;
 }
 
 /**
@@ -57,17 +69,20 @@ export class TenantScope {
   readonly uploads: Uploads;
   readonly context: ContextFiles;
   readonly memory: MemoryFiles;
+  /** Finds notes and conversations. */
+  readonly memorySearch: MemorySearch;
   readonly secrets: TenantSecrets;
   readonly channels: Channels;
   readonly schedules: Schedules;
   readonly contacts: Contacts;
   readonly handoffs: Handoffs;
   readonly outbox: Outbox;
+  readonly mcp: McpServerStore;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
 
-  constructor({ accountId, root, index, keys, secretsKey, folders, sessionCache, log }: TenantScopeOptions) {
+  constructor({ accountId, root, index, keys, secretsKey, folders, sessionCache, embedder, log }: TenantScopeOptions) {
     this.accountId = accountId;
     this.root = root;
     this.keys = keys;
@@ -94,6 +109,7 @@ export class TenantScope {
     this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
     this.uploads = new Uploads(root);
     this.context = new ContextFiles({ root, skills: this.skills, log });
+    this.mcp = new McpServerStore({ folder: join(root, 'mcp'), folders, secrets: this.secrets });
     this.#indexStore = index;
     this.#source = new FilesSource({ accountId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(accountId, this.#source);
@@ -115,6 +131,8 @@ export class TenantScope {
       plan: async () => (await this.settings()).plan,
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
+    const { memory } = this;
+    this.memorySearch = new MemorySearch({ accountId, memory, sessions, passages: this.index.passages, embedder, log });
   }
 
   /** The settings in force: those of tenant.json, or the last good ones while that cannot be used. One system call. */
@@ -140,10 +158,11 @@ export class TenantScope {
   }
 
   /** Makes the index say what the files say; what differed. Clears away left-overs, too. */
-  async reindex(): Promise<DriftReport> {
+  async reindex(): Promise<TenantDriftReport> {
     await this.files.sweep();
     await this.sweep();
-    return this.#indexStore.rebuild(this.accountId, this.#source);
+    const lists = await this.#indexStore.rebuild(this.accountId, this.#source);
+    return { ...lists, memory: await this.memorySearch.readAll(AbortSignal.timeout(REINDEX_TIMEOUT_MS)) };
   }
 
   /** Rebuilds the index's list of skills; says which ones cannot be used, and why. */
@@ -163,6 +182,7 @@ export class TenantScope {
     await this.schedules.sweep();
     await this.handoffs.sweep();
     await this.outbox.sweep();
+    await this.mcp.sweep();
   }
 }
 

@@ -6,6 +6,7 @@ import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { FolderSync } from './folder-sync.ts';
+import type { Embedder } from './memory-search/embedder.ts';
 import type { IndexStore } from './index-db/index-store.ts';
 import { decodeKey, type KeyClaims } from './key-token.ts';
 import { Inbox } from './inbox.ts';
@@ -25,6 +26,8 @@ export interface TenantsOptions {
   readonly keySecret: string;
   /** SECRETS_KEY: encrypts credentials. Without it none can be kept or used. */
   readonly secretsKey?: string | undefined;
+  /** Makes memory found by meaning, too. */
+  readonly embedder?: Embedder | undefined;
   readonly log: Log;
 }
 
@@ -145,7 +148,7 @@ export class Tenants {
   }
 
   #newScope(accountId: string): TenantScope {
-    const { index, secretsKey, log } = this.#options;
+    const { index, secretsKey, embedder, log } = this.#options;
     return new TenantScope({
       accountId,
       root: this.#rootOf(accountId),
@@ -154,6 +157,7 @@ export class Tenants {
       secretsKey,
       folders: this.#folders,
       sessionCache: this.#sessionCache,
+      embedder,
       log,
     });
   }

@@ -33,6 +33,9 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     const index = store.forTenant(accountId);
     await index.putSession(session(1, { title: `of ${accountId}`, turns: [turn('t1')] }));
     await index.replaceSkills([skill('booking')]);
+    const passage = { title: '', heading: '', text: `a passage of ${accountId}`, place: 1, atMs: 0 };
+    await index.passages.put({ kind: 'note', owner: 'owner', ref: 'MEMORY.md' }, { stamp: '1', passages: [passage] });
+    await index.passages.putVectors('m', [{ hash: 'h', vector: Float32Array.of(1, 0) }]);
     await store.rebuild(accountId, new Files(session(1, { title: `of ${accountId}`, turns: [turn('t1')] })));
   }
 
@@ -57,6 +60,8 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     expect((await client.query('select title from sessions')).rows).toEqual([{ title: 'of other' }]);
     expect((await client.query(`update sessions set title = 'seized' where account_id = 'acme'`)).rowCount).toBe(0);
     expect((await client.query(`delete from turns where account_id = 'acme'`)).rowCount).toBe(0);
+    expect((await client.query('select text from passages')).rows).toEqual([{ text: 'a passage of other' }]);
+    expect((await client.query('select account_id from passage_vectors')).rows).toEqual([{ account_id: 'other' }]);
     await expect(client.query(`insert into meta values ('acme', 'built', '1')`)).rejects.toMatchObject({ code: '42501' });
     await client.query('rollback');
     client.release();

@@ -28,6 +28,9 @@ export {
   type RequestMatcher,
   type ScriptedModelOptions,
 } from './scripted-model.ts';
+export { serveRequests, type RequestHandler } from './request-server.ts';
+export { ScriptedEmbeddings, type RecordedEmbeddings } from './scripted-embeddings.ts';
 export { ServiceProcess, type ServiceOptions } from './service-process.ts';
+export { meaningsOf, standInEmbedding, type Synonyms } from './stand-in-embedding.ts';
 export { System, type SystemOptions, type TenantKeys } from './system.ts';
 export { temporaryDirectory } from './temporary-directory.ts';

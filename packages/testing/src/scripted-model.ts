@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { CompletionRequest, lastAsked, textOfMessage } from '@concierge/model/demo';
 import { readDirectives } from './scripted-model-directives.ts';
 import { playScript } from './scripted-model-player.ts';
+import { ScriptedEmbeddings } from './scripted-embeddings.ts';
 import { say, status, type Script } from './scripted-model-script.ts';
+import type { Synonyms } from './stand-in-embedding.ts';
 
 /** One call as the model server saw it. */
 export interface RecordedRequest {
@@ -33,6 +35,8 @@ export interface ScriptedModelOptions {
   readonly fallback?: Script | ((request: RecordedRequest) => Script);
   /** Keep requests in `requests`; off for benches. Default true. */
   readonly record?: boolean;
+  /** Words that its vectors take for the same. */
+  readonly synonyms?: Synonyms;
   readonly onStart?: (request: RecordedRequest) => void;
   readonly onEnd?: (request: RecordedRequest) => void;
 }
@@ -43,6 +47,7 @@ export interface ScriptedModelOptions {
  */
 export class ScriptedModel {
   readonly requests: RecordedRequest[] = [];
+  readonly embeddings: ScriptedEmbeddings;
   readonly #options: ScriptedModelOptions;
   readonly #queue: Script[] = [];
   readonly #matchers: { matcher: RequestMatcher; scripts: Script[] }[] = [];
@@ -54,6 +59,7 @@ export class ScriptedModel {
 
   constructor(options: ScriptedModelOptions) {
     this.#options = options;
+    this.embeddings = new ScriptedEmbeddings(options.synonyms);
     this.#server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => this.#receive(request, response));
     this.#server.on('connection', () => {
       this.#connections += 1;
@@ -117,7 +123,9 @@ export class ScriptedModel {
   }
 
   async #answer(request: IncomingMessage, { body, response }: { body: string; response: ServerResponse }): Promise<void> {
-    if (request.method !== 'POST' || request.url?.split('?')[0] !== '/v1/chat/completions') {
+    const path = request.method === 'POST' ? request.url?.split('?')[0] : undefined;
+    if (path === '/v1/embeddings') return this.embeddings.answer(request, { body, response });
+    if (path !== '/v1/chat/completions') {
       response.writeHead(404).end();
       return;
     }

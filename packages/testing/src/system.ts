@@ -22,6 +22,8 @@ export interface SystemOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly contextWindow?: number;
   readonly fallbackModels?: readonly string[];
+  /** Memory is searched by meaning, too, with vectors of the same server. */
+  readonly embeddings?: boolean;
 }
 
 export interface TenantKeys {
@@ -158,7 +160,8 @@ export class System implements AsyncDisposable {
     const facts = { contextWindow, maxOutputTokens: 4096 };
     const models = Object.fromEntries(['scripted', ...fallbackModels].map((name) => [name, facts]));
     const providers = { test: { baseUrl: modelUrl, apiKey: 'test-key', models } };
-    const file = { default: 'test/scripted', fallbacks: fallbackModels.map((name) => `test/${name}`), providers };
+    const embeddings = this.#options.embeddings === true ? { embeddings: { model: 'test/embedding', apiKey: 'embeddings-key' } } : {};
+    const file = { default: 'test/scripted', fallbacks: fallbackModels.map((name) => `test/${name}`), providers, ...embeddings };
     await writeFile(join(this.dataDir, 'providers.json'), JSON.stringify(file));
   }
 }

@@ -7,7 +7,7 @@ export {
   type OutboundOptions,
   type OutboundPolicy,
 } from './outbound/outbound.ts';
-export { allowedPlace } from './outbound/outbound-url.ts';
+export { outboundAllow } from './outbound/outbound-allow.ts';
 export { splitPages } from './reader/split-pages.ts';
 export { UnreadableError } from './reader/unreadable-error.ts';
 export { WebPages, type OpenPage, type WebDocument } from './reader/web-pages.ts';

@@ -1,4 +1,5 @@
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
+import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
 
 const count = z.coerce.number().int().positive();
@@ -10,6 +11,7 @@ const Environment = z.object({
   OPS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   GATEWAY_MAX_CONNECTIONS: count.default(20_000),
   GATEWAY_MAX_STREAMS_PER_KEY: count.default(10_000),
+  OUTBOUND_ALLOW: outboundAllow,
   GATEWAY_KEEP_ALIVE_S: z.coerce.number().positive().default(75),
 });
 
@@ -19,6 +21,8 @@ export interface Config extends ServiceSettings {
   readonly host: string | undefined;
   /** Undefined: operators' pages answer on loopback only. */
   readonly opsToken: string | undefined;
+  /** `host:port`s that URLs of tenants may lead to although they are not public. */
+  readonly outboundAllow: readonly string[];
   readonly maxConnections: number;
   readonly maxStreamsPerKey: number;
   /** Above the idle time of the load balancer in front, or it reuses a connection that is just being closed. */
@@ -33,6 +37,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     port: given.GATEWAY_PORT,
     host: given.GATEWAY_HOST,
     opsToken: given.OPS_TOKEN,
+    outboundAllow: given.OUTBOUND_ALLOW,
     maxConnections: given.GATEWAY_MAX_CONNECTIONS,
     maxStreamsPerKey: given.GATEWAY_MAX_STREAMS_PER_KEY,
     keepAliveMs: given.GATEWAY_KEEP_ALIVE_S * 1000,

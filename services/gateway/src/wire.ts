@@ -1,6 +1,8 @@
+import { McpServers } from '@concierge/mcp';
 import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
+import { Outbound, OutboundError } from '@concierge/web';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createHandlers } from './handlers/handlers.ts';
@@ -31,7 +33,12 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
   const queueDashboard = new QueueDashboard(doorbells.queues);
-  const handlers = createHandlers({ turns, turnStreams, eventStreams, queueDashboard, metrics, drain, checks, log });
+  const outbound = new Outbound({ allow: config.outboundAllow });
+  const mcpServers = new McpServers({
+    fetch: outbound.fetcher(),
+    explain: (error) => (error instanceof OutboundError ? error.message : undefined),
+  });
+  const handlers = createHandlers({ turns, turnStreams, eventStreams, queueDashboard, mcpServers, metrics, drain, checks, log });
   const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, metrics, log });
   const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });
@@ -41,6 +48,7 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
     port,
     stopInOrder: [
       stoppableHttp(http, drain, eventStreams),
+      { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       { name: 'doorbells', stop: async () => doorbells.stop() },
       { name: 'index', stop: async () => index.close() },

@@ -53,6 +53,7 @@ export class TestGateway implements AsyncDisposable {
       port: 0,
       host: '127.0.0.1',
       opsToken: undefined,
+      outboundAllow: [],
       maxConnections: 1000,
       maxStreamsPerKey: 100,
       keepAliveMs: 5000,

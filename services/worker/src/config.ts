@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
+import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
-import { outboundAllow } from './outbound-settings.ts';
 import { sandboxEnvironment, toSandboxSettings, type SandboxSettings } from './sandbox-settings.ts';
 import { missingForWebSearch, toWebSearchSettings, webSearchEnvironment, type WebSearchSettings } from './web-search-settings.ts';
 

@@ -11,7 +11,12 @@ export class ToolSets {
     this.#tools = tools;
   }
 
-  of({ access, allow }: { readonly access: ToolAccess; readonly allow: readonly string[] | undefined }): ToolSet {
+  /** `attached`: tools that this one turn has beside ours; most have none. */
+  of(
+    { access, allow }: { readonly access: ToolAccess; readonly allow: readonly string[] | undefined },
+    attached: readonly Tool[],
+  ): ToolSet {
+    if (attached.length > 0) return new ToolSet([...this.#tools, ...attached], access, allow);
     const key = JSON.stringify([access, allow]);
     const known = this.#kept.get(key);
     if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-import { isToolName, type AcceptedTurn, type TurnRecord, type TurnStepView } from '@concierge/contract';
+import { isAttachedToolName, isToolName, type AcceptedTurn, type TurnRecord, type TurnStepView } from '@concierge/contract';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
@@ -73,7 +73,12 @@ export class TurnMetrics {
 
   #step({ kind, name, isError }: TurnStepView): void {
     // A name that the model made up must not become a label.
-    if (kind === 'tool') this.#toolCalls.inc({ tool: isToolName(name) ? name : 'unknown', outcome: isError ? 'error' : 'ok' });
+    if (kind === 'tool') this.#toolCalls.inc({ tool: labelOf(name), outcome: isError ? 'error' : 'ok' });
     if (kind === 'compaction') this.#compactions.inc({ kind: name });
   }
+}
+
+function labelOf(tool: string): string {
+  if (isToolName(tool)) return tool;
+  return isAttachedToolName(tool) ? 'attached' : 'unknown';
 }

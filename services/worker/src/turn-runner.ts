@@ -37,6 +37,8 @@ export interface TurnRunnerOptions {
   modelFor(ref: string | undefined): ChosenModel;
   readonly tools?: readonly Tool[];
   readonly lenders: Lenders;
+  /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
+  attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
   readonly metrics: TurnMetrics;
   readonly log: Log;
 }
@@ -88,7 +90,7 @@ export class TurnRunner implements TurnHandlers {
       if (await isLeftBehind(run)) return await endEarly(run, conversation, { status: 'cancelled' });
       const settings = await run.scope.settings();
       const agent = await turnAgent(run, settings);
-      const set = this.#toolSet(agent);
+      const set = await this.#toolSet(run, agent);
       await using lent = lendCapabilities(this.#options.lenders, run, { access: agent.access, tools: set.names });
       const loop = await this.#prepare(run, conversation, { settings, agent, set, lent });
       return { status: 'done', finishReason: await runAgentLoop(loop) };
@@ -99,9 +101,9 @@ export class TurnRunner implements TurnHandlers {
     }
   }
 
-  /** The one place that decides which tools a turn has: those of the registry that its agent's access and every list allow. */
-  #toolSet(agent: TurnAgent): ToolSet {
-    return this.#toolSets.of(agent);
+  /** The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's access and every list allow. */
+  async #toolSet(run: TurnRun, agent: TurnAgent): Promise<ToolSet> {
+    return this.#toolSets.of(agent, (await this.#options.attachedTools?.(run)) ?? []);
   }
 
   async #prepare(run: TurnRun, conversation: Conversation, { settings, agent, set, lent }: Prepared): Promise<LoopRun> {

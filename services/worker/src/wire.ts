@@ -1,12 +1,14 @@
 import { allTools } from '@concierge/agent';
-import { estimateTokens } from '@concierge/model';
-import { Models } from '@concierge/model/openai';
+import { limits } from '@concierge/contract';
+import { McpServers } from '@concierge/mcp';
+import { estimateTokens, type Providers } from '@concierge/model';
+import { Embeddings, Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker } from '@concierge/turn';
-import { Outbound, WebPages, WebSearch } from '@concierge/web';
+import { Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
 import { RunFolders } from './capabilities/runtime/run-folders.ts';
 import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
@@ -15,6 +17,7 @@ import type { Lenders } from './capabilities/turn-capabilities.ts';
 import { lendSubagents } from './capabilities/subagents.ts';
 import { unconnected } from './capabilities/unconnected.ts';
 import { webLender } from './capabilities/web.ts';
+import { AttachedTools } from './attached-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
@@ -35,27 +38,29 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   await assertNoEviction(redis, log);
   const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, secretsKey: config.secretsKey, log });
 
   // Its tables are made at the first use, which takes long enough to be felt: not in somebody's turn.
   estimateTokens('warm');
   const registry = newMetrics('worker');
   const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
   const { providers, demo } = await chooseProviders(config.providersFile, (name) => config.environment(name), log);
-  const models = new Models({
-    providers,
-    onFailedAttempt: (failure) => {
-      metrics.modelFailed(failure.model, failure.kind);
-      log.warn({ ...failure }, 'a model call failed');
-    },
-  });
+  const embedder = providers.embeddings === null ? undefined : openEmbeddings(providers.embeddings, { metrics, log });
+  const { dataDir, keySecret, secretsKey } = config;
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, log });
+  const models = openModels(providers, { metrics, log });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
   const lanes = new Lanes(redis);
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes, doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
-  const pages = new WebPages(new Outbound({ allow: config.outboundAllow }));
+  const outbound = new Outbound({ allow: config.outboundAllow });
+  const pages = new WebPages(outbound);
   const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
+  const mcpServers = new McpServers({
+    fetch: outbound.fetcher({ timeoutMs: limits.toolTimeoutMaxMs }),
+    explain: (error) => (error instanceof OutboundError ? error.message : undefined),
+  });
+  const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
@@ -66,6 +71,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       web: webLender({ pages, search, log }),
       ...lendSubagents({ turns, streams: turnStreams }),
     },
+    attachedTools: async (run) => attachedTools.of(run),
     metrics,
     log,
   });
@@ -95,7 +101,9 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       sweeper,
       ...commands.stopInOrder,
       { name: 'turn streams', stop: async () => turnStreams.stop() },
+      { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'models', stop: async () => Promise.resolve(models.close()) },
+      { name: 'embeddings', stop: async () => Promise.resolve(embedder?.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),
       { name: 'doorbells', stop: async () => doorbells.stop() },
@@ -134,4 +142,29 @@ async function wireCommands(
     reaper,
     stopInOrder: [reaper, { name: 'run folder', stop: async () => folders.removeOwn() }, ...closing],
   };
+}
+
+function openModels(providers: Providers, { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log }): Models {
+  return new Models({
+    providers,
+    onFailedAttempt: (failure) => {
+      metrics.modelFailed(failure.model, failure.kind);
+      log.warn({ ...failure }, 'a model call failed');
+    },
+  });
+}
+
+/** What it costs is seen in the log. */
+function openEmbeddings(
+  embeddings: NonNullable<Providers['embeddings']>,
+  { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log },
+): Embeddings {
+  return new Embeddings({
+    embeddings,
+    onFailedAttempt: (failure) => {
+      metrics.modelFailed(failure.model, failure.kind);
+      log.warn({ ...failure }, 'a call for embeddings failed');
+    },
+    onUsage: (usage) => log.info({ ...usage }, 'texts were embedded'),
+  });
 }

@@ -8,7 +8,7 @@ import { callTools, say, startScriptedModel, temporaryDirectory, type RecordedRe
 import type { TurnRun } from '@concierge/turn';
 import { unconnected } from '../src/capabilities/unconnected.ts';
 import { TurnMetrics } from '../src/turn-metrics.ts';
-import { TurnRunner } from '../src/turn-runner.ts';
+import { TurnRunner, type TurnRunnerOptions } from '../src/turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 
@@ -60,25 +60,33 @@ export class TurnStage implements AsyncDisposable {
   readonly scope: TenantScope;
   readonly #model: ScriptedModel;
   readonly #clearing: AsyncDisposableStack;
+  readonly #parts: Pick<TurnRunnerOptions, 'attachedTools'>;
   readonly #runners: Readonly<Record<'seeing' | 'blind', TurnRunner>>;
   #turns = 0;
 
-  private constructor(parts: { scope: TenantScope; model: ScriptedModel; clearing: AsyncDisposableStack }) {
-    this.scope = parts.scope;
-    this.#model = parts.model;
-    this.#clearing = parts.clearing;
+  private constructor(made: {
+    scope: TenantScope;
+    model: ScriptedModel;
+    clearing: AsyncDisposableStack;
+    parts: Pick<TurnRunnerOptions, 'attachedTools'>;
+  }) {
+    this.scope = made.scope;
+    this.#model = made.model;
+    this.#clearing = made.clearing;
+    this.#parts = made.parts;
     this.#runners = { seeing: this.#newRunner(true), blind: this.#newRunner(false) };
   }
 
-  static async start(): Promise<TurnStage> {
+  /** `parts`: what the turns have beside ours. */
+  static async start(parts: Pick<TurnRunnerOptions, 'attachedTools'> = {}): Promise<TurnStage> {
     const clearing = new AsyncDisposableStack();
     const directory = clearing.use(await temporaryDirectory());
     const index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
     clearing.defer(async () => index.close());
-    const tenants = new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log });
+    const tenants = new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log });
     const model = await startScriptedModel();
     clearing.defer(async () => model.close());
-    return new TurnStage({ scope: await tenants.create('acme'), model, clearing });
+    return new TurnStage({ scope: await tenants.create('acme'), model, clearing, parts });
   }
 
   newSessionId(): string {
@@ -136,7 +144,7 @@ export class TurnStage implements AsyncDisposable {
     const models = new Models({ providers: resolveProviders(file, () => undefined) });
     this.#clearing.defer(() => models.close());
     const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-    return new TurnRunner({ modelFor: (ref) => models.forRef(ref), lenders: unconnected, metrics, log });
+    return new TurnRunner({ modelFor: (ref) => models.forRef(ref), lenders: unconnected, metrics, log, ...this.#parts });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

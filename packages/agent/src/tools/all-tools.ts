@@ -6,11 +6,11 @@ import { messagingTools } from './messaging/messaging-tools.ts';
 import { runtimeTools } from './runtime/runtime-tools.ts';
 import { sessionsTools } from './sessions/sessions-tools.ts';
 import { skillsTools } from './skills/skills-tools.ts';
-import type { Tool } from './tool.ts';
+import type { OwnTool } from './tool.ts';
 import { webTools } from './web/web-tools.ts';
 
 /** Every tool there is, by domain, in the order in which models see them; which of them an agent has is decided by its `ToolBox`. */
-export const allTools: readonly Tool[] = [
+export const allTools: readonly OwnTool[] = [
   ...filesTools,
   ...runtimeTools,
   ...webTools,

@@ -1,4 +1,4 @@
-import { AppError, limits, mayUseTool, type ToolCall, type UploadRef } from '@concierge/contract';
+import { AppError, isAttachedToolName, isListed, limits, mayUseTool, type ToolCall, type UploadRef } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
 import { cutText } from './cut-text.ts';
@@ -16,14 +16,14 @@ export class ToolSet {
   /** The same list every time: what is made of it can be kept. */
   readonly offered: readonly ModelTool[];
   readonly #tools: ReadonlyMap<string, Tool>;
-  readonly #allow: ReadonlySet<string> | undefined;
+  readonly #allow: readonly string[] | undefined;
   #characters: number | undefined;
 
   /** Of all `tools` those that `access` gives and, where there is one, the agent's own list allows. */
   constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
     this.access = access;
-    this.#allow = allow && new Set(allow);
-    const given = tools.filter((tool) => this.#isAllowed(tool.name));
+    this.#allow = allow;
+    const given = tools.filter((tool) => this.#isAllowed(tool));
     this.#tools = new Map(given.map((tool) => [tool.name, tool]));
     this.offered = given.map((tool) => ({ name: tool.name, description: tool.description(access), parameters: tool.parameters }));
   }
@@ -40,11 +40,13 @@ export class ToolSet {
 
   /** undefined for a name that is none of these. Looked up and checked again: two locks on one door. */
   find(name: string): Tool | undefined {
-    return this.#isAllowed(name) ? this.#tools.get(name) : undefined;
+    const tool = this.#tools.get(name);
+    return tool !== undefined && this.#isAllowed(tool) ? tool : undefined;
   }
 
-  #isAllowed(name: string): boolean {
-    return mayUseTool(this.access, name) && (this.#allow === undefined || this.#allow.has(name));
+  #isAllowed({ name, isAttached }: Tool): boolean {
+    const isGiven = isAttached === true ? isAttachedToolName(name) : mayUseTool(this.access, name);
+    return isGiven && (this.#allow === undefined || isListed(this.#allow, name));
   }
 }
 

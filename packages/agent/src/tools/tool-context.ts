@@ -1,8 +1,9 @@
 import type { SessionListItem, SessionView, UploadRef } from '@concierge/contract';
-import type { FileBytes, FileEntry, FileText, MemoryFiles } from '@concierge/tenant';
+import type { FileBytes, FileEntry, FileText } from '@concierge/tenant';
 import type { SchedulesView } from './automation/schedules-view.ts';
 import type { DocumentsView } from './documents/documents-view.ts';
 import type { MessagingView } from './messaging/messaging-view.ts';
+import type { MemoryView } from './memory/memory-view.ts';
 import type { RuntimeView } from './runtime/runtime-view.ts';
 import type { SubagentsView } from './sessions/subagents-view.ts';
 import type { UsageView } from './sessions/usage-view.ts';
@@ -53,7 +54,7 @@ export interface ToolContext {
   readonly callId: string;
   readonly files: FileView;
   /** The tenant's notes for the admin, this contact's for cs. */
-  readonly memory: Pick<MemoryFiles, 'write' | 'get' | 'list'>;
+  readonly memory: MemoryView;
   readonly skills: SkillsView;
   /** Undefined for cs. */
   readonly skillEditor: SkillsEditing | undefined;

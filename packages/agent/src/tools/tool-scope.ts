@@ -4,18 +4,16 @@ import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules
 import { documentsView } from './documents/documents-view.ts';
 import { fileView } from './files/file-view.ts';
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
+import { memoryView } from './memory/memory-view.ts';
 import { sessionsView } from './sessions/session-view.ts';
 import { usageView } from './sessions/usage-view.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
 
-/** Whose notes a cs turn reads and keeps: the sender's; those of an anonymous contact last as long as its session's id is known. */
-export function contactOf({ sender, sessionId }: Pick<AcceptedTurn, 'sender' | 'sessionId'>): string {
-  return sender ?? `anonymous\u001f${sessionId}`;
-}
+export { contactOf } from '@concierge/tenant';
 
 export interface ToolScopeOptions {
-  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'skills' | 'skillEditor' | 'sessions' | 'index' | 'uploads'> &
+  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'memorySearch' | 'skills' | 'skillEditor' | 'sessions' | 'index' | 'uploads'> &
     MessagingSource['scope'] &
     SchedulesSource['scope'];
   readonly turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId' | 'turnId'> &
@@ -37,7 +35,7 @@ export function toolScope({ scope, turn, access, capabilities, status, showsImag
     turnId: turn.turnId,
     sessionId: turn.sessionId,
     files: fileView(scope.files, access),
-    memory: access === 'admin' ? scope.memory : scope.memory.forContact(contactOf(turn)),
+    memory: memoryView(scope, access, turn),
     skills: scope.skills,
     skillEditor: access === 'admin' ? scope.skillEditor : undefined,
     sessions: sessionsView(scope, access, turn.sessionId),

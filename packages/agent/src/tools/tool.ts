@@ -15,7 +15,10 @@ export class ToolError extends Error {
 export type SideEffect = 'none' | 'resumes' | 'writes';
 
 export interface Tool {
-  readonly name: ToolName;
+  /** One of ours, or of an attached server. */
+  readonly name: string;
+  /** Not ours: who may have it was decided when it was attached, not by the policy of our own. */
+  readonly isAttached?: true;
   /** What the model reads. */
   description(access: ToolAccess): string;
   /** JSON Schema of the arguments. */
@@ -25,6 +28,11 @@ export interface Tool {
   readonly timeoutMs: number | ((input: JsonObject) => number);
   /** Checks the arguments, then runs. Throws ToolError for bad arguments; any error becomes the result. */
   run(input: JsonObject, context: ToolContext): Promise<string>;
+}
+
+/** One of the first-party tools. */
+export interface OwnTool extends Tool {
+  readonly name: ToolName;
 }
 
 interface ToolDefinition<Schema extends z.ZodObject> {
@@ -40,7 +48,7 @@ interface ToolDefinition<Schema extends z.ZodObject> {
 }
 
 /** A tool from its definition. The schema both validates what the model wrote and tells it what to write. */
-export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
+export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): OwnTool {
   const { name, schema, sideEffect, narrowDescription = definition.description } = definition;
   return {
     name,

@@ -1,5 +1,5 @@
 import { AppError } from '@concierge/contract';
-import type { DriftReport } from '@concierge/tenant';
+import type { TenantDriftReport } from '@concierge/tenant';
 import { Command } from 'commander';
 import { table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -8,10 +8,10 @@ interface TenantDrift {
   readonly tenantId: string;
   /** The index said something else than the files. */
   readonly drifted: boolean;
-  readonly drift: DriftReport;
+  readonly drift: TenantDriftReport;
 }
 
-function hasDrift(report: DriftReport): boolean {
+function hasDrift(report: TenantDriftReport): boolean {
   return Object.values(report).some(({ added, changed, removed }) => added + changed + removed > 0);
 }
 

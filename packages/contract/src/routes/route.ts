@@ -45,7 +45,9 @@ export interface Route {
     | 'tenant'
     | 'files'
     | 'keys'
+    | 'memory'
     | 'usage'
+    | 'mcp'
     | 'webhooks'
     | 'operations';
   readonly summary: string;

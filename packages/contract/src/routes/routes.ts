@@ -2,6 +2,8 @@ import { listAgents } from './agents.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
+import { searchMemory } from './memory.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions } from './sessions.ts';
@@ -38,7 +40,14 @@ export const routes = {
   createKey,
   revokeKey,
   rotateKey,
+  searchMemory,
   getUsage,
+  listMcpServers,
+  getMcpServer,
+  putMcpServer,
+  deleteMcpServer,
+  testMcpServer,
+  serveMcp,
   verifyWebhook,
   receiveWebhook,
   livez,

@@ -1,5 +1,5 @@
 import type { ModelUsage } from '@concierge/contract';
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import { costUsd } from '../cost.ts';
 import { estimateTokens } from '../estimate-tokens.ts';
 import type { ModelEnd, ModelRequest } from '../model.ts';
@@ -7,14 +7,12 @@ import type { UsableModel } from '../providers.ts';
 import { CallDeadline } from './call-deadline.ts';
 import { brokenStream } from './call-failure.ts';
 import { chatRequest } from './chat-request.ts';
+import { openClient } from './client.ts';
 import { EventData } from './event-data.ts';
 import type { ModelLimits } from './limits.ts';
 import { Reply, type FinishedReply } from './reply.ts';
 import { StreamedResponse, type HttpTransport } from './transport.ts';
 import type { StreamedBody } from './streamed-body.ts';
-
-/** The client needs a key; the header it would go into is taken out again. */
-const NO_KEY = 'none';
 
 type AttemptEvent = { readonly type: 'text'; readonly delta: string } | ModelEnd;
 
@@ -28,20 +26,7 @@ export class ChatModel {
     const { apiKey, baseUrl } = model.provider;
     this.facts = model;
     this.#limits = options.limits;
-    this.#client = new OpenAI({
-      apiKey: apiKey ?? NO_KEY,
-      ...(apiKey === null ? { defaultHeaders: { Authorization: null } } : {}),
-      baseURL: baseUrl,
-      // Named, or the client takes them from the environment: another provider's account is none of this one's business.
-      organization: null,
-      project: null,
-      adminAPIKey: null,
-      fetch: options.transport.fetch,
-      // Retries are ours: seen in the log, counted, and ended by the caller's signal.
-      maxRetries: 0,
-      timeout: options.limits.attemptMs,
-      logLevel: 'off',
-    });
+    this.#client = openClient({ baseUrl, apiKey, ...options });
   }
 
   /** Throws the signal's reason when it aborts, otherwise whatever `toCallFailure` understands. */

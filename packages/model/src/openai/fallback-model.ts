@@ -1,7 +1,7 @@
 import type { ModelFacts } from '@concierge/contract';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ModelError, type ModelErrorKind } from '../model-error.ts';
+import type { ModelErrorKind } from '../model-error.ts';
 import type { Model, ModelEvent, ModelRequest } from '../model.ts';
+import { asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
 import { toCallFailure, type CallFailure } from './call-failure.ts';
 import type { ChatModel } from './chat-model.ts';
 import type { ModelLimits } from './limits.ts';
@@ -69,7 +69,7 @@ export class FallbackModel implements Model {
         failure = toCallFailure(error);
         const waitMs = this.#report(attempt, failure);
         const isHopeless = failure.remedy === 'none' || (waitMs === null && attempt.last);
-        if (isHopeless) throw asModelError(failure, attempt.model);
+        if (isHopeless) throw asModelError(failure, { ref: attempt.model.facts.ref, apiKey: attempt.model.facts.provider.apiKey });
         if (waitMs !== null) await pause(waitMs, signal);
       }
     }
@@ -81,51 +81,17 @@ export class FallbackModel implements Model {
       for (let number = 1; number <= this.#options.limits.attempts; number += 1) {
         yield { model, number, last: place === this.#line.length - 1 };
         const failure = lastFailure();
-        if (failure !== undefined && !this.#mayRepeat(failure)) break;
+        if (failure !== undefined && !mayRepeat(failure, this.#options.limits)) break;
       }
     }
-  }
-
-  #mayRepeat(failure: CallFailure): boolean {
-    return failure.remedy === 'retry' && (failure.retryAfterMs ?? 0) <= this.#options.limits.retryAfterMaxMs;
   }
 
   /** The wait before the same model is asked again; null when it is not. */
   #report({ model, number }: Attempt, failure: CallFailure): number | null {
     const { limits } = this.#options;
-    const waitMs = number < limits.attempts && this.#mayRepeat(failure) ? waitBefore(number, { failure, limits }) : null;
+    const waitMs = number < limits.attempts && mayRepeat(failure, limits) ? waitBefore(number, { failure, limits }) : null;
     const reason = redact(failure.message, model.facts.provider.apiKey);
     this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind: failure.kind, status: failure.status, reason, waitMs });
     return waitMs;
   }
-}
-
-function waitBefore(attempt: number, { failure, limits }: { failure: CallFailure; limits: ModelLimits }): number {
-  const ceilingMs = Math.min(limits.backoffMs * 2 ** (attempt - 1), limits.backoffMaxMs);
-  const ownMs = ceilingMs / 2 + (Math.random() * ceilingMs) / 2;
-  return Math.max(ownMs, failure.retryAfterMs ?? 0);
-}
-
-/** Throws the signal's own reason, not the timer's wrapping of it. */
-async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(waitMs, undefined, { signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  }
-}
-
-function asModelError(failure: CallFailure, model: ChatModel): ModelError {
-  const { ref, provider } = model.facts;
-  const message = `${ref}: ${redact(failure.message, provider.apiKey)}`;
-  return new ModelError(failure.kind, message, { model: ref, status: failure.status, cause: failure.cause });
-}
-
-/** Shorter ones are placeholders of servers that ask for no key. */
-const SECRET_MIN_CHARACTERS = 8;
-
-/** Providers like to quote the key they refuse. */
-function redact(message: string, apiKey: string | null): string {
-  return apiKey === null || apiKey.length < SECRET_MIN_CHARACTERS ? message : message.replaceAll(apiKey, '[key]');
 }

@@ -1,7 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { CompiledQueries } from './compiled-queries.ts';
-import type { IndexDialect } from './migrations.ts';
-import type { IndexTables } from './tables.ts';
+import type { IndexDialect, IndexTables } from './tables.ts';
 
 export type Work<Result> = (db: Kysely<IndexTables>) => Promise<Result>;
 
@@ -24,6 +23,8 @@ export interface IndexBackend {
   read<Result>(accountId: string, work: Work<Result>): Promise<Result>;
   /** Reads only what a rebuild has filled (that may be a second ago); undefined, without running `work`, when none has. */
   readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined>;
+  /** As `read`; tells whether this database compares vectors itself. */
+  readVectors<Result>(accountId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result>;
   /** One transaction. */
   write<Result>(accountId: string, work: Work<Result>): Promise<Result>;
   /** One transaction; no other write of the tenant runs meanwhile. */

@@ -1,7 +1,7 @@
 import { sql, type ColumnDefinitionBuilder, type Kysely } from 'kysely';
-import { indexTableNames, type IndexTables } from './tables.ts';
-
-export type IndexDialect = 'sqlite' | 'postgres';
+import { createPassages } from './passage-tables.ts';
+import { isolateTenants } from './row-security.ts';
+import { firstTableNames, type IndexDialect, type IndexTables } from './tables.ts';
 
 /** The tables were made by a later version than this one, which must not touch them. Deleting the index helps: it is rebuilt. */
 export class NewerIndexError extends Error {
@@ -16,7 +16,7 @@ export class NewerIndexError extends Error {
 export type Migration = (db: Kysely<IndexTables>, dialect: IndexDialect) => Promise<void>;
 
 /** Append only; the number of steps that have run is the database's version. */
-export const migrations: readonly Migration[] = [createTables];
+export const migrations: readonly Migration[] = [createTables, createPassages];
 
 // eslint-disable-next-line max-lines-per-function -- a table of tables
 async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
@@ -118,19 +118,5 @@ async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Pro
     .addPrimaryKeyConstraint('meta_key', ['account_id', 'key'])
     .execute();
 
-  if (dialect === 'postgres') for (const name of indexTableNames) await isolateTenants(db, name);
-}
-
-/**
- * A row is seen and written only by a transaction whose `app.account_id` is the row's; without the setting there are no rows.
- * FORCE binds the table's owner too, which the service usually is. Superusers and roles with BYPASSRLS are above any policy:
- * so every query names its tenant as well, and the store warns about such a role.
- */
-async function isolateTenants(db: Kysely<IndexTables>, name: keyof IndexTables): Promise<void> {
-  const table = sql.table(name);
-  await sql`alter table ${table} enable row level security`.execute(db);
-  await sql`alter table ${table} force row level security`.execute(db);
-  await sql`create policy tenant on ${table}
-    using (account_id = current_setting('app.account_id', true))
-    with check (account_id = current_setting('app.account_id', true))`.execute(db);
+  if (dialect === 'postgres') for (const name of firstTableNames) await isolateTenants(db, name);
 }

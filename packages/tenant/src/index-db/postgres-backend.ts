@@ -56,6 +56,11 @@ export class PostgresBackend implements IndexBackend {
     );
   }
 
+  /** It can only with an extension that distributions do not carry: the vectors are compared here. */
+  async readVectors<Result>(accountId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result> {
+    return this.read(accountId, async (db) => work(db, false));
+  }
+
   async write<Result>(accountId: string, work: Work<Result>): Promise<Result> {
     return this.#bound({ accountId, access: 'shared' }, work);
   }

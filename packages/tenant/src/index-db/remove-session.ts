@@ -1,5 +1,6 @@
 import type { RemovedSession } from '@concierge/contract';
 import type { Kysely } from 'kysely';
+import { dropUnusedVectors } from './put-passages.ts';
 import { pieces } from './compiled-queries.ts';
 import { currentGeneration } from './meta.ts';
 import { removalRow, removedUsageRows } from './rows.ts';
@@ -37,6 +38,11 @@ export async function removeSession(db: Kysely<IndexTables>, accountId: string, 
       .where('session_created_at', '<=', until)
       .execute();
   }
+  // Read anew, should a later session of this id have begun.
+  for (const table of ['passage_sources', 'passages'] as const) {
+    await db.deleteFrom(table).where('account_id', '=', accountId).where('kind', '=', 'session').where('ref', '=', removed.id).execute();
+  }
+  await dropUnusedVectors(db, accountId);
   for (const usage of pieces(removedUsageRows(context, removed))) {
     await db
       .insertInto('removed_usage')

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql, type Kysely, type RawBuilder } from 'kysely';
-import type { IndexDialect } from './migrations.ts';
 import type { RowContext } from './rows.ts';
 import { columnsOf, type StagedName } from './staging.ts';
-import type { IndexTables } from './tables.ts';
+import type { IndexDialect, IndexTables } from './tables.ts';
 import type { TableDrift } from './types.ts';
 
 /** Rows of one statement in SQLite, which answers within the call: some 30 ms in which the process does nothing else. */

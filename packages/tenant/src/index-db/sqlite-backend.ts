@@ -5,6 +5,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { AppError } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
+import type { Kysely } from 'kysely';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
@@ -12,6 +13,7 @@ import { readMeta } from './meta.ts';
 import { SqliteFile, sqliteTrouble } from './sqlite-file.ts';
 import { SqliteLock } from './sqlite-lock.ts';
 import { openIndexFile, prepareIndexFile, quarantine } from './sqlite-open.ts';
+import type { IndexTables } from './tables.ts';
 
 export interface SqliteBackendOptions {
   /** Holds one folder per tenant. */
@@ -20,6 +22,8 @@ export interface SqliteBackendOptions {
   readonly log: Log;
   /** Tenants whose file is kept open. */
   readonly openMax?: number;
+  /** False: sqlite-vec is not used, as where it cannot be loaded. True unless given. */
+  readonly vectorExtension?: boolean;
 }
 
 /** Three file descriptors each; opening one again takes about a millisecond. */
@@ -56,6 +60,11 @@ export class SqliteBackend implements IndexBackend {
       file.built ||= (await readMeta(file.db, accountId, 'built')) !== undefined;
       return file.built ? { result: await work(file.db) } : undefined;
     });
+  }
+
+  async readVectors<Result>(accountId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result> {
+    const isWanted = this.#options.vectorExtension !== false;
+    return this.#use(accountId, async (file) => work(file.db, isWanted && file.loadVectors()));
   }
 
   /** The writers of this process wait for each other here: in SQLite's own queue a waiting one stops the event loop, and with it whoever it waits for. */

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { openSqlite, sqliteErrorCode, type SqliteConnection } from '@concierge/runtime';
 import { Kysely } from 'kysely';
+import { getLoadablePath } from 'sqlite-vec';
 import type { IndexTables } from './tables.ts';
 
 /** `busy`: another process holds the lock. `lost`: the file went away under the connection. `corrupt`: no database, or a broken one. */
@@ -38,12 +39,13 @@ export class SqliteFile {
   built = false;
   readonly #connection: SqliteConnection;
   readonly #identity: string | undefined;
+  #comparesVectors: boolean | undefined;
   #users = 0;
   #retired = false;
 
   constructor(path: string, { create }: { readonly create: boolean }) {
     this.path = path;
-    this.#connection = openSqlite(path, { create, synchronous: 'off', busyTimeoutMs: BUSY_TIMEOUT_MS });
+    this.#connection = openSqlite(path, { create, synchronous: 'off', busyTimeoutMs: BUSY_TIMEOUT_MS, extensions: true });
     this.db = new Kysely({ dialect: this.#connection.dialect });
     this.#identity = fileIdentity(path);
   }
@@ -57,6 +59,12 @@ export class SqliteFile {
   /** Is the file that is open still the one at its path? Whoever deletes the index must not be answered from what he deleted. */
   get isInPlace(): boolean {
     return fileIdentity(this.path) === this.#identity;
+  }
+
+  /** Makes this connection compare vectors; false where sqlite-vec is not built for this machine. */
+  loadVectors(): boolean {
+    this.#comparesVectors ??= this.#loadVectors();
+    return this.#comparesVectors;
   }
 
   /** Gives the space of the write-ahead log back; after a rebuild it is as large as the index. */
@@ -80,6 +88,15 @@ export class SqliteFile {
       this.#retired = true;
       this.#closeWhenDone();
     });
+  }
+
+  #loadVectors(): boolean {
+    try {
+      this.#connection.loadExtension(getLoadablePath());
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   #closeWhenDone(): void {

@@ -1,4 +1,8 @@
 import type { ChannelName } from '@concierge/contract';
+import type { Generated } from 'kysely';
+
+/** The databases there are. */
+export type IndexDialect = 'sqlite' | 'postgres';
 
 /**
  * The index's tables, the same in both databases. Every row carries its tenant; in SQLite that is one value per file, in
@@ -13,6 +17,9 @@ export interface IndexTables {
   removed_usage: RemovedUsageTable;
   skills: SkillsTable;
   meta: MetaTable;
+  passage_sources: PassageSourcesTable;
+  passages: PassagesTable;
+  passage_vectors: PassageVectorsTable;
 }
 
 interface TenantRow {
@@ -96,7 +103,49 @@ export interface MetaTable {
   value: string;
 }
 
-export const indexTableNames = [
+/** What the index has read for searching: notes and conversations, with what told that they had changed. */
+export interface PassageSourcesTable {
+  account_id: string;
+  kind: 'note' | 'session';
+  /** Whose it is: `owner`, or the name of a contact's folder. Nothing is read without naming one, but by the owner. */
+  owner: string;
+  /** Path of a note in its owner's folder, id of a session. */
+  ref: string;
+  /** Of a note its size and time, of a session its creation and revision. */
+  stamp: string;
+}
+
+export interface PassagesTable {
+  id: Generated<number>;
+  account_id: string;
+  kind: 'note' | 'session';
+  owner: string;
+  ref: string;
+  /** Of what is embedded. */
+  hash: string;
+  /** Of several passages of one source that are the same: the how many-th. */
+  nth: number;
+  /** Order within the source. */
+  seq: number;
+  title: string;
+  heading: string;
+  place: number;
+  at: number;
+  text: string;
+  /** Folded words, and before them marks that say whose the passage is. */
+  terms: string;
+}
+
+/** Kept by content: a note that is moved, or said twice, needs none anew. */
+export interface PassageVectorsTable {
+  account_id: string;
+  model: string;
+  hash: string;
+  vector: Uint8Array;
+}
+
+/** The tables of the first step of the schema. */
+export const firstTableNames = [
   'sessions',
   'turns',
   'usage',
@@ -105,3 +154,7 @@ export const indexTableNames = [
   'skills',
   'meta',
 ] as const satisfies readonly (keyof IndexTables)[];
+
+export const passageTableNames = ['passage_sources', 'passages', 'passage_vectors'] as const satisfies readonly (keyof IndexTables)[];
+
+export const indexTableNames = [...firstTableNames, ...passageTableNames] as const;

@@ -1,6 +1,7 @@
 import { AppError, type RemovedSession, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import type { IndexBackend, Work } from './backend.ts';
 import { GroupedPuts } from './grouped-puts.ts';
+import { PassageIndex } from './passage-index.ts';
 import { SessionPutter } from './put-sessions.ts';
 import { selectSessions, selectSkills, selectTurn, selectTurns, selectUsage } from './queries.ts';
 import { removeSession } from './remove-session.ts';
@@ -27,11 +28,14 @@ export class TenantIndex {
   readonly #backend: IndexBackend;
   readonly #build: (() => Promise<void>) | undefined;
   readonly #puts: GroupedPuts;
+  /** What memory is searched through. */
+  readonly passages: PassageIndex;
 
   constructor(options: TenantIndexOptions) {
     this.accountId = options.accountId;
     this.#backend = options.backend;
     this.#build = options.build;
+    this.passages = new PassageIndex({ accountId: this.accountId, backend: this.#backend, read: async (work) => this.#read(work) });
     this.#puts = new GroupedPuts(async (puts) => this.putSessions(puts));
   }
 

@@ -22,7 +22,9 @@ const tags = [
   { name: 'tenant', description: 'Settings of the tenant.' },
   { name: 'files', description: 'Context files, skills, templates, agents and memory.' },
   { name: 'keys', description: 'API keys of the tenant.' },
+  { name: 'memory', description: 'What was kept and said before.' },
   { name: 'usage', description: 'Tokens and cost.' },
+  { name: 'mcp', description: 'MCP servers for the agents, and the agents as an MCP server.' },
   { name: 'webhooks', description: 'Inbound messages of chat apps.' },
   { name: 'operations', description: 'For whoever runs the service.' },
 ];

@@ -1,36 +1,18 @@
-import { AppError, builtInAgent, type Authority, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
-import type { TurnStreams, Turns } from '@concierge/turn';
-import type { Admission } from '../chat/admission.ts';
+import { AppError, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
+import type { TurnStreams } from '@concierge/turn';
+import { acceptChat, type AcceptOptions, type ChatRequest } from '../chat/accept-chat.ts';
 import { callableAgent } from '../chat/callable-agent.ts';
-import { resolveAttachments, type GivenAttachment } from '../chat/attachments.ts';
+import type { GivenAttachment } from '../chat/attachments.ts';
 import { replyFormat } from '../chat/reply-format.ts';
-import { requestHash } from '../chat/request-hash.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import { exchangeOf } from '../http/exchange.ts';
-import type { GatewayMetrics } from '../metrics.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 
-export interface ChatOptions {
-  readonly turns: Pick<Turns, 'accept'>;
+export interface ChatOptions extends AcceptOptions {
   readonly turnStreams: Pick<TurnStreams, 'fold'>;
   readonly eventStreams: EventStreams;
-  readonly admission: Admission;
   readonly drain: Drain;
-  readonly metrics: GatewayMetrics;
-}
-
-/** A chat request to an agent, its own words only. */
-interface ChatRequest {
-  readonly agent: string;
-  readonly authority: Authority;
-  readonly channel: ChannelName;
-  readonly sender: string | null;
-  readonly contactId: string | null;
-  readonly message: string;
-  readonly attachments: readonly GivenAttachment[];
-  readonly busy: BusyPolicy;
-  readonly idempotencyKey: string | undefined;
 }
 
 type ChatCall = Pick<Call, 'request' | 'response'> & { readonly caller: Caller };
@@ -86,34 +68,12 @@ function refuseContacts(body: SpokenCall['body']): void {
 async function chat(options: ChatOptions, call: ChatCall, asked: ChatRequest): Promise<ChatAnswer> {
   const { response, caller } = call;
   options.eventStreams.refuseWhenFull(caller.key.id);
-  const { turnId, replayed } = await options.admission.run(async () => acceptChat(options, caller, asked));
+  const { turnId, replayed } = await acceptChat(options, caller, asked);
   exchangeOf(response).turnId = turnId;
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
   if (replyFormat(call.request) === 'json') return answerFolded(options, call, turnId);
   options.eventStreams.serve(response, { scope: caller.scope, turnId, keyId: caller.key.id, after: null });
   return streamed;
-}
-
-async function acceptChat({ turns, metrics }: ChatOptions, { scope, key }: Caller, asked: ChatRequest): ReturnType<Turns['accept']> {
-  const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
-  const attachments = await resolveAttachments(scope, asked.attachments);
-  const { agent, authority, channel, sender, contactId, message, busy, idempotencyKey } = asked;
-  const receipt = await turns.accept(scope, {
-    origin: 'api',
-    agent,
-    authority,
-    channel,
-    sender,
-    contactId,
-    text: message,
-    attachments,
-    busy,
-    dedupeId: idempotencyKey === undefined ? null : `api:${idempotencyKey}`,
-    requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentIds: attachments.map(({ id }) => id) }),
-    keyId: key.id,
-  });
-  stop();
-  return receipt;
 }
 
 async function answerFolded({ turnStreams, drain }: ChatOptions, { response, caller }: ChatCall, turnId: string): Promise<ChatAnswer> {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileItem } from '@concierge/contract';
-import type { FileEntry } from '@concierge/tenant';
+import { isMemoryPath, type FileEntry } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
 
 /** The tenant's own files. Which paths there are, and which of them are nobody's to see, is `TenantFiles`' to know. */
@@ -28,7 +28,9 @@ export function fileHandlers(): Pick<Handlers, 'listFiles' | 'getFile' | 'putFil
       return { kind: 'answer', status: created ? 201 : 204, headers: { ETag: etag } };
     },
     deleteFile: async ({ caller, params, headers }) => {
-      await caller.scope.files.remove(params.path, { ifMatch: headers['if-match'] });
+      const { files, memorySearch } = caller.scope;
+      await files.remove(params.path, { ifMatch: headers['if-match'] });
+      if (isMemoryPath(params.path)) await memorySearch.forgetNote({ access: 'owner' }, params.path);
       return { kind: 'answer', status: 204 };
     },
   };

@@ -1,9 +1,11 @@
+import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { TurnStreams, Turns } from '@concierge/turn';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import type { GatewayMetrics } from '../metrics.ts';
+import { AgentTools } from '../mcp/agent-tools.ts';
 import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { PdfTexts } from '../upload/pdf-text.ts';
@@ -11,6 +13,9 @@ import { agentHandlers } from './agents.ts';
 import { chatHandlers } from './chat.ts';
 import { fileHandlers } from './files.ts';
 import { keyHandlers } from './keys.ts';
+import { mcpHandlers } from './mcp.ts';
+import { mcpServerHandlers } from './mcp-servers.ts';
+import { memoryHandlers } from './memory.ts';
 import { operationHandlers } from './operations.ts';
 import type { ReadinessChecks } from './readiness.ts';
 import { sessionHandlers } from './sessions.ts';
@@ -29,6 +34,7 @@ export interface HandlerOptions {
   readonly turnStreams: TurnStreams;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
+  readonly mcpServers: McpServers;
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
@@ -37,9 +43,10 @@ export interface HandlerOptions {
 
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
-  const { turns, turnStreams, eventStreams, queueDashboard, metrics, drain, checks, log } = options;
+  const { turns, turnStreams, eventStreams, queueDashboard, mcpServers, metrics, drain, checks, log } = options;
+  const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   return {
-    ...chatHandlers({ turns, turnStreams, eventStreams, admission: new Admission(TURNS_ON_THEIR_WAY), drain, metrics }),
+    ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),
     ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),
     ...sessionHandlers(),
@@ -48,7 +55,10 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...tenantHandlers(),
     ...fileHandlers(),
     ...keyHandlers(),
+    ...memoryHandlers(),
     ...usageHandlers(),
+    ...mcpServerHandlers({ mcpServers }),
+    ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
     ...webhookHandlers(),
     ...operationHandlers({ checks, drain, queueDashboard, registry: metrics.registry }),
   };

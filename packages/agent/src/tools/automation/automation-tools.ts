@@ -1,4 +1,4 @@
-import type { Tool } from '../tool.ts';
+import type { OwnTool } from '../tool.ts';
 import { cron } from './cron.ts';
 
-export const automationTools: readonly Tool[] = [cron];
+export const automationTools: readonly OwnTool[] = [cron];

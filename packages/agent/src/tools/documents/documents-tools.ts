@@ -1,5 +1,5 @@
-import type { Tool } from '../tool.ts';
+import type { OwnTool } from '../tool.ts';
 import { renderTemplate } from './render-template.ts';
 import { viewAttachment } from './view-attachment.ts';
 
-export const documentsTools: readonly Tool[] = [viewAttachment, renderTemplate];
+export const documentsTools: readonly OwnTool[] = [viewAttachment, renderTemplate];

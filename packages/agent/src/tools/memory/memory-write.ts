@@ -1,5 +1,7 @@
+import { AppError } from '@concierge/contract';
 import { z } from 'zod';
-import { defineTool } from '../tool.ts';
+import type { ToolAccess } from '../tool-access.ts';
+import { defineTool, ToolError } from '../tool.ts';
 
 const TEXT_MAX_CHARACTERS = 20_000;
 
@@ -21,8 +23,23 @@ export const memoryWrite = defineTool({
       ),
   }),
   sideEffect: 'writes',
-  run: async ({ text, title }, { memory }) => {
-    const { ref } = await memory.write({ text, title });
-    return `Kept as ${ref}.`;
+  run: async ({ text, title }, { memory, access }) => {
+    try {
+      const { ref } = await memory.write({ text, title });
+      return `Kept as ${ref}.`;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'memory_quota') throw new ToolError(quotaMessage(error, access), { cause: error });
+      if (error instanceof AppError && error.code === 'too_large') {
+        throw new ToolError('The note of this title is full. Keep it under another title.', { cause: error });
+      }
+      throw error;
+    }
   },
 });
+
+/** What a customer has no use for is left out of what cs may repeat. */
+function quotaMessage({ message }: AppError, access: ToolAccess): string {
+  if (access === 'cs')
+    return 'Nothing was kept: there is no room for more notes. Go on without the note, and do not promise to remember it.';
+  return `Nothing was kept. ${message} Tell the owner; memory_forget and shorter notes make room, and the limit is part of the plan.`;
+}

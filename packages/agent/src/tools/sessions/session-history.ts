@@ -1,4 +1,5 @@
 import { ContactId, type SessionView } from '@concierge/contract';
+import { rankTexts, readQuestion, snippetOf } from '@concierge/tenant';
 import { z } from 'zod';
 import { clip } from '../cut-text.ts';
 import { defineTool, ToolError } from '../tool.ts';
@@ -6,21 +7,36 @@ import { defineTool, ToolError } from '../tool.ts';
 const MESSAGES_DEFAULT = 30;
 const MESSAGE_MAX_CHARACTERS = 3000;
 const RESULT_MAX_CHARACTERS = 500;
+const FOUND_DEFAULT = 10;
+/** Of what a tool gave: whole files and pages would drown what was said. */
+const SEARCHED_RESULT_MAX_CHARACTERS = 4000;
 
 const limit = z
   .int()
   .min(1)
   .max(200)
   .optional()
-  .describe(`Messages to read at most, counted from the end. Default ${String(MESSAGES_DEFAULT)}.`);
+  .describe(
+    `Messages at most: counted from the end (default ${String(MESSAGES_DEFAULT)}), or with query the best (default ${String(FOUND_DEFAULT)}).`,
+  );
 const before = z.int().min(1).max(10_000_000).optional().describe('Only messages before this number, to page back.');
+const query = z
+  .string()
+  .trim()
+  .min(1)
+  .max(1000)
+  .optional()
+  .describe('Words to look for: answers with the messages that fit best, cut, instead of the last ones.');
 
 export const sessionHistory = defineTool({
   name: 'session_history',
-  description: 'Reads a conversation, this one or another, messages that were summarised included. Tool results are shortened.',
-  narrowDescription: 'Reads this conversation, messages that were summarised included. Tool results are shortened.',
+  description:
+    'Reads a conversation, this one or another, messages that were summarised included; with query, finds the messages in it that are about something. Tool results are shortened. To look through all conversations at once use memory_search.',
+  narrowDescription:
+    'Reads this conversation, messages that were summarised included; with query, finds the messages in it that are about something. Tool results are shortened. Earlier conversations with the same person are found by memory_search.',
   schema: z.strictObject({
     session_id: ContactId.optional().describe('From sessions_list. Default: this conversation.'),
+    query,
     limit,
     before,
   }),
@@ -30,6 +46,8 @@ export const sessionHistory = defineTool({
     const session = await sessions.history(id);
     if (session === undefined)
       throw new ToolError(id === sessionId ? 'This conversation has no finished messages yet.' : `There is no conversation ${id}.`);
+    if (input.query !== undefined)
+      return renderFound(session, { query: input.query, count: input.limit ?? FOUND_DEFAULT, before: input.before });
     return render(session, input.limit ?? MESSAGES_DEFAULT, input.before);
   },
 });
@@ -40,6 +58,30 @@ function render({ title, messages }: SessionView, count: number, beforeNumber = 
   const lines = messages.slice(start, end).map((message, index) => `#${String(start + index + 1)} ${renderMessage(message)}`);
   const note = start > 0 ? `\n\n[${String(start)} earlier messages; page back with before ${String(start + 1)}]` : '';
   return `${title}\n\n${lines.join('\n\n')}${note}`;
+}
+
+/** In the order of the conversation, so that they read as one. */
+function renderFound(
+  { title, messages }: SessionView,
+  { query: asked, count, before: beforeNumber = messages.length + 1 }: { query: string; count: number; before: number | undefined },
+): string {
+  const texts = messages
+    .slice(0, beforeNumber - 1)
+    .map((message) => (message.role === 'tool' ? clip(message.output, SEARCHED_RESULT_MAX_CHARACTERS) : message.text));
+  const found = rankTexts(asked, texts);
+  if (found.length === 0) return `Nothing in this conversation is about "${asked}". Try other words, or fewer.`;
+  const question = readQuestion(asked);
+  const lines = found
+    .slice(0, count)
+    .toSorted((one, other) => one - other)
+    .map((place) => `#${String(place + 1)} ${speakerOf(messages[place])}\n${snippetOf(texts[place] ?? '', question)}`);
+  const rest = found.length > count ? `\n\n[${String(found.length - count)} further messages fit less]` : '';
+  return `${title}\n\n${lines.join('\n\n')}${rest}\n\n[cut; read around a message with before, as in before ${String((found[0] ?? 0) + 4)} and limit 6]`;
+}
+
+function speakerOf(message: SessionView['messages'][number] | undefined): string {
+  if (message === undefined) return '';
+  return message.role === 'tool' ? `result of ${message.name}` : `${message.role}, ${message.at}`;
 }
 
 function renderMessage(message: SessionView['messages'][number]): string {

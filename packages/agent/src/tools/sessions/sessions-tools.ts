@@ -1,7 +1,7 @@
-import type { Tool } from '../tool.ts';
+import type { OwnTool } from '../tool.ts';
 import { sessionHistory } from './session-history.ts';
 import { sessionsList } from './sessions-list.ts';
 import { status } from './status.ts';
 import { subagents } from './subagents.ts';
 
-export const sessionsTools: readonly Tool[] = [sessionsList, sessionHistory, status, subagents];
+export const sessionsTools: readonly OwnTool[] = [sessionsList, sessionHistory, status, subagents];

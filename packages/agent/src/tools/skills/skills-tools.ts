@@ -1,5 +1,5 @@
-import type { Tool } from '../tool.ts';
+import type { OwnTool } from '../tool.ts';
 import { loadSkill } from './load-skill.ts';
 import { manageSkill } from './manage-skill.ts';
 
-export const skillsTools: readonly Tool[] = [loadSkill, manageSkill];
+export const skillsTools: readonly OwnTool[] = [loadSkill, manageSkill];

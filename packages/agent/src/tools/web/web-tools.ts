@@ -1,5 +1,5 @@
-import type { Tool } from '../tool.ts';
+import type { OwnTool } from '../tool.ts';
 import { webFetch } from './web-fetch.ts';
 import { webSearch } from './web-search.ts';
 
-export const webTools: readonly Tool[] = [webSearch, webFetch];
+export const webTools: readonly OwnTool[] = [webSearch, webFetch];

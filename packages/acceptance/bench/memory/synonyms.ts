@@ -1,0 +1,48 @@
+import type { Synonyms } from '@concierge/testing';
+
+/**
+ * Words of a shop that mean the same, for the stand-in's vectors: as a model would know them, though far fewer. They were written with the subject in
+ * mind, so what hybrid search gains with them shows that meaning reaches the ranking, not how well a model does it.
+ */
+export const shopSynonyms: Synonyms = [
+  ['bike', 'bikes', 'bicycle', 'bicycles', 'cycle', 'rad', 'rader', 'fahrrad', 'velo', 'bicicleta', 'bicicletas'],
+  ['shop', 'store', 'laden', 'geschaft', 'magasin', 'tienda'],
+  ['open', 'opening', 'hours', 'geoffnet', 'offnungszeiten', 'ouvert', 'abierto', 'horario'],
+  ['closed', 'closes', 'geschlossen', 'ferme', 'cerrado'],
+  ['refund', 'refunds', 'money', 'reimbursed', 'erstattung', 'ruckzahlung', 'remboursement', 'reembolso'],
+  ['ship', 'shipping', 'shipped', 'parcel', 'parcels', 'package', 'versand', 'paket', 'livraison', 'colis', 'envio', 'paquete'],
+  ['return', 'returns', 'ruckgabe', 'retour', 'devolucion'],
+  ['pay', 'paid', 'payment', 'zahlung', 'zahlen', 'paiement', 'pago', 'pagos', 'pagar'],
+  ['credit', 'instalments', 'parts', 'monthly', 'raten', 'finanzierung', 'plazos'],
+  ['price', 'prices', 'cost', 'costs', 'kostet', 'preis', 'cuesta', 'prix', 'precio'],
+  ['rent', 'rental', 'rented', 'hire', 'hired', 'mieten', 'verleih', 'alquilar', 'alquiler', 'location', 'louer'],
+  ['battery', 'batteries', 'accumulator', 'akku', 'bateria', 'batterie'],
+  ['electric', 'ebike', 'electrica', 'elektrisch', 'electrique'],
+  ['warranty', 'guarantee', 'garantie', 'garantia', 'gewahrleistung'],
+  ['repair', 'repairs', 'repaired', 'fix', 'reparatur', 'reparation', 'reparacion'],
+  ['workshop', 'werkstatt', 'atelier', 'taller'],
+  ['dog', 'dogs', 'puppy', 'hund', 'hunde', 'chien', 'chiens', 'perro'],
+  ['child', 'children', 'kid', 'kids', 'kind', 'kinder', 'enfant', 'enfants', 'nino', 'ninos'],
+  ['key', 'keys', 'schlussel', 'cle', 'llave'],
+  ['cellar', 'basement', 'keller', 'cave', 'sotano'],
+  ['stolen', 'theft', 'stole', 'steal', 'gestohlen', 'diebstahl', 'robado', 'vol'],
+  ['ill', 'sick', 'flu', 'krank', 'malade', 'enfermo', 'doctor'],
+  ['wedding', 'married', 'marriage', 'hochzeit', 'mariage', 'boda'],
+  ['heating', 'furnace', 'heizung', 'chauffage', 'calefaccion'],
+  ['wool', 'merino', 'wolle', 'laine', 'lana'],
+  ['cancel', 'calling', 'cancellation', 'absagen', 'stornieren', 'annuler', 'cancelar'],
+  ['weather', 'storm', 'rain', 'wetter', 'sturm', 'regen', 'pluie', 'lluvia'],
+  ['employer', 'company', 'employee', 'colleague', 'arbeitgeber', 'firma', 'entreprise', 'empresa'],
+  ['storage', 'stored', 'winterlager', 'eingelagert', 'almacen'],
+  ['move', 'moves', 'moving', 'umzug', 'zieht', 'demenagement', 'mudanza'],
+  ['discount', 'rabatt', 'remise', 'descuento'],
+  ['invoice', 'invoices', 'rechnung', 'facture', 'facturas', 'factura'],
+  ['free', 'kostenlos', 'gratuit', 'gratis', 'goodwill', 'kulanz'],
+  ['regular', 'regulars', 'stammkunden', 'habitues'],
+  ['customer', 'customers', 'kunde', 'kunden', 'client', 'clients', 'cliente', 'clientes'],
+  ['broken', 'damaged', 'damage', 'pieces', 'kaputt', 'casse', 'roto'],
+  ['lost', 'missing', 'arrive', 'arrives', 'showed', 'verloren', 'perdu'],
+  ['crash', 'fell', 'blow', 'hit', 'sturz', 'unfall', 'chute', 'caida'],
+  ['austria', 'osterreich', 'autriche'],
+  ['spring', 'fruhjahr', 'printemps', 'primavera'],
+];

@@ -1,0 +1,160 @@
+import {
+  Client,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client';
+import { McpServerError, type McpCallResult, type McpServer, type McpToolList } from './mcp-server.ts';
+import { offeredTools } from './offered-tools.ts';
+import { resultText } from './result-text.ts';
+import { unlessAborted } from './unless-aborted.ts';
+
+/** The part of `fetch` that the transport uses. */
+export type McpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+export interface McpConnectionOptions {
+  readonly fetch: McpFetch;
+  /** What may be said of an error that `fetch` threw; undefined when it is none of its own. */
+  readonly explain: (error: unknown) => string | undefined;
+}
+
+/** Hello, and the list of tools: a server that is slower than this is passed over. */
+const HELLO_TIMEOUT_MS = 5000;
+/** Over all of its pages, the hello included. */
+const LIST_TIMEOUT_MS = 8000;
+const RESULT_MAX_CHARACTERS = 4 * 1024 * 1024;
+
+const NO_ANSWER = 'the server did not answer in time';
+const timedOut = new Error(NO_ANSWER);
+
+/**
+ * One client of one server: not connected → connected → not connected again, when the server has forgotten the session or anything broke.
+ * Speaks revision 2026-07-28, and with older servers 2025-11-25 and what came before it, by `initialize`.
+ */
+export class McpConnection {
+  readonly #server: McpServer;
+  readonly #options: McpConnectionOptions;
+  #session: McpSession | undefined;
+
+  constructor(server: McpServer, options: McpConnectionOptions) {
+    this.#server = server;
+    this.#options = options;
+  }
+
+  /** @throws McpServerError after a few seconds at most */
+  async list(): Promise<McpToolList> {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(timedOut), LIST_TIMEOUT_MS);
+    return this.#ask(deadline.signal, async (client) => {
+      const options = { timeout: HELLO_TIMEOUT_MS };
+      const { tools } = client.getServerCapabilities()?.tools === undefined ? { tools: [] } : await client.listTools({}, options);
+      return { protocolVersion: client.getNegotiatedProtocolVersion() ?? null, tools: offeredTools(this.#server, tools) };
+    }).finally(() => clearTimeout(timer));
+  }
+
+  /** @throws McpServerError when no result could be had; what the tool itself reports is in the result */
+  async call(remoteName: string, input: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<McpCallResult> {
+    return this.#ask(signal, async (client) => {
+      const timeout = this.#server.timeoutMs;
+      const result = await client.callTool({ name: remoteName, arguments: { ...input } }, { signal, timeout, maxTotalTimeout: timeout });
+      return { text: resultText(result).slice(0, RESULT_MAX_CHARACTERS), isError: result.isError === true };
+    });
+  }
+
+  /** What is being asked meanwhile gets its answer first. */
+  async close(): Promise<void> {
+    await this.#session?.retire();
+    this.#session = undefined;
+  }
+
+  /** A server that has forgotten our session has done nothing of what it was asked: once more, with a new one. */
+  async #ask<Answer>(signal: AbortSignal, question: (client: Client) => Promise<Answer>): Promise<Answer> {
+    for (let attempt = 1; ; attempt += 1) {
+      const isFirstUse = this.#session === undefined;
+      this.#session ??= new McpSession(this.#connect());
+      const session = this.#session;
+      try {
+        return await session.use(signal, question);
+      } catch (error) {
+        if (signal.aborted && signal.reason !== timedOut) throw signal.reason;
+        if (!isAnswer(error)) this.#leave(session);
+        if (signal.aborted) throw new McpServerError(NO_ANSWER, { cause: error });
+        const isForgotten = !isFirstUse && error instanceof SdkHttpError && error.status === 404;
+        if (!isForgotten || attempt > 1) throw this.#explained(error);
+      }
+    }
+  }
+
+  /** Others may still be waiting for it: it is closed when the last of them has gone. */
+  #leave(session: McpSession): void {
+    if (this.#session === session) this.#session = undefined;
+    void session.retire();
+  }
+
+  #explained(error: unknown): McpServerError {
+    for (let at: unknown = error; at instanceof Error; at = at.cause) {
+      const said = this.#options.explain(at);
+      if (said !== undefined) return new McpServerError(said, { cause: error });
+    }
+    return new McpServerError(reasonOf(error), { cause: error });
+  }
+
+  async #connect(): Promise<Client> {
+    const client = new Client(
+      { name: 'concierge', version: '0.1.0' },
+      // Nobody is there to be asked back, and no model is lent: what needs that is answered with an error by the library.
+      { capabilities: {}, versionNegotiation: { mode: 'auto', probe: { timeoutMs: HELLO_TIMEOUT_MS } } },
+    );
+    const transport = new StreamableHTTPClientTransport(new URL(this.#server.url), {
+      fetch: this.#options.fetch,
+      requestInit: { headers: { ...this.#server.headers } },
+      onInsufficientScope: 'throw',
+      reconnectionOptions: { initialReconnectionDelay: 500, maxReconnectionDelay: 2000, reconnectionDelayGrowFactor: 2, maxRetries: 1 },
+    });
+    client.onerror = () => undefined; // Every call has its own error; those beside them are noise of the stream.
+    await client.connect(transport, { timeout: HELLO_TIMEOUT_MS });
+    return client;
+  }
+}
+
+/** One connected client and those who use it. */
+class McpSession {
+  readonly #client: Promise<Client>;
+  #users = 0;
+  #retired = false;
+
+  constructor(client: Promise<Client>) {
+    this.#client = client;
+    client.catch(() => undefined);
+  }
+
+  async use<Answer>(signal: AbortSignal, question: (client: Client) => Promise<Answer>): Promise<Answer> {
+    this.#users += 1;
+    try {
+      return await unlessAborted(this.#client.then(question), signal);
+    } finally {
+      this.#users -= 1;
+      if (this.#retired) await this.retire();
+    }
+  }
+
+  async retire(): Promise<void> {
+    this.#retired = true;
+    if (this.#users === 0) await this.#client.then(async (client) => client.close()).catch(() => undefined);
+  }
+}
+
+/** An error that the server itself answered, over a connection that works. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ProtocolError';
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof UnauthorizedError) return 'the server refuses the credentials (401)';
+  if (error instanceof SdkHttpError) return `the server answered with HTTP status ${String(error.status ?? 'none')}`;
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return NO_ANSWER;
+  if (isAnswer(error) && error instanceof Error) return `the server answered: ${error.message.slice(0, 500)}`;
+  return 'the server cannot be reached, or does not speak the protocol';
+}

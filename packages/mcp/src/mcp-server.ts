@@ -1,0 +1,39 @@
+/** One attached server, ready to be spoken to: secrets opened. */
+export interface McpServer {
+  readonly name: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of its tools only these; null: all. */
+  readonly tools: readonly string[] | null;
+  readonly timeoutMs: number;
+  /** Changes whenever anything of the server does: an open connection is then left. */
+  readonly revision: string;
+}
+
+/** One tool of a server as a model may be offered it. What it says of itself is the server's claim. */
+export interface McpTool {
+  /** As the model sees it: `mcp__<server>__<tool>`. */
+  readonly name: string;
+  /** As the server knows it. */
+  readonly remoteName: string;
+  readonly description: string;
+  /** An object schema. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** The server says that it changes nothing. */
+  readonly isReadOnly: boolean;
+}
+
+export interface McpToolList {
+  readonly protocolVersion: string | null;
+  readonly tools: readonly McpTool[];
+}
+
+export interface McpCallResult {
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+/** The server cannot be spoken to, or does not speak the protocol. The message is for the tenant: nothing internal in it. */
+export class McpServerError extends Error {
+  override readonly name = 'McpServerError';
+}

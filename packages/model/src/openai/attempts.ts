@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ModelError } from '../model-error.ts';
+import type { CallFailure } from './call-failure.ts';
+import type { ModelLimits } from './limits.ts';
+
+export function mayRepeat(failure: CallFailure, limits: ModelLimits): boolean {
+  return failure.remedy === 'retry' && (failure.retryAfterMs ?? 0) <= limits.retryAfterMaxMs;
+}
+
+/** After which attempt, from 1. */
+export function waitBefore(attempt: number, { failure, limits }: { failure: CallFailure; limits: ModelLimits }): number {
+  const ceilingMs = Math.min(limits.backoffMs * 2 ** (attempt - 1), limits.backoffMaxMs);
+  const ownMs = ceilingMs / 2 + (Math.random() * ceilingMs) / 2;
+  return Math.max(ownMs, failure.retryAfterMs ?? 0);
+}
+
+/** Throws the signal's own reason, not the timer's wrapping of it. */
+export async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(waitMs, undefined, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+export function asModelError(failure: CallFailure, { ref, apiKey }: { readonly ref: string; readonly apiKey: string | null }): ModelError {
+  const message = `${ref}: ${redact(failure.message, apiKey)}`;
+  return new ModelError(failure.kind, message, { model: ref, status: failure.status, cause: failure.cause });
+}
+
+/** Shorter ones are placeholders of servers that ask for no key. */
+const SECRET_MIN_CHARACTERS = 8;
+
+/** Providers like to quote the key they refuse. */
+export function redact(message: string, apiKey: string | null): string {
+  return apiKey === null || apiKey.length < SECRET_MIN_CHARACTERS ? message : message.replaceAll(apiKey, '[key]');
+}

@@ -1,0 +1,139 @@
+import type OpenAI from 'openai';
+import { z } from 'zod';
+import type { Embedder } from '../embedder.ts';
+import type { Providers } from '../providers.ts';
+import { asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
+import { brokenStream, timedOut, toCallFailure, type CallFailure } from './call-failure.ts';
+import { openClient } from './client.ts';
+import type { FailedAttempt } from './fallback-model.ts';
+import { defaultModelLimits, type ModelLimits } from './limits.ts';
+import { HttpTransport, StreamedResponse } from './transport.ts';
+
+export interface EmbeddingsUsage {
+  /** `provider/model`. */
+  readonly model: string;
+  readonly texts: number;
+  /** The provider's own figure; null when it gave none. */
+  readonly inputTokens: number | null;
+}
+
+export interface EmbeddingsOptions {
+  readonly embeddings: NonNullable<Providers['embeddings']>;
+  /** Patience; what is not given is `embeddingsLimits`. */
+  readonly limits?: Partial<ModelLimits> | undefined;
+  readonly onFailedAttempt?: ((failure: FailedAttempt) => void) | undefined;
+  /** Told after each request that was answered. */
+  readonly onUsage?: ((usage: EmbeddingsUsage) => void) | undefined;
+}
+
+/** A search waits for it: less patience than with a reply. */
+export const embeddingsLimits: ModelLimits = {
+  ...defaultModelLimits,
+  attemptMs: 10_000,
+  attempts: 2,
+  backoffMs: 250,
+  retryAfterMaxMs: 2000,
+};
+
+/** Texts of one request: 64 passages are some 30,000 tokens, far below what any provider takes at once. */
+const BATCH_TEXTS = 64;
+const BODY_MAX_CHARACTERS = 64 * 1024 * 1024;
+
+const EmbeddingsAnswer = z.object({
+  data: z.array(z.object({ index: z.int().nonnegative(), embedding: z.array(z.number()).min(1).max(65_536) })),
+  usage: z.object({ prompt_tokens: z.number().nonnegative() }).nullish().catch(null),
+});
+
+/** The embeddings model of the providers file: vectors over any OpenAI-compatible `/embeddings`. */
+export class Embeddings implements Embedder {
+  readonly model: string;
+  readonly #options: EmbeddingsOptions;
+  readonly #limits: ModelLimits;
+  readonly #transport = new HttpTransport();
+  readonly #client: OpenAI;
+  /** Of the first answer: a provider that changes it has changed its model. */
+  #dimensions: number | undefined;
+
+  constructor(options: EmbeddingsOptions) {
+    const { ref, baseUrl, apiKey } = options.embeddings;
+    this.model = ref;
+    this.#options = options;
+    this.#limits = { ...embeddingsLimits, ...options.limits };
+    this.#client = openClient({ baseUrl, apiKey, transport: this.#transport, limits: this.#limits });
+  }
+
+  async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+    const vectors: Float32Array[] = [];
+    for (let from = 0; from < texts.length; from += BATCH_TEXTS) {
+      vectors.push(...(await this.#embedBatch(texts.slice(from, from + BATCH_TEXTS), signal)));
+    }
+    return vectors;
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#transport.close();
+  }
+
+  async #embedBatch(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      signal.throwIfAborted();
+      try {
+        return await this.#request(texts, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        const failure = toCallFailure(error);
+        const waitMs = this.#report(attempt, failure);
+        if (waitMs === null) throw asModelError(failure, this.#options.embeddings);
+        await pause(waitMs, signal);
+      }
+    }
+  }
+
+  async #request(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
+    const deadline = AbortSignal.timeout(this.#limits.attemptMs);
+    try {
+      // Floats, as not every compatible server knows the library's base64.
+      const request = { model: this.#options.embeddings.name, input: [...texts], encoding_format: 'float' as const };
+      const response = await this.#client.embeddings.create(request, { signal: AbortSignal.any([signal, deadline]) }).asResponse();
+      if (!(response instanceof StreamedResponse)) throw brokenStream('the answer has no body');
+      return this.#vectorsOf(await response.stream.readAll(BODY_MAX_CHARACTERS), texts.length);
+    } catch (error) {
+      throw deadline.aborted ? timedOut(`no vectors after ${String(this.#limits.attemptMs)} ms`) : error;
+    }
+  }
+
+  #vectorsOf(body: string, count: number): Float32Array[] {
+    const { data, usage } = parseAnswer(body);
+    const inOrder = data.toSorted((one, other) => one.index - other.index);
+    if (inOrder.length !== count || inOrder.some(({ index }, place) => index !== place)) {
+      throw brokenStream(`${String(data.length)} vectors came for ${String(count)} texts`);
+    }
+    const dimensions = this.#dimensions ?? inOrder[0]?.embedding.length;
+    if (inOrder.some(({ embedding }) => embedding.length !== dimensions)) throw brokenStream('vectors of different lengths came');
+    this.#dimensions = dimensions;
+    this.#options.onUsage?.({ model: this.model, texts: count, inputTokens: usage?.prompt_tokens ?? null });
+    return inOrder.map(({ embedding }) => Float32Array.from(embedding));
+  }
+
+  /** The wait before it is asked again; null when it is not. */
+  #report(attempt: number, failure: CallFailure): number | null {
+    const limits = this.#limits;
+    const waitMs = attempt < limits.attempts && mayRepeat(failure, limits) ? waitBefore(attempt, { failure, limits }) : null;
+    const reason = redact(failure.message, this.#options.embeddings.apiKey);
+    this.#options.onFailedAttempt?.({ model: this.model, attempt, kind: failure.kind, status: failure.status, reason, waitMs });
+    return waitMs;
+  }
+}
+
+function parseAnswer(body: string): z.infer<typeof EmbeddingsAnswer> {
+  let json: unknown;
+  try {
+    json = JSON.parse(body);
+  } catch (error) {
+    throw brokenStream('the vectors are not JSON', error);
+  }
+  const parsed = EmbeddingsAnswer.safeParse(json);
+  if (!parsed.success) throw brokenStream('the answer has not the shape of vectors', parsed.error);
+  return parsed.data;
+}

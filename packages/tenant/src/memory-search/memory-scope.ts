@@ -1,0 +1,32 @@
+import { channelNames } from '@concierge/contract';
+import { tenantOwner, type PassageKind, type PassageScope } from '../index-db/passage-scope.ts';
+import { contactFolderOf, contactOf, sessionIdOf } from '../session-id.ts';
+
+/** Who searches: the owner, or one contact in a turn of one agent. */
+export type Searcher =
+  | { readonly access: 'owner' }
+  | { readonly access: 'contact'; readonly agent: string; readonly sender: string | null; readonly sessionId: string };
+
+/**
+ * What a searcher may find. The owner: the tenant's own notes and every conversation; what is kept about contacts is theirs. A contact: its notes,
+ * and its own conversations with this agent, whose ids follow from who it is: there is no list to filter, so nothing to forget.
+ */
+export function passageScopeOf(searcher: Searcher, kinds: readonly PassageKind[]): PassageScope {
+  if (searcher.access === 'owner') return { owner: tenantOwner, sessions: 'all', kinds };
+  const { agent, sender, sessionId } = searcher;
+  const own = sender === null ? [] : channelNames.map((channel) => sessionIdOf(agent, channel, sender));
+  return { owner: contactFolderOf(contactOf(searcher)), sessions: [...new Set([...own, sessionId])], kinds };
+}
+
+/** Whose conversation it was. */
+export function sessionOwnerOf({
+  agent,
+  sender,
+  id,
+}: {
+  readonly agent: string;
+  readonly sender: string | null;
+  readonly id: string;
+}): string {
+  return agent === 'admin' ? tenantOwner : contactFolderOf(contactOf({ sender, sessionId: id }));
+}

@@ -1,0 +1,201 @@
+import type { Log } from '@concierge/runtime';
+import type { PassageIndex } from '../index-db/passage-index.ts';
+import type { FoundPassage, PassageRank } from '../index-db/passage-queries.ts';
+import type { PassageKind, PassageScope } from '../index-db/passage-scope.ts';
+import type { TableDrift } from '../index-db/types.ts';
+import { KeyedMutex } from '../keyed-mutex.ts';
+import type { Embedder } from './embedder.ts';
+import { fuseRanks } from './fuse-ranks.ts';
+import { withMeantWords } from './meant-words.ts';
+import { MemoryReader, type MemoryReaderOptions, type Unread } from './memory-reader.ts';
+import { passageScopeOf, type Searcher } from './memory-scope.ts';
+import { MeaningSearch, type MeaningFound } from './meaning-search.ts';
+import { readQuestion, type QuestionTerm } from './question.ts';
+import { scoreTexts } from './rank-texts.ts';
+import { snippetOf } from './snippet.ts';
+
+export interface MemoryQuery {
+  readonly text: string;
+  readonly limit: number;
+  /** Hits to leave out at the beginning. */
+  readonly offset?: number;
+  /** Default: both. */
+  readonly kinds?: readonly PassageKind[] | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface MemoryHit {
+  readonly kind: PassageKind;
+  /** Path of the note, or id of the conversation. */
+  readonly ref: string;
+  readonly title: string;
+  readonly heading: string;
+  readonly at: string;
+  /** A line of the note, the number of a message of the conversation. */
+  readonly place: number;
+  readonly snippet: string;
+}
+
+export interface MemoryAnswer {
+  readonly hits: readonly MemoryHit[];
+  /** Of all pages. */
+  readonly total: number;
+  /** What has not been read yet, and so cannot be found. */
+  readonly unread: Unread;
+  /** By meaning, too? `off`: nobody configured it. `failed`: not this time. */
+  readonly meaning: 'off' | 'used' | 'failed';
+  /** Passages that are found by their words only, for now. */
+  readonly unembedded: number;
+}
+
+export interface MemorySearchOptions extends MemoryReaderOptions {
+  readonly embedder: Embedder | undefined;
+  readonly log: Log;
+}
+
+/** Passages whose words are compared with the question's: those that hold its rarer ones. */
+const COMPARED_MAX = 600;
+const RANKED_MAX = 100;
+/** A long note must not fill the page. */
+const PER_SOURCE_MAX = 2;
+/** Passages whose words are known when a word of the question stands nowhere. */
+const VOCABULARY_PASSAGES = 3000;
+
+/** Finds notes and conversations by words and, where there is an embedder, by meaning. */
+export class MemorySearch {
+  readonly #passages: PassageIndex;
+  readonly #reader: MemoryReader;
+  readonly #meaning: MeaningSearch | undefined;
+  readonly #refreshes = new KeyedMutex();
+  readonly #log: Log;
+
+  constructor({ embedder, ...options }: MemorySearchOptions) {
+    this.#log = options.log;
+    this.#passages = options.passages;
+    this.#reader = new MemoryReader(options);
+    this.#meaning = embedder && new MeaningSearch({ embedder, passages: options.passages, accountId: options.accountId, log: options.log });
+  }
+
+  /** Reads what changed since the last search, then searches. @throws AppError overloaded; the signal's reason */
+  async search(searcher: Searcher, query: MemoryQuery): Promise<MemoryAnswer> {
+    const scope = passageScopeOf(searcher, query.kinds ?? ['note', 'session']);
+    // One after the other: who comes second finds everything read and embedded.
+    const { unread, unembedded } = await this.#refreshes.run(scope.owner, async () => ({
+      unread: await this.#reader.refresh(scope, query.signal),
+      unembedded: (await this.#meaning?.embedMissing(scope, query.signal)) ?? 0,
+    }));
+    const meant = await this.#meaning?.search(scope, query);
+    const question = await this.#understand(scope, readQuestion(query.text));
+    const ranks = fused(await this.#byWords(scope, question), meant?.found ?? []);
+    const page = ranks.slice(query.offset ?? 0, (query.offset ?? 0) + query.limit);
+    return {
+      hits: await this.#hits(scope, page, question.terms),
+      total: ranks.length,
+      unread,
+      meaning: meant?.outcome ?? 'off',
+      unembedded,
+    };
+  }
+
+  /**
+   * Takes a note out of the index at once, after its file was removed. A failure is logged and no more: what is gone from disk is not found by
+   * any later search either way.
+   */
+  async forgetNote(searcher: Searcher, ref: string): Promise<void> {
+    const { owner } = passageScopeOf(searcher, ['note']);
+    try {
+      await this.#passages.remove({ kind: 'note', owner, ref });
+      await this.#passages.dropUnusedVectors();
+    } catch (error) {
+      this.#log.warn({ err: error }, 'a removed note stays in the index until the next search');
+    }
+  }
+
+  /** Reads everything, as `reindex` wants it: what was thought current and was not. */
+  async readAll(signal: AbortSignal): Promise<TableDrift> {
+    return this.#reader.readAll(signal);
+  }
+
+  /** Words that stand nowhere are read as words that do: a typing error finds what was meant. */
+  async #understand(scope: PassageScope, terms: readonly QuestionTerm[]): Promise<Understood> {
+    const counted = await this.#passages.countHolding(scope, terms);
+    if (counted.size === 0 || counted.holding.every((count) => count > 0)) return { terms, ...counted };
+    const known = await this.#passages.words(scope, VOCABULARY_PASSAGES);
+    const corrected = terms.map((term, place) => (counted.holding[place] === 0 ? withMeantWords(term, known) : term));
+    return { terms: corrected, ...(await this.#passages.countHolding(scope, corrected)) };
+  }
+
+  /** Rare words choose what is compared, all words rank it: a question full of common words does not read the whole memory. */
+  async #byWords(scope: PassageScope, { terms, size, holding }: Understood): Promise<PassageRank[]> {
+    const rarestFirst = [...terms.keys()]
+      .filter((place) => (holding[place] ?? 0) > 0)
+      .toSorted((one, other) => (holding[one] ?? 0) - (holding[other] ?? 0));
+    const chosen: QuestionTerm[] = [];
+    let expected = 0;
+    for (const place of rarestFirst) {
+      expected += holding[place] ?? 0;
+      if (chosen.length > 0 && expected > COMPARED_MAX) break;
+      chosen.push(...terms.slice(place, place + 1));
+    }
+    if (chosen.length === 0) return [];
+    const held = await this.#passages.holding(scope, { terms: chosen, limit: COMPARED_MAX });
+    const scores = scoreTexts(
+      terms,
+      held.map(({ words }) => words),
+      { size, holding },
+    );
+    return [...held.entries()]
+      .map(([place, rank]) => ({ rank, score: scores[place] ?? 0 }))
+      .filter(({ score }) => score > 0)
+      .toSorted((one, other) => other.score - one.score)
+      .slice(0, RANKED_MAX)
+      .map(({ rank }) => rank);
+  }
+
+  async #hits(scope: PassageScope, page: readonly PassageRank[], question: readonly QuestionTerm[]): Promise<MemoryHit[]> {
+    const found = new Map(
+      (
+        await this.#passages.passages(
+          scope,
+          page.map(({ id }) => id),
+        )
+      ).map((passage) => [passage.id, passage]),
+    );
+    return page.flatMap(({ id }) => {
+      const passage = found.get(id);
+      return passage === undefined ? [] : [hitOf(passage, question)];
+    });
+  }
+}
+
+interface Understood {
+  readonly terms: readonly QuestionTerm[];
+  readonly size: number;
+  readonly holding: readonly number[];
+}
+
+/** Both lists in one; of equals the later first, and not too much of one source. */
+function fused(byWords: readonly PassageRank[], byMeaning: readonly MeaningFound[]): PassageRank[] {
+  const ranks = new Map([...byMeaning, ...byWords].map((rank) => [rank.id, rank]));
+  const scores = fuseRanks(
+    byWords.map(({ id }) => id),
+    byMeaning.map(({ id }) => id),
+  );
+  const inOrder = [...ranks.values()].toSorted(
+    (one, other) => (scores.get(other.id) ?? 0) - (scores.get(one.id) ?? 0) || laterFirst(one, other),
+  );
+  const perSource = new Map<string, number>();
+  return inOrder.filter(({ kind, ref }) => {
+    const source = `${kind} ${ref}`;
+    perSource.set(source, (perSource.get(source) ?? 0) + 1);
+    return (perSource.get(source) ?? 0) <= PER_SOURCE_MAX;
+  });
+}
+
+function laterFirst(one: PassageRank, other: PassageRank): number {
+  return other.atMs - one.atMs || (one.ref < other.ref ? -1 : one.ref > other.ref ? 1 : one.seq - other.seq);
+}
+
+function hitOf({ kind, ref, title, heading, atMs, place, text }: FoundPassage, question: readonly QuestionTerm[]): MemoryHit {
+  return { kind, ref, title, heading, at: new Date(atMs).toISOString(), place, snippet: snippetOf(text, question) };
+}

@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import type { Response as HttpResponse } from 'express';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import type { Log } from '@concierge/runtime';
+import { streamed, type Handlers } from '../http/call.ts';
+import type { Drain } from '../http/drain.ts';
+import type { AgentTools } from '../mcp/agent-tools.ts';
+
+export interface McpOptions {
+  readonly agentTools: AgentTools;
+  readonly drain: Drain;
+  readonly log: Log;
+}
+
+/** The tenant's agents as an MCP server. The library speaks both revisions of the protocol; nothing is kept between requests. */
+export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handlers, 'serveMcp'> {
+  return {
+    serveMcp: async ({ caller, request, response, body }) => {
+      const gone = new AbortController();
+      response.once('close', () => {
+        gone.abort(new Error('the client has gone'));
+      });
+      const signal = AbortSignal.any([gone.signal, drain.ended]);
+      const handler = createMcpHandler(async () => agentTools.serverFor(caller, signal), {
+        onerror: (error) => log.debug({ err: error, accountId: caller.scope.accountId }, 'MCP request'),
+      });
+      const headers = new Headers();
+      for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') headers.set(name, value);
+      // The address is of no meaning to the protocol; a Request cannot be made without one.
+      const asked = new Request('http://concierge.invalid/mcp', { method: 'POST', headers, body: new Uint8Array(body), signal });
+      await send(await handler.fetch(asked), response);
+      return streamed;
+    },
+  };
+}
+
+async function send(answer: Response, response: HttpResponse): Promise<void> {
+  response.status(answer.status);
+  for (const [name, value] of answer.headers) response.setHeader(name, value);
+  for await (const piece of answer.body ?? []) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+  }
+  response.end();
+}

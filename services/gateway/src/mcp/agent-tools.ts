@@ -1,0 +1,120 @@
+import { AppError, builtInAgents, ChatReply, ContactId, limits, MessageText, type AgentDefinition } from '@concierge/contract';
+import { McpServer, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server';
+import type { TurnStreams } from '@concierge/turn';
+import { z } from 'zod';
+import { acceptChat, type AcceptOptions } from '../chat/accept-chat.ts';
+import type { Caller } from '../http/call.ts';
+
+export interface AgentToolsOptions extends AcceptOptions {
+  readonly turnStreams: Pick<TurnStreams, 'fold'>;
+}
+
+/** Told while a turn runs, where the client asked for it: clients give up on a silent call after a minute. */
+const PROGRESS_EVERY_MS = 10_000;
+
+const Outcome = ChatReply.pick({ contact_id: true, turnId: true, reply: true, finishReason: true });
+
+const ownerInput = z.strictObject({
+  message: MessageText.describe('What to say to the agent.'),
+  contact_id: ContactId.optional().describe('Continues the conversation of an earlier answer; without it a new one begins.'),
+});
+const contactInput = ownerInput.extend({
+  sender: z
+    .string()
+    .min(1)
+    .max(limits.senderMaxCharacters)
+    .optional()
+    .describe('Stable identifier of the person who asks: keeps conversation and memory of each person apart.'),
+});
+
+/** The agents that a key may talk to, each as one tool `ask_<agent>`. A call is a turn like any other. */
+export class AgentTools {
+  readonly #options: AgentToolsOptions;
+
+  constructor(options: AgentToolsOptions) {
+    this.#options = options;
+  }
+
+  /** For one request: the protocol is stateless, and who asks decides what there is. `ended`: nobody waits for answers any more. */
+  async serverFor(caller: Caller, ended: AbortSignal): Promise<McpServer> {
+    const server = new McpServer({ name: 'concierge', version: '0.1.0' }, { instructions: INSTRUCTIONS });
+    for (const agent of await agentsFor(caller)) {
+      const config = { description: agent.description, outputSchema: Outcome };
+      const ask = async (input: z.output<typeof contactInput>, context: ServerContext): Promise<CallToolResult> =>
+        this.#ask({ caller, agent, ended }, input, context);
+      if (agent.access === 'admin') server.registerTool(toolNameOf(agent), { ...config, inputSchema: ownerInput }, ask);
+      else server.registerTool(toolNameOf(agent), { ...config, inputSchema: contactInput }, ask);
+    }
+    return server;
+  }
+
+  async #ask(whom: Whom, input: z.output<typeof contactInput>, context: ServerContext): Promise<CallToolResult> {
+    const progress = new Progress(context);
+    try {
+      const outcome = await this.#turn(whom, input, context.mcpReq.signal);
+      return { content: [{ type: 'text', text: outcome.reply }], structuredContent: { ...outcome } };
+    } catch (error) {
+      if (!(error instanceof AppError) || error.status >= 500) throw error;
+      return { content: [{ type: 'text', text: `${error.message} (${error.code})` }], isError: true };
+    } finally {
+      progress.stop();
+    }
+  }
+
+  async #turn({ caller, agent, ended }: Whom, input: z.output<typeof contactInput>, gone: AbortSignal): Promise<z.output<typeof Outcome>> {
+    const { turnId } = await acceptChat(this.#options, caller, {
+      agent: agent.name,
+      authority: agent.access,
+      channel: 'web',
+      sender: input.sender ?? null,
+      contactId: input.contact_id ?? null,
+      message: input.message,
+      attachments: [],
+      busy: 'queue',
+      idempotencyKey: undefined,
+    });
+    const folded = await this.#options.turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone, ended]));
+    if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
+    const { contact_id, reply, finishReason } = folded.reply;
+    return { contact_id, turnId, reply, finishReason };
+  }
+}
+
+interface Whom {
+  readonly caller: Caller;
+  readonly agent: AgentDefinition;
+  readonly ended: AbortSignal;
+}
+
+const INSTRUCTIONS =
+  'Each tool talks to one agent of this workspace. It answers in its own time, which may be minutes; keep its contact_id to go on with a conversation.';
+
+/** What is not public needs the scope admin; files that cannot be used are left out. */
+async function agentsFor({ scope, key }: Caller): Promise<AgentDefinition[]> {
+  const { valid } = await scope.agents.scan();
+  return [...builtInAgents, ...valid].filter(({ access }) => access === 'cs' || key.scopes.includes('admin'));
+}
+
+function toolNameOf({ name }: AgentDefinition): string {
+  return `ask_${name}`;
+}
+
+/** Says that a call is still being worked on, to a client that gave a token for it. */
+class Progress {
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor({ mcpReq }: ServerContext) {
+    const token = mcpReq._meta?.progressToken;
+    if (token === undefined) return;
+    let progress = 0;
+    this.#timer = setInterval(() => {
+      progress += 1;
+      const params = { progressToken: token, progress, message: 'The agent is still working.' };
+      mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
+    }, PROGRESS_EVERY_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
