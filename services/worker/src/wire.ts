@@ -16,8 +16,8 @@ import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
 import type { Lenders } from './capabilities/turn-capabilities.ts';
 import { lendSubagents } from './capabilities/subagents.ts';
 import { webLender } from './capabilities/web.ts';
-import { chooseSandbox } from './choose-sandbox.ts';
 import { AttachedTools } from './attached-tools.ts';
+import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
@@ -46,13 +46,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const embedder = providers.embeddings === null ? undefined : openEmbeddings(providers.embeddings, { metrics, log });
   const { dataDir, keySecret, secretsKey } = config;
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, log });
-  const models = new Models({
-    providers,
-    onFailedAttempt: (failure) => {
-      metrics.modelFailed(failure.model, failure.kind);
-      log.warn({ ...failure }, 'a model call failed');
-    },
-  });
+  const models = openModels(providers, { metrics, log });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
   const lanes = new Lanes(redis);
   const doorbells = new Doorbells(redis, log);
@@ -111,21 +105,6 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   };
 }
 
-/** What it costs is seen in the log. */
-function openEmbeddings(
-  embeddings: NonNullable<Providers['embeddings']>,
-  { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log },
-): Embeddings {
-  return new Embeddings({
-    embeddings,
-    onFailedAttempt: (failure) => {
-      metrics.modelFailed(failure.model, failure.kind);
-      log.warn({ ...failure }, 'a call for embeddings failed');
-    },
-    onUsage: (usage) => log.info({ ...usage }, 'texts were embedded'),
-  });
-}
-
 /** What leads out of the deployment: all but the operator's own search goes through one guard. */
 function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' | 'webSearch'>): {
   readonly pages: WebPages;
@@ -169,4 +148,29 @@ async function wireCommands(
     reaper,
     stopInOrder: [reaper, { name: 'run folder', stop: async () => folders.removeOwn() }, ...closing],
   };
+}
+
+function openModels(providers: Providers, { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log }): Models {
+  return new Models({
+    providers,
+    onFailedAttempt: (failure) => {
+      metrics.modelFailed(failure.model, failure.kind);
+      log.warn({ ...failure }, 'a model call failed');
+    },
+  });
+}
+
+/** What it costs is seen in the log. */
+function openEmbeddings(
+  embeddings: NonNullable<Providers['embeddings']>,
+  { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log },
+): Embeddings {
+  return new Embeddings({
+    embeddings,
+    onFailedAttempt: (failure) => {
+      metrics.modelFailed(failure.model, failure.kind);
+      log.warn({ ...failure }, 'a call for embeddings failed');
+    },
+    onUsage: (usage) => log.info({ ...usage }, 'texts were embedded'),
+  });
 }
