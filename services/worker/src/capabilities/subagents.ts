@@ -14,7 +14,7 @@ import type { FoldedTurn, TurnReceipt, TurnRun, Turns, TurnStreams } from '@conc
 import type { Lenders, TurnRights } from './turn-capabilities.ts';
 
 export interface SubagentOptions {
-  readonly turns: Pick<Turns, 'accept' | 'cancelChildren'>;
+  readonly turns: Pick<Turns, 'accept' | 'cancel' | 'cancelChildren'>;
   readonly streams: Pick<TurnStreams, 'fold'>;
 }
 
@@ -36,7 +36,7 @@ class Subagents implements SubagentsView, AsyncDisposable {
   readonly #rights: TurnRights;
   /** Tasks by call: those of earlier attempts, and those of this one. */
   readonly #started: Map<string, number>;
-  readonly #accepting = new Set<Promise<unknown>>();
+  readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(options: SubagentOptions, run: TurnRun, rights: TurnRights) {
     this.#options = options;
@@ -60,12 +60,16 @@ class Subagents implements SubagentsView, AsyncDisposable {
     const accepted: (TurnReceipt | ChildOutcome)[] = [];
     // One after another: where few may run at once, they run in the order in which they were asked for.
     for (const input of inputs) accepted.push(await this.#accept(input, call.signal));
-    return Promise.all(accepted.map(async (child) => ('status' in child ? child : this.#outcomeOf(child, call.signal))));
+    const outcomes = Promise.all(accepted.map(async (child) => ('status' in child ? child : this.#outcomeOf(child, call.signal))));
+    return outcomes.catch(async (error: unknown) => {
+      await this.#giveUp(accepted, call.signal);
+      throw error;
+    });
   }
 
   /** After it nothing more is accepted: what is on its way then is on disk, where the end of the turn finds it. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled(this.#accepting);
+    await Promise.allSettled(this.#underWay);
   }
 
   /** @throws ToolError */
@@ -121,15 +125,26 @@ class Subagents implements SubagentsView, AsyncDisposable {
   async #accept(input: TurnInput, signal: AbortSignal): Promise<TurnReceipt | ChildOutcome> {
     signal.throwIfAborted();
     const accepting = this.#options.turns.accept(this.#run.scope, input);
-    this.#accepting.add(accepting);
+    this.#underWay.add(accepting);
     try {
       return await accepting;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       return { status: 'failed', turnId: null, sessionId: null, reason: `It could not be started: ${error.message}` };
     } finally {
-      this.#accepting.delete(accepting);
+      this.#underWay.delete(accepting);
     }
+  }
+
+  /** The call was stopped and the turn goes on: nobody will ask for these again. When the turn itself is stopped, its end decides. */
+  async #giveUp(accepted: readonly (TurnReceipt | ChildOutcome)[], signal: AbortSignal): Promise<void> {
+    const { scope, signal: turnSignal } = this.#run;
+    if (!signal.aborted || turnSignal.aborted) return;
+    const receipts = accepted.filter((child): child is TurnReceipt => !('status' in child));
+    const cancelling = Promise.allSettled(receipts.map(async ({ turnId }) => this.#options.turns.cancel(scope, turnId)));
+    this.#underWay.add(cancelling);
+    await cancelling;
+    this.#underWay.delete(cancelling);
   }
 
   /** The session file is the truth about a turn that has ended, however long ago; the stream tells when that is. */
