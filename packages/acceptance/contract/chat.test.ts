@@ -348,7 +348,7 @@ describe('a turn and its clients', () => {
 
   promise(['C/3/9'], 'wait in order, are refused, or interrupt, as the caller asks', async () => {
     const client = tenant.as('cs');
-    const open = await client.open('/api/cs', { body: { message: '[[say:slow|chunks=40|delay=50]]', sender: 'busy' } });
+    const open = await client.open('/api/cs', { body: { message: '[[hang]]', sender: 'busy' } });
     const second = client.chat('cs', { message: '[[say:second]]', sender: 'busy' });
     await eventually(async () => TurnList.parse((await tenant.as('admin').get('/api/turns?status=waiting')).json()).length === 1);
     const refused = await client.request('/api/cs?busy=reject', { body: { message: 'x', sender: 'busy' } });

@@ -54,6 +54,18 @@ describe('cron', () => {
     expect(await call('cron', { action: 'pause', id })).toMatchObject({ isError: true, output: 'There is no such schedule.' });
   });
 
+  it('never schedules more tools than its own turn has, and takes away with a change what the changing one lacks', async () => {
+    const few = tenant.box({ agent: 'reporter' }, scope, ['cron', 'read_file']);
+    const id = idIn((await few.call('cron', { ...daily, agent: 'admin' })).output);
+    expect((await scope.schedules.find(id))?.tools).toEqual(['cron', 'read_file']);
+    await box().call('cron', { action: 'update', id, name: 'By the owner’s agent' });
+    expect((await scope.schedules.find(id))?.tools).toEqual(['cron', 'read_file']);
+    const every = idIn((await box().call('cron', daily, 'c2')).output);
+    expect((await scope.schedules.find(every))?.tools).toBeNull();
+    await few.call('cron', { action: 'update', id: every, message: 'Read me everything.' });
+    expect((await scope.schedules.find(every))?.tools).toEqual(['cron', 'read_file']);
+  });
+
   it('says when its reply could not be delivered', async () => {
     const { call } = box();
     const asked = { ...daily, deliver_channel: 'telegram', deliver_to: '4242' };

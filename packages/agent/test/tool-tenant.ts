@@ -51,16 +51,20 @@ export class ToolTenant implements AsyncDisposable {
     return new ToolTenant({ tenants, scope: await tenants.create('acme'), index, folder });
   }
 
-  /** Of a turn of the owner, unless it is said to be another. */
-  box(turn: Partial<AcceptedTurn> = {}, scope = this.scope): Box {
+  /** Of a turn of the owner with every tool, unless it is said to be another. */
+  box(turn: Partial<AcceptedTurn> = {}, scope = this.scope, allow?: readonly string[]): Box {
     const status = (): never => {
       throw new Error('not part of this test');
     };
     const whole = { ...admin, ...turn };
     const access = whole.agent === 'cs' ? 'cs' : whole.authority;
-    const context = toolScope({ scope, turn: whole, access, capabilities: unusedCapabilities, status });
+    const context = toolScope({ scope, turn: whole, access, allow, capabilities: unusedCapabilities, status });
     const failures: unknown[] = [];
-    const tools = new ToolBox({ set: new ToolSet(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
+    const tools = new ToolBox({
+      set: new ToolSet(allTools, context.access, allow),
+      context,
+      onFailure: (failure) => failures.push(failure),
+    });
     return {
       failures,
       call: async (name, input = {}, id = 'c1') => tools.call({ id, name, arguments: JSON.stringify(input) }, signal),

@@ -108,7 +108,7 @@ export class TurnRunner implements TurnHandlers {
 
   async #prepare(run: TurnRun, conversation: Conversation, { settings, agent, set, lent }: Prepared): Promise<LoopRun> {
     const { scope, turn, writer, signal } = run;
-    const { access, maxTurns, part } = agent;
+    const { access, allow, maxTurns, part } = agent;
     const context = await scope.context.load({ agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' });
     if (!conversation.hasPrompt) {
       const step = await promptStep(run, { heartbeat: context.heartbeat, timezone: settings.timezone });
@@ -120,7 +120,7 @@ export class TurnRunner implements TurnHandlers {
     const budget = contextBudget(model.facts, system, set);
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const showsImages = model.facts.images;
-    const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, capabilities: lent, status, showsImages }));
+    const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, allow, capabilities: lent, status, showsImages }));
     lent.runtime.answerWith(new Dispatcher({ tools, conversation, writer }));
     const images = new SessionImages(scope.uploads);
     const { log } = this.#options;

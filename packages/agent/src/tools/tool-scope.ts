@@ -21,6 +21,8 @@ export interface ToolScopeOptions {
     MessagingSource['turn'] &
     SchedulesSource['turn'];
   readonly access: ToolAccess;
+  /** Names of the tools the turn may have at most; left out: all that its access gives. */
+  readonly allow?: readonly string[] | undefined;
   readonly capabilities: TurnCapabilities;
   readonly status: () => TurnStatus;
   /** Whether the turn's model takes images. Default true. */
@@ -28,7 +30,7 @@ export interface ToolScopeOptions {
 }
 
 /** What a turn's tools can reach: nothing in the result can do more than the turn's agent may. */
-export function toolScope({ scope, turn, access, capabilities, status, showsImages = true }: ToolScopeOptions): TurnContext {
+export function toolScope({ scope, turn, access, allow, capabilities, status, showsImages = true }: ToolScopeOptions): TurnContext {
   return {
     access,
     agent: turn.agent,
@@ -40,7 +42,7 @@ export function toolScope({ scope, turn, access, capabilities, status, showsImag
     skillEditor: access === 'admin' ? scope.skillEditor : undefined,
     sessions: sessionsView(scope, access, turn.sessionId),
     messaging: new TurnMessaging({ scope, turn, access }),
-    schedules: new TurnSchedules({ scope, turn, access }),
+    schedules: new TurnSchedules({ scope, turn, access, allow }),
     documents: documentsView({
       uploads: scope.uploads,
       access,

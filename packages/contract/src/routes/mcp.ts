@@ -75,6 +75,15 @@ export const testMcpServer = defineRoute({
   errors: ['not_found'],
 });
 
+/** An error response of JSON-RPC 2.0 (section 5); "id" is null when the request could not be read. */
+const JsonRpcError = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: z.union([z.string(), z.number(), z.null()]),
+    error: z.looseObject({ code: z.int(), message: z.string() }),
+  })
+  .meta({ id: 'JsonRpcError' });
+
 /** Streamable HTTP of the Model Context Protocol, stateless: revision 2026-07-28, and 2025-11-25 and older ones by `initialize`. */
 export const serveMcp = defineRoute({
   id: 'serveMcp',
@@ -88,6 +97,12 @@ export const serveMcp = defineRoute({
   scopes: ['admin', 'cs'],
   waitsForTurn: true,
   body: { kind: 'raw', maxBytes: limits.jsonBodyMaxBytes },
-  answers: { 200: { description: 'A JSON-RPC message, or a stream of them.', text: 'application/json' } },
+  answers: {
+    200: { description: 'A JSON-RPC message, or a stream of them.', text: 'application/json' },
+    202: { description: 'A notification has been taken.' },
+    400: { description: 'No message of the protocol, or of a revision that is not spoken.', json: JsonRpcError },
+    406: { description: 'The client does not accept both JSON and event streams.', json: JsonRpcError },
+    415: { description: 'The body is not JSON.', json: JsonRpcError },
+  },
   errors: ['too_large'],
 });

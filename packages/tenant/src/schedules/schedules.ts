@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
   AppError,
+  commonOf,
   durationMs,
   limits,
   NewSchedule,
@@ -29,6 +30,8 @@ export type ScheduleRequest = z.input<typeof NewSchedule>;
 export interface ScheduleOrigin {
   readonly by: Actor;
   readonly authority: Authority;
+  /** What its turns may have at most: the tools of an agent that makes it. Left out: all that the schedule’s agent has. */
+  readonly tools?: readonly string[] | undefined;
   /** Names the request, so that it makes one schedule however often it is made; random when left out. */
   readonly requestId?: string;
 }
@@ -89,7 +92,8 @@ export class Schedules {
     const id = idOf(this.#options.accountId, origin.requestId);
     const at = new Date(this.#nowMs()).toISOString();
     const { authority, by: createdBy } = origin;
-    const schedule: Schedule = { version: 1, id, ...wanted, authority, createdBy, createdAt: at, updatedAt: at, countsFrom: at };
+    const tools = origin.tools === undefined ? null : [...origin.tools];
+    const schedule: Schedule = { version: 1, id, ...wanted, authority, tools, createdBy, createdAt: at, updatedAt: at, countsFrom: at };
     return this.#writers.run('create', async () => {
       const existing = await this.find(id);
       if (existing !== undefined) return existing;
@@ -99,14 +103,15 @@ export class Schedules {
     });
   }
 
-  /** @throws AppError not_found, invalid_request */
-  async update(id: string, patch: SchedulePatch): Promise<Schedule> {
+  /** With `tools`, those of an agent that changes it, its turns have no more than these from then on. @throws AppError not_found, invalid_request */
+  async update(id: string, patch: SchedulePatch, tools?: readonly string[]): Promise<Schedule> {
     const changes = withoutUndefined(parse(SchedulePatch, patch));
     return this.#writers.run(id, async () => {
       const before = await this.#existing(id);
       const at = new Date(this.#nowMs()).toISOString();
       const isRestarted = changes.schedule !== undefined || (changes.enabled === true && !before.enabled);
-      const after: Schedule = { ...before, ...changes, updatedAt: at, countsFrom: isRestarted ? at : before.countsFrom };
+      const ceiling = { tools: narrowed(before.tools, tools) };
+      const after: Schedule = { ...before, ...changes, ...ceiling, updatedAt: at, countsFrom: isRestarted ? at : before.countsFrom };
       if (isRestarted) await this.#assertTiming(after);
       // One whose agent has gone since must still be paused or renamed.
       if (isRestarted || usedFields.some((field) => changes[field] !== undefined)) await this.#assertUsable(after);
@@ -121,7 +126,7 @@ export class Schedules {
   }
 
   view(schedule: Schedule): ScheduleView {
-    const { version: _version, authority: _authority, countsFrom: _countsFrom, ...shown } = schedule;
+    const { version: _version, authority: _authority, tools: _tools, countsFrom: _countsFrom, ...shown } = schedule;
     const nextMs = schedule.enabled ? nextRunMs(schedule, this.#nowMs()) : null;
     return { ...shown, nextRunAt: nextMs === null ? null : new Date(nextMs).toISOString() };
   }
@@ -178,6 +183,11 @@ function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
       errors,
     },
   );
+}
+
+function narrowed(before: string[] | null, tools: readonly string[] | undefined): string[] | null {
+  const common = commonOf(before ?? undefined, tools);
+  return common === undefined ? null : [...common];
 }
 
 /** A field that is given as undefined is one that is left out. */

@@ -10,6 +10,8 @@ export interface SchedulesSource {
   readonly scope: Pick<TenantScope, 'schedules' | 'settings'>;
   readonly turn: Pick<AcceptedTurn, 'agent' | 'authority' | 'grant' | 'origin' | 'turnId'>;
   readonly access: ToolAccess;
+  /** Names of the tools the turn may have at most; undefined: all that its access gives. What it schedules has no more. */
+  readonly allow?: readonly string[] | undefined;
 }
 
 /** Schedules as one turn may use them. What makes schedules is somebody's own message: a schedule that makes schedules never ends. */
@@ -42,12 +44,13 @@ export class TurnSchedules implements SchedulesView {
     this.#assertMayChange();
     const { agent, authority, turnId } = this.#source.turn;
     const by = { kind: 'agent', agent, turnId } as const;
-    return this.#source.scope.schedules.create(request, { by, authority, requestId: JSON.stringify([turnId, callId]) });
+    const requestId = JSON.stringify([turnId, callId]);
+    return this.#source.scope.schedules.create(request, { by, authority, tools: this.#source.allow, requestId });
   }
 
   async update(id: string, patch: SchedulePatch): Promise<Schedule> {
     this.#assertMayChange();
-    return this.#source.scope.schedules.update(id, patch);
+    return this.#source.scope.schedules.update(id, patch, this.#source.allow);
   }
 
   async remove(id: string): Promise<void> {
