@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ContactId } from './chat.ts';
+import { limits } from './limits.ts';
 import { UploadId } from './upload.ts';
 
 /*
@@ -41,15 +42,22 @@ export const ChatMessage = z.looseObject({
 });
 export type ChatMessage = z.infer<typeof ChatMessage>;
 
+/** As many and as large as OpenAI takes them: they are sent back. */
+const Metadata = z
+  .record(z.string().max(64), z.string().max(512))
+  .refine((metadata) => Object.keys(metadata).length <= 16, 'must have at most 16 entries');
+
+const Label = z.string().max(limits.senderMaxCharacters);
+
 const common = {
   model: z.string().min(1).meta({ description: 'The name of an agent: `admin`, `cs`, or one of the tenant\u2019s own.' }),
   stream: z.boolean().nullish(),
-  user: z.string().nullish().meta({
+  user: Label.nullish().meta({
     description: 'A person who asks: keeps one conversation for each. Only with agents that talk to strangers; ignored by the others.',
   }),
-  safety_identifier: z.string().nullish().meta({ description: 'Newer name of `user`, which goes before it.' }),
+  safety_identifier: Label.nullish().meta({ description: 'Newer name of `user`, which goes before it.' }),
   conversation: Conversation.nullish().meta({ description: 'Continues this conversation: the `conversation.id` of an earlier answer.' }),
-  metadata: z.record(z.string(), z.unknown()).nullish().meta({ description: '`contact_id` means the same as `conversation`.' }),
+  metadata: Metadata.nullish().meta({ description: '`contact_id` means the same as `conversation`.' }),
   tools: z.array(z.unknown()).nullish().meta({ description: 'Refused: agents have tools of their own.' }),
   tool_choice: z.unknown().optional(),
 };
@@ -180,7 +188,7 @@ export const ResponseObject = z
     incomplete_details: z.object({ reason: z.enum(['max_output_tokens', 'content_filter', 'cancelled']) }).nullable(),
     instructions: z.string().nullable(),
     max_output_tokens: z.null(),
-    metadata: z.record(z.string(), z.unknown()),
+    metadata: z.record(z.string(), z.string()),
     model: z.string(),
     conversation: ConversationRef,
     output: z.array(OutputMessage),

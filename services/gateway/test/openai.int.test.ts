@@ -155,6 +155,7 @@ describe('chat.completions', () => {
     ['stream', { stream: 'yes' }],
     ['conversation', { conversation: 'nope' }],
     ['metadata.contact_id', { metadata: { contact_id: 'nope' } }],
+    ['metadata.order', { metadata: { order: 'x'.repeat(513) } }],
     ['metadata.contact_id', { metadata: { contact_id: '0'.repeat(32) }, conversation: { id: '1'.repeat(32) } }],
     ['user', { model: 'cs', user: 'x'.repeat(300) }],
     ['messages', { messages: [] }],

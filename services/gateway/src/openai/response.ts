@@ -15,7 +15,7 @@ import type { ReplyFacts } from './reply-facts.ts';
 /** What a response repeats of its request. */
 export interface ResponseFacts extends ReplyFacts {
   readonly instructions: string | null;
-  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly metadata: Readonly<Record<string, string>>;
   readonly previousResponseId: string | null;
   readonly user: string | null;
 }
