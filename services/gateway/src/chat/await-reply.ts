@@ -2,6 +2,7 @@ import { AppError, type ChatReply } from '@concierge/contract';
 import type { TurnStreams } from '@concierge/turn';
 import type { Call, Caller } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
+import { goneSignal } from '../http/gone-signal.ts';
 
 export interface AwaitOptions {
   readonly turnStreams: Pick<TurnStreams, 'fold'>;
@@ -14,11 +15,7 @@ export async function awaitReply(
   { response, caller }: Pick<Call, 'response'> & { readonly caller: Caller },
   turnId: string,
 ): Promise<ChatReply> {
-  const gone = new AbortController();
-  response.once('close', () => {
-    gone.abort();
-  });
-  const folded = await turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone.signal, drain.ended]));
+  const folded = await turnStreams.fold(caller.scope, turnId, AbortSignal.any([goneSignal(response), drain.ended]));
   if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
   return folded.reply;
 }

@@ -1,6 +1,7 @@
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { TurnStreams, Turns } from '@concierge/turn';
+import type { Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
@@ -42,6 +43,7 @@ export interface HandlerOptions {
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
+  readonly outbound: Outbound;
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
@@ -50,12 +52,12 @@ export interface HandlerOptions {
 
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
-  const { turns, turnStreams, eventStreams, queueDashboard, mcpServers, metrics, drain, checks, log } = options;
+  const { turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, metrics, drain, checks, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
     ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),
-    ...openAiHandlers({ ...accepting, turnStreams, eventStreams, drain, givenFiles: new GivenFiles(storing) }),
+    ...openAiHandlers({ ...accepting, turnStreams, eventStreams, drain, givenFiles: new GivenFiles({ ...storing, outbound }) }),
     ...modelHandlers(),
     ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),

@@ -3,6 +3,7 @@ import type { Response } from 'express';
 import { acceptChat, type AcceptOptions } from '../chat/accept-chat.ts';
 import { callableAgent } from '../chat/callable-agent.ts';
 import type { Caller } from '../http/call.ts';
+import { goneSignal } from '../http/gone-signal.ts';
 import { exchangeOf } from '../http/exchange.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { composeMessage } from './compose-message.ts';
@@ -45,7 +46,8 @@ export async function acceptSaid(options: AcceptSaidOptions, call: OpenAiCall, {
   const sender = senderOf(agent, body);
   const { text, files } = composeMessage(said, { param, continues: contactId !== null || sender !== null });
   options.eventStreams.refuseWhenFull(caller.key.id);
-  const { refs, keys } = await options.givenFiles.keep(caller.scope, files);
+  const terms = { publicOnly: agent.access === 'cs', signal: goneSignal(response) };
+  const { refs, keys } = await options.givenFiles.keep(caller.scope, files, terms);
   const { turnId, sessionId, replayed } = await acceptChat(options, caller, {
     agent: agent.name,
     authority: agent.access,

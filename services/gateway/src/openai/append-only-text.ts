@@ -38,6 +38,7 @@ export class AppendOnlyText {
       }
       case 'session':
       case 'tool_call_start':
+      case 'tool_call_progress':
       case 'tool_call_end':
       case 'error': {
         return '';

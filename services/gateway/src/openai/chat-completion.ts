@@ -81,6 +81,7 @@ export class ChatCompletionChunks implements ReplyEncoder {
       case 'text_delta':
       case 'text_reset':
       case 'tool_call_start':
+      case 'tool_call_progress':
       case 'tool_call_end':
       case 'tool_result': {
         return frames;

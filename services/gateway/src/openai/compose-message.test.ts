@@ -68,6 +68,13 @@ describe('composeMessage', () => {
     expect(files.map(({ name }) => name)).toEqual(['image-1', 'menu.pdf', 'image-3']);
   });
 
+  it('takes addresses of the web for files', () => {
+    const { files } = fromMessages([user([{ type: 'image_url', image_url: { url: 'HTTPS://example.com/a.png' } }])]);
+    expect(files).toMatchObject([{ name: 'image-1', file: { url: 'HTTPS://example.com/a.png' } }]);
+    const remote = { type: 'input_file', file_url: 'https://example.com/a.pdf', filename: 'a.pdf' };
+    expect(fromInput({ input: [user([remote])] }).files).toMatchObject([{ name: 'a.pdf', file: { url: 'https://example.com/a.pdf' } }]);
+  });
+
   it('has a text even for an image alone', () => {
     expect(fromMessages([user([image])]).text).toBe('[image-1]');
   });
@@ -102,9 +109,9 @@ describe('composeMessage', () => {
   });
 
   it.each([
-    ['an address', { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }, 'messages.0.content.0.image_url.url'],
+    ['a file of the host', { type: 'image_url', image_url: { url: 'file:///etc/passwd' } }, 'messages.0.content.0.image_url.url'],
     ['a file without data', { type: 'file', file: { filename: 'a.pdf' } }, 'messages.0.content.0.file.file_data'],
-  ])('refuses %s in place of data', (_name, given, path) => {
+  ])('refuses %s', (_name, given, path) => {
     expect(() => fromMessages([user([given])])).toThrow(refusal(path, ''));
   });
 

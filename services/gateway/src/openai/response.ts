@@ -122,6 +122,7 @@ export class ResponseEvents implements ReplyEncoder {
       case 'text_delta':
       case 'text_reset':
       case 'tool_call_start':
+      case 'tool_call_progress':
       case 'tool_call_end':
       case 'tool_result': {
         return frames;

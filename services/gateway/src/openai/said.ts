@@ -9,11 +9,11 @@ import {
   type ResponseBody,
 } from '@concierge/contract';
 
-/** A file as a request has it: its bytes in base64 (or as a data URL), or an upload of before. */
-export type GivenFile = { readonly kind: 'image' | 'file'; readonly name: string | null; readonly at: string } & (
-  | { readonly data: string }
-  | { readonly id: string }
-);
+/** Where the bytes of a file are: in the request, in base64 (or as a data URL); in an upload of before; at an address. */
+export type FileSource = { readonly data: string } | { readonly id: string } | { readonly url: string };
+
+/** A file as a request has it. */
+export type GivenFile = FileSource & { readonly kind: 'image' | 'file'; readonly name: string | null; readonly at: string };
 
 /** Text and files in the order in which they were given. */
 export type Piece = string | GivenFile;
@@ -109,11 +109,12 @@ interface Source {
   readonly id?: string | null | undefined;
 }
 
-function sourceOf({ data, url, id }: Source, at: string): { readonly at: string } & ({ readonly data: string } | { readonly id: string }) {
+function sourceOf({ data, url, id }: Source, at: string): FileSource & { readonly at: string } {
   if (id != null) return { id, at };
   if (data != null) return { data, at };
   if (url?.slice(0, 5).toLowerCase() === 'data:') return { data: url, at };
-  if (url != null) throw refused(at, 'must be a data: URL: nothing is fetched from elsewhere');
+  if (url != null && /^https?:\/\//iu.test(url.slice(0, 8))) return { url, at };
+  if (url != null) throw refused(at, 'must be a data: URL, or one with https:');
   throw refused(at, 'is missing');
 }
 
