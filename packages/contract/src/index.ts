@@ -36,6 +36,22 @@ export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } fr
 export { codePoints, limits } from './limits.ts';
 export { OutboundId, OutboundMessage } from './outbound.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './mcp.ts';
+export {
+  ChatCompletion,
+  ChatCompletionBody,
+  ChatMessage,
+  InputItem,
+  ModelObject,
+  OpenAiError,
+  ResponseBody,
+  ResponseObject,
+  type ChatPart,
+  type CompletionUsage,
+  type InputMessage,
+  type InputPart,
+  type OutputMessage,
+  type OutputText,
+} from './openai.ts';
 export { Problem } from './problem.ts';
 export { ModelFacts, ProvidersFile } from './provider.ts';
 export { recipientOf, recipientWords } from './recipient.ts';
@@ -96,7 +112,17 @@ export { RemovedSession, UsageDay, UsageRow } from './usage.ts';
 export { FileItem } from './routes/files.ts';
 export { MemoryHit, MemoryNote } from './routes/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
-export { defineRoute, errorsOf, type Route, type RouteAnswer, type RouteAuth, type RouteBody, type RouteMethod } from './routes/route.ts';
+export {
+  defineRoute,
+  errorShapeOf,
+  errorsOf,
+  type ErrorShape,
+  type Route,
+  type RouteAnswer,
+  type RouteAuth,
+  type RouteBody,
+  type RouteMethod,
+} from './routes/route.ts';
 export { routes, type RouteId, type Routes } from './routes/routes.ts';
 export { TenantView } from './routes/tenant.ts';
 export { UsageReport } from './routes/usage.ts';

@@ -13,6 +13,10 @@ export const limits = {
   imageMaxPixels: 50_000_000,
   /** Body of any JSON request, in bytes: 32,000 code points escaped at their longest, with room for the rest. */
   jsonBodyMaxBytes: 512 * 1024,
+  /** Body of a request below /v1: one file of the largest size in base64, with room for the messages. */
+  openAiBodyMaxBytes: 16 * 1024 * 1024,
+  /** Bytes of bodies larger than any JSON request of ours that one gateway holds at once. */
+  largeBodiesMaxBytes: 256 * 1024 * 1024,
   /** Body of a webhook; Meta sends up to 3 MB. */
   webhookBodyMaxBytes: 4 * 1024 * 1024,
   /** Body of PUT /api/files. */

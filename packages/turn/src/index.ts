@@ -8,6 +8,7 @@ export { doorbellQueueOf, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 export { Sweeper } from './sweeper.ts';
+export { readRendered } from './stream-entry.ts';
 export type { FollowSink } from './turn-follower.ts';
 export { TurnStreams } from './turn-streams.ts';
 export { Turns, viewSteps, type TurnViewer } from './turns.ts';

@@ -43,6 +43,17 @@ export function renderEntries(entries: readonly StreamEntry[]): string {
   return text;
 }
 
+const rendered = /^event: (?<type>\w+)\ndata: (?<json>[^\n]*)\nid: (?<id>.*)$/u;
+
+/** The events in what `renderEntries` has written, for readers that say them in other words. */
+export function readRendered(sse: string): TurnEvent[] {
+  return sse.split('\n\n').flatMap((block) => {
+    const { type = '', json = '', id = '' } = rendered.exec(block)?.groups ?? {};
+    const event = toEvent({ type, json, id });
+    return event === null ? [] : [event];
+  });
+}
+
 function isEventType(type: string): type is TurnEventType {
   return Object.hasOwn(turnEventData, type);
 }

@@ -38,7 +38,7 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
     fetch: outbound.fetcher(),
     explain: (error) => (error instanceof OutboundError ? error.message : undefined),
   });
-  const handlers = createHandlers({ turns, turnStreams, eventStreams, queueDashboard, mcpServers, metrics, drain, checks, log });
+  const handlers = createHandlers({ turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, metrics, drain, checks, log });
   const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, metrics, log });
   const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });

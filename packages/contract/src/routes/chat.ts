@@ -7,7 +7,8 @@ import { defineRoute } from './route.ts';
 const visibleAscii = /^[\u0021-\u007e]+$/u;
 const IdempotencyKey = z.string().min(1).max(limits.idempotencyKeyMaxCharacters).regex(visibleAscii, 'must be visible ASCII characters');
 
-const headers = z.object({
+/** Of every request that an agent answers. */
+export const chatHeaders = z.object({
   'idempotency-key': IdempotencyKey.optional().meta({
     description: 'The same key and body within 24 hours is the same turn, never a second one.',
   }),
@@ -22,7 +23,8 @@ const answers = {
   },
 } as const;
 
-const errors = [
+/** With which accepting or running a turn may fail. */
+export const chatErrors = [
   'not_found',
   'session_busy',
   'idempotency_conflict',
@@ -43,10 +45,10 @@ export const chatWithAdmin = defineRoute({
   scopes: ['admin'],
   waitsForTurn: true,
   query: ChatQuery,
-  headers,
+  headers: chatHeaders,
   body: { kind: 'json', schema: AdminChatBody },
   answers,
-  errors,
+  errors: chatErrors,
 });
 
 /** POST /api/cs (service interface). */
@@ -60,10 +62,10 @@ export const chatWithCs = defineRoute({
   scopes: ['admin', 'cs'],
   waitsForTurn: true,
   query: ChatQuery,
-  headers,
+  headers: chatHeaders,
   body: { kind: 'json', schema: CsChatBody },
   answers,
-  errors: [...errors, 'contact_mismatch'],
+  errors: [...chatErrors, 'contact_mismatch'],
 });
 
 /** POST /api/agents/{agent}: the same for every agent of the tenant. */
@@ -80,8 +82,8 @@ export const chatWithAgent = defineRoute({
   waitsForTurn: true,
   params: z.object({ agent: AgentName }),
   query: ChatQuery,
-  headers,
+  headers: chatHeaders,
   body: { kind: 'json', schema: AgentChatBody },
   answers,
-  errors: [...errors, 'contact_mismatch'],
+  errors: [...chatErrors, 'contact_mismatch'],
 });

@@ -8,7 +8,12 @@ export type RouteMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** What a request carries. `files`: multipart. `text`: any UTF-8 text, stored as sent. `raw`: bytes, read before anything interprets them. */
 export type RouteBody =
-  | { readonly kind: 'json'; readonly schema: z.ZodType; readonly types?: readonly string[] }
+  | {
+      readonly kind: 'json';
+      readonly schema: z.ZodType;
+      readonly types?: readonly string[];
+      /** limits.jsonBodyMaxBytes unless said. */ readonly maxBytes?: number;
+    }
   | { readonly kind: 'files'; readonly schema: z.ZodType }
   | { readonly kind: 'text'; readonly maxBytes: number }
   | { readonly kind: 'raw'; readonly maxBytes: number };
@@ -19,10 +24,18 @@ export interface RouteAnswer {
   readonly json?: z.ZodType;
   /** The body is a stream of turn events (text/event-stream). */
   readonly events?: true;
-  /** Media type of a body that is neither. */
+  /** Media type of a body that is neither, or that may come instead of JSON. */
   readonly text?: string;
   /** Headers beyond the ones every answer carries, with what they say. */
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** `problem`: application/problem+json (RFC 9457). `openai`: as OpenAI's own clients read them. */
+export type ErrorShape = 'problem' | 'openai';
+
+/** How errors look below a path, whether there is a route or not: a client of one protocol is never answered in another. */
+export function errorShapeOf(path: string): ErrorShape {
+  return path.startsWith('/v1/') ? 'openai' : 'problem';
 }
 
 /** One endpoint, said once: Express, the OpenAPI document and the contract tests all read this object. */
@@ -48,6 +61,7 @@ export interface Route {
     | 'memory'
     | 'usage'
     | 'mcp'
+    | 'openai'
     | 'webhooks'
     | 'operations';
   readonly summary: string;

@@ -4,6 +4,7 @@ import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
 import { searchMemory } from './memory.ts';
+import { createChatCompletion, createResponse, getModel, listModels } from './openai.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions } from './sessions.ts';
@@ -19,6 +20,10 @@ export const routes = {
   chatWithAdmin,
   chatWithCs,
   chatWithAgent,
+  createChatCompletion,
+  createResponse,
+  listModels,
+  getModel,
   listAgents,
   listTurns,
   getTurn,

@@ -21,6 +21,8 @@ export interface ChatRequest {
   readonly contactId: string | null;
   readonly message: string;
   readonly attachments: readonly GivenAttachment[];
+  /** What makes the attachments of two requests the same: their ids unless said. */
+  readonly attachmentKeys?: readonly string[];
   readonly busy: BusyPolicy;
   readonly idempotencyKey: string | undefined;
 }
@@ -34,6 +36,7 @@ async function accept({ turns, metrics }: AcceptOptions, { scope, key }: Caller,
   const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
   const attachments = await resolveAttachments(scope, asked.attachments);
   const { agent, authority, channel, sender, contactId, message, busy, idempotencyKey } = asked;
+  const attachmentKeys = asked.attachmentKeys ?? attachments.map(({ id }) => id);
   const receipt = await turns.accept(scope, {
     origin: 'api',
     agent,
@@ -45,7 +48,7 @@ async function accept({ turns, metrics }: AcceptOptions, { scope, key }: Caller,
     attachments,
     busy,
     dedupeId: idempotencyKey === undefined ? null : `api:${idempotencyKey}`,
-    requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentIds: attachments.map(({ id }) => id) }),
+    requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentKeys }),
     keyId: key.id,
   });
   stop();

@@ -1,4 +1,4 @@
-import { AppError, builtInAgent, type AgentDefinition } from '@concierge/contract';
+import { AppError, builtInAgent, builtInAgents, type AgentDefinition } from '@concierge/contract';
 import type { Caller } from '../http/call.ts';
 
 /**
@@ -14,6 +14,18 @@ export async function callableAgent({ scope, key }: Caller, name: string): Promi
   if (found.agent.access === 'admin' && !mayAll)
     throw new AppError('scope_required', 'The key needs the scope admin: this agent is not public.');
   return found.agent;
+}
+
+/** All agents that a key may talk to, the built-in ones first. */
+export async function callableAgents({ scope, key }: Caller): Promise<AgentDefinition[]> {
+  const usable = await usableAgents(scope);
+  return usable.filter(({ access }) => access === 'cs' || key.scopes.includes('admin'));
+}
+
+/** All agents of the tenant but those whose files cannot be used, the built-in ones first. */
+export async function usableAgents(scope: Caller['scope']): Promise<AgentDefinition[]> {
+  const { valid } = await scope.agents.scan();
+  return [...builtInAgents, ...valid];
 }
 
 async function agentOf(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { requestHash, type AskedFor } from './request-hash.ts';
 
-const asked: AskedFor = { agent: 'cs', message: 'hello', contactId: null, sender: 'ada', channel: 'web', attachmentIds: ['u_1', 'u_2'] };
+const asked: AskedFor = { agent: 'cs', message: 'hello', contactId: null, sender: 'ada', channel: 'web', attachmentKeys: ['u_1', 'u_2'] };
 
 describe('requestHash', () => {
   it('is the same for the same request', () => {
@@ -15,8 +15,8 @@ describe('requestHash', () => {
     { contactId: 'a'.repeat(32) },
     { sender: null },
     { channel: 'channel_a' },
-    { attachmentIds: ['u_2', 'u_1'] },
-    { attachmentIds: [] },
+    { attachmentKeys: ['u_2', 'u_1'] },
+    { attachmentKeys: [] },
   ])('changes with %p', (difference) => {
     expect(requestHash({ ...asked, ...difference })).not.toBe(requestHash(asked));
   });

@@ -7,12 +7,12 @@ export interface AskedFor {
   readonly contactId: string | null;
   readonly sender: string | null;
   readonly channel: string;
-  readonly attachmentIds: readonly string[];
+  readonly attachmentKeys: readonly string[];
 }
 
 /** SHA-256 (hex) over one canonical spelling, so that neither the order of the fields nor white space nor a channel's synonym matters. */
-export function requestHash({ agent, message, contactId, sender, channel, attachmentIds }: AskedFor): string {
+export function requestHash({ agent, message, contactId, sender, channel, attachmentKeys }: AskedFor): string {
   return createHash('sha256')
-    .update(JSON.stringify([agent, message, contactId, sender, channel, attachmentIds]))
+    .update(JSON.stringify([agent, message, contactId, sender, channel, attachmentKeys]))
     .digest('hex');
 }

@@ -1,4 +1,15 @@
-import { Problem, errorCodes, errorsOf, limits, routes, turnEventData, type Route, type RouteAnswer } from '@concierge/contract';
+import {
+  OpenAiError,
+  Problem,
+  errorCodes,
+  errorShapeOf,
+  errorsOf,
+  limits,
+  routes,
+  turnEventData,
+  type Route,
+  type RouteAnswer,
+} from '@concierge/contract';
 import {
   createDocument,
   type ZodOpenApiOperationObject,
@@ -15,6 +26,7 @@ type OpenApiDocument = ReturnType<typeof createDocument>;
 const tags = [
   { name: 'chat', description: 'Talk to an agent. Replies are streams of events, or one JSON object.' },
   { name: 'agents', description: 'The built-in agents and those of the tenant: agents/<name>.md.' },
+  { name: 'openai', description: 'The agents as models, for clients of OpenAI\u2019s APIs; errors have the shape of theirs.' },
   { name: 'turns', description: 'What an agent was asked, and what became of it.' },
   { name: 'sessions', description: 'Conversations.' },
   { name: 'skills', description: 'Procedural memory: skills/<name>/SKILL.md.' },
@@ -57,7 +69,8 @@ function makeDocument(): OpenApiDocument {
       title: 'Concierge',
       version: '0.1.0',
       summary: 'AI agents for many tenants',
-      description: 'Errors are `application/problem+json` (RFC 9457) with a `code`; every answer carries `X-Request-Id`.',
+      description:
+        'Errors are `application/problem+json` (RFC 9457) with a `code`, but for the paths below /v1, where they are OpenAI\u2019s; every answer carries `X-Request-Id`.',
     },
     servers: [{ url: '/' }],
     tags,
@@ -124,6 +137,11 @@ function requestBodyOf(body: NonNullable<Route['body']>): ZodOpenApiRequestBodyO
   }
 }
 
+const errorContents = {
+  problem: { 'application/problem+json': { schema: Problem } },
+  openai: { 'application/json': { schema: OpenAiError } },
+} as const;
+
 function responsesOf(route: Route): ZodOpenApiResponsesObject {
   const responses: Record<string, ZodOpenApiResponseObject> = {};
   for (const [status, answer] of Object.entries(route.answers)) responses[status] = responseOf(answer);
@@ -136,7 +154,7 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
       headers:
         known?.headers ??
         headersOf({ description: '', ...(status === 429 || status === 503 ? { headers: { 'Retry-After': 'Seconds to wait.' } } : {}) }),
-      content: { ...known?.content, 'application/problem+json': { schema: Problem } },
+      content: { ...known?.content, ...errorContents[errorShapeOf(route.path)] },
     };
   }
   return Object.fromEntries(Object.entries(responses).map(([status, response]) => [status as `${1 | 2 | 3 | 4 | 5}${string}`, response])); // eslint-disable-line typescript/no-unsafe-type-assertion -- keys of `answers` and statuses of error codes

@@ -1,18 +1,15 @@
 import { AppError, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
-import type { TurnStreams } from '@concierge/turn';
 import { acceptChat, type AcceptOptions, type ChatRequest } from '../chat/accept-chat.ts';
+import { awaitReply, type AwaitOptions } from '../chat/await-reply.ts';
 import { callableAgent } from '../chat/callable-agent.ts';
 import type { GivenAttachment } from '../chat/attachments.ts';
 import { replyFormat } from '../chat/reply-format.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
-import type { Drain } from '../http/drain.ts';
 import { exchangeOf } from '../http/exchange.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 
-export interface ChatOptions extends AcceptOptions {
-  readonly turnStreams: Pick<TurnStreams, 'fold'>;
+export interface ChatOptions extends AcceptOptions, AwaitOptions {
   readonly eventStreams: EventStreams;
-  readonly drain: Drain;
 }
 
 type ChatCall = Pick<Call, 'request' | 'response'> & { readonly caller: Caller };
@@ -71,17 +68,7 @@ async function chat(options: ChatOptions, call: ChatCall, asked: ChatRequest): P
   const { turnId, replayed } = await acceptChat(options, caller, asked);
   exchangeOf(response).turnId = turnId;
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
-  if (replyFormat(call.request) === 'json') return answerFolded(options, call, turnId);
+  if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await awaitReply(options, call, turnId) };
   options.eventStreams.serve(response, { scope: caller.scope, turnId, keyId: caller.key.id, after: null });
   return streamed;
-}
-
-async function answerFolded({ turnStreams, drain }: ChatOptions, { response, caller }: ChatCall, turnId: string): Promise<ChatAnswer> {
-  const gone = new AbortController();
-  response.once('close', () => {
-    gone.abort();
-  });
-  const folded = await turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone.signal, drain.ended]));
-  if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
-  return { kind: 'answer', status: 200, json: folded.reply };
 }

@@ -1,14 +1,17 @@
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { TurnStreams, Turns } from '@concierge/turn';
+import type { Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import { AgentTools } from '../mcp/agent-tools.ts';
+import { GivenFiles } from '../openai/given-files.ts';
 import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { PdfTexts } from '../upload/pdf-text.ts';
+import { Slots } from '../upload/slots.ts';
 import { agentHandlers } from './agents.ts';
 import { chatHandlers } from './chat.ts';
 import { fileHandlers } from './files.ts';
@@ -16,6 +19,8 @@ import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
 import { mcpServerHandlers } from './mcp-servers.ts';
 import { memoryHandlers } from './memory.ts';
+import { modelHandlers } from './models.ts';
+import { openAiHandlers } from './openai.ts';
 import { operationHandlers } from './operations.ts';
 import type { ReadinessChecks } from './readiness.ts';
 import { sessionHandlers } from './sessions.ts';
@@ -29,12 +34,16 @@ import { webhookHandlers } from './webhooks.ts';
 /** Turns being accepted at once; several times what a disk writes down in a second would only wait. */
 const TURNS_ON_THEIR_WAY = 2000;
 
+/** Requests whose files are in memory; the others wait with theirs. */
+const UPLOADS_AT_ONCE = 4;
+
 export interface HandlerOptions {
   readonly turns: Turns;
   readonly turnStreams: TurnStreams;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
+  readonly outbound: Outbound;
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
@@ -43,15 +52,18 @@ export interface HandlerOptions {
 
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
-  const { turns, turnStreams, eventStreams, queueDashboard, mcpServers, metrics, drain, checks, log } = options;
+  const { turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, metrics, drain, checks, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
+  const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
     ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),
+    ...openAiHandlers({ ...accepting, turnStreams, eventStreams, drain, givenFiles: new GivenFiles({ ...storing, outbound }) }),
+    ...modelHandlers(),
     ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),
     ...sessionHandlers(),
     ...skillHandlers(),
-    ...uploadHandlers({ pdfTexts: new PdfTexts(log), metrics }),
+    ...uploadHandlers(storing),
     ...tenantHandlers(),
     ...fileHandlers(),
     ...keyHandlers(),

@@ -4,6 +4,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { Log } from '@concierge/runtime';
 import { streamed, type Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
+import { goneSignal } from '../http/gone-signal.ts';
 import type { AgentTools } from '../mcp/agent-tools.ts';
 
 export interface McpOptions {
@@ -16,11 +17,7 @@ export interface McpOptions {
 export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handlers, 'serveMcp'> {
   return {
     serveMcp: async ({ caller, request, response, body }) => {
-      const gone = new AbortController();
-      response.once('close', () => {
-        gone.abort(new Error('the client has gone'));
-      });
-      const signal = AbortSignal.any([gone.signal, drain.ended]);
+      const signal = AbortSignal.any([goneSignal(response), drain.ended]);
       const handler = createMcpHandler(async () => agentTools.serverFor(caller, signal), {
         onerror: (error) => log.debug({ err: error, accountId: caller.scope.accountId }, 'MCP request'),
       });

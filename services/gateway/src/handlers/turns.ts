@@ -4,16 +4,12 @@ import type { Turns, TurnViewer } from '@concierge/turn';
 import { streamed, type Handlers } from '../http/call.ts';
 import { exchangeOf } from '../http/exchange.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
+import { viewerOf } from '../chat/turn-viewer.ts';
 import { pageLink } from './page-link.ts';
 
 export interface TurnHandlerOptions {
   readonly turns: Pick<Turns, 'find' | 'list' | 'cancel'>;
   readonly eventStreams: EventStreams;
-}
-
-/** A key that is for cs alone sees the turns that it has started, and no others. */
-function viewerOf(key: KeyRecord): TurnViewer {
-  return key.scopes.some((scope) => scope !== 'cs') ? {} : { onlyKeyId: key.id };
 }
 
 /** A key for reading and for cs may read every turn, but cancel only its own. */

@@ -1,4 +1,5 @@
 import type { RequestHandler, Response } from 'express';
+import { errorShapeOf, type ErrorShape } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { GatewayMetrics } from '../metrics.ts';
 import { requestIdOf } from './request-id.ts';
@@ -18,6 +19,7 @@ const quietRoutes = new Set(['livez', 'readyz', 'metrics']);
 /** One request and its answer, for the log and the metrics. Only the path is kept: a query may hold a secret. */
 export class Exchange {
   readonly requestId: string;
+  readonly shape: ErrorShape;
   readonly #method: string;
   readonly #path: string;
   readonly #startedMs = performance.now();
@@ -28,6 +30,7 @@ export class Exchange {
 
   constructor({ requestId, method, path }: { readonly requestId: string; readonly method: string; readonly path: string }) {
     this.requestId = requestId;
+    this.shape = errorShapeOf(path);
     this.#method = method;
     this.#path = path;
   }

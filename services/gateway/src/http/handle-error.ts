@@ -2,9 +2,10 @@ import type { ErrorRequestHandler } from 'express';
 import type { Log } from '@concierge/runtime';
 import type { GatewayMetrics } from '../metrics.ts';
 import { exchangeOf } from './exchange.ts';
-import { problemHeaders, toAppError, toProblem } from './problem.ts';
+import { toAppError } from './problem.ts';
+import { renderError } from './render-error.ts';
 
-/** The one place that turns what was thrown into an answer. What a client may not see is logged under the request's id. */
+/** The one place that turns what was thrown into an answer, in the words of the protocol that is spoken there. What a client may not see is logged under the request's id. */
 export function handleError(options: { readonly metrics: GatewayMetrics; readonly log: Log }): ErrorRequestHandler {
   // Express knows an error handler by its four parameters.
   // eslint-disable-next-line max-params -- see above
@@ -26,10 +27,8 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
     }
     response.removeHeader('Content-Length');
     response.removeHeader('ETag');
-    response
-      .status(error.status)
-      .set(problemHeaders(error))
-      .end(JSON.stringify(toProblem(error, exchange.requestId)));
+    const { headers, body } = renderError(error, exchange);
+    response.status(error.status).set(headers).end(body);
     exchange.answered(error.status, options);
   };
 }

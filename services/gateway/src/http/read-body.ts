@@ -47,7 +47,7 @@ export async function readBody(request: Request, response: Response, body: Reada
     case 'json': {
       const types = body.types ?? ['application/json'];
       requireType(request, (essence) => types.includes(essence), types.join(' or '));
-      return parseJson(await readBytes(request, response, limits.jsonBodyMaxBytes));
+      return parseJson(await readBytes(request, response, body.maxBytes ?? limits.jsonBodyMaxBytes));
     }
     case 'text': {
       requireType(request, (essence) => essence === '' || textTypes.test(essence), 'text/*, or absent');

@@ -9,6 +9,7 @@ import type { Caller } from './call.ts';
 import type { Drain } from './drain.ts';
 import { exchangeOf } from './exchange.ts';
 import { guardOperator } from './guard-operator.ts';
+import { LargeBodies } from './large-bodies.ts';
 import { readBody } from './read-body.ts';
 import { validate } from './validate.ts';
 
@@ -49,6 +50,7 @@ export type ErasedHandler = (call: ErasedCall) => ErasedAnswer | Promise<ErasedA
  */
 export class RouteServer {
   readonly #options: ServeOptions;
+  readonly #largeBodies = new LargeBodies();
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -59,7 +61,9 @@ export class RouteServer {
       const exchange = exchangeOf(response);
       exchange.route = route.id;
       const caller = await this.#authenticate(route, request, response);
-      const answer = await this.#holding(route, async () => handle(await readCall(route, { request, response, caller })));
+      const answer = await this.#holding(route, async () =>
+        this.#largeBodies.run(route, request, async () => handle(await readCall(route, { request, response, caller }))),
+      );
       if (answer.kind === 'answer') send(route, response, answer);
       exchange.answered(response.statusCode, this.#options);
     };

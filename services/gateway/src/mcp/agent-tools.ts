@@ -1,8 +1,9 @@
-import { AppError, builtInAgents, ChatReply, ContactId, limits, MessageText, type AgentDefinition } from '@concierge/contract';
+import { AppError, ChatReply, ContactId, limits, MessageText, type AgentDefinition } from '@concierge/contract';
 import { McpServer, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server';
 import type { TurnStreams } from '@concierge/turn';
 import { z } from 'zod';
 import { acceptChat, type AcceptOptions } from '../chat/accept-chat.ts';
+import { callableAgents } from '../chat/callable-agent.ts';
 import type { Caller } from '../http/call.ts';
 
 export interface AgentToolsOptions extends AcceptOptions {
@@ -38,7 +39,7 @@ export class AgentTools {
   /** For one request: the protocol is stateless, and who asks decides what there is. `ended`: nobody waits for answers any more. */
   async serverFor(caller: Caller, ended: AbortSignal): Promise<McpServer> {
     const server = new McpServer({ name: 'concierge', version: '0.1.0' }, { instructions: INSTRUCTIONS });
-    for (const agent of await agentsFor(caller)) {
+    for (const agent of await callableAgents(caller)) {
       const config = { description: agent.description, outputSchema: Outcome };
       const ask = async (input: z.output<typeof contactInput>, context: ServerContext): Promise<CallToolResult> =>
         this.#ask({ caller, agent, ended }, input, context);
@@ -88,12 +89,6 @@ interface Whom {
 
 const INSTRUCTIONS =
   'Each tool talks to one agent of this workspace. It answers in its own time, which may be minutes; keep its contact_id to go on with a conversation.';
-
-/** What is not public needs the scope admin; files that cannot be used are left out. */
-async function agentsFor({ scope, key }: Caller): Promise<AgentDefinition[]> {
-  const { valid } = await scope.agents.scan();
-  return [...builtInAgents, ...valid].filter(({ access }) => access === 'cs' || key.scopes.includes('admin'));
-}
 
 function toolNameOf({ name }: AgentDefinition): string {
   return `ask_${name}`;

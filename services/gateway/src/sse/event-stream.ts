@@ -12,11 +12,21 @@ export const eventStreamHeaders = {
 /** A comment: keeps the connection alive, and no client sees it as an event. */
 const COMMENT = ':\n\n';
 
+/** The events of a turn in the words of another protocol. */
+export interface StreamEncoding {
+  /** Rendered events of ours in, theirs out; empty when there is nothing to say. */
+  encode(sse: string): string;
+  /** What is said when the stream ends before the turn does; empty after its end. */
+  cutOff(): string;
+}
+
 export interface EventStreamOptions {
   readonly response: Response;
   readonly keyId: string;
   /** `Last-Event-ID`, or null for the whole turn. */
   readonly after: string | null;
+  /** Ours unless said. */
+  readonly encoding?: StreamEncoding | undefined;
   /** Called once, whichever way the stream ends. */
   onClose(stream: EventStream): void;
   onDrop(): void;
@@ -30,7 +40,7 @@ export class EventStream implements FollowSink, Beating {
   readonly after: string | null;
   readonly keyId: string;
   readonly #response: Response;
-  readonly #options: Pick<EventStreamOptions, 'onClose' | 'onDrop'>;
+  readonly #options: Pick<EventStreamOptions, 'onClose' | 'onDrop' | 'encoding'>;
   #leave: (() => void) | undefined;
   #open = true;
   quietSinceMs = performance.now();
@@ -53,22 +63,29 @@ export class EventStream implements FollowSink, Beating {
 
   write(sse: string): void {
     if (!this.#open) return;
-    this.quietSinceMs = performance.now();
-    this.#response.write(sse);
-    if (this.#response.writableLength <= limits.sseMaxBufferedBytes) return;
-    this.#options.onDrop();
-    this.#response.destroy();
-    this.#closed();
+    const text = this.#options.encoding === undefined ? sse : this.#options.encoding.encode(sse);
+    if (text !== '') this.#send(text);
   }
 
   beat(): void {
-    this.write(COMMENT);
+    if (this.#open) this.#send(COMMENT);
   }
 
   /** Ends the answer in good order: what was written still goes out. */
   end(): void {
     if (!this.#open) return;
+    const text = this.#options.encoding?.cutOff() ?? '';
+    if (text !== '') this.#response.write(text);
     this.#response.end();
+    this.#closed();
+  }
+
+  #send(text: string): void {
+    this.quietSinceMs = performance.now();
+    this.#response.write(text);
+    if (this.#response.writableLength <= limits.sseMaxBufferedBytes) return;
+    this.#options.onDrop();
+    this.#response.destroy();
     this.#closed();
   }
 

@@ -4,7 +4,7 @@ import type { TenantScope } from '@concierge/tenant';
 import type { TurnStreams } from '@concierge/turn';
 import type { Drain } from '../http/drain.ts';
 import type { GatewayMetrics } from '../metrics.ts';
-import { EventStream, eventStreamHeaders } from './event-stream.ts';
+import { EventStream, eventStreamHeaders, type StreamEncoding } from './event-stream.ts';
 import { HeartbeatWheel } from './heartbeat-wheel.ts';
 
 export interface EventStreamsOptions {
@@ -23,6 +23,7 @@ export interface Watch {
   readonly turnId: string;
   readonly keyId: string;
   readonly after: string | null;
+  readonly encoding?: StreamEncoding;
 }
 
 /** Every event stream of this process: how many a key has, signs of life, the end of all of them at shutdown. */
@@ -47,7 +48,7 @@ export class EventStreams implements Disposable {
   }
 
   /** Answers with the events of a turn. A client that goes away ends its stream, never the turn. */
-  serve(response: Response, { scope, turnId, keyId, after }: Watch): void {
+  serve(response: Response, { scope, turnId, keyId, after, encoding }: Watch): void {
     response.writeHead(200, eventStreamHeaders);
     forgetRequest(response.req);
     if (response.req.method === 'HEAD') {
@@ -55,7 +56,7 @@ export class EventStreams implements Disposable {
       return;
     }
     flushHeadersSoon(response);
-    const stream = new EventStream({ response, keyId, after, onClose: this.#onClose, onDrop: this.#onDrop });
+    const stream = new EventStream({ response, keyId, after, encoding, onClose: this.#onClose, onDrop: this.#onDrop });
     this.#open.add(stream);
     this.#options.drain.hold();
     this.#perKey.set(keyId, (this.#perKey.get(keyId) ?? 0) + 1);

@@ -1,0 +1,21 @@
+import { AppError, type ChatReply } from '@concierge/contract';
+import type { TurnStreams } from '@concierge/turn';
+import type { Call, Caller } from '../http/call.ts';
+import type { Drain } from '../http/drain.ts';
+import { goneSignal } from '../http/gone-signal.ts';
+
+export interface AwaitOptions {
+  readonly turnStreams: Pick<TurnStreams, 'fold'>;
+  readonly drain: Drain;
+}
+
+/** The whole reply of a turn, once it has ended. A client that goes away ends the waiting, never the turn. @throws AppError of a turn that failed */
+export async function awaitReply(
+  { turnStreams, drain }: AwaitOptions,
+  { response, caller }: Pick<Call, 'response'> & { readonly caller: Caller },
+  turnId: string,
+): Promise<ChatReply> {
+  const folded = await turnStreams.fold(caller.scope, turnId, AbortSignal.any([goneSignal(response), drain.ended]));
+  if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
+  return folded.reply;
+}
