@@ -145,6 +145,17 @@ describe('search_files', () => {
     expect(await searching({ query: 'nowhere' })).toBe('Nothing found in 3 files.');
   });
 
+  it('takes every character of a plain query for itself', async () => {
+    const marks = String.raw`!"#$%&'()*+,-./:;<=>?@[\]^_{|}~` + '`';
+    const marked = using(new MemoryFiles({ 'a.md': `a${marks}b\n${[...marks].map((mark) => `x${mark}y\n`).join('')}` }), searchFiles);
+    expect(await marked({ query: `a${marks}B`.toLowerCase() })).toBe(`a.md:1: a${marks}b`);
+    for (const [index, mark] of [...marks].entries()) {
+      const line = `a.md:${String(index + 2)}: x${mark}y`;
+      expect(await marked({ query: `x${mark}y` })).toBe(line);
+      expect(await marked({ query: `x${mark}y`, whole_words: true })).toBe(line);
+    }
+  });
+
   it('takes regular expressions when asked, and refuses one that is none', async () => {
     expect(await searching({ query: '^by.$', regex: true })).toBe('a.md:2: bye');
     await expect(searching({ query: '(', regex: true })).rejects.toThrow('not a valid regular expression');

@@ -29,7 +29,7 @@ export function lineMatcher(query: Query): LineMatcher {
 }
 
 function literalMatcher({ text: query, wholeWords }: Query): LineMatcher {
-  const escaped = query.replaceAll(/[$()*+./?[\\\]^{|}-]/gu, String.raw`\$&`);
+  const escaped = RegExp.escape(query);
   const source = wholeWords ? `(?<![${WORD}])${escaped}(?![${WORD}])` : escaped;
   // Nothing in it repeats: it takes no longer than looking for the text.
   const pattern = new RegExp(source, hasCapital(query, false) ? 'v' : 'iv');
