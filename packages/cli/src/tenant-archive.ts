@@ -9,8 +9,11 @@ import * as tar from 'tar';
 /** Read and write for the owner of the deployment, nobody else: what tenants keep is private. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
-/** The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. */
-const LEFT_OUT = /(?:^|\/)sessions\/\.revisions(?:\/|$)/u;
+/**
+ * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What keeps tenant.json safe is made
+ * again from it.
+ */
+const LEFT_OUT = /^[^/]+\/(?:sessions\/\.revisions|settings|tenant\.last-good\.json)(?:\/|$)/u;
 /**
  * Of no use under another id, or of harm: keys and unanswered turns name the old one, credentials of channels are sealed for it, and a message that waits to
  * be sent would be sent by both.

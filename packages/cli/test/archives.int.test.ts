@@ -42,6 +42,10 @@ describe('concierge tenant export and import', () => {
     const { keys } = WithKeys.parse(await concierge.json('tenant', 'create', 'acme'));
     await concierge.withScope('acme', async (scope) => await scope.files.writeText('memory/notes.md', 'Jo likes tea.'));
     expect(await concierge.json('tenant', 'export', 'acme', archive)).toMatchObject({ tenantId: 'acme', file: archive });
+    const paths: string[] = [];
+    await tar.list({ file: archive, onReadEntry: ({ path }) => paths.push(path) });
+    expect(paths).toEqual(expect.arrayContaining(['acme/tenant.json', 'acme/memory/notes.md']));
+    expect(paths.filter((path) => /settings|\.revisions/u.test(path))).toEqual([]);
     await concierge.json('tenant', 'delete', 'acme');
     expect(await concierge.json('tenant', 'import', archive)).toMatchObject({ tenantId: 'acme' });
     await concierge.withScope('acme', async (scope, tenants) => {

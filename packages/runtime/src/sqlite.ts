@@ -23,6 +23,8 @@ export interface SqliteOptions {
    * against a killed process, but a power cut may leave the file torn: only for what can be rebuilt.
    */
   readonly synchronous?: 'normal' | 'off';
+  /** `delete` where nothing is kept in it: one file instead of three, on network file systems, too. `wal` unless given. */
+  readonly journal?: 'wal' | 'delete';
   /** False: fails with SQLITE_CANTOPEN where there is no file. True unless given. */
   readonly create?: boolean;
   /** Allows `loadExtension`. */
@@ -46,7 +48,7 @@ const CACHE_KIB = 1024;
 const STATEMENTS_MAX = 100;
 
 /**
- * Opens a database in WAL mode with foreign keys on. Whoever opens it closes it; `destroy` of a Kysely over the dialect closes it too.
+ * Opens a database, in WAL mode unless told otherwise, with foreign keys on. Whoever opens it closes it; `destroy` of a Kysely over the dialect closes it too.
  * @throws the error of node:sqlite; `sqliteErrorCode` reads it
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): SqliteConnection {
@@ -60,7 +62,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteCon
   try {
     if (options.extensions === true) database.enableLoadExtension(false);
     database.exec(
-      `pragma journal_mode = wal; pragma synchronous = ${options.synchronous ?? 'normal'}; pragma cache_size = -${String(options.cacheKib ?? CACHE_KIB)};`,
+      `pragma journal_mode = ${options.journal ?? 'wal'}; pragma synchronous = ${options.synchronous ?? 'normal'}; pragma cache_size = -${String(options.cacheKib ?? CACHE_KIB)};`,
     );
   } catch (error) {
     database.close();

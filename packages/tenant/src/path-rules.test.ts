@@ -43,6 +43,8 @@ describe('paths', () => {
       'keys.json',
       'tenant.json',
       'Tenant.JSON',
+      'tenant.last-good.json',
+      'settings',
       'channels',
       'cron',
       'uploads',

@@ -13,6 +13,8 @@ const privateNames = new Set([
   'keys',
   'keys.json',
   'tenant.json',
+  'settings',
+  // Of earlier versions; what is in it moves to settings/ (see `SettingsFiles`).
   'tenant.last-good.json',
   'uploads',
   'mcp',

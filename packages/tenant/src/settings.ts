@@ -1,17 +1,8 @@
-import { join } from 'node:path';
 import { AppError, TenantSettings } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
-import { replaceFile } from './atomic-file.ts';
+import { background, type Log } from '@concierge/runtime';
 import type { FolderSync } from './folder-sync.ts';
-import { parseJson, readIfThere, type Parsed } from './json-file.ts';
-import { KeyedMutex } from './keyed-mutex.ts';
+import { SettingsFiles, type SettingsLook } from './settings-files.ts';
 import { StatCache } from './stat-cache.ts';
-
-const settingsFile = 'tenant.json';
-/** What was last in force, for processes that start while tenant.json is broken. */
-const lastGoodFile = 'tenant.last-good.json';
-/** Where there never was a good one: the plan that allows least. */
-const leastSettings: TenantSettings = { plan: 'preview' };
 
 /** A JSON merge patch (RFC 7396): null removes a setting, objects are merged, everything else is replaced. */
 export type SettingsPatch = { readonly [Name in keyof TenantSettings]?: unknown };
@@ -24,18 +15,21 @@ export interface SettingsOptions {
   readonly log: Log;
 }
 
-type ReadSettings = Parsed<TenantSettings>;
-
 /** tenants/<id>/tenant.json. A bad file is reported, and the last good one stays in force. */
 export class Settings {
-  readonly #options: SettingsOptions;
-  readonly #cache = new StatCache<ReadSettings>(1);
-  readonly #writers = new KeyedMutex();
-  #lastGood: TenantSettings | undefined;
+  readonly #files: SettingsFiles;
+  readonly #log: Log;
+  readonly #accountId: string;
+  readonly #cache = new StatCache<SettingsLook>(1);
+  #isTidying = false;
+  /** Could not be put in order, which is not tried again with each request. */
+  #leftAsItWas: SettingsLook | undefined;
   #problem: string | null = null;
 
-  constructor(options: SettingsOptions) {
-    this.#options = options;
+  constructor({ accountId, root, folders, log }: SettingsOptions) {
+    this.#files = new SettingsFiles(root, folders);
+    this.#accountId = accountId;
+    this.#log = log;
   }
 
   /** What is wrong with tenant.json, as of the last `current()`; null when nothing is. */
@@ -45,57 +39,66 @@ export class Settings {
 
   /** The settings in force. One system call when nothing has changed. */
   async current(): Promise<TenantSettings> {
-    const path = join(this.#options.root, settingsFile);
-    const read = await this.#cache.get(path, async () => parseJson(TenantSettings, (await readIfThere(path)) ?? ''));
-    return read?.status === 'ok' ? this.#accept(read.value) : this.#fallBack(read?.reason ?? 'there is no tenant.json');
-  }
-
-  /** @throws AppError invalid_request, when the outcome would not be good settings */
-  async update(patch: SettingsPatch): Promise<TenantSettings> {
-    return this.#writers.run(settingsFile, async () => {
-      const merged = TenantSettings.safeParse(mergePatch(await this.current(), patch));
-      if (!merged.success) {
-        const errors = merged.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
-        throw new AppError('invalid_request', 'The settings are not valid.', { errors });
-      }
-      await this.#write(settingsFile, merged.data);
-      return this.current();
-    });
-  }
-
-  async #accept(settings: TenantSettings): Promise<TenantSettings> {
-    this.#problem = null;
-    if (this.#lastGood === settings) return settings;
-    this.#lastGood = settings;
-    const kept = await readIfThere(join(this.#options.root, lastGoodFile));
-    if (kept !== textOf(settings)) await this.#write(lastGoodFile, settings);
+    const look = (await this.#cache.get(this.#files.path, async () => this.#files.look())) ?? (await this.#files.look());
+    const { settings, problem } = look.isInOrder ? look : await this.#tidied(look);
+    this.#report(problem);
     return settings;
   }
 
-  async #fallBack(reason: string): Promise<TenantSettings> {
-    if (this.#problem !== reason) {
-      this.#options.log.warn(
-        { accountId: this.#options.accountId, reason },
-        'tenant.json cannot be used, the last good settings stay in force',
-      );
+  /** @throws AppError invalid_request, when the outcome would not be good settings; conflict, when tenant.json cannot be written to */
+  async update(patch: SettingsPatch): Promise<TenantSettings> {
+    await this.#files.write((settings) => {
+      const merged = TenantSettings.safeParse(mergePatch(settings, patch));
+      if (merged.success) return merged.data;
+      const errors = merged.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
+      throw new AppError('invalid_request', 'The settings are not valid.', { errors });
+    });
+    this.#cache.forget(this.#files.path);
+    return this.current();
+  }
+
+  /** Clears away what updates that died in the middle left. */
+  async sweep(): Promise<void> {
+    await this.#files.sweep();
+  }
+
+  /** What is in force is known: that the files cannot be put in order is no reason to refuse it. */
+  async #tidied(look: SettingsLook): Promise<SettingsLook> {
+    if (look === this.#leftAsItWas) return look;
+    if (look.isChanging) {
+      this.#cache.forget(this.#files.path);
+      // Most likely somebody is at it, and this reader need not wait for the end of that.
+      background(this.#tidyOnce(), this.#log);
+      return look;
     }
-    this.#problem = reason;
-    this.#lastGood ??= await this.#readLastGood();
-    return this.#lastGood;
+    try {
+      const tidied = await this.#files.tidy();
+      this.#cache.forget(this.#files.path);
+      return tidied;
+    } catch (error) {
+      this.#log.error({ accountId: this.#accountId, err: error }, 'the settings in force could not be kept');
+      this.#leftAsItWas = look;
+      return look;
+    }
   }
 
-  async #readLastGood(): Promise<TenantSettings> {
-    const kept = parseJson(TenantSettings, (await readIfThere(join(this.#options.root, lastGoodFile))) ?? '');
-    return kept.status === 'ok' ? kept.value : leastSettings;
+  async #tidyOnce(): Promise<void> {
+    if (this.#isTidying) return;
+    this.#isTidying = true;
+    try {
+      await this.#files.tidy();
+    } finally {
+      this.#isTidying = false;
+    }
   }
 
-  async #write(name: string, settings: TenantSettings): Promise<void> {
-    await replaceFile({ folder: this.#options.root, name, content: textOf(settings), folders: this.#options.folders });
+  #report(problem: string | null): void {
+    if (problem !== null && problem !== this.#problem) {
+      const facts = { accountId: this.#accountId, reason: problem };
+      this.#log.warn(facts, 'tenant.json cannot be used, the last good settings stay in force');
+    }
+    this.#problem = problem;
   }
-}
-
-export function textOf(settings: TenantSettings): string {
-  return `${JSON.stringify(settings, undefined, 2)}\n`;
 }
 
 function mergePatch(target: unknown, patch: unknown): unknown {

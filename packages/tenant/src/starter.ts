@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import type { TenantPlan, TenantSettings } from '@concierge/contract';
 import type { z } from 'zod';
 import { FolderSync } from './folder-sync.ts';
-import { textOf } from './settings.ts';
+import { textOf } from './settings-files.ts';
 
 /** Beside src and dist, so that both find it. */
 const starterFolder = fileURLToPath(new URL('../starter/', import.meta.url));
 const visibleMode = 0o644;
 const ownFolders = [
+  'settings',
   'sessions',
   'sessions/.revisions',
   'inbox',

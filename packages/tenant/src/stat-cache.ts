@@ -39,9 +39,15 @@ export class StatCache<T extends NonNullable<unknown>> {
     this.#entries.set(path, { signature, isSettled, value });
     return value;
   }
+
+  /** The next `get` reads again, whatever `lstat` says. */
+  forget(path: string): void {
+    this.#entries.delete(path);
+  }
 }
 
-function signatureOf({ ino, size, mtimeMs, ctimeMs, nlink, mode }: Stats): string {
+/** Of two looks the same: nothing has changed between them, as far as `lstat` tells. */
+export function signatureOf({ ino, size, mtimeMs, ctimeMs, nlink, mode }: Stats): string {
   return [ino, size, mtimeMs, ctimeMs, nlink, mode].join(':');
 }
 

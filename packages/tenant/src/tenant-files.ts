@@ -9,7 +9,7 @@ import { HeldFolder } from './path-walk.ts';
 import { appendPlainFile, assertNoTwin, readPlainFile, writePlainFile } from './plain-file.ts';
 
 /** Their own classes sweep these. */
-const sweptElsewhere = new Set(['sessions', 'inbox', 'keys', 'uploads', 'mcp']);
+const sweptElsewhere = new Set(['sessions', 'inbox', 'keys', 'uploads', 'mcp', 'settings']);
 
 export interface FileBytes {
   readonly bytes: Buffer;

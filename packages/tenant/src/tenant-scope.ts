@@ -183,6 +183,7 @@ export class TenantScope {
     await this.handoffs.sweep();
     await this.outbox.sweep();
     await this.mcp.sweep();
+    await this.#settings.sweep();
   }
 }
 

@@ -63,6 +63,34 @@ for (const { kind, within } of sandboxes)
       expect((await tenant.bash('touch uploads/x')).output).toMatch(/Exit code 1[^]*Read-only/u);
     });
 
+    it('see no byte of the settings and change none, also while they are being changed', async () => {
+      const command = [
+        'shopt -s nullglob; mkdir watch; touch watch/seen',
+        'until [ -e watch/stop ]; do',
+        '  for file in tenant.json tenant.last-good.json .tmp-* settings/* settings/.tmp-*; do',
+        '    [ "$file" -ef tenant.last-good.json ] || { IFS= read -r -d "" text < "$file"; printf %s "$text" >> watch/seen; } 2>/dev/null',
+        '    { echo \'{"plan":"standard","limits":{"requestsPerHour":99999}}\' > "$file"; } 2>/dev/null',
+        '  done; rounds=$((rounds + 1)); [ "$rounds" = 100 ] && touch watch/warm; ls -A | grep -e "^[.]tmp-" >> watch/seen',
+        'done; ls -A settings | wc -l; echo "rounds: $rounds"',
+      ].join('\n');
+      await tenant.scope.updateSettings({ limits: { requestsPerHour: 5000 }, timezone: 'UTC' });
+      const turn = await tenant.begin('admin', bash(command));
+      await eventually(async () => (await tenant.scope.files.stat('watch/warm')) !== undefined, { timeoutMs: 30_000 });
+      for (let time = 1; time <= 200; time += 1) {
+        await tenant.changeSettings({ name: `name ${'long '.repeat(time % 7)}${String(time)}` });
+        expect(await tenant.scope.settings()).toMatchObject({ name: expect.stringMatching(new RegExp(`${String(time)}$`, 'u')) });
+        expect(tenant.scope.settingsProblem()).toBeNull();
+      }
+      await tenant.scope.files.writeText('watch/stop', '');
+      const [outcome] = outcomesOf(await turn.events());
+      expect(outcome?.output).toMatch(/Exit code 0[^]*\n0\nrounds: \d{3,}$/u);
+      expect((await tenant.scope.files.readText('watch/seen')).text).toBe('');
+      const expected = { plan: 'standard', name: expect.stringMatching(/ 200$/u), timezone: 'UTC', limits: { requestsPerHour: 5000 } };
+      expect(JSON.parse(await readFile(join(tenant.scope.root, 'tenant.json'), 'utf8'))).toEqual(expected);
+      expect(await tenant.scope.settings()).toEqual(expected);
+      expect((await readdir(join(tenant.scope.root, 'settings'))).toSorted()).toEqual(['last-good.json', 'lock.db']);
+    });
+
     it('take arguments as they are with exec, and standard input', async () => {
       const words = ['a b', '$HOME', '*', "it's", ''];
       const { output } = await tenant.call('admin', tool('exec', { program: 'printf', args: ['<%s>', ...words] }));

@@ -82,6 +82,12 @@ export class Tenant {
     return await this.call('admin', bash(command, more));
   }
 
+  /** As the owner does it: PATCH /api/tenant. */
+  async changeSettings(patch: Readonly<Record<string, unknown>>): Promise<void> {
+    const response = await this.#fetch('admin', '/api/tenant', { method: 'PATCH', body: JSON.stringify(patch) });
+    if (response.status !== 200) throw new Error(await response.text());
+  }
+
   async #fetch(key: 'admin' | 'cs', path: string, init: RequestInit): Promise<Response> {
     const headers = { 'x-api-key': this.keys[key], 'content-type': 'application/json' };
     return await fetch(`${this.#whole.system.url}${path}`, { ...init, headers });

@@ -93,7 +93,7 @@ export class SqliteBackend implements IndexBackend {
   }
 
   async drop(accountId: string): Promise<void> {
-    await this.#lock.hold(async () => {
+    await this.#locked(async () => {
       this.#open.delete(accountId);
       await rm(this.#folderOf(accountId), { recursive: true, force: true, maxRetries: 3 });
     });
@@ -129,10 +129,15 @@ export class SqliteBackend implements IndexBackend {
   }
 
   async #quarantine(accountId: string, file: SqliteFile): Promise<void> {
-    await this.#lock.hold(async () => {
+    await this.#locked(async () => {
       quarantine(file, { accountId, log: this.#options.log });
       return Promise.resolve();
     });
+  }
+
+  async #locked<Result>(work: () => Promise<Result>): Promise<Result> {
+    await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+    return this.#lock.hold(work);
   }
 
   async #acquire(accountId: string): Promise<SqliteFile> {
@@ -150,7 +155,7 @@ export class SqliteBackend implements IndexBackend {
   async #openFile(accountId: string): Promise<SqliteFile> {
     const path = join(this.#folderOf(accountId), 'data.db');
     const options = { accountId, path, bootId: this.#options.bootId, log: this.#options.log };
-    const file = (await openIndexFile(options)) ?? (await this.#lock.hold(async () => prepareIndexFile(options)));
+    const file = (await openIndexFile(options)) ?? (await this.#locked(async () => prepareIndexFile(options)));
     this.#open.set(accountId, file);
     return file;
   }

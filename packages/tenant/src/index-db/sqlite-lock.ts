@@ -1,17 +1,16 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { openSqlite } from '@concierge/runtime';
+import { openSqlite, type SqliteConnection } from '@concierge/runtime';
 import { sqliteTrouble } from './sqlite-file.ts';
 
 const LOCK_WAIT_MS = 10_000;
 const LOCK_TRY_EVERY_MS = 20;
 
 /**
- * One holder among all processes of the machine, for the rare moments in which index files are created, replaced or removed. It is a lock of the
+ * One holder among all processes of the machine, for rare moments such as those in which index files are created, replaced or removed. It is a lock of the
  * operating system, through an empty SQLite file: the death of its holder frees it.
  */
 export class SqliteLock {
+  /** In a folder that is there. */
   readonly #path: string;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -27,21 +26,35 @@ export class SqliteLock {
   }
 
   async #hold<Result>(work: () => Promise<Result>): Promise<Result> {
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    const lock = openSqlite(this.#path);
+    const lock = await this.#take();
     try {
-      const until = Date.now() + LOCK_WAIT_MS;
-      while (!lock.database.isTransaction) {
-        try {
-          lock.database.exec('begin exclusive');
-        } catch (error) {
-          if (sqliteTrouble(error) !== 'busy' || Date.now() > until) throw error;
-          await wait(LOCK_TRY_EVERY_MS);
-        }
-      }
       return await work();
     } finally {
       lock.close();
+    }
+  }
+
+  async #take(): Promise<SqliteConnection> {
+    const until = Date.now() + LOCK_WAIT_MS;
+    for (;;) {
+      try {
+        return this.#tryOnce();
+      } catch (error) {
+        if (sqliteTrouble(error) !== 'busy' || Date.now() > until) throw error;
+        await wait(LOCK_TRY_EVERY_MS);
+      }
+    }
+  }
+
+  /** Waits outside, where the event loop goes on. */
+  #tryOnce(): SqliteConnection {
+    const lock = openSqlite(this.#path, { busyTimeoutMs: 0, journal: 'delete' });
+    try {
+      lock.database.exec('begin exclusive');
+      return lock;
+    } catch (error) {
+      lock.close();
+      throw error;
     }
   }
 }
