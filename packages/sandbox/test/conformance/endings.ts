@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { eventually } from '@concierge/testing';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { bash, newMarker, processesNamed, sleeper, Workspaces } from '../workspaces.ts';
 
 /** Ways to get away from the process that is waited for: a session of one's own, no environment, a parent that has gone. */
