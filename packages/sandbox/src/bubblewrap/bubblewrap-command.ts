@@ -7,11 +7,9 @@ import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOption
 import { StopWatch } from '../stop-watch.ts';
 import type { CommandCgroup } from './cgroups.ts';
 import { MemoryWatch } from './memory-watch.ts';
-import { childrenOf } from './process-tree.ts';
 import { isCovered } from './mount-check.ts';
 import type { OutputPipe } from './output-pipes.ts';
-import { seccompProgram } from './seccomp.ts';
-import { bubblewrapArguments, descriptors, groupFile, passwdFile, type CommandPlan } from './template.ts';
+import { bubblewrapArguments, descriptorContents, descriptors, type CommandPlan } from './template.ts';
 
 const complaintMaxBytes = 4096;
 const failed = 'bubblewrap could not make the sandbox.';
@@ -20,14 +18,14 @@ const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 
 export interface BubblewrapRun {
   readonly plan: CommandPlan;
-  /** What makes or enters the turn's namespace, before bubblewrap's own words. */
+  /** What joins the control group and makes or enters the turn's namespace, before bubblewrap's own words. */
   readonly before: readonly string[];
   readonly command: SandboxCommand;
   readonly options: RunOptions;
   readonly cgroup: CommandCgroup | undefined;
   readonly pipe: OutputPipe;
   /** Told the process that is in the turn's namespace, before the command starts. */
-  readonly onMade: (processId: number) => Promise<void>;
+  readonly onMade: (processId: number) => void;
 }
 
 /**
@@ -41,7 +39,6 @@ export class BubblewrapCommand {
   readonly #child: ChildProcess;
   readonly #output: CommandOutput;
   readonly #status: StatusLines;
-  readonly #limited: Promise<void>;
   #complaint = '';
   #failure: SandboxUnavailable | undefined;
 
@@ -54,8 +51,6 @@ export class BubblewrapCommand {
     this.#child = spawn(program, rest, { cwd: '/', env: environment, stdio: [stdin, run.pipe.writer, ...others] });
     run.pipe.closeWriter();
     this.#status = new StatusLines(this.#child);
-    // While bubblewrap makes the sandbox: what it has made by then is added when it is ready. It may be gone already.
-    this.#limited = this.#limit(this.#child.pid).catch(() => undefined);
     this.#connect();
   }
 
@@ -96,16 +91,9 @@ export class BubblewrapCommand {
     if (!(gate instanceof Duplex)) throw new TypeError('the gate is no stream');
     await once(gate, 'data');
     const firstId = await this.#status.firstProcess;
-    await onMade(this.#child.pid ?? firstId);
-    await this.#limited;
-    for (const processId of [firstId, ...(await childrenOf(firstId))]) await this.#limit(processId);
-    if (!(await isCovered(firstId, plan.workspace)))
-      throw new SandboxUnavailable('The workspace changed while its sandbox was made. Try again.');
+    onMade(this.#child.pid ?? firstId);
+    if (!isCovered(firstId, plan.workspace)) throw new SandboxUnavailable('The workspace changed while its sandbox was made. Try again.');
     gate.end('go\n');
-  }
-
-  async #limit(processId: number | undefined): Promise<void> {
-    if (processId !== undefined) await this.#run.cgroup?.add(processId);
   }
 
   #watchMemory(watch: StopWatch): Disposable | undefined {
@@ -118,7 +106,6 @@ export class BubblewrapCommand {
   }
 
   #connect(): void {
-    const { workspace, filtersCalls } = this.#run.plan;
     this.#run.pipe.reader.on('data', (chunk: Buffer) => {
       this.#output.add(chunk);
     });
@@ -127,14 +114,10 @@ export class BubblewrapCommand {
     });
     for (const stream of this.#child.stdio) stream?.on('error', () => undefined);
     this.#child.stdin?.end(this.#run.command.stdin);
-    this.#send(descriptors.passwd, passwdFile(workspace));
-    this.#send(descriptors.group, groupFile(workspace));
-    this.#send(descriptors.seccomp, (filtersCalls ? seccompProgram() : undefined) ?? '');
-  }
-
-  #send(descriptor: number, content: string | Buffer): void {
-    const stream = this.#child.stdio[descriptor];
-    if (stream instanceof Writable) stream.end(content);
+    for (const [descriptor, content] of descriptorContents(this.#run.plan)) {
+      const stream = this.#child.stdio[descriptor];
+      if (stream instanceof Writable) stream.end(content);
+    }
   }
 
   /**
@@ -151,8 +134,8 @@ export class BubblewrapCommand {
     if (watch.reason !== undefined) return { kind: watch.reason };
     if (this.#failure !== undefined) throw this.#failure;
     const code = this.#status.exitCode;
-    if (code === undefined) throw new SandboxUnavailable(failed, { cause: new Error(this.#complaint.trim()) });
     if (code !== 0 && this.#run.cgroup?.ranOutOfMemory === true) return { kind: 'out_of_memory' };
+    if (code === undefined) throw new SandboxUnavailable(failed, { cause: new Error(this.#complaint.trim()) });
     return endOfCode(code);
   }
 }
