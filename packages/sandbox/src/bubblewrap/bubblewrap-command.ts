@@ -9,6 +9,7 @@ import type { CommandCgroup } from './cgroups.ts';
 import { MemoryWatch } from './memory-watch.ts';
 import { isCovered } from './mount-check.ts';
 import type { OutputPipe } from './output-pipes.ts';
+import { namespaceEnded } from './process-tree.ts';
 import { bubblewrapArguments, descriptorContents, descriptors, type CommandPlan } from './template.ts';
 
 const complaintMaxBytes = 4096;
@@ -29,8 +30,8 @@ export interface BubblewrapRun {
 }
 
 /**
- * One bubblewrap process and the tree of its command. The tree is a pid namespace: when its first process is killed, the kernel kills all
- * others, whatever they did to get away, and bubblewrap's own end comes after theirs.
+ * One bubblewrap process and the tree of its command. The tree is a pid namespace: when its first process ends, the kernel kills all
+ * others, whatever they did to get away, and that one is gone after them.
  *
  *   spawned -> made (the shell inside says so on the gate) -> started (it may become the command) -> ended
  */
@@ -69,6 +70,8 @@ export class BubblewrapCommand {
     using _ = this.#watchMemory(watch);
     await closed;
     await written;
+    // A command that ends by itself: bubblewrap tells its end, and ends, while the kernel still kills what the command left.
+    if (this.#status.firstProcessId !== undefined) await namespaceEnded(this.#status.firstProcessId);
     const output = this.#output.end();
     return { end: this.#endOf(watch), output, outputBytes: this.#output.bytes, durationMs: performance.now() - startedMs };
   }
@@ -121,7 +124,7 @@ export class BubblewrapCommand {
   }
 
   /**
-   * The first process inside, so that bubblewrap's end says that the rest is gone. Never bubblewrap itself: ended between making that
+   * The first process inside, and the kernel takes the rest along. Never bubblewrap itself: ended between making that
    * process and letting it go on, it would leave it waiting for ever. What has not begun yet ends at the gate, where nobody is any more.
    */
   #kill(): void {
