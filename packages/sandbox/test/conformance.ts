@@ -1,5 +1,4 @@
 import { describe } from '@jest/globals';
-import type { SandboxLimits, Sandboxes } from '../src/index.ts';
 import { commandCases } from './conformance/commands.ts';
 import { endingCases } from './conformance/endings.ts';
 import { isolationCases } from './conformance/isolation.ts';
@@ -7,13 +6,8 @@ import { leftOverCases } from './conformance/left-overs.ts';
 import { limitCases } from './conformance/limit-cases.ts';
 import { linkCases } from './conformance/link-cases.ts';
 import { outputCases } from './conformance/output-cases.ts';
+import type { Side } from './conformance/side.ts';
 import { workspaceCases } from './conformance/workspace-cases.ts';
-
-export interface Side {
-  readonly kind: 'docker' | 'bubblewrap';
-  /** With a deployment of its own, so that files run in parallel. */
-  make(options: { readonly deployment: string; readonly limits?: Partial<SandboxLimits> }): Sandboxes;
-}
 
 /** What both sides of the port promise. */
 export function describeConformance(side: Side): void {

@@ -6,7 +6,8 @@ import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { temporaryDirectory } from '@concierge/testing';
 import { percentile } from '../bench.ts';
 import { ratioRow, type Bound, type Row } from '../row.ts';
-import { RawContainer, timeBubblewrap, timeDockerRun, type RawWorkspace } from '../sandbox/raw-commands.ts';
+import { RawBubblewrap } from '../sandbox/raw-bubblewrap.ts';
+import { RawContainer, timeDockerRun, type RawWorkspace } from '../sandbox/raw-docker.ts';
 
 const FIRST_COMMANDS = 20;
 const FOLLOWING_COMMANDS = 60;
@@ -62,8 +63,16 @@ async function dockerSide(root: string): Promise<Side> {
 
 async function bubblewrapSide(root: string): Promise<Side> {
   const sandboxes = new BubblewrapSandboxes({ deployment: root });
-  const workspace = await workspaceOf(sandboxes, root);
-  const time: Time = async () => timeBubblewrap(workspace, argv);
+  const { uid, gid } = await workspaceOf(sandboxes, root);
+  const plan = {
+    workspace: { root, owner: { uid, gid }, maskedFolders: masked, maskedFiles: [], readOnly: [] },
+    dispatcherFolder: undefined,
+    cwd: '/workspace',
+    asRoot: process.getuid?.() === 0,
+    filtersCalls: true,
+  };
+  const raw = await RawBubblewrap.prepare(plan, join(root, '..', 'raw'));
+  const time: Time = async () => raw.time(argv);
   return {
     sandboxes,
     bound: { atMost: 1.5 },

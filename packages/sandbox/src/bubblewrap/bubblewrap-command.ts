@@ -7,11 +7,10 @@ import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOption
 import { StopWatch } from '../stop-watch.ts';
 import type { CommandCgroup } from './cgroups.ts';
 import { MemoryWatch } from './memory-watch.ts';
-import { childrenOf } from './process-tree.ts';
 import { isCovered } from './mount-check.ts';
 import type { OutputPipe } from './output-pipes.ts';
-import { seccompProgram } from './seccomp.ts';
-import { bubblewrapArguments, descriptors, groupFile, passwdFile, type CommandPlan } from './template.ts';
+import { namespaceEnded } from './process-tree.ts';
+import { bubblewrapArguments, descriptorContents, descriptors, type CommandPlan } from './template.ts';
 
 const complaintMaxBytes = 4096;
 const failed = 'bubblewrap could not make the sandbox.';
@@ -20,19 +19,19 @@ const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 
 export interface BubblewrapRun {
   readonly plan: CommandPlan;
-  /** What makes or enters the turn's namespace, before bubblewrap's own words. */
+  /** What joins the control group and makes or enters the turn's namespace, before bubblewrap's own words. */
   readonly before: readonly string[];
   readonly command: SandboxCommand;
   readonly options: RunOptions;
   readonly cgroup: CommandCgroup | undefined;
   readonly pipe: OutputPipe;
   /** Told the process that is in the turn's namespace, before the command starts. */
-  readonly onMade: (processId: number) => Promise<void>;
+  readonly onMade: (processId: number) => void;
 }
 
 /**
- * One bubblewrap process and the tree of its command. The tree is a pid namespace: when its first process is killed, the kernel kills all
- * others, whatever they did to get away, and bubblewrap's own end comes after theirs.
+ * One bubblewrap process and the tree of its command. The tree is a pid namespace: when its first process ends, the kernel kills all
+ * others, whatever they did to get away, and that one is gone after them.
  *
  *   spawned -> made (the shell inside says so on the gate) -> started (it may become the command) -> ended
  */
@@ -41,7 +40,6 @@ export class BubblewrapCommand {
   readonly #child: ChildProcess;
   readonly #output: CommandOutput;
   readonly #status: StatusLines;
-  readonly #limited: Promise<void>;
   #complaint = '';
   #failure: SandboxUnavailable | undefined;
 
@@ -54,8 +52,6 @@ export class BubblewrapCommand {
     this.#child = spawn(program, rest, { cwd: '/', env: environment, stdio: [stdin, run.pipe.writer, ...others] });
     run.pipe.closeWriter();
     this.#status = new StatusLines(this.#child);
-    // While bubblewrap makes the sandbox: what it has made by then is added when it is ready. It may be gone already.
-    this.#limited = this.#limit(this.#child.pid).catch(() => undefined);
     this.#connect();
   }
 
@@ -74,6 +70,8 @@ export class BubblewrapCommand {
     using _ = this.#watchMemory(watch);
     await closed;
     await written;
+    // A command that ends by itself: bubblewrap tells its end, and ends, while the kernel still kills what the command left.
+    if (this.#status.firstProcessId !== undefined) await namespaceEnded(this.#status.firstProcessId);
     const output = this.#output.end();
     return { end: this.#endOf(watch), output, outputBytes: this.#output.bytes, durationMs: performance.now() - startedMs };
   }
@@ -96,16 +94,9 @@ export class BubblewrapCommand {
     if (!(gate instanceof Duplex)) throw new TypeError('the gate is no stream');
     await once(gate, 'data');
     const firstId = await this.#status.firstProcess;
-    await onMade(this.#child.pid ?? firstId);
-    await this.#limited;
-    for (const processId of [firstId, ...(await childrenOf(firstId))]) await this.#limit(processId);
-    if (!(await isCovered(firstId, plan.workspace)))
-      throw new SandboxUnavailable('The workspace changed while its sandbox was made. Try again.');
+    onMade(this.#child.pid ?? firstId);
+    if (!isCovered(firstId, plan.workspace)) throw new SandboxUnavailable('The workspace changed while its sandbox was made. Try again.');
     gate.end('go\n');
-  }
-
-  async #limit(processId: number | undefined): Promise<void> {
-    if (processId !== undefined) await this.#run.cgroup?.add(processId);
   }
 
   #watchMemory(watch: StopWatch): Disposable | undefined {
@@ -118,7 +109,6 @@ export class BubblewrapCommand {
   }
 
   #connect(): void {
-    const { workspace, filtersCalls } = this.#run.plan;
     this.#run.pipe.reader.on('data', (chunk: Buffer) => {
       this.#output.add(chunk);
     });
@@ -127,18 +117,14 @@ export class BubblewrapCommand {
     });
     for (const stream of this.#child.stdio) stream?.on('error', () => undefined);
     this.#child.stdin?.end(this.#run.command.stdin);
-    this.#send(descriptors.passwd, passwdFile(workspace));
-    this.#send(descriptors.group, groupFile(workspace));
-    this.#send(descriptors.seccomp, (filtersCalls ? seccompProgram() : undefined) ?? '');
-  }
-
-  #send(descriptor: number, content: string | Buffer): void {
-    const stream = this.#child.stdio[descriptor];
-    if (stream instanceof Writable) stream.end(content);
+    for (const [descriptor, content] of descriptorContents(this.#run.plan)) {
+      const stream = this.#child.stdio[descriptor];
+      if (stream instanceof Writable) stream.end(content);
+    }
   }
 
   /**
-   * The first process inside, so that bubblewrap's end says that the rest is gone. Never bubblewrap itself: ended between making that
+   * The first process inside, and the kernel takes the rest along. Never bubblewrap itself: ended between making that
    * process and letting it go on, it would leave it waiting for ever. What has not begun yet ends at the gate, where nobody is any more.
    */
   #kill(): void {
@@ -151,8 +137,8 @@ export class BubblewrapCommand {
     if (watch.reason !== undefined) return { kind: watch.reason };
     if (this.#failure !== undefined) throw this.#failure;
     const code = this.#status.exitCode;
-    if (code === undefined) throw new SandboxUnavailable(failed, { cause: new Error(this.#complaint.trim()) });
     if (code !== 0 && this.#run.cgroup?.ranOutOfMemory === true) return { kind: 'out_of_memory' };
+    if (code === undefined) throw new SandboxUnavailable(failed, { cause: new Error(this.#complaint.trim()) });
     return endOfCode(code);
   }
 }

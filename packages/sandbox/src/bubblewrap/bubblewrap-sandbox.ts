@@ -60,9 +60,10 @@ export class BubblewrapSandbox implements Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#running);
-    const namespace = await this.#namespace?.catch(() => undefined);
-    await namespace?.[Symbol.asyncDispose]();
+    const known = this.#namespace;
+    // Before anything is awaited: its descriptors are closed once, however often this is called.
     this.#namespace = undefined;
+    using _ = await known?.catch(() => undefined);
     await this.#turn?.remove();
   }
 
@@ -76,11 +77,10 @@ export class BubblewrapSandbox implements Sandbox {
     promise.catch(() => undefined);
     this.#namespace = promise;
     try {
-      return await this.#runWith(SharedNamespace.making(this.#limits, this.#asRoot), {
-        command,
-        options,
-        onMade: async (processId) => {
-          resolve(await SharedNamespace.of(processId, this.#asRoot));
+      return await this.#runWith(command, options, {
+        before: (doors) => SharedNamespace.making(this.#limits, this.#asRoot, doors),
+        onMade: (processId) => {
+          resolve(SharedNamespace.of(processId, this.#asRoot));
         },
       });
     } finally {
@@ -89,10 +89,10 @@ export class BubblewrapSandbox implements Sandbox {
   }
 
   async #runIn(namespace: SharedNamespace, command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
-    return this.#runWith(namespace.entering(), { command, options, onMade: async () => Promise.resolve() });
+    return this.#runWith(command, options, { before: (doors) => namespace.entering(doors), onMade: () => undefined });
   }
 
-  async #runWith(before: readonly string[], { command, options, onMade }: OneCommand): Promise<CommandResult> {
+  async #runWith(command: SandboxCommand, options: RunOptions, { before, onMade }: Entrance): Promise<CommandResult> {
     const workspace = await prepareWorkspace(this.#request);
     this.#turn ??= this.#cgroups?.makeTurn(this.#request.ownerId, this.#limits);
     const cgroup = this.#turn?.makeCommand();
@@ -108,7 +108,7 @@ export class BubblewrapSandbox implements Sandbox {
     };
     const pipe = await this.#pipes.take();
     try {
-      return await new BubblewrapCommand({ plan, before, command, options, cgroup, pipe, onMade }).result();
+      return await new BubblewrapCommand({ plan, before: before(cgroup?.doors ?? []), command, options, cgroup, pipe, onMade }).result();
     } finally {
       pipe.done();
       cgroup?.discard();
@@ -116,8 +116,8 @@ export class BubblewrapSandbox implements Sandbox {
   }
 }
 
-interface OneCommand {
-  readonly command: SandboxCommand;
-  readonly options: RunOptions;
-  readonly onMade: (processId: number) => Promise<void>;
+/** How a command comes into the turn's namespace. */
+interface Entrance {
+  readonly before: (doors: readonly string[]) => readonly string[];
+  readonly onMade: (processId: number) => void;
 }

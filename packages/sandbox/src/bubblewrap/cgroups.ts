@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { SandboxLimits } from '../limits.ts';
@@ -17,7 +16,7 @@ const leaveEveryMs = 20;
 /**
  * The control groups of this machine, when this process may make some: `concierge-sandbox/<deployment>/<owner>/<turn>/<command>`. The turn's has the
  * limits, the command's its processes. Version 2 is one tree; version 1 is one tree for each controller, all with the same folders.
- * Most calls are synchronous: the kernel answers from memory, and a detour over the thread pool takes longer.
+ * The calls are synchronous: the kernel answers from memory, and a detour over the thread pool takes longer.
  */
 export class Cgroups {
   readonly #trees: readonly string[];
@@ -116,11 +115,12 @@ export class CommandCgroup {
   }
 
   /**
-   * A process, and what it makes from then on. Not synchronous like the rest: the first one after a while waits for all processors, which
-   * takes tens of milliseconds; those that come soon after it do not wait.
+   * The files by which a process puts itself into the group, writing 0 to each: whatever it becomes and makes is in there from the beginning.
+   * To move another process, or one of several threads, the kernel first waits for a quiet moment of all processors, which takes longer
+   * than making a sandbox. A single thread that moves itself need not wait, through the file that only version 1 has.
    */
-  async add(processId: number): Promise<void> {
-    await Promise.all(this.#folders.map(async (folder) => writeFile(join(folder, 'cgroup.procs'), String(processId))));
+  get doors(): readonly string[] {
+    return this.#folders.map((folder) => join(folder, existsSync(join(folder, 'tasks')) ? 'tasks' : 'cgroup.procs'));
   }
 
   /** Has the kernel killed any of its processes for want of memory? */

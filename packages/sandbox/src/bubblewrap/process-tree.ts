@@ -1,4 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+
+/** Together five seconds, far more than it takes. */
+const lookEveryMs = 2;
+const looksMax = 2500;
 
 /** Of all its threads. */
 export async function childrenOf(processId: number): Promise<number[]> {
@@ -12,4 +18,21 @@ export async function childrenOf(processId: number): Promise<number[]> {
 
 export async function readIfThere(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
+}
+
+/**
+ * Until the first process of a pid namespace has ended, and so all others in it: the kernel lets it end last. It is nobody's child here, so
+ * it has to be looked at. Bounded: what is killed and does not die, because a disk does not answer, is left to the end of the turn.
+ */
+export async function namespaceEnded(firstId: number): Promise<void> {
+  for (let look = 0; look < looksMax && !hasEnded(firstId); look += 1) await wait(lookEveryMs);
+}
+
+/** Dead and not yet fetched by its parent counts. */
+function hasEnded(processId: number): boolean {
+  try {
+    return /^\d+ \(.*\) [ZX] /su.test(readFileSync(`/proc/${String(processId)}/stat`, 'latin1'));
+  } catch {
+    return true;
+  }
 }

@@ -1,45 +1,54 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
 import type { SandboxLimits } from '../limits.ts';
 import { sharedTmp } from './template.ts';
+
+/** The shell steps into control groups before it becomes the next program: that one and all it makes begin in there. */
+const stepIn = 'until [ "$1" = -- ]; do echo 0 >"$1" || exit 1; shift; done; shift';
 
 /**
  * The mount namespace that the commands of one turn are made in: this machine's files, and the turn's /tmp, of limited size. No process
  * holds it and nothing of it is on disk: it is there as long as these descriptors are open, and with this process it is gone.
  */
-export class SharedNamespace implements AsyncDisposable {
-  readonly #mounts: FileHandle;
-  readonly #users: FileHandle | undefined;
+export class SharedNamespace implements Disposable {
+  readonly #mounts: number;
+  readonly #users: number | undefined;
 
-  private constructor(mounts: FileHandle, users: FileHandle | undefined) {
+  private constructor(mounts: number, users: number | undefined) {
     this.#mounts = mounts;
     this.#users = users;
   }
 
-  /** The words before the first command of a turn: it makes the namespace. */
-  static making(limits: SandboxLimits, asRoot: boolean): string[] {
-    const mountTmp = `mount -t tmpfs -o size=${String(limits.tmpBytes)},mode=1777,nosuid,nodev tmp ${sharedTmp} && exec "$@"`;
-    return ['unshare', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user']), '/bin/sh', '-c', mountTmp, 'sh'];
+  /** The words before the first command of a turn: it makes the namespace. `doors` are those of its control group. */
+  static making(limits: SandboxLimits, asRoot: boolean, doors: readonly string[] = []): string[] {
+    const script = `${stepIn}; mount -t tmpfs -o size=${String(limits.tmpBytes)},mode=1777,nosuid,nodev tmp ${sharedTmp} && exec "$@"`;
+    return ['unshare', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user']), '/bin/sh', '-c', script, 'sh', ...doors, '--'];
   }
 
   /** Takes hold of what the first command made, while it lives. */
-  static async of(processId: number, asRoot: boolean): Promise<SharedNamespace> {
+  static of(processId: number, asRoot: boolean): SharedNamespace {
     const folder = `/proc/${String(processId)}/ns`;
-    const users = asRoot ? undefined : await open(`${folder}/user`);
-    return new SharedNamespace(await open(`${folder}/mnt`), users);
+    const mounts = openSync(`${folder}/mnt`, 'r');
+    try {
+      return new SharedNamespace(mounts, asRoot ? undefined : openSync(`${folder}/user`, 'r'));
+    } catch (error) {
+      closeSync(mounts);
+      throw error;
+    }
   }
 
   /** The words before each further command. By path: a descriptor that it inherited would be open inside as well. */
-  entering(): string[] {
+  entering(doors: readonly string[]): string[] {
+    const joining = doors.length === 0 ? [] : ['/bin/sh', '-c', `${stepIn}; exec "$@"`, 'sh', ...doors, '--'];
     const users = this.#users === undefined ? [] : [`--user=${pathOf(this.#users)}`, '--preserve-credentials'];
-    return ['nsenter', ...users, `--mount=${pathOf(this.#mounts)}`];
+    return [...joining, 'nsenter', ...users, `--mount=${pathOf(this.#mounts)}`];
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#mounts.close();
-    await this.#users?.close();
+  [Symbol.dispose](): void {
+    closeSync(this.#mounts);
+    if (this.#users !== undefined) closeSync(this.#users);
   }
 }
 
-function pathOf({ fd }: FileHandle): string {
-  return `/proc/${String(process.pid)}/fd/${String(fd)}`;
+function pathOf(descriptor: number): string {
+  return `/proc/${String(process.pid)}/fd/${String(descriptor)}`;
 }

@@ -2,6 +2,7 @@ import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SandboxLimits } from '../limits.ts';
 import { dispatcherPath, workspacePath, type Workspace } from '../workspace.ts';
+import { seccompProgram } from './seccomp.ts';
 
 /** A descriptor of the bubblewrap process, by what goes through it. */
 export const descriptors = { status: 3, gate: 4, seccomp: 5, passwd: 6, group: 7 } as const;
@@ -9,18 +10,22 @@ export const descriptors = { status: 3, gate: 4, seccomp: 5, passwd: 6, group: 7
 /** Where the turn's /tmp is mounted in the namespace that its commands share: a place that no workspace is ever below. */
 export const sharedTmp = '/sys';
 
-export interface CommandPlan {
+/** What a sandbox is made of, whatever runs in it. */
+export interface SandboxPlan {
   readonly workspace: Workspace;
-  readonly limits: SandboxLimits;
   readonly dispatcherFolder: string | undefined;
   /** Inside. */
   readonly cwd: string;
-  readonly argv: readonly string[];
   /** Whether bubblewrap runs as root: it then makes no user namespace, and the command becomes the owner at the end. */
   readonly asRoot: boolean;
+  readonly filtersCalls: boolean;
+}
+
+export interface CommandPlan extends SandboxPlan {
+  readonly limits: SandboxLimits;
+  readonly argv: readonly string[];
   /** Whether processes and memory are limited from outside, for all together. */
   readonly inCgroup: boolean;
-  readonly filtersCalls: boolean;
 }
 
 /** Programs and libraries; a link on this machine is a link inside. */
@@ -48,21 +53,24 @@ const kilobyte = 1024;
 
 /** The one template of a sandbox. Nothing in it comes from configuration that a tenant can reach. */
 export function bubblewrapArguments(plan: CommandPlan): string[] {
-  return [
-    'bwrap',
-    ...isolation(plan),
-    ...environment(),
-    ...system(),
-    ...places(plan),
-    ...covers(plan.workspace),
-    '--chdir',
-    plan.cwd,
-    '--',
-    ...program(plan),
-  ];
+  return ['bwrap', ...bubblewrapFlags(plan, ['--bind', sharedTmp, '/tmp']), '--', ...becomeOwner(plan), ...program(plan)];
 }
 
-function isolation({ asRoot, filtersCalls, workspace }: CommandPlan): string[] {
+/** All that bubblewrap is told about a sandbox; `tmp` are the words that make /tmp. */
+export function bubblewrapFlags(plan: SandboxPlan, tmp: readonly string[]): string[] {
+  return [...isolation(plan), ...environment(), ...system(), ...tmp, ...places(plan), ...covers(plan.workspace), '--chdir', plan.cwd];
+}
+
+/** What bubblewrap reads, by descriptor. */
+export function descriptorContents({ workspace, filtersCalls }: SandboxPlan): ReadonlyMap<number, string | Buffer> {
+  return new Map<number, string | Buffer>([
+    [descriptors.passwd, passwdFile(workspace)],
+    [descriptors.group, groupFile(workspace)],
+    [descriptors.seccomp, (filtersCalls ? seccompProgram() : undefined) ?? ''],
+  ]);
+}
+
+function isolation({ asRoot, filtersCalls, workspace }: SandboxPlan): string[] {
   const { status, seccomp } = descriptors;
   const { uid, gid } = workspace.owner;
   return [
@@ -103,9 +111,9 @@ function systemFolder(path: string): string[] {
   return stats.isSymbolicLink() ? ['--symlink', join('usr', path), path] : ['--ro-bind', path, path];
 }
 
-function places({ workspace, dispatcherFolder }: CommandPlan): string[] {
+function places({ workspace, dispatcherFolder }: SandboxPlan): string[] {
   return [
-    ['--bind', sharedTmp, '/tmp', '--bind', workspace.root, workspacePath],
+    ['--bind', workspace.root, workspacePath],
     dispatcherFolder === undefined ? [] : ['--ro-bind', dispatcherFolder, dispatcherPath],
     ['--remount-ro', '/'],
   ].flat();
@@ -124,8 +132,7 @@ function covers({ root, maskedFolders, maskedFiles, readOnly }: Workspace): stri
 }
 
 /** Waits at the gate, sets what is counted for each process, makes one stream of the two outputs, and becomes the command. */
-function program({ asRoot, inCgroup, limits, workspace, argv }: CommandPlan): string[] {
-  const { uid, gid } = workspace.owner;
+function program({ inCgroup, limits, argv }: CommandPlan): string[] {
   const gate = String(descriptors.gate);
   const start = [
     `echo >&${gate}; read -r go <&${gate} || exit 1; exec ${gate}>&-`,
@@ -140,14 +147,20 @@ function program({ asRoot, inCgroup, limits, workspace, argv }: CommandPlan): st
         ]),
     'exec "$@" 2>&1',
   ].join('; ');
-  const becomeOwner = ['/usr/bin/setpriv', `--reuid=${String(uid)}`, `--regid=${String(gid)}`, '--clear-groups', '--inh-caps=-all', '--'];
-  return [...(asRoot ? becomeOwner : []), '/bin/sh', '-c', start, 'sh', ...argv];
+  return ['/bin/sh', '-c', start, 'sh', ...argv];
 }
 
-export function passwdFile({ owner: { uid, gid } }: Workspace): string {
+/** The words before a program: as root, bubblewrap makes no user namespace that could name another user. */
+export function becomeOwner({ asRoot, workspace }: SandboxPlan): string[] {
+  const { uid, gid } = workspace.owner;
+  if (!asRoot) return [];
+  return ['/usr/bin/setpriv', `--reuid=${String(uid)}`, `--regid=${String(gid)}`, '--clear-groups', '--inh-caps=-all', '--'];
+}
+
+function passwdFile({ owner: { uid, gid } }: Workspace): string {
   return `agent:x:${String(uid)}:${String(gid)}:agent:/tmp:/bin/bash\n`;
 }
 
-export function groupFile({ owner: { gid } }: Workspace): string {
+function groupFile({ owner: { gid } }: Workspace): string {
   return `agent:x:${String(gid)}:\n`;
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { SandboxUnavailable } from '../../src/index.ts';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { bash, newMarker, Workspaces } from '../workspaces.ts';
 
 export function commandCases(side: Side): void {

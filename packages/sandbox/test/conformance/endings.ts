@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { eventually } from '@concierge/testing';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { bash, newMarker, processesNamed, sleeper, Workspaces } from '../workspaces.ts';
 
 /** Ways to get away from the process that is waited for: a session of one's own, no environment, a parent that has gone. */
@@ -14,6 +14,13 @@ function escapees(marker: string): string {
   ].join(' ');
 }
 const escapeeCount = 5;
+const quietCount = 12;
+const rounds = 15;
+
+/** Waits, inside, until so many processes go by the name. */
+function untilThere(marker: string, count: number): string {
+  return `until [ "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c '^${marker}')" = ${String(count)} ]; do sleep 0.05; done`;
+}
 
 export function endingCases(side: Side): void {
   const sandboxes = side.make({ deployment: newMarker() });
@@ -60,9 +67,23 @@ export function endingCases(side: Side): void {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
     const marker = newMarker();
-    const line = `${escapees(marker)} until [ "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c '^${marker}')" = ${String(escapeeCount)} ]; do sleep 0.05; done; echo all`;
-    expect(await bash(sandbox, line)).toMatchObject({ end: { kind: 'exited', exitCode: 0 }, output: 'all\n' });
+    expect(await bash(sandbox, `${escapees(marker)} ${untilThere(marker, escapeeCount)}; echo all`)).toMatchObject({
+      end: { kind: 'exited', exitCode: 0 },
+      output: 'all\n',
+    });
     expect(processesNamed(marker)).toEqual([]);
+  });
+
+  it('tells the end of a command when what it left has ended, not before', async () => {
+    await using workspaces = await Workspaces.make();
+    await using sandbox = sandboxes.open(workspaces.request());
+    for (let round = 0; round < rounds; round += 1) {
+      const marker = newMarker();
+      // They hold none of its streams: nobody waits for them by accident.
+      const leave = `for i in $(seq ${String(quietCount)}); do setsid ${sleeper(marker)} </dev/null >/dev/null 2>&1 & done`;
+      await bash(sandbox, `${leave}; ${untilThere(marker, quietCount)}`);
+      expect(processesNamed(marker)).toEqual([]);
+    }
   });
 
   it('goes on after a command has killed everything it could', async () => {

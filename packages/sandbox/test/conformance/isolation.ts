@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect, it } from '@jest/globals';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { freePort } from '@concierge/testing';
 import { bash, newMarker, secret, Workspaces } from '../workspaces.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { eventually } from '@concierge/testing';
 import { SandboxUnavailable } from '../../src/index.ts';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { OwnerProcess } from '../owner-process.ts';
 import { bash, newMarker, processesNamed, sleeper, Workspaces } from '../workspaces.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { bash, newMarker, processesNamed, Workspaces } from '../workspaces.ts';
 
 const MiB = 1024 * 1024;

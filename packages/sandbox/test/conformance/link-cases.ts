@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, it } from '@jest/globals';
 import { SandboxUnavailable } from '../../src/index.ts';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { bash, newMarker, secret, Workspaces } from '../workspaces.ts';
 
 const racedRuns = { docker: 6, bubblewrap: 40 } as const;

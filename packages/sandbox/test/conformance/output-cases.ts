@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { gate } from '@concierge/testing';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { bash, newMarker, Workspaces } from '../workspaces.ts';
 
 const outputBytes = 64 * 1024;

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import type { Side } from '../conformance.ts';
+import type { Side } from './side.ts';
 import { bash, newMarker, secret, Workspaces } from '../workspaces.ts';
 
 export function workspaceCases(side: Side): void {

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { lstatSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 const runProgram = promisify(execFile);
@@ -61,30 +60,4 @@ export class RawContainer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await runProgram('docker', ['rm', '--force', this.#id]);
   }
-}
-
-const systemFolders = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-
-function systemFolder(path: string): string[] {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) return [];
-  return stats.isSymbolicLink() ? ['--symlink', `usr${path}`, path] : ['--ro-bind', path, path];
-}
-
-/** `bwrap` with the same namespaces and folders, to the end of the command. */
-export async function timeBubblewrap({ root, uid, gid }: RawWorkspace, argv: readonly string[]): Promise<number> {
-  const asRoot = process.getuid?.() === 0;
-  const namespaces =
-    '--unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try --die-with-parent --new-session --hostname sandbox';
-  const rights = asRoot
-    ? '--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID --cap-add CAP_SYS_CHROOT'
-    : `--cap-drop ALL --unshare-user --disable-userns --uid ${String(uid)} --gid ${String(gid)}`;
-  const system = '--clearenv --setenv PATH /usr/bin:/bin --ro-bind /usr /usr';
-  const places = ['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--bind', root, '/workspace', '--remount-ro', '/'];
-  const flags = [...[namespaces, rights, system].flatMap((words) => words.split(' ')), ...systemFolders.flatMap(systemFolder), ...places];
-  const becomeOwner = asRoot ? ['/usr/sbin/chroot', `--userspec=${String(uid)}:${String(gid)}`, '--groups=', '--skip-chdir', '/'] : [];
-  const command = [...becomeOwner, '/bin/sh', '-c', 'exec "$@" 2>&1', 'sh', ...argv];
-  const startedMs = performance.now();
-  await runProgram('bwrap', [...flags, '--chdir', '/workspace', '--', ...command]);
-  return performance.now() - startedMs;
 }
