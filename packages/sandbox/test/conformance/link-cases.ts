@@ -44,7 +44,8 @@ export function linkCases(side: Side): void {
     await using workspaces = await Workspaces.make();
     await using swapper = await swapNames(workspaces);
     let ran = 0;
-    for (let run = 0; run < racedRuns[side.kind]; run += 1) {
+    // Until one got through, too: a sandbox that never runs shows nothing either.
+    for (let run = 0; run < racedRuns[side.kind] || (ran === 0 && run < 20 * racedRuns[side.kind]); run += 1) {
       await using sandbox = sandboxes.open(workspaces.request({ masked: ['sessions', 'cron', 'tenant.json'], readOnly: ['skills'] }));
       const result = await bash(sandbox, 'cat skills/secret.md cron/secret.md sessions/secret.md; echo ran').catch((error: unknown) => {
         if (error instanceof SandboxUnavailable) return undefined;
