@@ -43,7 +43,8 @@ async function connect({ deployment, answer }: CommandContext, tenantId: string,
   const scope = await deployment.scope(tenantId);
   const settings = { ...(given.file === undefined ? {} : await readSettings(given.file)), ...Object.fromEntries(given.set.map(parsePair)) };
   if (Object.keys(settings).length === 0) {
-    const names = Object.keys(channelSettings[channel].shape).join(', ');
+    const fields = Object.entries(channelSettings[channel].shape);
+    const names = fields.map(([name, schema]) => (schema.safeParse(undefined).success ? `${name} (if you like)` : name)).join(', ');
     throw new AppError(
       'invalid_request',
       `${appNameOf(channel)} needs ${names}: give them as a JSON object with --file, or one by one with --set.`,
