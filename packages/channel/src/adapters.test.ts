@@ -128,6 +128,12 @@ describe('WhatsApp', () => {
     ]);
   });
 
+  it('takes the new id of a person who has changed it', () => {
+    const value = { metadata: { phone_number_id: '100' }, user_id_update: [{ user_id: { previous: 'DE.1', current: 'DE.2' } }] };
+    const body = { object: 'whatsapp_business_account', entry: [{ changes: [{ field: 'user_id_update', value }] }] };
+    expect(parse.whatsApp(body)).toEqual([{ kind: 'alias', of: 'sender', from: 'DE.1', to: 'DE.2' }]);
+  });
+
   it('reads what is no text: cards, orders, voice messages, forms', () => {
     const common = { from: '491', timestamp: '1750000000' };
     const messages = [

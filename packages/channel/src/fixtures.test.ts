@@ -269,6 +269,34 @@ describe('deliveries as the apps send them', () => {
   );
 });
 
+/** The value with each of its parts, one after the other, replaced by something else. */
+function* damaged(value: unknown, by: unknown): Generator {
+  yield by;
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, part] of Object.entries(value))
+    for (const other of damaged(part, by)) yield Array.isArray(value) ? value.with(Number(key), other) : { ...value, [key]: other };
+}
+
+function parseDamaged<Channel extends AppChannel>(channel: Channel, fixture: Fixture): void {
+  const settings: ChannelSettings[Channel] = settingsOf(bindingOf(fixture) ?? {})[channel];
+  const whole: unknown = JSON.parse(bodyOf(fixture).toString());
+  for (const by of [null, 0, -1.5, 1e300, '', 'constructor', true, [], [null], {}, { id: null }, [[]]])
+    for (const body of damaged(whole, by)) {
+      const delivery = channelAdapters[channel].inbound.parse(Buffer.from(JSON.stringify(body)), settings);
+      // Something is told of whatever has come, so that it can be counted.
+      if (delivery.kind === 'items' ? delivery.items.length === 0 : delivery.kind === 'malformed')
+        throw new Error(`nothing is told of ${JSON.stringify(body)}`);
+    }
+}
+
+describe('damaged deliveries', () => {
+  const small = accepted.filter(({ file, expected }) => file?.endsWith('.json') === true && expected.messages_count === undefined);
+
+  it.each(named(small))('are read as far as they go: %s', (_id, fixture) => {
+    expect(() => parseDamaged(channelOf(fixture), fixture)).not.toThrow();
+  });
+});
+
 describe('handshakes', () => {
   it.each(named(index.fixtures.filter(({ method }) => method === 'GET')))('by GET: %s', (_id, fixture) => {
     expect(outcomes.get(fixture.id)?.().challenge).toBe(fixture.expected.response_body);

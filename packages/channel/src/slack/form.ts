@@ -24,6 +24,7 @@ function readActions(json: unknown, settings: Settings): InboundItem[] {
   const pressed = BlockActions.safeParse(json).data;
   if (pressed?.type !== 'block_actions') return [ignored('other_event', pressed?.type ?? 'payload')];
   if (!isOurs({ team_id: pressed.team?.id, api_app_id: pressed.api_app_id }, settings)) return [ignored('foreign', 'block_actions')];
+  if (pressed.actions.length === 0) return [ignored('empty', 'block_actions')];
   return pressed.actions.map((action) => readAction(action, pressed, settings));
 }
 

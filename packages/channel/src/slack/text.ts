@@ -1,6 +1,6 @@
 /** Slack's markup as a person reads it. Entities are undone once, `&` last: what somebody typed as `&lt;` stays that. */
 export function plainText(text: string, ownUserId: string): string {
-  const own = new RegExp(`<@${ownUserId}(?:\\|[^<>]*)?>`, 'gu');
+  const own = new RegExp(`<@${ownUserId.replaceAll('.', '\\.')}(?:\\|[^<>]*)?>`, 'gu');
   return text
     .replace(own, '')
     .replace(/<([^<>]+)>/gu, (_all, link: string) => readable(link))

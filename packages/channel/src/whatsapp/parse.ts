@@ -26,16 +26,15 @@ function readChange(json: unknown, phoneNumberId: string): InboundItem[] {
   if (field !== 'messages' && field !== 'user_id_update') return [ignored('other_event', field)];
   // The signature is the Meta app's, not the tenant's: a body for another number of the same app verifies as well.
   if (value.metadata?.phone_number_id !== phoneNumberId) return [ignored('foreign', field)];
-  return field === 'messages' ? readValue(value) : value.user_id_update.map(readUserIdUpdate);
+  const items = field === 'messages' ? readValue(value) : value.user_id_update.map(readUserIdUpdate);
+  return items.length === 0 ? [ignored('empty', field)] : items;
 }
 
 function readValue(value: Value): InboundItem[] {
   const contacts = value.contacts.map((contact) => Contact.safeParse(contact).data).filter((contact) => contact !== undefined);
   const items = [...value.messages.flatMap((message) => readMessage(message, contacts)), ...value.statuses.map(readStatus)];
   if (items.length > 0) return items;
-  if (value.errors.length > 0)
-    return value.errors.map((error) => ignored('provider_error', ProviderError.safeParse(error).data?.code ?? null));
-  return [ignored('empty')];
+  return value.errors.map((error) => ignored('provider_error', orNull(ProviderError.safeParse(error).data?.code)));
 }
 
 type Value = ReturnType<typeof Value.parse>;
