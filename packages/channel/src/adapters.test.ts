@@ -363,6 +363,9 @@ describe('verification', () => {
     const request = { headers: { 'X-Hub-Signature-256': signature }, nowMs };
     expect(whatsApp.inbound.verify({ ...request, body: Buffer.from('{"a":"ä😀"}') }, settings.channel_a)).toBe(true);
     expect(whatsApp.inbound.verify({ ...request, body: Buffer.from('{"a":"ö😀"}') }, settings.channel_a)).toBe(false);
+    const large = `"${'ä'.repeat(40_000)}"`;
+    const headers = { 'x-hub-signature-256': sign(large.replaceAll('ä', '\\u00e4'), 'secret') };
+    expect(whatsApp.inbound.verify({ headers, body: Buffer.from(large), nowMs }, settings.channel_a)).toBe(false);
   });
 
   it.each(['', 'sha256=', 'sha256=zz', `sha256=${'é'.repeat(64)}`, `sha256=${'0'.repeat(63)}`, `sha256=${'0'.repeat(65)}`])(
