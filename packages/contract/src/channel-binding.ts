@@ -30,16 +30,18 @@ const metaSecrets = { accessToken: secret, verifyToken: secret, appSecret: secre
 /** What connects each chat app (contract §4): PUT /api/channels/{channel}. */
 export const channelSettings = {
   channel_a: z.strictObject({ phoneNumberId: identifier, ...metaSecrets }).meta({ id: 'WhatsAppSettings' }),
-  channel_b: z.strictObject({ pageId: identifier, ...metaSecrets }).meta({ id: 'MessengerSettings' }),
+  channel_b: z.strictObject({ pageId: identifier, instagramId: identifier.optional(), ...metaSecrets }).meta({ id: 'MessengerSettings' }),
   channel_c: z
     .strictObject({
       botToken: secret,
+      /** Without it nobody in a group can be seen to mention the bot. */
+      botUsername: identifier.optional(),
       // Telegram itself refuses any other.
       secretToken: z.string().regex(/^[A-Za-z0-9_-]{1,256}$/u, 'must be 1 to 256 letters, digits, _ or -'),
     })
     .meta({ id: 'TelegramSettings' }),
   channel_d: z
-    .strictObject({ botToken: secret, signingSecret: secret, teamId: identifier, botUserId: identifier })
+    .strictObject({ botToken: secret, signingSecret: secret, teamId: identifier, botUserId: identifier, appId: identifier.optional() })
     .meta({ id: 'SlackSettings' }),
 } as const satisfies Record<AppChannel, z.ZodObject>;
 

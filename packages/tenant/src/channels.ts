@@ -94,9 +94,11 @@ export class Channels {
 
   /** Connects it, or connects it anew: every field is given each time. On disk when it returns. @throws AppError invalid_request */
   async connect(channel: AppChannel, settings: unknown): Promise<ChannelView> {
-    const parsed: Readonly<Record<string, string>> = parseSettings(channel, settings);
+    const parsed: Readonly<Record<string, string | undefined>> = parseSettings(channel, settings);
     const names: readonly string[] = channelSecrets[channel];
-    const entries = Object.entries(parsed);
+    const entries = Object.entries(parsed).flatMap(([name, value]): (readonly [string, string])[] =>
+      value === undefined ? [] : [[name, value]],
+    );
     const sealed = entries
       .filter(([name]) => names.includes(name))
       .map(([name, text]) => [name, this.#options.secrets.seal(placeOf(channel, name), text)]);
@@ -201,7 +203,8 @@ function parseSettings<Channel extends AppChannel>(channel: Channel, settings: u
 /** Has it every field that this channel needs? One that was mended by hand may not. */
 function isWhole(binding: ChannelBinding, channel: AppChannel): boolean {
   const present = { ...binding.identifiers, ...binding.sealed };
-  return binding.channel === channel && Object.keys(channelSettings[channel].shape).every((name) => Object.hasOwn(present, name));
+  const fields = Object.entries(channelSettings[channel].shape).filter(([, schema]) => !schema.safeParse(undefined).success);
+  return binding.channel === channel && fields.every(([name]) => Object.hasOwn(present, name));
 }
 
 function placeOf(channel: AppChannel, name: string): string {

@@ -52,6 +52,17 @@ describe('channel bindings', () => {
     expect(await scope.channels.list()).toEqual([view]);
   });
 
+  it('may say more than they must', async () => {
+    const more = { ...telegram, botUsername: 'shop_bot' };
+    expect(await scope.channels.connect('channel_c', more)).toMatchObject({ state: 'enabled', identifiers: { botUsername: 'shop_bot' } });
+    expect(await scope.channels.open('channel_c')).toEqual(more);
+    expect(await scope.channels.connect('channel_c', { ...telegram, botUsername: undefined })).toMatchObject({
+      state: 'enabled',
+      identifiers: {},
+    });
+    expect(await scope.channels.open('channel_c')).toEqual(telegram);
+  });
+
   it('have no secret in clear on disk nor in a view', async () => {
     const view = await scope.channels.connect('channel_a', whatsapp);
     const written = `${await everyByteOf('channels')}${JSON.stringify(view)}`;

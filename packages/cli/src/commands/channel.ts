@@ -43,7 +43,10 @@ async function connect({ deployment, answer }: CommandContext, tenantId: string,
   const scope = await deployment.scope(tenantId);
   const settings = { ...(given.file === undefined ? {} : await readSettings(given.file)), ...Object.fromEntries(given.set.map(parsePair)) };
   if (Object.keys(settings).length === 0) {
-    const names = Object.keys(channelSettings[channel].shape).join(', ');
+    const fields = Object.entries(channelSettings[channel].shape);
+    const optional = fields.filter(([, schema]) => schema.safeParse(undefined).success).map(([name]) => name);
+    const needed = fields.map(([name]) => name).filter((name) => !optional.includes(name));
+    const names = `${needed.join(', ')}${optional.length === 0 ? '' : `, and may have ${optional.join(', ')}`}`;
     throw new AppError(
       'invalid_request',
       `${appNameOf(channel)} needs ${names}: give them as a JSON object with --file, or one by one with --set.`,

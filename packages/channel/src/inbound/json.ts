@@ -1,0 +1,43 @@
+import { z } from 'zod';
+
+/**
+ * The value that the bytes mean, or undefined when they are not JSON. Strings lose U+0000 and lone surrogates, which no database takes; whole numbers
+ * that a number cannot hold stay as they were written.
+ */
+export function readJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body), revive);
+  } catch {
+    return undefined;
+  }
+}
+
+// TypeScript's library does not know the third argument yet.
+function revive(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value === 'string') return storable(value);
+  const source = context?.source;
+  const isTooLarge = typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && /^-?\d+$/u.test(source);
+  return isTooLarge ? source : value;
+}
+
+/** With the `u` flag only surrogates without their other half are of this category. */
+export function storable(text: string): string {
+  return text.replaceAll('\u0000', '').replace(/\p{Cs}/gu, '');
+}
+
+/** What need not be there, and does no harm when it is something else than expected. */
+export function maybe<Schema extends z.ZodType>(schema: Schema) {
+  return schema.optional().catch(undefined);
+}
+
+/** Ids come as strings or as numbers. */
+export const id = z.union([z.string().min(1), z.number()]).transform(String);
+
+/** Each is read by itself: one that is damaged does not take the others with it. */
+export const list = z.array(z.unknown()).catch([]);
+
+/** As a number or in digits. */
+export const milliseconds = z.union([z.number(), z.string().regex(/^\d{1,16}$/u)]).transform(Number);
+
+/** Seconds of the app, milliseconds of ours. */
+export const seconds = milliseconds.transform((count) => count * 1000);

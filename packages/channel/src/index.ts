@@ -1,0 +1,28 @@
+export {
+  ignoredReasons,
+  type ChannelAdapter,
+  type Delivery,
+  type IgnoredReason,
+  type InboundAdapter,
+  type InboundAlias,
+  type InboundCallback,
+  type InboundChoice,
+  type InboundConversation,
+  type InboundIgnored,
+  type InboundItem,
+  type InboundLocation,
+  type InboundMessage,
+  type InboundOrder,
+  type InboundReceipt,
+  type InboundRetraction,
+  type InboundRevocation,
+  type InboundSender,
+  type InboundUnreachable,
+  type MediaKind,
+  type MediaReference,
+  type ReceiptState,
+  type WebhookQuery,
+  type WebhookRequest,
+} from './channel-adapter.ts';
+export { channelAdapters } from './channel-adapters.ts';
+export { isMediaUrl, takesMediaToken } from './media-hosts.ts';

@@ -1,0 +1,1 @@
+export { metaHandshake as handshakeMessenger } from '../inbound/meta.ts';

@@ -1,0 +1,1 @@
+export { isSignedByMeta as verifyMessenger } from '../inbound/meta.ts';

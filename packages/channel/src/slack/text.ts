@@ -1,0 +1,32 @@
+/** Slack's markup as a person reads it. Entities are undone once, `&` last: what somebody typed as `&lt;` stays that. */
+export function plainText(text: string, ownUserId: string): string {
+  const own = new RegExp(`<@${ownUserId.replaceAll('.', '\\.')}(?:\\|[^<>]*)?>`, 'gu');
+  return text
+    .replace(own, '')
+    .replace(/<([^<>]+)>/gu, (_all, link: string) => readable(link))
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
+    .trim();
+}
+
+export function mentions(text: string, userId: string): boolean {
+  return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
+}
+
+/** `@U1`, `#general`, `@here`, `label (address)`. */
+function readable(link: string): string {
+  const bar = link.indexOf('|');
+  const target = bar === -1 ? link : link.slice(0, bar);
+  const label = bar === -1 ? undefined : link.slice(bar + 1);
+  const name = target.slice(1);
+  switch (target.charAt(0)) {
+    case '@':
+    case '#':
+      return `${target.charAt(0)}${label ?? name}`;
+    case '!':
+      return label ?? `@${name.replace(/^subteam\^/u, '')}`;
+    default:
+      return label === undefined || label === target ? target : `${label} (${target})`;
+  }
+}

@@ -1,0 +1,62 @@
+import type { ChannelSettings } from '@concierge/contract';
+import type { Delivery, InboundItem } from '../channel-adapter.ts';
+import { eventName, ignored, textOrNull } from '../inbound/items.ts';
+import { readJson } from '../inbound/json.ts';
+import { readMessage } from './message.ts';
+import { conversationOf, senderOf } from './people.ts';
+import { CallbackQuery, MyChatMember, Update } from './wire.ts';
+
+/** One update. Which bot it is for is decided by the token that it came with: each webhook has its own. */
+export function parseTelegram(body: Uint8Array, settings: ChannelSettings['channel_c']): Delivery {
+  const json = readJson(body);
+  return json === undefined ? { kind: 'malformed' } : { kind: 'items', items: readUpdate(json, settings) };
+}
+
+function readUpdate(json: unknown, settings: ChannelSettings['channel_c']): InboundItem[] {
+  const update = Update.safeParse(json).data;
+  if (update === undefined) return [ignored('no_id')];
+  const { update_id, message, callback_query, my_chat_member } = update;
+  if (message !== undefined) {
+    const bot = { id: /^\d+(?=:)/u.exec(settings.botToken)?.[0], name: settings.botUsername?.toLowerCase() };
+    return [readMessage(message, { updateId: update_id, bot })];
+  }
+  if (callback_query !== undefined) return readCallback(callback_query, update_id);
+  if (my_chat_member !== undefined) return [readMembership(my_chat_member)];
+  return [ignored('other_event', eventName(Object(json), ['update_id']))];
+}
+
+/** A pressed button: who pressed it is not who wrote the message above it, which is the bot, and which may no longer be there. */
+function readCallback(json: unknown, updateId: string): InboundItem[] {
+  const query = CallbackQuery.safeParse(json).data;
+  if (query === undefined) return [ignored('unreadable', 'callback_query')];
+  const { id: callbackId, from, data, message } = query;
+  const waiting = { kind: 'callback', callbackId } as const;
+  const text = textOrNull(data);
+  if (from.is_bot === true) return [waiting, ignored('from_bot', updateId)];
+  // On a message of inline mode there is no chat to answer in; a game has no data.
+  if (message === undefined || text === null) return [waiting, ignored('other_event', 'callback_query')];
+  return [
+    waiting,
+    {
+      kind: 'message',
+      providerMessageId: updateId,
+      eventId: null,
+      messageRef: `${message.chat.id}/${message.message_id}`,
+      sender: senderOf(from),
+      conversation: conversationOf(message),
+      text,
+      media: [],
+      choice: { kind: 'callback', id: text, title: null },
+      replyTo: null,
+      sentAtMs: null,
+    },
+  ];
+}
+
+function readMembership(json: unknown): InboundItem {
+  const change = MyChatMember.safeParse(json).data;
+  if (change === undefined) return ignored('unreadable', 'my_chat_member');
+  const { status } = change.new_chat_member;
+  const isGone = status === 'kicked' || status === 'left';
+  return isGone ? { kind: 'unreachable', conversationId: change.chat.id } : ignored('other_event', 'my_chat_member');
+}

@@ -1,0 +1,1 @@
+export { metaHandshake as handshakeWhatsApp } from '../inbound/meta.ts';

@@ -1,0 +1,147 @@
+import type { IgnoredReason, InboundItem, InboundMessage, InboundSender, MediaKind, MediaReference } from '../channel-adapter.ts';
+import { ignored, media, messageOrEmpty, orNull, textOrNull } from '../inbound/items.ts';
+import { Card, Message, Product, type Contact, type File } from './wire.ts';
+
+export function readMessage(json: unknown, contacts: readonly Contact[]): InboundItem[] {
+  const message = Message.safeParse(json).data;
+  if (message === undefined) return [ignored('unreadable')];
+  const { id, type = '' } = message;
+  // Nothing to tell a second delivery by.
+  if (id === undefined) return [ignored('no_id', type)];
+  if (type === 'system') return readSystem(message);
+  const reason = silentTypes.get(type);
+  if (reason !== undefined) return [ignored(reason, id)];
+  if (type === 'revoke') return [{ kind: 'retraction', messageRef: message.revoke?.original_message_id ?? id }];
+  const content = contents.get(type)?.(message);
+  if (content === undefined) return [ignored('other_event', type)];
+  const sender = senderOf(message, contacts);
+  if (sender === undefined) return [ignored('no_sender', id)];
+  return [messageOrEmpty({ ...envelopeOf(message, { id, sender }), ...content })];
+}
+
+function envelopeOf({ group_id, referral, context, timestamp }: Message, { id, sender }: Pick<InboundMessage, 'sender'> & { id: string }) {
+  return {
+    kind: 'message',
+    providerMessageId: id,
+    eventId: null,
+    messageRef: id,
+    sender,
+    conversation: { id: group_id ?? sender.id, threadId: null, isGroup: group_id !== undefined },
+    text: null,
+    media: [],
+    ...(referral !== undefined && { referral: { sourceType: orNull(referral.source_type), sourceId: orNull(referral.source_id) } }),
+    replyTo: orNull(context?.id),
+    sentAtMs: orNull(timestamp),
+  } as const satisfies InboundMessage;
+}
+
+const silentTypes: ReadonlyMap<string, IgnoredReason> = new Map([
+  ['reaction', 'reaction'],
+  ['edit', 'edit'],
+  ['unsupported', 'unsupported'],
+]);
+
+type Content = Partial<Pick<InboundMessage, 'text' | 'media' | 'location' | 'cards' | 'choice' | 'order'>>;
+
+/** Maps, as types are words of somebody else, and `constructor` is one that every object has. */
+const contents: ReadonlyMap<string, (message: Message) => Content> = new Map<string, (message: Message) => Content>([
+  ['text', ({ text }) => ({ text: textOrNull(text?.body) })],
+  ['image', ({ image }) => fileContent('image', image)],
+  ['video', ({ video }) => fileContent('video', video)],
+  ['document', ({ document }) => fileContent('document', document)],
+  ['audio', ({ audio }) => fileContent(audio?.voice === true ? 'voice' : 'audio', audio)],
+  ['sticker', ({ sticker }) => fileContent('sticker', sticker)],
+  ['location', ({ location }) => locationContent(location)],
+  ['contacts', (message) => cardContent(message.contacts ?? [])],
+  ['interactive', ({ interactive }) => interactiveContent(interactive)],
+  ['button', ({ button }) => choiceContent({ kind: 'button', id: button?.payload ?? button?.text, title: button?.text })],
+  ['order', ({ order }) => orderContent(order)],
+]);
+
+function fileContent(kind: MediaKind, file: File | undefined): Content {
+  return file === undefined ? {} : { text: textOrNull(file.caption), media: [referenceTo(kind, file)] };
+}
+
+function referenceTo(kind: MediaKind, file: File): MediaReference {
+  const { id, url = null, mime_type = null, filename = null, sha256 = null } = file;
+  return media({ kind, id, url, mediaType: mime_type, fileName: filename, sha256 });
+}
+
+function locationContent(location: Message['location']): Content {
+  if (location === undefined) return {};
+  const { latitude, longitude, name = null, address = null } = location;
+  return { location: { latitude, longitude, name, address } };
+}
+
+function cardContent(contacts: readonly unknown[]): Content {
+  const cards = contacts.map((card) => Card.safeParse(card).data?.name.formatted_name).filter((name) => name !== undefined);
+  return cards.length === 0 ? {} : { cards };
+}
+
+/** The object may be missing, with an error in its place. */
+function interactiveContent(interactive: Message['interactive']): Content {
+  const { button_reply, list_reply, nfm_reply } = interactive ?? {};
+  if (button_reply !== undefined) return choiceContent({ kind: 'button_reply', ...button_reply });
+  if (list_reply !== undefined) return choiceContent({ kind: 'list_reply', ...list_reply });
+  // A filled-in form: what was filled in is all that there is.
+  return choiceContent({ kind: 'nfm_reply', id: nfm_reply?.name, title: nfm_reply?.response_json });
+}
+
+interface Chosen {
+  readonly kind: string;
+  readonly id?: string | undefined;
+  readonly title?: string | undefined;
+}
+
+function choiceContent({ kind, id, title }: Chosen): Content {
+  const text = textOrNull(title) ?? textOrNull(id);
+  return text === null ? {} : { text, choice: { kind, id: id ?? text, title: orNull(title) } };
+}
+
+function orderContent(order: Message['order']): Content {
+  if (order === undefined) return {};
+  const items = order.product_items.map((item) => Product.safeParse(item).data).filter((item) => item !== undefined);
+  return {
+    text: textOrNull(order.text),
+    order: {
+      catalogId: orNull(order.catalog_id),
+      items: items.map(({ product_retailer_id, quantity = null }) => ({ productId: product_retailer_id, quantity })),
+    },
+  };
+}
+
+/**
+ * The id that a business knows a person by comes before the telephone number, which people who have a user name need not show. Contacts are in another
+ * order than messages, and not always of the same people.
+ */
+function senderOf({ from, from_user_id }: Message, contacts: readonly Contact[]): InboundSender | undefined {
+  const contact = contactOf([from, from_user_id], contacts);
+  const { wa_id, user_id, parent_user_id } = contact ?? {};
+  const id = from_user_id ?? user_id ?? from ?? wa_id;
+  if (id === undefined) return undefined;
+  const ids = [from, wa_id, from_user_id, user_id, parent_user_id].filter((known) => known !== undefined);
+  const aliases = [...new Set(ids)].filter((alias) => alias !== id);
+  return { id, aliases, displayName: orNull(contact?.profile?.name), isExternal: false };
+}
+
+/** The one who wrote it; of a message without a sender the only one there is. */
+function contactOf(senderIds: readonly (string | undefined)[], contacts: readonly Contact[]): Contact | undefined {
+  const ids = senderIds.filter((known) => known !== undefined);
+  if (ids.length === 0) return contacts.length === 1 ? contacts[0] : undefined;
+  return contacts.find(({ wa_id, user_id }) => [wa_id, user_id].some((known) => known !== undefined && ids.includes(known)));
+}
+
+/** A person with another number is the same person. Contacts are absent here. */
+function readSystem(message: Message): InboundItem[] {
+  const { from, from_user_id, system } = message;
+  const changes = [
+    { from, to: system?.wa_id },
+    { from: from_user_id, to: system?.user_id },
+  ];
+  const aliases = changes.flatMap(({ from: before, to }): InboundItem[] =>
+    system?.type !== 'user_changed_number' || before === undefined || to === undefined || before === to
+      ? []
+      : [{ kind: 'alias', of: 'sender', from: before, to }],
+  );
+  return aliases.length === 0 ? [ignored('service_message', orNull(system?.type))] : aliases;
+}

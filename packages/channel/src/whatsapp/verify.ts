@@ -1,0 +1,1 @@
+export { isSignedByMeta as verifyWhatsApp } from '../inbound/meta.ts';
