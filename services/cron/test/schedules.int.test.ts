@@ -1,5 +1,8 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AcceptedTurn } from '@concierge/contract';
+import { heartbeatIdOf, heartbeatOf, heartbeatToken } from '../src/schedules/heartbeat.ts';
 import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 import { CronRig } from './cron-rig.ts';
 
@@ -199,5 +202,86 @@ describe('the reply of a run', () => {
       'The schedule "Report" has failed 2 times in a row. The last time: The model is away.',
       'The schedule "Report" has failed 5 times in a row. The last time: The model is away.',
     ]);
+  });
+});
+
+describe('the heartbeat', () => {
+  const id = heartbeatIdOf('acme');
+
+  async function begin(heartbeat: object, text: string): Promise<void> {
+    const scope = await rig.scope();
+    await scope.updateSettings({ heartbeat });
+    await writeFile(join(scope.root, 'HEARTBEAT.md'), text);
+    await look();
+  }
+
+  /** The clock goes on by so many minutes, and every one of them is looked at. */
+  async function pass(minutes: number): Promise<void> {
+    for (let minute = 0; minute < minutes; minute += 1) {
+      rig.nowMs += 60_000;
+      await look();
+    }
+  }
+
+  const outcomes = async (): Promise<(string | null)[]> => {
+    const runs = await (await rig.scope()).schedules.runs.list(id, 50);
+    return [...new Set(runs.map(({ outcome, reason }) => reason ?? outcome))];
+  };
+
+  it('beats at its distance, once for all replicas, as a turn of the owner’s agent', async () => {
+    await begin({ every: '10m' }, 'Look after the inbox.');
+    await pass(10);
+    expect(await turns()).toMatchObject([
+      { origin: 'heartbeat', agent: 'admin', authority: 'admin', text: expect.stringContaining(heartbeatToken) },
+    ]);
+    await rig.answerAll({ reply: 'The inbox is full.' });
+    await pass(20);
+    expect((await rig.runsOf({ id })).length).toBeGreaterThanOrEqual(2);
+  });
+
+  it('beats no more often than schedules may, and as rarely as one likes', async () => {
+    await begin({ every: '5s' }, 'Look after the inbox.');
+    const scope = await rig.scope();
+    expect((await heartbeatOf(scope, rig.nowMs))?.schedule).toEqual({ every: '1m' });
+    await scope.updateSettings({ heartbeat: { every: '7d' } });
+    expect((await heartbeatOf(scope, rig.nowMs))?.schedule).toEqual({ every: '7d' });
+  });
+
+  it('leaves no conversation when there was nothing to do, and one when there was', async () => {
+    await begin({ every: '10m' }, 'Look after the inbox.');
+    const { sessions, schedules } = await rig.scope();
+    for (const reply of [heartbeatToken, 'The inbox is full.']) {
+      await pass(10);
+      expect(await rig.answerAll({ reply })).toBe(1);
+      await pass(1);
+    }
+    const found = (await schedules.runs.list(id, 10)).toReversed().slice(0, 2);
+    expect(found).toMatchObject([{ turn: { status: 'done' } }, { turn: { status: 'done' } }]);
+    const kept = await Promise.all(found.map(async ({ turn }) => (await sessions.load(turn?.contact_id ?? '')) !== undefined));
+    expect(kept).toEqual([false, true]);
+  });
+
+  it('is left out when HEARTBEAT.md says nothing, outside its hours, and while a turn is under way', async () => {
+    await begin({ every: '10m' }, '<!-- nothing -->');
+    await pass(10);
+    expect(await outcomes()).toEqual(['HEARTBEAT.md says nothing']);
+    await begin({ every: '10m', activeHours: '08:00-20:00' }, 'Look after the inbox.');
+    await pass(10);
+    expect(await outcomes()).toContain('it is outside the active hours 08:00-20:00');
+    await begin({ every: '10m', activeHours: '22:00-06:00' }, 'Look after the inbox.');
+    await pass(20);
+    expect(await outcomes()).toContain('a turn is under way');
+    expect(await turns()).toHaveLength(1);
+  });
+
+  it('is not there when nobody asked for it, or the tenant is suspended', async () => {
+    await begin({ every: '10m' }, 'Look after the inbox.');
+    await rig.tenants.setSuspended('acme', true);
+    await pass(10);
+    expect(await outcomes()).toEqual(['the tenant is suspended']);
+    await (await rig.scope()).updateSettings({ heartbeat: null, suspended: null });
+    await pass(20);
+    expect(await outcomes()).toEqual(['the tenant is suspended']);
+    expect(await turns()).toEqual([]);
   });
 });

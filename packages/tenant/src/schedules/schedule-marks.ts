@@ -12,12 +12,13 @@ export async function markSchedules(folder: string): Promise<ReadonlyMap<string,
   });
   const ids = files.map((file) => definition.exec(file)?.[1]).filter((id) => id !== undefined);
   const marks = await Promise.all(
-    ids.map(async (id) => [id, `${await markOf(join(folder, `${id}.json`))} ${await markOf(join(folder, id))}`] as const),
+    ids.map(async (id) => [id, `${await fileMark(join(folder, `${id}.json`))} ${await fileMark(join(folder, id))}`] as const),
   );
   return new Map(marks);
 }
 
-async function markOf(path: string): Promise<string> {
+/** Another one after each change of what is there; a dash for nothing. */
+export async function fileMark(path: string): Promise<string> {
   try {
     const { ino, mtimeNs } = await stat(path, { bigint: true });
     return `${String(ino)}.${String(mtimeNs)}`;

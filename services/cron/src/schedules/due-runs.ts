@@ -12,16 +12,17 @@ export interface RunsSituation {
   /** A run is under way, or waits: the first of those that are due meets the schedule's overlap rule. */
   readonly isRunning: boolean;
   readonly isWaiting: boolean;
-  readonly isSuspended: boolean;
+  /** Why none of them may run; null when they may. */
+  readonly hindrance: string | null;
 }
 
 /** What becomes of each time that is due, the oldest first. What is `waiting` afterwards runs, one after another. */
 export function decideDue(schedule: Schedule, situation: RunsSituation): RunDecision[] {
-  const { nowMs, isSuspended } = situation;
+  const { nowMs, hindrance } = situation;
   const { ticks, missedSince } = dueTimes(schedule, situation);
   const newest = ticks.slice(-limits.scheduleMissedMax);
   const left = missedSince ?? (ticks.length > newest.length ? iso(ticks[0] ?? 0) : null);
-  if (isSuspended) return newest.map((atMs) => decision(atMs, 'skipped', 'the tenant is suspended'));
+  if (hindrance !== null) return newest.map((atMs) => decision(atMs, 'skipped', hindrance));
   const lateBeforeMs = nowMs - jitterMs(schedule) - limits.scheduleLateMs;
   const late = newest.filter((atMs) => atMs < lateBeforeMs);
   const timely = newest.filter((atMs) => atMs >= lateBeforeMs);

@@ -4,10 +4,12 @@ import { failpoint, type Log } from '@concierge/runtime';
 import { nextRunMs, type TenantScope } from '@concierge/tenant';
 import type { Turns } from '@concierge/turn';
 import { decideDue } from './due-runs.ts';
+import { heartbeatHindrance, heartbeatIdOf, heartbeatName, heartbeatOf, silence } from './heartbeat.ts';
 import { deliverAlert, deliverReply, endOfTurn, failuresToTell } from './run-end.ts';
 
 /** How soon a run that waits or is under way is looked at again. */
 const OPEN_RUN_MS = 1000;
+const SUSPENDED = 'the tenant is suspended';
 
 export interface ScheduleAttentionOptions {
   readonly turns: Pick<Turns, 'accept'>;
@@ -28,14 +30,17 @@ export class ScheduleAttention {
     this.#options = options;
   }
 
-  /** When to look again; null when nothing is left to come. */
-  async attend(scope: TenantScope, scheduleId: string): Promise<number | null> {
-    const schedule = await scope.schedules.find(scheduleId);
+  /** When to look again; null when nothing is left to come. `name`: the id of a schedule, or the heartbeat's name. */
+  async attend(scope: TenantScope, name: string): Promise<number | null> {
+    const isHeartbeat = name === heartbeatName;
+    const schedule = isHeartbeat ? await heartbeatOf(scope, this.#nowMs()) : await scope.schedules.find(name);
     if (schedule === undefined) return null;
     const { runs } = scope.schedules;
+    const { id: scheduleId } = schedule;
     const isSuspended = (await scope.settings()).suspended === true;
     let open = await this.#endRuns(scope, schedule, await runs.open(scheduleId));
-    if (schedule.enabled) await this.#decide(schedule, scope, { open, isSuspended });
+    if (schedule.enabled)
+      await this.#decide(schedule, scope, { open, hindrance: await this.#hindrance(scope, { isSuspended, isHeartbeat }) });
     open = await this.#leaveOut(scope, await runs.open(scheduleId), { isSuspended, isPaused: !schedule.enabled });
     await this.#startNext(scope, schedule, open);
     await runs.prune(scheduleId);
@@ -43,7 +48,7 @@ export class ScheduleAttention {
     return schedule.enabled ? nextRunMs(schedule, this.#nowMs()) : null;
   }
 
-  async #decide(schedule: Schedule, scope: TenantScope, { open, isSuspended }: Situation): Promise<void> {
+  async #decide(schedule: Schedule, scope: TenantScope, { open, hindrance }: Situation): Promise<void> {
     const nowMs = this.#nowMs();
     const { runs } = scope.schedules;
     const lastMs = await runs.lastTickMs(schedule.id, nowMs);
@@ -52,16 +57,24 @@ export class ScheduleAttention {
       nowMs,
       isRunning: open.some(({ outcome }) => outcome === 'ran'),
       isWaiting: open.some(({ outcome }) => outcome === 'waiting'),
-      isSuspended,
+      hindrance,
     });
     for (const decision of due) {
       const isFirst = await runs.decide(schedule.id, decision);
       if (isFirst && decision.outcome !== 'waiting') {
         const { outcome, scheduledAt, reason } = decision;
-        this.#options.log.warn({ ...this.#factsOf(scope, schedule), outcome, scheduledAt, reason }, 'a run was left out');
+        this.#options.log.info({ ...this.#factsOf(scope, schedule), outcome, scheduledAt, reason }, 'a run was left out');
       }
     }
     await failpoint('schedule.after-decision');
+  }
+
+  async #hindrance(
+    scope: TenantScope,
+    { isSuspended, isHeartbeat }: { isSuspended: boolean; isHeartbeat: boolean },
+  ): Promise<string | null> {
+    if (isSuspended) return SUSPENDED;
+    return isHeartbeat ? heartbeatHindrance(scope, this.#nowMs()) : null;
   }
 
   /** Those that waited when their schedule was paused, or their tenant suspended. */
@@ -71,7 +84,7 @@ export class ScheduleAttention {
       const isHindered = why.isSuspended || (why.isPaused && run.trigger === 'schedule');
       if (run.outcome !== 'waiting' || !isHindered) left.push(run);
       else {
-        const reason = why.isSuspended ? 'the tenant is suspended' : 'the schedule was paused before it began';
+        const reason = why.isSuspended ? SUSPENDED : 'the schedule was paused before it began';
         await scope.schedules.runs.put({ ...run, outcome: 'skipped', reason });
       }
     }
@@ -90,7 +103,10 @@ export class ScheduleAttention {
 
   /** A run whose starter died before its turn was accepted is accepted here: the same turn. */
   async #acceptTurn(scope: TenantScope, schedule: Schedule, run: ScheduleRun): Promise<ScheduleRun> {
-    const { turnId, sessionId } = await this.#options.turns.accept(scope, inputOf(schedule, run));
+    const { turnId, sessionId } = await this.#options.turns.accept(
+      scope,
+      inputOf(schedule, run, schedule.id === heartbeatIdOf(scope.accountId) ? 'heartbeat' : 'schedule'),
+    );
     await failpoint('schedule.after-accept');
     const accepted: ScheduleRun = { ...run, turn: { id: turnId, contact_id: sessionId, status: 'waiting', error: null } };
     const known = await scope.schedules.runs.find(schedule.id, run.id);
@@ -123,7 +139,10 @@ export class ScheduleAttention {
     }
     const alertedAt = failed === undefined ? null : new Date(this.#nowMs()).toISOString();
     await failpoint('schedule.before-end');
-    await runs.put({ ...run, turn, delivery, alertedAt });
+    const ended: ScheduleRun = { ...run, turn, delivery, alertedAt };
+    // Another replica may have ended it since, and taken a silent conversation away.
+    if (turn.status !== 'lost' || (await runs.find(schedule.id, run.id))?.turn?.status === 'waiting') await runs.put(ended);
+    if (schedule.id === heartbeatIdOf(scope.accountId)) await silence(scope, ended);
     return true;
   }
 
@@ -138,7 +157,7 @@ export class ScheduleAttention {
 
 interface Situation {
   readonly open: readonly ScheduleRun[];
-  readonly isSuspended: boolean;
+  readonly hindrance: string | null;
 }
 
 interface Hindrance {
@@ -147,10 +166,10 @@ interface Hindrance {
 }
 
 /** Each run is a conversation of its own, with the rights and at most the tools that the schedule was made with. */
-function inputOf({ id, agent, authority, message, tools }: Schedule, run: ScheduleRun): TurnInput {
+function inputOf({ id, agent, authority, message, tools }: Schedule, run: ScheduleRun, origin: 'schedule' | 'heartbeat'): TurnInput {
   const dedupeId = `schedule:${id}:${run.id}`;
   return {
-    origin: 'schedule',
+    origin,
     agent,
     authority,
     channel: 'web',

@@ -2,6 +2,7 @@ import { AppError } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { ClaimedSchedule, DueSchedules, ScheduleKey } from '@concierge/turn';
+import { heartbeatName } from './heartbeat.ts';
 import type { ScheduleAttention } from './schedule-attention.ts';
 
 const TICK_EVERY_MS = 500;
@@ -61,7 +62,7 @@ export class ScheduleClock {
     const accountIds = await tenants.list();
     for (const accountId of accountIds) {
       const before = isLaid ? this.#marks.get(accountId) : undefined;
-      const marks = await tenants.scheduleMarks(accountId);
+      const marks = new Map(await tenants.scheduleMarks(accountId)).set(heartbeatName, await tenants.settingsMark(accountId));
       for (const [scheduleId, mark] of marks) if (before?.get(scheduleId) !== mark) changed.push({ accountId, scheduleId });
       this.#marks.set(accountId, marks);
     }
