@@ -1,6 +1,7 @@
 // The long run: npm run chaos -- --turns 5000 --kills 200 --seed 7
 import { parseArgs } from 'node:util';
 import { renderReport } from './auditor.ts';
+import { runCronKills } from './cron/cron-kills.ts';
 import { runSandboxKills } from './sandbox/sandbox-kills.ts';
 import { runChaos, runFailPoints, runNaive, runRollingRestart, type Verdict } from './scenarios.ts';
 
@@ -18,8 +19,8 @@ const { values: given } = parseArgs({
     flushes: { type: 'string', default: '5' },
     gateways: { type: 'string', default: '3' },
     workers: { type: 'string', default: '4' },
-    /** Seconds over which turns and faults are spread. */
-    seconds: { type: 'string', default: '600' },
+    /** Seconds over which turns and faults are spread: 600, or 120 in the scenario cron. */
+    seconds: { type: 'string' },
     /** Of the scenario sandbox: docker or bubblewrap. */
     sandbox: { type: 'string', default: 'docker' },
     keep: { type: 'boolean', default: false },
@@ -28,7 +29,8 @@ const { values: given } = parseArgs({
 
 const seed = Number(given.seed);
 const givenKills = given.kills === undefined ? undefined : Number(given.kills);
-const overMs = Number(given.seconds) * 1000;
+const CRON_SECONDS = 120;
+const overMs = Number(given.seconds ?? '600') * 1000;
 
 const verdict: Verdict = async (report, rig) => {
   process.stdout.write(`${given.scenario}, seed ${String(seed)}\n\n${renderReport(report)}\n`);
@@ -57,6 +59,13 @@ switch (given.scenario) {
     process.exitCode = left.length > 0 || Object.keys(ends).length > 1 ? 1 : 0;
     break;
   }
+  case 'cron': {
+    const over = given.seconds === undefined ? CRON_SECONDS : Number(given.seconds);
+    const report = await runCronKills({ seed, schedules: 40, overMs: over * 1000, flushes: Number(given.flushes) });
+    process.stdout.write(`cron, seed ${String(seed)}: ${JSON.stringify(report, null, 2)}\n`);
+    process.exitCode = report.findings.length > 0 ? 1 : 0;
+    break;
+  }
   case 'chaos': {
     const load = { turns: Number(given.turns), conversations: Number(given.sessions), tenants: Number(given.tenants), overMs, burst: 3 };
     const faults = {
@@ -74,7 +83,7 @@ switch (given.scenario) {
     break;
   }
   default: {
-    process.stderr.write(`there is no scenario ${given.scenario}: chaos, failpoints, rolling, sandbox or naive\n`);
+    process.stderr.write(`there is no scenario ${given.scenario}: chaos, failpoints, rolling, cron, sandbox or naive\n`);
     process.exitCode = 2;
   }
 }

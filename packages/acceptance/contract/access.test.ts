@@ -278,13 +278,11 @@ describe('operations', () => {
     for (const { path, method } of allRoutes) expect([path, method in (document.paths[path] ?? {})]).toEqual([path, true]);
   });
 
-  promise(['C/4/6', 'C/4/7'], 'say 404 for what this version does not have yet, and do not document it', async () => {
+  promise(['C/4/6'], 'say 404 for what this version does not have yet, and do not document it', async () => {
     const client = tenant.as('admin');
     const document = (await client.get('/openapi.json')).text;
-    for (const path of ['/api/channels', '/api/cron']) {
-      expect((await client.get(path)).problem()).toMatchObject({ status: 404, code: 'not_found' });
-      expect(document).not.toContain(`"${path}"`);
-    }
+    expect((await client.get('/api/channels')).problem()).toMatchObject({ status: 404, code: 'not_found' });
+    expect(document).not.toContain('"/api/channels"');
   });
 });
 

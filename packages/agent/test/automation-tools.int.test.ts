@@ -19,14 +19,13 @@ describe('cron', () => {
   const daily = { action: 'create', name: 'Report', message: 'Sum up yesterday.', cron: '0 9 * * MON-FRI', timezone: 'Europe/Berlin' };
   const idIn = (output: string): string => /s_[0-9a-f]{32}/u.exec(output)?.[0] ?? '';
 
-  it('makes a schedule, and tells its next five runs and what is not connected', async () => {
+  it('makes a schedule, and tells its next five runs', async () => {
     const { call, failures } = box();
     const { output, isError } = await call('cron', daily);
     expect(isError).toBe(false);
     expect(output).toMatch(/^Created\.\ns_[0-9a-f]{32} "Report", enabled\nWhen: cron 0 9 \* \* MON-FRI, Europe\/Berlin\n/u);
     expect(output.match(/^- (?:Mon|Tues|Wednes|Thurs|Fri)day,? \d+ \w+ \d{4} at 09:00$/gmu)).toHaveLength(5);
     expect(output).toContain('This plan’s least distance: 1 minute.');
-    expect(output).toContain('NOT CONNECTED');
     expect((await call('cron', daily)).output).toContain(idIn(output));
     expect((await scope.schedules.list()).schedules).toMatchObject([
       { createdBy: { kind: 'agent', agent: 'admin', turnId: 't1' }, authority: 'admin' },
@@ -52,6 +51,22 @@ describe('cron', () => {
     expect((await call('cron', { action: 'remove', id })).output).toBe(`Removed ${id}.`);
     expect(await call('cron', { action: 'show', id })).toMatchObject({ isError: true, output: `There is no schedule ${id}. Use list.` });
     expect(await call('cron', { action: 'pause', id })).toMatchObject({ isError: true, output: 'There is no such schedule.' });
+  });
+
+  it('asks for a run, the same call once, and tells what became of runs', async () => {
+    const { call } = box();
+    const id = idIn((await call('cron', daily)).output);
+    expect((await call('cron', { action: 'runs', id })).output).toBe('It has not run yet.');
+    expect((await call('cron', { action: 'run', id }, 'c2')).output).toContain('begins within seconds');
+    await call('cron', { action: 'run', id }, 'c2');
+    const runs = await scope.schedules.runs.list(id, 10);
+    expect(runs).toMatchObject([{ trigger: 'manual', outcome: 'waiting', turn: null }]);
+    const [run] = runs;
+    const turn = { id: 't_1', contact_id: 'f'.repeat(32), status: 'failed', error: 'too slow' } as const;
+    if (run !== undefined) await scope.schedules.runs.put({ ...run, outcome: 'ran', turn });
+    expect((await call('cron', { action: 'runs', id })).output).toMatch(
+      /\(asked for\) ran; turn t_1 failed \(too slow\), conversation f{32}$/u,
+    );
   });
 
   it('never schedules more tools than its own turn has, and takes away with a change what the changing one lacks', async () => {
@@ -110,8 +125,9 @@ describe('cron', () => {
     [{ action: 'create', name: 'x', message: 'y', at: '2027-03-28T02:30', timezone: 'Europe/Berlin' }, 'never show'],
     [{ action: 'show' }, 'show needs id'],
     [{ action: 'update', id: `s_${'0'.repeat(32)}` }, 'needs something to change'],
-    [{ action: 'run', id: `s_${'0'.repeat(32)}` }, 'NOT CONNECTED'],
-    [{ action: 'runs' }, 'NOT CONNECTED'],
+    [{ action: 'run', id: `s_${'0'.repeat(32)}` }, 'no such schedule'],
+    [{ action: 'runs', id: `s_${'0'.repeat(32)}` }, 'no such schedule'],
+    [{ action: 'runs' }, 'runs needs id'],
     [{ action: 'remove', id: '../tenant' }, 'is not the id of a schedule'],
   ])('refuses %j', async (input, reason) => {
     const { call, failures } = box();
@@ -143,6 +159,7 @@ describe('cron', () => {
       { action: 'pause', id },
       { action: 'resume', id },
       { action: 'remove', id },
+      { action: 'run', id },
     ]) {
       expect(await call('cron', input)).toMatchObject({
         isError: true,

@@ -89,6 +89,14 @@ describe('concierge cron', () => {
     expect((await concierge.run('cron', 'list', 'acme')).out).toBe('No schedules.\n');
   });
 
+  it('asks for a run and shows what became of it', async () => {
+    const made = ScheduleView.parse(await concierge.json('cron', 'add', 'acme', ...daily));
+    expect((await concierge.run('cron', 'runs', 'acme', made.id)).out).toBe('No runs.\n');
+    expect(await concierge.json('cron', 'run', 'acme', made.id)).toMatchObject({ trigger: 'manual', outcome: 'waiting' });
+    expect((await concierge.run('cron', 'runs', 'acme', made.id)).out).toMatch(/^\S+Z +waiting/mu);
+    expect((await concierge.run('cron', 'run', 'acme', `s_${'0'.repeat(32)}`)).err).toContain('no such schedule');
+  });
+
   it('uses the zone of the tenant', async () => {
     await concierge.withScope('acme', async (scope) => await scope.updateSettings({ timezone: 'America/New_York' }));
     const made = await concierge.json('cron', 'add', 'acme', ...daily.slice(0, 6));

@@ -80,6 +80,7 @@ export {
   TurnStep,
   UserMessage,
 } from './session.ts';
+export { RunDelivery, RunOutcome, RunTurn, ScheduleRun, ScheduleRunId, ScheduleRunView } from './schedule-run.ts';
 export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenant.ts';
 export { TimeZone } from './time-zone.ts';

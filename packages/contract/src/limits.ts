@@ -85,6 +85,13 @@ export const limits = {
   scheduleMaxDays: 366,
   scheduleNameMaxCharacters: 100,
   scheduleJitterMaxSeconds: 3600,
+  /** Runs of one schedule that are kept on file; also the most missed ones that are told singly, or made up for. */
+  scheduleRunsKept: 200,
+  scheduleMissedMax: 100,
+  /** Runs that somebody asked for and that have not begun yet, of one schedule. */
+  scheduleAskedMax: 10,
+  /** A run that is later than this was missed. */
+  scheduleLateMs: 60_000,
   cronMaxCharacters: 100,
   handoffReasonMaxCharacters: 1000,
   handoffMaxHours: 30 * 24,

@@ -43,6 +43,8 @@ export const TurnInput = z.object({
   keyId: z.string().nullable(),
   /** Only of a turn that another turn started. */
   grant: TurnGrant.optional(),
+  /** Names of the tools that it may have at most, as the schedule says that started it. */
+  tools: z.array(z.string()).optional(),
 });
 export type TurnInput = z.infer<typeof TurnInput>;
 

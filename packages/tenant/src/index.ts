@@ -29,6 +29,7 @@ export { workspaceRules } from './path-rules.ts';
 export type { Tick } from './schedules/cron-times.ts';
 export { dueTicks, jitterMs, minDistanceMs, nextRunMs, nextTicks, type DueQuery, type TimedSchedule } from './schedules/schedule-times.ts';
 export { Schedules, type BrokenSchedule, type ScheduleOrigin, type ScheduleRequest } from './schedules/schedules.ts';
+export { runIdOf, type RunDecision, type ScheduleRuns } from './schedules/schedule-runs.ts';
 export { ZoneClock } from './schedules/zone-clock.ts';
 export type { Embedder } from './memory-search/embedder.ts';
 export type { Searcher } from './memory-search/memory-scope.ts';

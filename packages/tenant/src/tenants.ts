@@ -11,6 +11,7 @@ import type { IndexStore } from './index-db/index-store.ts';
 import { decodeKey, type KeyClaims } from './key-token.ts';
 import { Inbox } from './inbox.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';
+import { fileMark, markSchedules } from './schedules/schedule-marks.ts';
 import { SessionCache } from './session-cache.ts';
 import { writeStarter } from './starter.ts';
 import { isSystemError } from './system-error.ts';
@@ -91,6 +92,16 @@ export class Tenants {
   async inboxTurnIds(accountId: string): Promise<string[]> {
     const { log } = this.#options;
     return await new Inbox({ folder: join(this.#rootOf(accountId), 'inbox'), folders: this.#folders, log }).turnIds();
+  }
+
+  /** For whoever fires schedules: ids of the tenant's, each with what changes when its file or its history does. Opens nothing. */
+  async scheduleMarks(accountId: string): Promise<ReadonlyMap<string, string>> {
+    return await markSchedules(join(this.#rootOf(accountId), 'cron'));
+  }
+
+  /** Another one after each change of tenant.json. */
+  async settingsMark(accountId: string): Promise<string> {
+    return await fileMark(join(this.#rootOf(accountId), 'tenant.json'));
   }
 
   /** For those who know the tenant without a key: workers, schedules, webhooks, operators. @throws AppError not_found */

@@ -1,5 +1,6 @@
 export { TurnAcceptance, type TurnReceipt } from './accept.ts';
 export { Doorbells } from './doorbells.ts';
+export { DueSchedules, type ClaimedSchedule, type ScheduleKey } from './due-schedules.ts';
 export { endOf } from './ended-turn.ts';
 export { TurnFold, type FoldedTurn } from './fold-events.ts';
 export { foldStream, type FoldedStream } from './fold-steps.ts';

@@ -19,6 +19,10 @@ export const keyOf = {
   workers: `${queuePrefix}:workers`,
   workerFacts: `${queuePrefix}:worker-facts`,
   due: `${queuePrefix}:due`,
+  /** Schedules by the time at which they are to be looked at; rebuilt from files. */
+  schedules: `${queuePrefix}:schedules`,
+  /** Set together with all of them; missing in a Redis that came back empty. */
+  schedulesLaid: `${queuePrefix}:schedules-laid`,
   requests: (accountId: string): string => `${queuePrefix}:requests:${accountId}`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,

@@ -1,7 +1,9 @@
 import { armFailpoints, assertNoEviction, connectRedis, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { Doorbells, Lanes, Sweeper } from '@concierge/turn';
+import { Doorbells, DueSchedules, Lanes, Sweeper, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
+import { ScheduleAttention } from './schedules/schedule-attention.ts';
+import { ScheduleClock } from './schedules/schedule-clock.ts';
 
 const REDIS_START_TIMEOUT_MS = 30_000;
 
@@ -14,10 +16,15 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
   const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, secretsKey: config.secretsKey, log });
   const doorbells = new Doorbells(redis, log);
-  const sweeper = new Sweeper({ redis, lanes: new Lanes(redis), doorbells, tenants, log });
+  const lanes = new Lanes(redis);
+  const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
   sweeper.start();
+  const attention = new ScheduleAttention({ turns: new Turns({ redis, lanes, doorbells, log }), log, now: Date.now });
+  const schedules = new ScheduleClock({ due: new DueSchedules(redis), tenants, attention, log, now: Date.now });
+  schedules.start();
   return {
     stopInOrder: [
+      schedules,
       sweeper,
       { name: 'doorbells', stop: async () => await doorbells.stop() },
       { name: 'index', stop: async () => await index.close() },

@@ -29,7 +29,7 @@ export async function turnAgent({ scope, turn }: TurnRun, settings: TenantSettin
     throw new AgentUnusable('scope_required', `The agent ${turn.agent} is not public.`);
   const { allow, model, maxTurns } = agentRules(definition, settings);
   const access = leastOf(definition.access, turn.authority);
-  return { name: turn.agent, access, allow: commonOf(allow, turn.grant?.tools), model, maxTurns, part };
+  return { name: turn.agent, access, allow: commonOf(commonOf(allow, turn.tools), turn.grant?.tools), model, maxTurns, part };
 }
 
 async function ownAgent(scope: TurnRun['scope'], name: string): Promise<{ definition: AgentDefinition; part: string }> {

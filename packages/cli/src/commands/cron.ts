@@ -1,4 +1,13 @@
-import { AppError, Channel, MissedPolicy, OverlapPolicy, ScheduleDelivery, type Schedule, type ScheduleTiming } from '@concierge/contract';
+import {
+  AppError,
+  Channel,
+  limits,
+  MissedPolicy,
+  OverlapPolicy,
+  ScheduleDelivery,
+  type Schedule,
+  type ScheduleTiming,
+} from '@concierge/contract';
 import type { ScheduleRequest } from '@concierge/tenant';
 import { Command, Option } from 'commander';
 import { table } from '../answer.ts';
@@ -98,9 +107,29 @@ async function remove({ deployment, answer }: CommandContext, tenantId: string, 
   answer({ json: { id, removed: true }, text: `${id} is removed.` });
 }
 
+async function runNow({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
+  const { schedules } = await deployment.scope(tenantId);
+  const view = schedules.runs.view(await schedules.run(id));
+  answer({ json: view, text: `${view.id} waits: the cron service begins it within seconds, or when the run before it has ended.` });
+}
+
+async function listRuns({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
+  const { schedules } = await deployment.scope(tenantId);
+  const views = (await schedules.history(id, limits.sessionsListMax)).map((run) => schedules.runs.view(run));
+  const rows = views.map(({ scheduledAt, outcome, turn, delivery, reason }) => [
+    scheduledAt,
+    outcome,
+    turn === null ? '' : `${turn.id} ${turn.status}`,
+    delivery?.status ?? '',
+    turn?.error ?? delivery?.reason ?? reason ?? '',
+  ]);
+  const text = rows.length === 0 ? 'No runs.' : table(['SCHEDULED', 'OUTCOME', 'TURN', 'DELIVERY', 'WHY'], rows);
+  answer({ json: views, text });
+}
+
 /** `concierge cron …` */
 export function cronCommand(context: CommandContext): Command {
-  const command = new Command('cron').description('schedules of a tenant; nothing runs them in this version yet');
+  const command = new Command('cron').description('schedules of a tenant');
   command
     .command('list <tenant>')
     .description('all schedules, with their next time')
@@ -119,6 +148,14 @@ export function cronCommand(context: CommandContext): Command {
     .addOption(new Option('--missed <policy>', 'runs missed while nothing ran').choices(MissedPolicy.options).default('run_once'))
     .addOption(new Option('--overlap <policy>', 'while the run before is not finished').choices(OverlapPolicy.options).default('skip'))
     .action(async (tenantId: string, options: AddOptions) => await add(context, tenantId, options));
+  command
+    .command('run <tenant> <id>')
+    .description('run it once, now, beside its times')
+    .action(async (tenantId: string, id: string) => await runNow(context, tenantId, id));
+  command
+    .command('runs <tenant> <id>')
+    .description('what became of its runs, the newest first')
+    .action(async (tenantId: string, id: string) => await listRuns(context, tenantId, id));
   command
     .command('pause <tenant> <id>')
     .description('keep it, and do not run it')

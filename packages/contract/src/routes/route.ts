@@ -60,6 +60,7 @@ export interface Route {
     | 'keys'
     | 'memory'
     | 'usage'
+    | 'cron'
     | 'mcp'
     | 'openai'
     | 'webhooks'

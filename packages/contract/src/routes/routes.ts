@@ -1,5 +1,6 @@
 import { listAgents } from './agents.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
+import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
@@ -47,6 +48,13 @@ export const routes = {
   rotateKey,
   searchMemory,
   getUsage,
+  listSchedules,
+  createSchedule,
+  getSchedule,
+  updateSchedule,
+  deleteSchedule,
+  runSchedule,
+  listScheduleRuns,
   listMcpServers,
   getMcpServer,
   putMcpServer,

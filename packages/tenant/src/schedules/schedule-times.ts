@@ -30,8 +30,13 @@ export interface DueQuery {
 
 /** What has become due, jitter included, the oldest first. A tick is named by its own time, which jitter does not change. */
 export function dueTicks(schedule: TimedSchedule, { afterMs, nowMs, limit }: DueQuery): Tick[] {
-  const jitter = jitterMs(schedule);
-  return nextTicks(schedule, afterMs, limit).filter(({ atMs }) => atMs + jitter <= nowMs);
+  const untilMs = nowMs - jitterMs(schedule);
+  const ticks: Tick[] = [];
+  for (const tick of ticksOf(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
+    if (tick.atMs > untilMs || ticks.length === limit) break;
+    ticks.push(tick);
+  }
+  return ticks;
 }
 
 /** When it runs next, jitter included; null when no time is left. */

@@ -12,6 +12,7 @@ import {
   ScheduleId,
   type Actor,
   type Authority,
+  type ScheduleRun,
   type ScheduleView,
   type TenantSettings,
 } from '@concierge/contract';
@@ -20,6 +21,7 @@ import type { z } from 'zod';
 import type { FolderSync } from '../folder-sync.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import { RecordFolder } from '../record-folder.ts';
+import { ScheduleRuns } from './schedule-runs.ts';
 import { assertTiming, nextRunMs } from './schedule-times.ts';
 
 const usedFields = ['agent', 'alert', 'deliver'] as const;
@@ -56,6 +58,8 @@ export interface SchedulesOptions {
  * A tenant's schedules, a file each. Of two changes to one schedule at the same moment the later one stays, whole.
  */
 export class Schedules {
+  /** What became of their times. */
+  readonly runs: ScheduleRuns;
   readonly #options: SchedulesOptions;
   readonly #records: RecordFolder<typeof Schedule>;
   readonly #writers = new KeyedMutex();
@@ -63,6 +67,7 @@ export class Schedules {
   constructor(options: SchedulesOptions) {
     const { folder, folders, accountId, log } = options;
     this.#options = options;
+    this.runs = new ScheduleRuns({ folder, folders, accountId, log, now: options.now });
     this.#records = new RecordFolder({ folder, folders, accountId, log, schema: Schedule, names: /^s_[0-9a-f]{32}$/u });
   }
 
@@ -82,6 +87,11 @@ export class Schedules {
   async find(id: string): Promise<Schedule | undefined> {
     const schedule = await this.#records.find(id);
     return schedule?.id === id ? schedule : undefined;
+  }
+
+  /** @throws AppError not_found */
+  async get(id: string): Promise<Schedule> {
+    return this.#existing(id);
   }
 
   /** On disk when it returns. @throws AppError invalid_request, conflict (as many as the plan allows) */
@@ -123,6 +133,19 @@ export class Schedules {
   /** @throws AppError not_found */
   async remove(id: string): Promise<void> {
     if (!(await this.#records.remove(id))) throw noSuchSchedule();
+    await this.runs.forget(id);
+  }
+
+  /** Runs it beside its times, paused or not, as soon as whoever fires schedules sees it. @throws AppError not_found, too_many_waiting */
+  async run(id: string, requestId?: string): Promise<ScheduleRun> {
+    await this.#existing(id);
+    return this.runs.ask(id, requestId);
+  }
+
+  /** The newest first. @throws AppError not_found */
+  async history(id: string, limit: number): Promise<ScheduleRun[]> {
+    await this.#existing(id);
+    return this.runs.list(id, limit);
   }
 
   view(schedule: Schedule): ScheduleView {
@@ -133,6 +156,7 @@ export class Schedules {
 
   async sweep(): Promise<void> {
     await this.#records.sweep();
+    for (const id of await this.#records.names()) await this.runs.sweep(id);
   }
 
   #nowMs(): number {

@@ -14,6 +14,7 @@ import { PdfTexts } from '../upload/pdf-text.ts';
 import { Slots } from '../upload/slots.ts';
 import { agentHandlers } from './agents.ts';
 import { chatHandlers } from './chat.ts';
+import { cronHandlers } from './cron.ts';
 import { fileHandlers } from './files.ts';
 import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
@@ -69,6 +70,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...keyHandlers(),
     ...memoryHandlers(),
     ...usageHandlers(),
+    ...cronHandlers(),
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
     ...webhookHandlers(),

@@ -15,7 +15,10 @@ import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { deliveryOf } from './asked-delivery.ts';
 import { timingOf } from './asked-timing.ts';
-import { describeSchedule, lineOf, notFiring } from './describe-schedule.ts';
+import { describeRun } from './describe-run.ts';
+import { describeSchedule, lineOf } from './describe-schedule.ts';
+
+const RUNS_LISTED = 20;
 
 const schema = z.strictObject({
   action: z.enum(['list', 'show', 'create', 'update', 'pause', 'resume', 'remove', 'run', 'runs']).describe('What to do.'),
@@ -59,7 +62,7 @@ type Asked = z.output<typeof schema>;
 export const cron = defineTool({
   name: 'cron',
   description:
-    'Schedules: an agent is given a message at certain times. list, show, create, update (only what is given changes), pause, resume, remove. Make one only when the owner asks for something at a time or again and again; ask for the time zone when it matters and is unclear. The answer names the next five runs: check them against what was asked, and repeat the first to the owner.',
+    'Schedules: an agent is given a message at certain times. list, show, create, update (only what is given changes), pause, resume, remove, run (once now, beside its times: it begins within seconds, in a conversation of its own), runs (what became of the last ones and of their replies). Make one only when the owner asks for something at a time or again and again; ask for the time zone when it matters and is unclear. The answer names the next five runs: check them against what was asked, and repeat the first to the owner.',
   schema,
   sideEffect: 'writes',
   run: async (input, context) => {
@@ -79,8 +82,9 @@ export const cron = defineTool({
       case 'remove':
         return remove(idOf(input), context);
       case 'run':
+        return runNow(idOf(input), context);
       case 'runs':
-        throw new ToolError(`${notFiring} There is no run to start or to show.`);
+        return listRuns(idOf(input), context);
     }
   },
 });
@@ -90,7 +94,7 @@ async function list({ schedules }: ToolContext): Promise<string> {
   const zone = await schedules.timezone();
   const damaged = broken.map(({ id, reason }) => `${id} cannot be used, its file is damaged: ${reason}. remove it, and create it anew.`);
   if (found.length === 0 && damaged.length === 0) return 'There are no schedules.';
-  return [...found.map((schedule) => lineOf(schedule, zone)), ...damaged, notFiring].join('\n');
+  return [...found.map((schedule) => lineOf(schedule, zone)), ...damaged].join('\n');
 }
 
 async function create(input: Asked, context: ToolContext): Promise<string> {
@@ -146,6 +150,16 @@ async function setEnabled(id: string, enabled: boolean, context: ToolContext): P
 async function remove(id: string, { schedules }: ToolContext): Promise<string> {
   await schedules.remove(id);
   return `Removed ${id}.`;
+}
+
+async function runNow(id: string, { schedules, callId }: ToolContext): Promise<string> {
+  const run = await schedules.run(id, callId);
+  return `Asked for: it begins within seconds, or when the run before it has ended. See it with runs.\n${describeRun(run)}`;
+}
+
+async function listRuns(id: string, { schedules }: ToolContext): Promise<string> {
+  const runs = await schedules.runs(id, RUNS_LISTED);
+  return runs.length === 0 ? 'It has not run yet.' : runs.map((run) => describeRun(run)).join('\n');
 }
 
 function optionsOf({

@@ -3,9 +3,6 @@ import { jitterMs, nextTicks, type Tick } from '@concierge/tenant';
 
 const RUNS_SHOWN = 5;
 
-/** Said with every answer until something does. */
-export const notFiring = 'NOT CONNECTED: schedules are kept, but nothing runs them in this installation yet.';
-
 /** All of a schedule, with its next runs in words. */
 export function describeSchedule(
   schedule: Schedule,
@@ -20,7 +17,6 @@ export function describeSchedule(
     `Agent: ${agent}. The reply goes ${deliver === null ? 'nowhere, it stays in its conversation' : `to ${deliver.to} on ${appNameOf(deliver.channel)}`}.`,
     `Missed runs: ${missed}. While one is running: ${overlap}. This plan’s least distance: ${String(minutes)} minute${minutes === 1 ? '' : 's'}.`,
     `Message: ${message}`,
-    notFiring,
   ].join('\n');
 }
 

@@ -1,4 +1,4 @@
-import type { Schedule, SchedulePatch } from '@concierge/contract';
+import type { Schedule, SchedulePatch, ScheduleRun } from '@concierge/contract';
 import type { BrokenSchedule, ScheduleRequest } from '@concierge/tenant';
 
 /** The tenant's schedules, as the turn may see and change them. */
@@ -13,4 +13,8 @@ export interface SchedulesView {
   create(request: ScheduleRequest, callId: string): Promise<Schedule>;
   update(id: string, patch: SchedulePatch): Promise<Schedule>;
   remove(id: string): Promise<void>;
+  /** Once, beside its times. The same call, made again, is the same run. */
+  run(id: string, callId: string): Promise<ScheduleRun>;
+  /** The newest first. */
+  runs(id: string, limit: number): Promise<readonly ScheduleRun[]>;
 }

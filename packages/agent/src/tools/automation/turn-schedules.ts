@@ -1,4 +1,4 @@
-import type { AcceptedTurn, Schedule, SchedulePatch } from '@concierge/contract';
+import type { AcceptedTurn, Schedule, SchedulePatch, ScheduleRun } from '@concierge/contract';
 import { minDistanceMs, type BrokenSchedule, type ScheduleRequest, type TenantScope } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
 import { ToolError } from '../tool.ts';
@@ -56,6 +56,16 @@ export class TurnSchedules implements SchedulesView {
   async remove(id: string): Promise<void> {
     this.#assertMayChange();
     await this.#source.scope.schedules.remove(id);
+  }
+
+  async run(id: string, callId: string): Promise<ScheduleRun> {
+    this.#assertMayChange();
+    return this.#source.scope.schedules.run(id, JSON.stringify([this.#source.turn.turnId, callId]));
+  }
+
+  async runs(id: string, limit: number): Promise<readonly ScheduleRun[]> {
+    this.#assertAdmin();
+    return this.#source.scope.schedules.history(id, limit);
   }
 
   #assertMayChange(): void {

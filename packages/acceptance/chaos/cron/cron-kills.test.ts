@@ -1,0 +1,16 @@
+import { describe, expect, it } from '@jest/globals';
+import { runCronKills } from './cron-kills.ts';
+
+describe('three replicas of cron that are killed again and again', () => {
+  it(
+    'decide about every time once and run each that they decide to run as one turn, also when Redis is emptied',
+    async () => {
+      const report = await runCronKills({ seed: 20_261_121, schedules: 12, overMs: 30_000, flushes: 2 });
+      expect(report.findings).toEqual([]);
+      expect(report.ticks).toBeGreaterThan(20);
+      expect(report.turns).toBeGreaterThanOrEqual(report.ticks / 2);
+      expect(report.kills).toBeGreaterThan(15);
+    },
+    4 * 60_000,
+  );
+});

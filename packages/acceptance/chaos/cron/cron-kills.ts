@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { durationMs, Schedule, type ScheduleRun } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import { eventually, startScriptedModel, System } from '@concierge/testing';
+import { SeededRandom } from '../seeded-random.ts';
+
+export interface CronKills {
+  readonly seed: number;
+  readonly schedules: number;
+  /** So long times are due and replicas die. */
+  readonly overMs: number;
+  /** Redis is emptied so often, spread over the run. */
+  readonly flushes: number;
+}
+
+export interface CronKillsReport {
+  readonly ticks: number;
+  readonly turns: number;
+  readonly kills: number;
+  /** Times without a run, without a turn or with a turn that is another's; turns without a time. */
+  readonly findings: readonly string[];
+}
+
+const REPLICAS = 3;
+const EVERY = '6s';
+const SETTLE_TIMEOUT_MS = 120_000;
+const KILL_EVERY_MS = { least: 150, most: 450 };
+
+/** Three replicas, one of them killed every moment and started again, while many schedules are due; every time is one turn. */
+export async function runCronKills({ seed, schedules, overMs, flushes }: CronKills): Promise<CronKillsReport> {
+  await using stack = new AsyncDisposableStack();
+  const model = await startScriptedModel();
+  stack.defer(async () => await model.close());
+  const system = stack.use(await System.start({ modelUrl: model.url, crons: REPLICAS, workers: 2 }));
+  const tenantId = `cron-${randomBytes(4).toString('hex')}`;
+  await system.createTenant(tenantId);
+  const scope = await system.scope(tenantId);
+  const fromMs = Date.now();
+  const made = await Promise.all(Array.from({ length: schedules }, async (_, index) => writeSchedule(scope, fromMs + index * 97)));
+  const kills = await killReplicas(system, { random: new SeededRandom(seed), overMs, flushes });
+  const untilMs = Date.now();
+  // What is not looked at any more after this has nothing due later.
+  for (const schedule of made) await scope.schedules.update(schedule.id, { enabled: false, name: 'Over' });
+  await eventually(async () => (await openRuns(scope, made)).length === 0, { timeoutMs: SETTLE_TIMEOUT_MS, everyMs: 250 }).catch(
+    () => undefined,
+  );
+  return { ...(await audit(scope, made, untilMs)), kills };
+}
+
+/** Closer together than the service would take it from anybody, so that a short run has many times. */
+async function writeSchedule(scope: TenantScope, countsFromMs: number): Promise<Schedule> {
+  const id = `s_${randomBytes(16).toString('hex')}`;
+  const at = new Date(countsFromMs).toISOString();
+  const what = { name: 'Tick', agent: 'admin', message: '[[say:tick]]', schedule: { every: EVERY }, deliver: null, alert: null };
+  const rules = { missed: 'run_all', overlap: 'queue', jitterSeconds: 0, enabled: true, authority: 'admin', tools: [] };
+  const made = { createdBy: { kind: 'operator' }, createdAt: at, updatedAt: at, countsFrom: at };
+  const schedule = Schedule.parse({ version: 1, id, ...what, ...rules, ...made });
+  const folder = join(scope.root, 'cron');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, `${id}.json`), JSON.stringify(schedule));
+  return schedule;
+}
+
+interface Faults {
+  readonly random: SeededRandom;
+  readonly overMs: number;
+  readonly flushes: number;
+}
+
+async function killReplicas({ crons, redis }: System, { random, overMs, flushes }: Faults): Promise<number> {
+  const endMs = Date.now() + overMs;
+  const flushEveryMs = overMs / (flushes + 1);
+  let nextFlushMs = Date.now() + flushEveryMs;
+  let kills = 0;
+  while (Date.now() < endMs) {
+    // A replica needs a while to start: there must be moments in which one works.
+    await wait(KILL_EVERY_MS.least + Math.floor(random.next() * (KILL_EVERY_MS.most - KILL_EVERY_MS.least)));
+    const replica = crons[Math.floor(random.next() * crons.length)];
+    if (kills % REPLICAS !== 0) await wait(KILL_EVERY_MS.most);
+    await replica?.kill();
+    replica?.start();
+    kills += 1;
+    if (Date.now() < nextFlushMs || flushes === 0) continue;
+    await redis.flush();
+    nextFlushMs += flushEveryMs;
+  }
+  return kills;
+}
+
+async function openRuns(scope: TenantScope, schedules: readonly Schedule[]): Promise<ScheduleRun[]> {
+  const open = await Promise.all(schedules.map(async ({ id }) => scope.schedules.runs.open(id)));
+  return open.flat();
+}
+
+/** By files alone: definitions say which times there were, histories what became of them, sessions what ran. */
+async function audit(scope: TenantScope, schedules: readonly Schedule[], untilMs: number): Promise<Omit<CronKillsReport, 'kills'>> {
+  const findings: string[] = [];
+  const turnIds: string[] = [];
+  let ticks = 0;
+  for (const { id, countsFrom } of schedules) {
+    const runs = new Map((await scope.schedules.runs.list(id, 1000)).map((run) => [Date.parse(run.scheduledAt), run]));
+    const everyMs = durationMs(EVERY);
+    const startMs = Date.parse(countsFrom);
+    // The very last times are decided, or not, while the schedule is paused.
+    for (let atMs = startMs + everyMs; atMs < untilMs - LAST_MS; atMs += everyMs) {
+      ticks += 1;
+      const run = runs.get(atMs);
+      if (run === undefined) findings.push(`${id} ${String(atMs)}: nothing was decided`);
+    }
+    for (const [atMs, { outcome, turn }] of runs) {
+      if (outcome === 'ran' && turn?.status !== 'done')
+        findings.push(`${id} ${String(atMs)}: ran, but its turn is ${turn?.status ?? 'none'}`);
+      if (outcome === 'missed') findings.push(`${id} ${String(atMs)}: missed`);
+      if (turn !== null) turnIds.push(turn.id);
+    }
+  }
+  findings.push(...(await strays(scope, turnIds)));
+  return { ticks, turns: turnIds.length, findings };
+}
+
+const LAST_MS = 15_000;
+
+/** Turns of two times, and turns in sessions that no time has. */
+async function strays({ index }: TenantScope, turnIds: readonly string[]): Promise<string[]> {
+  const known = new Set(turnIds);
+  const findings = known.size === turnIds.length ? [] : ['two times have one turn'];
+  let cursor: string | undefined;
+  do {
+    const page = await index.listTurns({ limit: 100, ...(cursor === undefined ? {} : { cursor }) });
+    for (const { id } of page.items) if (!known.delete(id)) findings.push(`turn ${id} belongs to no time`);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return [...findings, ...[...known].map((id) => `turn ${id} ran nowhere`)];
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { z } from 'zod';
+import { ScheduleRunView, ScheduleView, TurnView } from '@concierge/contract';
+import { eventually } from '@concierge/testing';
+import { ContractSystem, promise, type Tenant } from './fixture.ts';
+
+jest.setTimeout(60_000);
+
+let contract: ContractSystem;
+
+beforeAll(async () => {
+  contract = await ContractSystem.start({ crons: 3 });
+});
+afterAll(async () => {
+  await contract[Symbol.asyncDispose]();
+});
+
+const soon = (afterMs: number): string => new Date(Date.now() + afterMs).toISOString();
+
+async function make(tenant: Tenant, body: object): Promise<ScheduleView> {
+  const answer = await tenant.as('admin').request('/api/cron', { body: { name: 'Report', message: '[[say:All is well.]]', ...body } });
+  expect(answer.status).toBe(201);
+  return ScheduleView.parse(answer.json());
+}
+
+async function runsOf(tenant: Tenant, id: string): Promise<ScheduleRunView[]> {
+  return z.array(ScheduleRunView).parse((await tenant.as('read').get(`/api/cron/${id}/runs`)).json());
+}
+
+describe('schedules', () => {
+  promise(['C/4/7', 'SI/what-the-service-does/3'], 'fire one turn at their time, whatever number of replicas there is', async () => {
+    const tenant = await contract.tenant();
+    const at = soon(2000);
+    const { id, nextRunAt } = await make(tenant, { schedule: { at } });
+    expect(nextRunAt).toBe(at);
+    const [run] = await eventually(
+      async () => {
+        const runs = await runsOf(tenant, id);
+        return runs[0]?.turn?.status === 'done' ? runs : undefined;
+      },
+      { timeoutMs: 30_000 },
+    );
+    expect(run).toMatchObject({ scheduledAt: at, trigger: 'schedule', outcome: 'ran', delivery: null });
+    const turns = z.array(TurnView).parse((await tenant.as('read').get('/api/turns')).json());
+    expect(turns).toMatchObject([{ id: run?.turn?.id, origin: 'schedule', agent: 'admin', status: 'done' }]);
+    expect((await tenant.as('read').get(`/api/sessions/${run?.turn?.contact_id ?? ''}`)).text).toContain('All is well.');
+    expect(await runsOf(tenant, id)).toHaveLength(1);
+  });
+
+  promise(['C/4/7'], 'are made, read, changed, paused, run now and removed', async () => {
+    const tenant = await contract.tenant();
+    const client = tenant.as('admin');
+    const made = await make(tenant, { schedule: { cron: '0 9 * * *', timezone: 'Europe/Berlin' } });
+    expect(made).toMatchObject({ agent: 'admin', deliver: null, missed: 'run_once', overlap: 'skip', enabled: true });
+    const path = `/api/cron/${made.id}`;
+    expect((await client.get('/api/cron')).json()).toEqual([made]);
+    expect((await client.get(path)).json()).toEqual(made);
+    const paused = await client.request(path, { method: 'PATCH', body: { enabled: false, name: 'Daily' } });
+    expect(paused.json()).toMatchObject({ id: made.id, name: 'Daily', enabled: false, nextRunAt: null });
+    const asked = await client.request(`${path}/run`, { method: 'POST' });
+    expect(asked.status).toBe(202);
+    expect(ScheduleRunView.parse(asked.json())).toMatchObject({ trigger: 'manual', outcome: 'waiting', turn: null });
+    await eventually(async () => (await runsOf(tenant, made.id))[0]?.turn?.status === 'done', { timeoutMs: 30_000 });
+    expect((await client.request(path, { method: 'DELETE' })).status).toBe(204);
+    for (const gone of [path, `${path}/runs`]) expect((await client.get(gone)).problem()).toMatchObject({ code: 'not_found' });
+    expect((await client.request(`${path}/run`, { method: 'POST' })).problem()).toMatchObject({ code: 'not_found' });
+  });
+
+  promise(['C/4/7'], 'are refused where they could not be kept to, with the field that is wrong', async () => {
+    const preview = await contract.tenant('preview');
+    const refuse = async (schedule: object): Promise<unknown> =>
+      (await preview.as('admin').request('/api/cron', { body: { name: 'x', message: 'y', schedule } })).problem();
+    const invalid = (path: string): object => ({ status: 400, code: 'invalid_request', errors: [{ path }] });
+    expect(await refuse({ every: '10m' })).toMatchObject(invalid('schedule.every'));
+    expect(await refuse({ cron: '*/5 * * * *', timezone: 'UTC' })).toMatchObject(invalid('schedule.cron'));
+    expect(await refuse({ at: '2020-01-01T00:00:00Z' })).toMatchObject(invalid('schedule.at'));
+    expect(await refuse({ cron: '0 9 * * *', timezone: 'Berlin' })).toMatchObject({ code: 'invalid_request' });
+    await make(preview, { schedule: { every: '15m' } });
+  });
+
+  promise(['C/4/7', 'C/2/4'], 'of a suspended tenant do not fire', async () => {
+    const tenant = await contract.tenant();
+    const { id } = await make(tenant, { schedule: { at: soon(2500) }, missed: 'run_all' });
+    const tenants = await contract.system.tenants();
+    await tenants.setSuspended(tenant.tenantId, true);
+    const { schedules } = await contract.system.scope(tenant.tenantId);
+    await eventually(async () => (await schedules.runs.list(id, 10)).length > 0, { timeoutMs: 30_000 });
+    await tenants.setSuspended(tenant.tenantId, false);
+    expect(await runsOf(tenant, id)).toMatchObject([{ outcome: 'skipped', reason: 'the tenant is suspended', turn: null }]);
+  });
+});

@@ -1,0 +1,22 @@
+import type { ScheduleRun } from '@concierge/contract';
+
+/** A run on one line: when, what became of it, and of its reply. */
+export function describeRun({ id, scheduledAt, trigger, outcome, reason, missedSince, turn, delivery }: ScheduleRun): string {
+  const asked = trigger === 'manual' ? ' (asked for)' : '';
+  const because = reason === null ? '' : `: ${reason}`;
+  const more = missedSince === null ? '' : `; others before it, since ${missedSince}, have no entry`;
+  const ended = turn === null ? '' : `; turn ${turn.id} ${turn.status === 'waiting' ? 'is under way' : turn.status}${wordsOf(turn.error)}`;
+  const session = turn === null ? '' : `, conversation ${turn.contact_id}`;
+  const delivered = delivery === null ? '' : `; reply ${deliveryWords[delivery.status]}${wordsOf(delivery.reason)}`;
+  return `${id} ${scheduledAt}${asked} ${outcome}${because}${more}${ended}${session}${delivered}`;
+}
+
+const deliveryWords = {
+  kept: 'accepted, waits in the outbox to be sent',
+  failed: 'not delivered',
+  nothing_to_send: 'not delivered: there was none',
+} as const;
+
+function wordsOf(reason: string | null): string {
+  return reason === null ? '' : ` (${reason})`;
+}

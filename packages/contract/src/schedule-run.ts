@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { OutboundId } from './outbound.ts';
+import { ScheduleId } from './schedule.ts';
+
+/** `r_` and the milliseconds of its time, so that a time has one run; `n_` for one that somebody asked for. */
+export const ScheduleRunId = z.string().regex(/^(?:r_\d{15}|n_[0-9a-f]{32})$/u, 'is not the id of a run');
+
+/** Waiting → ran, or skipped when it must not run any more. A missed or skipped one stays so. */
+export const RunOutcome = z.enum(['waiting', 'ran', 'missed', 'skipped']);
+
+/** `lost`: its conversation was removed before anybody looked how it ended. */
+export const RunTurn = z.strictObject({
+  id: z.string(),
+  contact_id: z.string(),
+  status: z.enum(['waiting', 'done', 'failed', 'cancelled', 'lost']),
+  error: z.string().nullable(),
+});
+export type RunTurn = z.infer<typeof RunTurn>;
+
+/** What became of the reply. `kept`: it is in the outbox and waits to be sent, as every message does. */
+export const RunDelivery = z.strictObject({
+  status: z.enum(['kept', 'failed', 'nothing_to_send']),
+  messageId: OutboundId.nullable(),
+  reason: z.string().nullable(),
+});
+export type RunDelivery = z.infer<typeof RunDelivery>;
+
+const fields = {
+  id: ScheduleRunId,
+  scheduledAt: z.iso.datetime(),
+  trigger: z.enum(['schedule', 'manual']),
+  outcome: RunOutcome,
+  /** Why it was missed or skipped. */
+  reason: z.string().nullable(),
+  /** Of a missed run: there are more before it, from here on, that have no entry of their own. */
+  missedSince: z.iso.datetime().nullable(),
+  recordedAt: z.iso.datetime(),
+  /** null until it is accepted. */
+  turn: RunTurn.nullable(),
+  /** null until the turn has ended, and where nothing is to be delivered. */
+  delivery: RunDelivery.nullable(),
+  /** The owner was told after this run that the schedule keeps failing. */
+  alertedAt: z.iso.datetime().nullable(),
+};
+
+/** tenants/<id>/cron/<schedule>/<run>.json: made once, when it is decided what becomes of a time; after that only its end is added. */
+export const ScheduleRun = z.strictObject({ version: z.literal(1), scheduleId: ScheduleId, ...fields });
+export type ScheduleRun = z.infer<typeof ScheduleRun>;
+
+/** What GET /api/cron/{id}/runs shows. */
+export const ScheduleRunView = z.object(fields).meta({ id: 'ScheduleRun' });
+export type ScheduleRunView = z.infer<typeof ScheduleRunView>;

@@ -1,0 +1,154 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError, limits, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import { LRUCache } from 'lru-cache';
+import type { FolderSync } from '../folder-sync.ts';
+import { RecordFolder } from '../record-folder.ts';
+
+const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
+const settledKept = 20_000;
+
+export interface ScheduleRunsOptions {
+  readonly accountId: string;
+  /** tenants/<id>/cron */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly log: Log;
+  readonly now?: (() => number) | undefined;
+}
+
+/** What has been decided about one time. */
+export type RunDecision = Pick<ScheduleRun, 'id' | 'scheduledAt' | 'trigger' | 'outcome'> &
+  Partial<Pick<ScheduleRun, 'reason' | 'missedSince'>>;
+
+/**
+ * What became of a schedule's times, a file each. The name follows from the time and is taken once: of several who decide about one time at the same
+ * moment, the first one counts, whatever Redis or a clock says later.
+ */
+export class ScheduleRuns {
+  readonly #options: ScheduleRunsOptions;
+  /** Runs of which nothing more is to come, so that a look at a schedule reads only the others. */
+  readonly #settled = new LRUCache<string, true>({ max: settledKept });
+
+  constructor(options: ScheduleRunsOptions) {
+    this.#options = options;
+  }
+
+  /** The newest first. */
+  async list(scheduleId: string, limit: number): Promise<ScheduleRun[]> {
+    const records = this.#records(scheduleId);
+    const runs = await Promise.all((await records.names()).map(async (name) => records.find(name)));
+    return runs
+      .filter((run) => run !== undefined)
+      .toSorted((a, b) => b.scheduledAt.localeCompare(a.scheduledAt) || b.id.localeCompare(a.id))
+      .slice(0, limit);
+  }
+
+  async find(scheduleId: string, runId: string): Promise<ScheduleRun | undefined> {
+    return this.#records(scheduleId).find(runId);
+  }
+
+  /** Those that wait or are under way, the oldest first. */
+  async open(scheduleId: string): Promise<ScheduleRun[]> {
+    const records = this.#records(scheduleId);
+    const open: ScheduleRun[] = [];
+    for (const name of await records.names()) {
+      if (this.#settled.has(`${scheduleId}/${name}`)) continue;
+      const run = await records.find(name);
+      if (run !== undefined && isSettled(run)) this.#settled.set(`${scheduleId}/${name}`, true);
+      else if (run !== undefined) open.push(run);
+    }
+    return open.toSorted((a, b) => a.scheduledAt.localeCompare(b.scheduledAt) || a.id.localeCompare(b.id));
+  }
+
+  /** The latest time, up to this one, of which something is decided; undefined when there is none. */
+  async lastTickMs(scheduleId: string, untilMs: number): Promise<number | undefined> {
+    return (await this.#records(scheduleId).names())
+      .filter((name) => name.startsWith('r_'))
+      .map((name) => Number(name.slice(2)))
+      .findLast((tickMs) => tickMs <= untilMs);
+  }
+
+  /** On disk when it returns; false when somebody has decided before. */
+  async decide(scheduleId: string, { reason = null, missedSince = null, ...decision }: RunDecision): Promise<boolean> {
+    const recordedAt = new Date(this.#nowMs()).toISOString();
+    const rest = { recordedAt, turn: null, delivery: null, alertedAt: null };
+    const run = ScheduleRun.parse({ version: 1, scheduleId, ...decision, reason, missedSince, ...rest });
+    return this.#records(scheduleId).create(run.id, run);
+  }
+
+  async put(run: ScheduleRun): Promise<void> {
+    await this.#records(run.scheduleId).put(run.id, run);
+  }
+
+  /** A run beside the schedule's times. The same request is the same run. @throws AppError too_many_waiting */
+  async ask(scheduleId: string, requestId: string | undefined): Promise<ScheduleRun> {
+    const id = askedIdOf(scheduleId, requestId);
+    const known = await this.find(scheduleId, id);
+    if (known !== undefined) return known;
+    const waiting = (await this.open(scheduleId)).filter(({ outcome, trigger }) => outcome === 'waiting' && trigger === 'manual');
+    if (waiting.length >= limits.scheduleAskedMax)
+      throw new AppError('too_many_waiting', `${String(waiting.length)} runs of this schedule wait to be started already.`);
+    const scheduledAt = new Date(this.#nowMs()).toISOString();
+    await this.decide(scheduleId, { id, scheduledAt, trigger: 'manual', outcome: 'waiting' });
+    const made = await this.find(scheduleId, id);
+    if (made === undefined) throw new AppError('not_found', 'There is no such schedule.');
+    return made;
+  }
+
+  view({ version: _version, scheduleId: _scheduleId, ...shown }: ScheduleRun): ScheduleRunView {
+    return shown;
+  }
+
+  /** Of those that are over and done with, the newest stay. */
+  async prune(scheduleId: string): Promise<void> {
+    const names = await this.#records(scheduleId).names();
+    if (names.length <= limits.scheduleRunsKept) return;
+    for (const { id } of (await this.list(scheduleId, names.length)).slice(limits.scheduleRunsKept)) {
+      if (this.#settled.has(`${scheduleId}/${id}`)) await this.#records(scheduleId).remove(id);
+    }
+  }
+
+  /** The whole history of a schedule that is gone. */
+  async forget(scheduleId: string): Promise<void> {
+    await rm(this.#folderOf(scheduleId), { recursive: true, force: true });
+  }
+
+  async sweep(scheduleId: string): Promise<void> {
+    await this.#records(scheduleId).sweep();
+  }
+
+  #folderOf(scheduleId: string): string {
+    return join(this.#options.folder, scheduleId);
+  }
+
+  #records(scheduleId: string): RecordFolder<typeof ScheduleRun> {
+    const { folders, accountId, log } = this.#options;
+    return new RecordFolder({ folder: this.#folderOf(scheduleId), folders, accountId, log, schema: ScheduleRun, names: runNames });
+  }
+
+  #nowMs(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+/** The run of a time. */
+export function runIdOf(tickMs: number): string {
+  return ScheduleRunId.parse(`r_${String(tickMs).padStart(15, '0')}`);
+}
+
+function askedIdOf(scheduleId: string, requestId: string | undefined): string {
+  if (requestId === undefined) return `n_${randomBytes(16).toString('hex')}`;
+  const digest = createHash('sha256')
+    .update(JSON.stringify(['run', scheduleId, requestId]))
+    .digest('hex');
+  return `n_${digest.slice(0, 32)}`;
+}
+
+/** Nothing more is to come. */
+function isSettled({ outcome, turn }: ScheduleRun): boolean {
+  if (outcome === 'missed' || outcome === 'skipped') return true;
+  return outcome === 'ran' && turn !== null && turn.status !== 'waiting';
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { durationMs, ScheduleId, type Schedule, type ScheduleRun } from '@concierge/contract';
+import { jitterMs, minDistanceMs, ZoneClock, type TenantScope } from '@concierge/tenant';
+
+/** What a schedule is called for by in Redis when it is the tenant's heartbeat. */
+export const heartbeatName = 'heartbeat';
+
+/** The agent's whole answer when nothing is to be done: its conversation is then taken away again. */
+export const heartbeatToken = 'HEARTBEAT_OK';
+
+const DEFAULT_EVERY = '30m';
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 24 * 60;
+
+const message = `This is your heartbeat: nobody has written. HEARTBEAT, above, says what to look after. Do what is due now, as far as your tools allow, and tell the owner only what they should know. When nothing is to be done, answer with ${heartbeatToken} and nothing else.`;
+
+/**
+ * The heartbeat that tenant.json asks for, as a schedule; undefined when it asks for none. Its times are at the same distance from each other for ever, and
+ * each tenant's at moments of its own. None is made up for: it counts from the last one that could still be in time.
+ */
+export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Schedule | undefined> {
+  const { heartbeat, plan } = await scope.settings();
+  if (heartbeat === undefined) return undefined;
+  const id = heartbeatIdOf(scope.accountId);
+  const leastMs = minDistanceMs(plan);
+  const asked = heartbeat.every ?? DEFAULT_EVERY;
+  const every = durationMs(asked) < leastMs ? `${String(leastMs / MINUTE_MS)}m` : asked;
+  const everyMs = durationMs(every);
+  const offsetMs = jitterMs({ id, jitterSeconds: everyMs / 1000 });
+  const lastMs = Math.floor((nowMs - offsetMs) / everyMs) * everyMs + offsetMs;
+  const at = new Date(nowMs - lastMs <= MINUTE_MS ? lastMs - everyMs : lastMs).toISOString();
+  return {
+    version: 1,
+    id,
+    name: heartbeatName,
+    agent: 'admin',
+    message,
+    schedule: { every },
+    deliver: null,
+    missed: 'skip',
+    overlap: 'skip',
+    jitterSeconds: 0,
+    alert: null,
+    enabled: true,
+    authority: 'admin',
+    tools: null,
+    createdBy: { kind: 'operator' },
+    createdAt: at,
+    updatedAt: at,
+    countsFrom: at,
+  };
+}
+
+/** Where its runs are kept: beside those of the schedules. */
+export function heartbeatIdOf(accountId: string): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([heartbeatName, accountId]))
+    .digest('hex');
+  return ScheduleId.parse(`s_${digest.slice(0, 32)}`);
+}
+
+/** Why a heartbeat that is due is left out; null when it is not. */
+export async function heartbeatHindrance(scope: TenantScope, nowMs: number): Promise<string | null> {
+  const { heartbeat, timezone = 'UTC' } = await scope.settings();
+  if (heartbeat?.activeHours !== undefined && !isWithin(heartbeat.activeHours, new ZoneClock(timezone).wallAt(nowMs)))
+    return `it is outside the active hours ${heartbeat.activeHours}`;
+  const context = await scope.context.load({ agent: 'admin', sender: null, memory: 'owner' });
+  if (context.heartbeat === null) return 'HEARTBEAT.md says nothing';
+  return (await scope.inbox.turnIds()).length > 0 ? 'a turn is under way' : null;
+}
+
+/** Takes the conversation of a heartbeat away that had nothing to say. */
+export async function silence(scope: TenantScope, { turn }: ScheduleRun): Promise<void> {
+  if (turn?.status !== 'done') return;
+  const session = await scope.sessions.view(turn.contact_id);
+  const last = session?.messages.findLast(({ role }) => role === 'assistant');
+  if (last?.role === 'assistant' && last.text.trim() === heartbeatToken) await scope.removeSession(turn.contact_id);
+}
+
+/** `08:00-20:00`, the end left out; over midnight when it ends before it begins, the whole day when both are one. */
+function isWithin(hours: string, wallMs: number): boolean {
+  const [from = 0, to = 0] = hours.split('-').map((text) => {
+    const [hour = 0, minute = 0] = text.split(':').map(Number);
+    return hour * 60 + minute;
+  });
+  const now = Math.floor(wallMs / MINUTE_MS) % DAY_MINUTES;
+  if (from === to) return true;
+  return from < to ? now >= from && now < to : now >= from || now < to;
+}

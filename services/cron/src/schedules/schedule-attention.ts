@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+import { limits, type Schedule, type ScheduleRun, type TurnInput } from '@concierge/contract';
+import { failpoint, type Log } from '@concierge/runtime';
+import { nextRunMs, type TenantScope } from '@concierge/tenant';
+import type { Turns } from '@concierge/turn';
+import { decideDue } from './due-runs.ts';
+import { heartbeatHindrance, heartbeatIdOf, heartbeatName, heartbeatOf, silence } from './heartbeat.ts';
+import { deliverAlert, deliverReply, endOfTurn, failuresToTell } from './run-end.ts';
+
+/** How soon a run that waits or is under way is looked at again. */
+const OPEN_RUN_MS = 1000;
+const SUSPENDED = 'the tenant is suspended';
+
+export interface ScheduleAttentionOptions {
+  readonly turns: Pick<Turns, 'accept'>;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/**
+ * What is to be done about one schedule, whenever somebody looks: end what has ended, decide about the times that are due, start the oldest run that
+ * waits. Every step is a file that is made once or a turn whose id follows from the run, so that several who do it at the same moment do it once.
+ *
+ * A run: (none) → waiting → ran, its turn not accepted → ran, its turn under way → ran, with the end of its turn. Or missed, or skipped.
+ */
+export class ScheduleAttention {
+  readonly #options: ScheduleAttentionOptions;
+
+  constructor(options: ScheduleAttentionOptions) {
+    this.#options = options;
+  }
+
+  /** When to look again; null when nothing is left to come. `name`: the id of a schedule, or the heartbeat's name. */
+  async attend(scope: TenantScope, name: string): Promise<number | null> {
+    const isHeartbeat = name === heartbeatName;
+    const schedule = isHeartbeat ? await heartbeatOf(scope, this.#nowMs()) : await scope.schedules.find(name);
+    if (schedule === undefined) return null;
+    const { runs } = scope.schedules;
+    const { id: scheduleId } = schedule;
+    const isSuspended = (await scope.settings()).suspended === true;
+    let open = await this.#endRuns(scope, schedule, await runs.open(scheduleId));
+    if (schedule.enabled)
+      await this.#decide(schedule, scope, { open, hindrance: await this.#hindrance(scope, { isSuspended, isHeartbeat }) });
+    open = await this.#leaveOut(scope, await runs.open(scheduleId), { isSuspended, isPaused: !schedule.enabled });
+    await this.#startNext(scope, schedule, open);
+    await runs.prune(scheduleId);
+    if (open.length > 0) return this.#nowMs() + OPEN_RUN_MS;
+    return schedule.enabled ? nextRunMs(schedule, this.#nowMs()) : null;
+  }
+
+  async #decide(schedule: Schedule, scope: TenantScope, { open, hindrance }: Situation): Promise<void> {
+    const nowMs = this.#nowMs();
+    const { runs } = scope.schedules;
+    const lastMs = await runs.lastTickMs(schedule.id, nowMs);
+    const due = decideDue(schedule, {
+      afterMs: Math.max(Date.parse(schedule.countsFrom), lastMs ?? 0),
+      nowMs,
+      isRunning: open.some(({ outcome }) => outcome === 'ran'),
+      isWaiting: open.some(({ outcome }) => outcome === 'waiting'),
+      hindrance,
+    });
+    for (const decision of due) {
+      const isFirst = await runs.decide(schedule.id, decision);
+      if (isFirst && decision.outcome !== 'waiting') {
+        const { outcome, scheduledAt, reason } = decision;
+        this.#options.log.info({ ...this.#factsOf(scope, schedule), outcome, scheduledAt, reason }, 'a run was left out');
+      }
+    }
+    await failpoint('schedule.after-decision');
+  }
+
+  async #hindrance(
+    scope: TenantScope,
+    { isSuspended, isHeartbeat }: { isSuspended: boolean; isHeartbeat: boolean },
+  ): Promise<string | null> {
+    if (isSuspended) return SUSPENDED;
+    return isHeartbeat ? heartbeatHindrance(scope, this.#nowMs()) : null;
+  }
+
+  /** Those that waited when their schedule was paused, or their tenant suspended. */
+  async #leaveOut(scope: TenantScope, open: readonly ScheduleRun[], why: Hindrance): Promise<ScheduleRun[]> {
+    const left: ScheduleRun[] = [];
+    for (const run of open) {
+      const isHindered = why.isSuspended || (why.isPaused && run.trigger === 'schedule');
+      if (run.outcome !== 'waiting' || !isHindered) left.push(run);
+      else {
+        const reason = why.isSuspended ? SUSPENDED : 'the schedule was paused before it began';
+        await scope.schedules.runs.put({ ...run, outcome: 'skipped', reason });
+      }
+    }
+    return left;
+  }
+
+  async #startNext(scope: TenantScope, schedule: Schedule, open: readonly ScheduleRun[]): Promise<void> {
+    if (open.some(({ outcome }) => outcome === 'ran')) return;
+    const next = open.find(({ outcome }) => outcome === 'waiting');
+    if (next === undefined) return;
+    const started: ScheduleRun = { ...next, outcome: 'ran' };
+    await scope.schedules.runs.put(started);
+    await failpoint('schedule.after-start');
+    await this.#acceptTurn(scope, schedule, started);
+  }
+
+  /** A run whose starter died before its turn was accepted is accepted here: the same turn. */
+  async #acceptTurn(scope: TenantScope, schedule: Schedule, run: ScheduleRun): Promise<ScheduleRun> {
+    const { turnId, sessionId } = await this.#options.turns.accept(
+      scope,
+      inputOf(schedule, run, schedule.id === heartbeatIdOf(scope.accountId) ? 'heartbeat' : 'schedule'),
+    );
+    await failpoint('schedule.after-accept');
+    const accepted: ScheduleRun = { ...run, turn: { id: turnId, contact_id: sessionId, status: 'waiting', error: null } };
+    const known = await scope.schedules.runs.find(schedule.id, run.id);
+    if (known === undefined || known.turn !== null) return known ?? accepted;
+    await scope.schedules.runs.put(accepted);
+    this.#options.log.info({ ...this.#factsOf(scope, schedule), turnId, scheduledAt: run.scheduledAt }, 'a schedule was fired');
+    return accepted;
+  }
+
+  /** What is still open afterwards. */
+  async #endRuns(scope: TenantScope, schedule: Schedule, open: readonly ScheduleRun[]): Promise<ScheduleRun[]> {
+    const left: ScheduleRun[] = [];
+    for (const run of open) {
+      const begun = run.outcome === 'ran' && run.turn === null ? await this.#acceptTurn(scope, schedule, run) : run;
+      if (begun.outcome === 'waiting' || !(await this.#end(scope, schedule, begun))) left.push(begun);
+    }
+    return left;
+  }
+
+  async #end(scope: TenantScope, schedule: Schedule, run: ScheduleRun): Promise<boolean> {
+    const turn = run.turn === null ? undefined : await endOfTurn(scope, run.turn);
+    if (turn === undefined) return false;
+    const delivery = await deliverReply(scope, schedule, turn);
+    const { runs } = scope.schedules;
+    const earlier = (await runs.list(schedule.id, limits.scheduleRunsKept)).filter(({ id }) => id !== run.id);
+    const failed = failuresToTell(schedule, turn, { earlier, nowMs: this.#nowMs() });
+    if (failed !== undefined) {
+      await deliverAlert(scope, schedule, failed);
+      this.#options.log.error({ ...this.#factsOf(scope, schedule), failures: failed.failures }, 'a schedule keeps failing');
+    }
+    const alertedAt = failed === undefined ? null : new Date(this.#nowMs()).toISOString();
+    await failpoint('schedule.before-end');
+    const ended: ScheduleRun = { ...run, turn, delivery, alertedAt };
+    // Another replica may have ended it since, and taken a silent conversation away.
+    if (turn.status !== 'lost' || (await runs.find(schedule.id, run.id))?.turn?.status === 'waiting') await runs.put(ended);
+    if (schedule.id === heartbeatIdOf(scope.accountId)) await silence(scope, ended);
+    return true;
+  }
+
+  #factsOf({ accountId }: TenantScope, { id: scheduleId }: Schedule): { accountId: string; scheduleId: string } {
+    return { accountId, scheduleId };
+  }
+
+  #nowMs(): number {
+    return this.#options.now();
+  }
+}
+
+interface Situation {
+  readonly open: readonly ScheduleRun[];
+  readonly hindrance: string | null;
+}
+
+interface Hindrance {
+  readonly isSuspended: boolean;
+  readonly isPaused: boolean;
+}
+
+/** Each run is a conversation of its own, with the rights and at most the tools that the schedule was made with. */
+function inputOf({ id, agent, authority, message, tools }: Schedule, run: ScheduleRun, origin: 'schedule' | 'heartbeat'): TurnInput {
+  const dedupeId = `schedule:${id}:${run.id}`;
+  return {
+    origin,
+    agent,
+    authority,
+    channel: 'web',
+    sender: null,
+    contactId: null,
+    text: message,
+    attachments: [],
+    busy: 'queue',
+    dedupeId,
+    // Of the run alone: a message that was changed while its turn was being accepted does not make another turn of it.
+    requestHash: createHash('sha256').update(dedupeId).digest('hex'),
+    keyId: null,
+    ...(tools === null ? {} : { tools }),
+  };
+}

@@ -1,0 +1,157 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Schedule, type Session, type TurnRecord } from '@concierge/contract';
+import { connectRedis, createLog } from '@concierge/runtime';
+import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { temporaryDirectory, TestRedis } from '@concierge/testing';
+import { Doorbells, DueSchedules, Lanes, Sweeper, Turns } from '@concierge/turn';
+import { ScheduleAttention } from '../src/schedules/schedule-attention.ts';
+import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+
+/** Replicas of the service over a real Redis and real files, with a clock that the test sets. */
+export class CronRig implements AsyncDisposable {
+  readonly redis: TestRedis;
+  readonly tenants: Tenants;
+  nowMs = Date.parse('2027-03-01T00:00:00Z');
+  readonly #dataDir: string;
+  readonly #index: IndexStore;
+  readonly #stack: AsyncDisposableStack;
+  #schedules = 0;
+
+  private constructor(made: { redis: TestRedis; dataDir: string; index: IndexStore; stack: AsyncDisposableStack }) {
+    this.redis = made.redis;
+    this.#dataDir = made.dataDir;
+    this.#index = made.index;
+    this.#stack = made.stack;
+    this.tenants = this.#newTenants();
+  }
+
+  static async start(): Promise<CronRig> {
+    const stack = new AsyncDisposableStack();
+    const folder = stack.use(await temporaryDirectory());
+    const redis = stack.use(await TestRedis.start());
+    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
+    stack.defer(async () => await index.close());
+    const rig = new CronRig({ redis, dataDir: folder.path, index, stack });
+    await rig.tenants.create('acme');
+    const client = connectRedis({ url: redis.url, role: 'worker', log });
+    const doorbells = new Doorbells(client, log);
+    await new Sweeper({ redis: client, lanes: new Lanes(client), doorbells, tenants: rig.tenants, log }).sweep();
+    stack.defer(async () => {
+      await doorbells.stop();
+      client.disconnect();
+    });
+    return rig;
+  }
+
+  /** What one process of the service has, with nothing shared but files and Redis. */
+  replica(): ScheduleClock {
+    const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
+    const doorbells = new Doorbells(redis, log);
+    this.#stack.defer(async () => {
+      await doorbells.stop();
+      redis.disconnect();
+    });
+    const now = (): number => this.nowMs;
+    const attention = new ScheduleAttention({ turns: new Turns({ redis, lanes: new Lanes(redis), doorbells, log }), log, now });
+    return new ScheduleClock({ due: new DueSchedules(redis), tenants: this.#newTenants(), attention, log, now });
+  }
+
+  async scope(): Promise<TenantScope> {
+    return this.tenants.open('acme');
+  }
+
+  at(text: string): void {
+    this.nowMs = Date.parse(text);
+  }
+
+  /** A definition as the rig's clock has it: the store's own clock is the machine's. */
+  async schedule(more: Partial<Schedule>): Promise<Schedule> {
+    this.#schedules += 1;
+    const id = `s_${String(this.#schedules).padStart(32, '0')}`;
+    const at = new Date(this.nowMs).toISOString();
+    const facts = { name: 'Report', agent: 'admin', message: 'Go.', deliver: null, missed: 'run_once', overlap: 'skip', jitterSeconds: 0 };
+    const made = { createdBy: { kind: 'operator' }, createdAt: at, updatedAt: at, countsFrom: at };
+    const rest = { schedule: { every: '1h' }, alert: null, enabled: true, authority: 'admin', tools: null };
+    const schedule = Schedule.parse({ version: 1, id, ...facts, ...rest, ...made, ...more });
+    await this.write(schedule);
+    return schedule;
+  }
+
+  async write(schedule: Schedule): Promise<void> {
+    const folder = join((await this.scope()).root, 'cron');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, `${schedule.id}.json`), JSON.stringify(schedule));
+  }
+
+  /** Runs of a schedule, the oldest first, as `01:00 ran done`. */
+  async runsOf({ id }: Pick<Schedule, 'id'>): Promise<string[]> {
+    const runs = await (await this.scope()).schedules.runs.list(id, 200);
+    return runs
+      .toReversed()
+      .map(({ scheduledAt, outcome, turn }) => [scheduledAt.slice(11, 16), outcome, ...(turn === null ? [] : [turn.status])].join(' '));
+  }
+
+  /** Ends every accepted turn as a worker leaves it; how many there were. */
+  async answerAll(end: { readonly reply: string } | { readonly error: string } = { reply: 'Done.' }): Promise<number> {
+    const scope = await this.scope();
+    const turnIds = await scope.inbox.turnIds();
+    for (const turnId of turnIds) await this.#answer(scope, turnId, end);
+    return turnIds.length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+
+  async #answer(scope: TenantScope, turnId: string, end: { readonly reply: string } | { readonly error: string }): Promise<void> {
+    const turn = await scope.inbox.read(turnId);
+    if (turn === undefined) return;
+    const at = new Date(turn.acceptedAtMs).toISOString();
+    const failed = 'error' in end;
+    const record: TurnRecord = {
+      id: turnId,
+      status: failed ? 'failed' : 'done',
+      origin: turn.origin,
+      acceptedAt: at,
+      startedAt: at,
+      firstTextAt: null,
+      endedAt: at,
+      attempts: 1,
+      usage: { inputTokens: 0, outputTokens: 0 },
+      models: [],
+      finishReason: failed ? null : 'stop',
+      error: failed ? { code: 'turn_crashed', message: end.error } : null,
+      steps: [],
+      requestHash: turn.requestHash,
+      keyId: null,
+    };
+    const session: Session = {
+      version: 1,
+      id: turn.sessionId,
+      agent: turn.agent,
+      channel: 'web',
+      sender: turn.sender,
+      revision: 1,
+      createdAt: at,
+      updatedAt: at,
+      title: 't',
+      messageCount: 2,
+      summary: null,
+      messages: [
+        { id: `${turnId}-0`, turnId, at, role: 'user', text: turn.text, sent: turn.text },
+        ...(failed ? [] : [{ id: `${turnId}-1`, turnId, at, role: 'assistant' as const, text: end.reply }]),
+      ],
+      turns: [record],
+      contextTokens: null,
+    };
+    await scope.sessions.publish(session);
+    await scope.inbox.remove(turnId);
+  }
+
+  #newTenants(): Tenants {
+    return new Tenants({ dataDir: this.#dataDir, index: this.#index, keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32), log });
+  }
+}

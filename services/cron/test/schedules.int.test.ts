@@ -1,0 +1,287 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { AcceptedTurn } from '@concierge/contract';
+import { heartbeatIdOf, heartbeatOf, heartbeatToken } from '../src/schedules/heartbeat.ts';
+import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
+import { CronRig } from './cron-rig.ts';
+
+let rig: CronRig;
+let replicas: ScheduleClock[];
+
+beforeEach(async () => {
+  rig = await CronRig.start();
+  replicas = [rig.replica(), rig.replica(), rig.replica()];
+});
+afterEach(async () => await rig[Symbol.asyncDispose]());
+
+/** Every replica looks at files and clock, all at the same moment. */
+async function look(): Promise<void> {
+  await Promise.all(replicas.map(async (replica) => replica.scan()));
+  await Promise.all(replicas.map(async (replica) => replica.fire()));
+}
+
+async function lookAt(time: string): Promise<void> {
+  rig.at(`2027-03-01T${time}Z`);
+  await look();
+}
+
+async function turns(): Promise<AcceptedTurn[]> {
+  const { inbox } = await rig.scope();
+  const found = await Promise.all((await inbox.turnIds()).map(async (id) => inbox.read(id)));
+  return found.filter((turn) => turn !== undefined);
+}
+
+describe('a schedule', () => {
+  it('fires one turn at its time, with three replicas, and tells how it ended', async () => {
+    const schedule = await rig.schedule({ authority: 'cs', tools: ['read_file'], message: 'Sum up.' });
+    await look();
+    await lookAt('00:59:59');
+    expect(await turns()).toEqual([]);
+    await lookAt('01:00:00');
+    await look();
+    const [turn, ...others] = await turns();
+    expect(others).toEqual([]);
+    expect(turn).toMatchObject({ origin: 'schedule', agent: 'admin', authority: 'cs', tools: ['read_file'], text: 'Sum up.', keyId: null });
+    expect(await rig.runsOf(schedule)).toEqual(['01:00 ran waiting']);
+    await rig.answerAll();
+    await lookAt('01:00:05');
+    expect(await rig.runsOf(schedule)).toEqual(['01:00 ran done']);
+    await lookAt('01:59:00');
+    expect(await turns()).toEqual([]);
+    await lookAt('02:00:00');
+    expect(await turns()).toHaveLength(1);
+  });
+
+  it('is found again, and no time is fired twice, when Redis comes back empty at any moment', async () => {
+    const schedule = await rig.schedule({});
+    await look();
+    await rig.redis.flush();
+    await lookAt('01:00:00');
+    await rig.redis.flush();
+    await look();
+    expect(await turns()).toHaveLength(1);
+    await rig.answerAll();
+    await rig.redis.flush();
+    await lookAt('01:00:10');
+    expect(await turns()).toEqual([]);
+    await lookAt('02:00:00');
+    expect(await rig.runsOf(schedule)).toEqual(['01:00 ran done', '02:00 ran waiting']);
+  });
+
+  it('for one moment fires once and is looked at no more', async () => {
+    const schedule = await rig.schedule({ schedule: { at: '2027-03-01T00:10:00Z' } });
+    await lookAt('00:10:01');
+    await rig.answerAll();
+    await lookAt('00:10:03');
+    await lookAt('00:20:00');
+    expect(await rig.runsOf(schedule)).toEqual(['00:10 ran done']);
+    const client = rig.redis.client();
+    expect(await client.zcard('concierge:{q0}:schedules')).toBe(0);
+    client.disconnect();
+  });
+
+  it.each([
+    ['run_once', ['01:00 missed', '02:00 missed', '03:00 ran done']],
+    ['skip', ['01:00 missed', '02:00 missed', '03:00 missed']],
+    ['run_all', ['01:00 ran done', '02:00 ran done', '03:00 ran done']],
+  ] as const)('of the policy %s keeps to it after a stop of all replicas', async (missed, expected) => {
+    const schedule = await rig.schedule({ missed });
+    await look();
+    replicas = [rig.replica(), rig.replica()];
+    rig.at('2027-03-01T03:30:00Z');
+    for (let round = 0; round < 6; round += 1) {
+      await look();
+      expect(await rig.answerAll()).toBeLessThan(2);
+      rig.nowMs += 2000;
+    }
+    expect(await rig.runsOf(schedule)).toEqual(expected);
+  });
+
+  it('that is paused, changed or removed is so at once, and a pause is not made up for', async () => {
+    const schedule = await rig.schedule({});
+    await look();
+    await rig.write({ ...schedule, enabled: false });
+    await lookAt('01:00:00');
+    expect(await rig.runsOf(schedule)).toEqual([]);
+    await rig.write({ ...schedule, countsFrom: '2027-03-01T01:00:00.000Z', schedule: { every: '5m' }, message: 'Anew.' });
+    await look();
+    await lookAt('01:05:00');
+    expect(await turns()).toMatchObject([{ text: 'Anew.' }]);
+    await rig.answerAll();
+    await (await rig.scope()).schedules.remove(schedule.id);
+    await lookAt('01:10:00');
+    expect(await turns()).toEqual([]);
+  });
+
+  it('of a suspended tenant does not fire', async () => {
+    const schedule = await rig.schedule({ missed: 'run_all' });
+    await look();
+    await rig.tenants.setSuspended('acme', true);
+    await lookAt('01:00:00');
+    await lookAt('02:00:00');
+    expect(await turns()).toEqual([]);
+    await rig.tenants.setSuspended('acme', false);
+    await lookAt('03:00:00');
+    expect(await rig.runsOf(schedule)).toEqual(['01:00 skipped', '02:00 skipped', '03:00 ran waiting']);
+  });
+
+  it('whose run is not finished leaves the next one out, or lets one wait', async () => {
+    const skipping = await rig.schedule({});
+    const queueing = await rig.schedule({ overlap: 'queue' });
+    for (const time of ['01:00:00', '02:00:00', '03:00:00']) await lookAt(time);
+    expect(await rig.runsOf(skipping)).toEqual(['01:00 ran waiting', '02:00 skipped', '03:00 skipped']);
+    expect(await rig.runsOf(queueing)).toEqual(['01:00 ran waiting', '02:00 waiting', '03:00 skipped']);
+    await rig.answerAll();
+    await lookAt('03:00:10');
+    expect(await rig.runsOf(queueing)).toEqual(['01:00 ran done', '02:00 ran waiting', '03:00 skipped']);
+  });
+
+  it('keeps its times when the clock is set back or forward', async () => {
+    const schedule = await rig.schedule({});
+    await lookAt('01:00:00');
+    await rig.answerAll();
+    await lookAt('00:30:00');
+    await lookAt('01:00:00');
+    await lookAt('02:20:00');
+    await rig.answerAll();
+    await lookAt('02:10:00');
+    await lookAt('02:30:00');
+    expect(await turns()).toEqual([]);
+    expect(await rig.runsOf(schedule)).toEqual(['01:00 ran done', '02:00 ran done']);
+  });
+
+  it('runs when somebody asks, paused or not, beside its times', async () => {
+    const schedule = await rig.schedule({ enabled: false });
+    await look();
+    const { schedules } = await rig.scope();
+    await schedules.run(schedule.id, 'once');
+    await schedules.run(schedule.id, 'once');
+    await look();
+    expect(await turns()).toHaveLength(1);
+    await rig.answerAll();
+    rig.nowMs += 2000;
+    await look();
+    expect(await schedules.history(schedule.id, 10)).toMatchObject([{ trigger: 'manual', outcome: 'ran', turn: { status: 'done' } }]);
+  });
+});
+
+describe('the reply of a run', () => {
+  const deliver = { channel: 'channel_c', to: '4242' } as const;
+
+  it('goes into the outbox once, and it is told when it could not', async () => {
+    const schedule = await rig.schedule({ deliver });
+    const scope = await rig.scope();
+    await lookAt('01:00:00');
+    await rig.answerAll({ reply: 'Nobody gets this.' });
+    await lookAt('01:00:05');
+    await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
+    await lookAt('02:00:00');
+    await rig.answerAll({ reply: 'All is well.' });
+    await lookAt('02:00:05');
+    await lookAt('02:00:10');
+    expect(await scope.outbox.waiting()).toMatchObject([{ text: 'All is well.', channel: 'channel_c', to: '4242', agent: 'admin' }]);
+    expect(await scope.schedules.history(schedule.id, 10)).toMatchObject([
+      { turn: { status: 'done' }, delivery: { status: 'kept' } },
+      { turn: { status: 'done' }, delivery: { status: 'failed', reason: 'telegram is not connected.' } },
+    ]);
+  });
+
+  it('that keeps failing is told to whoever gets it, and then not again for a while', async () => {
+    const schedule = await rig.schedule({ deliver, alert: { afterFailures: 2, cooldown: '3h' } });
+    const scope = await rig.scope();
+    await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
+    for (const hour of ['01', '02', '03', '04', '05']) {
+      await lookAt(`${hour}:00:00`);
+      await rig.answerAll({ error: 'The model is away.' });
+      await lookAt(`${hour}:00:05`);
+    }
+    const alerted = (await scope.schedules.history(schedule.id, 10)).filter(({ alertedAt }) => alertedAt !== null);
+    expect(alerted.map(({ scheduledAt }) => scheduledAt.slice(11, 13))).toEqual(['05', '02']);
+    expect((await scope.outbox.waiting()).map(({ text }) => text)).toEqual([
+      'The schedule "Report" has failed 2 times in a row. The last time: The model is away.',
+      'The schedule "Report" has failed 5 times in a row. The last time: The model is away.',
+    ]);
+  });
+});
+
+describe('the heartbeat', () => {
+  const id = heartbeatIdOf('acme');
+
+  async function begin(heartbeat: object, text: string): Promise<void> {
+    const scope = await rig.scope();
+    await scope.updateSettings({ heartbeat });
+    await writeFile(join(scope.root, 'HEARTBEAT.md'), text);
+    await look();
+  }
+
+  /** The clock goes on by so many minutes, and every one of them is looked at. */
+  async function pass(minutes: number): Promise<void> {
+    for (let minute = 0; minute < minutes; minute += 1) {
+      rig.nowMs += 60_000;
+      await look();
+    }
+  }
+
+  const outcomes = async (): Promise<(string | null)[]> => {
+    const runs = await (await rig.scope()).schedules.runs.list(id, 50);
+    return [...new Set(runs.map(({ outcome, reason }) => reason ?? outcome))];
+  };
+
+  it('beats at its distance, once for all replicas, as a turn of the owner’s agent', async () => {
+    await begin({ every: '10m' }, 'Look after the inbox.');
+    await pass(10);
+    expect(await turns()).toMatchObject([
+      { origin: 'heartbeat', agent: 'admin', authority: 'admin', text: expect.stringContaining(heartbeatToken) },
+    ]);
+    await rig.answerAll({ reply: 'The inbox is full.' });
+    await pass(20);
+    expect((await rig.runsOf({ id })).length).toBeGreaterThanOrEqual(2);
+  });
+
+  it('beats no more often than schedules may, and as rarely as one likes', async () => {
+    await begin({ every: '5s' }, 'Look after the inbox.');
+    const scope = await rig.scope();
+    expect((await heartbeatOf(scope, rig.nowMs))?.schedule).toEqual({ every: '1m' });
+    await scope.updateSettings({ heartbeat: { every: '7d' } });
+    expect((await heartbeatOf(scope, rig.nowMs))?.schedule).toEqual({ every: '7d' });
+  });
+
+  it('leaves no conversation when there was nothing to do, and one when there was', async () => {
+    await begin({ every: '10m' }, 'Look after the inbox.');
+    const { sessions, schedules } = await rig.scope();
+    for (const reply of [heartbeatToken, 'The inbox is full.']) {
+      await pass(10);
+      expect(await rig.answerAll({ reply })).toBe(1);
+      await pass(1);
+    }
+    const found = (await schedules.runs.list(id, 10)).toReversed().slice(0, 2);
+    expect(found).toMatchObject([{ turn: { status: 'done' } }, { turn: { status: 'done' } }]);
+    const kept = await Promise.all(found.map(async ({ turn }) => (await sessions.load(turn?.contact_id ?? '')) !== undefined));
+    expect(kept).toEqual([false, true]);
+  });
+
+  it('is left out when HEARTBEAT.md says nothing, outside its hours, and while a turn is under way', async () => {
+    await begin({ every: '10m' }, '<!-- nothing -->');
+    await pass(10);
+    expect(await outcomes()).toEqual(['HEARTBEAT.md says nothing']);
+    await begin({ every: '10m', activeHours: '08:00-20:00' }, 'Look after the inbox.');
+    await pass(10);
+    expect(await outcomes()).toContain('it is outside the active hours 08:00-20:00');
+    await begin({ every: '10m', activeHours: '22:00-06:00' }, 'Look after the inbox.');
+    await pass(20);
+    expect(await outcomes()).toContain('a turn is under way');
+    expect(await turns()).toHaveLength(1);
+  });
+
+  it('is not there when nobody asked for it, or the tenant is suspended', async () => {
+    await begin({ every: '10m' }, 'Look after the inbox.');
+    await rig.tenants.setSuspended('acme', true);
+    await pass(10);
+    expect(await outcomes()).toEqual(['the tenant is suspended']);
+    await (await rig.scope()).updateSettings({ heartbeat: null, suspended: null });
+    await pass(20);
+    expect(await outcomes()).toEqual(['the tenant is suspended']);
+    expect(await turns()).toEqual([]);
+  });
+});
