@@ -41,6 +41,16 @@ async function saved({ turn }: TurnRun): Promise<Session> {
   return session;
 }
 
+describe('a turn that a schedule started', () => {
+  it('has at most the tools of its schedule', async () => {
+    const run = runOf({}, { origin: 'schedule', authority: 'admin', tools: ['list_files', 'no_such_tool'] });
+    const model = new Script(call('c1', 'write', { path: 'templates/no.md', content: 'x' }), say('done'));
+    await runner(model).runTurn(run);
+    expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['list_files']);
+    expect((await saved(run)).messages).toMatchObject([{}, {}, { role: 'tool', isError: true }, { text: 'done' }]);
+  });
+});
+
 describe('a turn that another turn started', () => {
   async function below(
     parts: { parentTurnId?: string; tools?: string[]; authority?: 'admin' | 'cs' } = {},

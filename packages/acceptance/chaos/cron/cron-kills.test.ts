@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { runCronKills } from './cron-kills.ts';
+import { runCronKillAt, runCronKills } from './cron-kills.ts';
 
 describe('three replicas of cron that are killed again and again', () => {
   it(
@@ -12,5 +12,22 @@ describe('three replicas of cron that are killed again and again', () => {
       expect(report.kills).toBeGreaterThan(15);
     },
     4 * 60_000,
+  );
+});
+
+describe('a replica of cron that is killed in the middle of a run', () => {
+  it.each([
+    // The first look, when it is found, decides nothing.
+    'schedule.after-decision:kill:2',
+    'schedule.after-start:kill',
+    'accept.after-inbox:kill',
+    'schedule.after-accept:kill',
+    'schedule.before-end:kill',
+  ])(
+    'at %s leaves something that the next one finishes, and the run is one turn',
+    async (point) => {
+      expect(await runCronKillAt(point)).toEqual({ runs: [{ outcome: 'ran', status: 'done' }], turns: 1 });
+    },
+    2 * 60_000,
   );
 });

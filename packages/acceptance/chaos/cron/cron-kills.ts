@@ -25,6 +25,7 @@ export interface CronKillsReport {
 }
 
 const REPLICAS = 3;
+const AT_AFTER_MS = 2000;
 const EVERY = '6s';
 const SETTLE_TIMEOUT_MS = 120_000;
 const KILL_EVERY_MS = { least: 150, most: 450 };
@@ -48,6 +49,32 @@ export async function runCronKills({ seed, schedules, overMs, flushes }: CronKil
     () => undefined,
   );
   return { ...(await audit(scope, made, untilMs)), kills };
+}
+
+/** One schedule for one moment; the only replica dies at the fail point, and another one goes on. */
+export async function runCronKillAt(
+  failpoint: string,
+): Promise<{ readonly runs: readonly { readonly outcome: string; readonly status: string | undefined }[]; readonly turns: number }> {
+  await using stack = new AsyncDisposableStack();
+  const model = await startScriptedModel();
+  stack.defer(async () => await model.close());
+  const system = stack.use(await System.start({ modelUrl: model.url, crons: 1 }));
+  await system.createTenant('acme');
+  const scope = await system.scope('acme');
+  const [cron] = system.crons;
+  await cron?.kill();
+  const schedule = { at: new Date(Date.now() + AT_AFTER_MS).toISOString() };
+  const made = await scope.schedules.create(
+    { name: 'Once', message: '[[say:once]]', schedule },
+    { by: { kind: 'operator' }, authority: 'admin' },
+  );
+  cron?.start({ FAILPOINT: failpoint });
+  await eventually(() => cron?.endedBy === 'SIGKILL', { timeoutMs: 30_000 });
+  cron?.start();
+  const list = async (): Promise<ScheduleRun[]> => scope.schedules.runs.list(made.id, 10);
+  await eventually(async () => (await list())[0]?.turn?.status === 'done', { timeoutMs: 30_000 });
+  const runs = (await list()).map(({ outcome, turn }) => ({ outcome, status: turn?.status }));
+  return { runs, turns: (await scope.index.listTurns({ limit: 10 })).items.length };
 }
 
 /** Closer together than the service would take it from anybody, so that a short run has many times. */
