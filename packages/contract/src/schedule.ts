@@ -76,7 +76,7 @@ export const Schedule = z.strictObject({
   /** What its turns may do at most: the authority of whoever made it. */
   authority: Authority,
   /** Names of the tools its turns may have at most, as the agents had that made or changed it; null: all that its agent has. */
-  tools: z.array(z.string()).nullable(),
+  tools: z.array(z.string()).nullable().default(null),
   createdBy: Actor,
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),

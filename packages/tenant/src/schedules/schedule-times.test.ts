@@ -69,7 +69,7 @@ describe('a schedule of the standard plan', () => {
   });
 
   it.each<[ScheduleTiming, string]>([
-    [{ every: '59s' }, 'at least 1 minute apart'],
+    [{ every: '59s' }, 'at least 1 minute apart, these are 0.98'],
     [{ every: '367d' }, 'at most 366d'],
     [{ at: '2027-01-01T00:00:00Z' }, 'in the future'],
     [{ at: '2031-01-01T00:00:00Z' }, '366 days'],

@@ -95,7 +95,7 @@ function assertDistance(path: string, distanceMs: number, leastMs: number): void
   const minutes = String(leastMs / 60_000);
   throw refused(
     path,
-    `runs of this plan must be at least ${minutes} minute${minutes === '1' ? '' : 's'} apart, these are ${String(distanceMs / 60_000)}`,
+    `runs of this plan must be at least ${minutes} minute${minutes === '1' ? '' : 's'} apart, these are ${String(Number((distanceMs / 60_000).toFixed(2)))}`,
   );
 }
 
