@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { failed, retry, type SendOutcome } from './send-outcome.ts';
 
 const ANSWER_TIMEOUT_MS = 30_000;
@@ -64,13 +65,18 @@ function noAnswerOf(error: unknown): NoAnswer {
   return { failure: 'lost', reason: `The provider's answer did not arrive (${code}).` };
 }
 
+/** Errors of `fetch` keep what happened in their cause; where several addresses were tried, in a list below that. */
+const FetchError = z.object({
+  name: z.string().optional(),
+  cause: z
+    .object({ code: z.string().optional(), errors: z.array(z.object({ code: z.string().optional() })).optional() })
+    .optional()
+    .catch(undefined),
+});
+
 function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown error';
-  const cause = error.cause;
-  // Several addresses were tried, and all of them failed.
-  const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-  if (first instanceof Error && 'code' in first && typeof first.code === 'string') return first.code;
-  return error.name;
+  const { name, cause } = FetchError.safeParse(error).data ?? {};
+  return cause?.code ?? cause?.errors?.[0]?.code ?? name ?? 'unknown error';
 }
 
 function jsonOf(text: string): unknown {
