@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { FakeMeta, FakeSlack, FakeTelegram, serveRequests } from '@concierge/testing';
-import { FileUnavailableError, openSender, type ChannelSender } from '@concierge/channel';
+import { FileUnavailableError, openSender, type ChannelSender, type FileRequest } from '@concierge/channel';
 
 const bytes = new TextEncoder().encode('the bytes of a picture');
 const maxBytes = 1000;
+type MediaName = FileRequest['file'];
 const signal = new AbortController().signal;
 const meta = { accessToken: 'meta-token', appSecret: 'app-secret', phoneNumberId: '1065', pageId: '4042' };
 const slack = { botToken: 'xoxb-token', signingSecret: 'signing', teamId: 'T1', botUserId: 'U1' };
@@ -33,12 +34,15 @@ function senders(): Readonly<Record<'whatsapp' | 'messenger' | 'telegram' | 'sla
   };
 }
 
+const named = (id: string): MediaName => ({ id, url: null });
+const at = (url: string): MediaName => ({ id: null, url });
+
 const failure = (name: string): FileUnavailableError => expect.objectContaining({ name: 'FileUnavailableError', failure: name });
 
 describe('a file that a person sent', () => {
   it('comes from WhatsApp in two steps', async () => {
     fakeMeta.addMedia('m1', { bytes, contentType: 'image/jpeg' });
-    expect(await senders().whatsapp.fetchFile({ reference: 'm1', maxBytes }, signal)).toEqual({
+    expect(await senders().whatsapp.fetchFile({ file: named('m1'), maxBytes }, signal)).toEqual({
       bytes: Buffer.from(bytes),
       contentType: 'image/jpeg',
     });
@@ -47,21 +51,21 @@ describe('a file that a person sent', () => {
 
   it('comes from Messenger without a token being shown', async () => {
     fakeMeta.addMedia('m1', { bytes, contentType: 'image/jpeg' });
-    const file = await senders().messenger.fetchFile({ reference: fakeMeta.publicUrl('m1'), maxBytes }, signal);
+    const file = await senders().messenger.fetchFile({ file: at(fakeMeta.publicUrl('m1')), maxBytes }, signal);
     expect(file).toEqual({ bytes: Buffer.from(bytes), contentType: 'image/jpeg' });
     expect(fakeMeta.callsTo('/m1').map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
   it('comes from Telegram', async () => {
     fakeTelegram.addFile('f1', bytes);
-    const file = await senders().telegram.fetchFile({ reference: 'f1', maxBytes }, signal);
+    const file = await senders().telegram.fetchFile({ file: named('f1'), maxBytes }, signal);
     expect(file.bytes).toEqual(Buffer.from(bytes));
   });
 
   it('comes from Slack by its address and by its id', async () => {
     fakeSlack.addFile('F0123456', { bytes, contentType: 'image/png' });
-    for (const reference of [fakeSlack.fileUrl('F0123456'), 'F0123456']) {
-      expect(await senders().slack.fetchFile({ reference, maxBytes }, signal)).toEqual({
+    for (const file of [at(fakeSlack.fileUrl('F0123456')), named('F0123456')]) {
+      expect(await senders().slack.fetchFile({ file, maxBytes }, signal)).toEqual({
         bytes: Buffer.from(bytes),
         contentType: 'image/png',
       });
@@ -70,8 +74,8 @@ describe('a file that a person sent', () => {
 
   it('is gone where the provider does not have it', async () => {
     for (const app of ['whatsapp', 'telegram'] as const)
-      await expect(senders()[app].fetchFile({ reference: 'nothing', maxBytes }, signal)).rejects.toEqual(failure('gone'));
-    await expect(senders().slack.fetchFile({ reference: 'F0000000', maxBytes }, signal)).rejects.toEqual(failure('gone'));
+      await expect(senders()[app].fetchFile({ file: named('nothing'), maxBytes }, signal)).rejects.toEqual(failure('gone'));
+    await expect(senders().slack.fetchFile({ file: named('F0000000'), maxBytes }, signal)).rejects.toEqual(failure('gone'));
   });
 
   it('is not read beyond what may be kept', async () => {
@@ -80,10 +84,15 @@ describe('a file that a person sent', () => {
     fakeTelegram.addFile('huge', new Uint8Array(21 * 1024 * 1024));
     fakeSlack.addFile('F0123456', { bytes, contentType: 'image/png' });
     const { whatsapp, telegram, slack: fromSlack } = senders();
-    await expect(whatsapp.fetchFile({ reference: 'm1', maxBytes: 10 }, signal)).rejects.toEqual(failure('too_large'));
-    await expect(telegram.fetchFile({ reference: 'f1', maxBytes: 10 }, signal)).rejects.toEqual(failure('too_large'));
-    await expect(telegram.fetchFile({ reference: 'huge', maxBytes: 1e9 }, signal)).rejects.toEqual(failure('too_large'));
-    await expect(fromSlack.fetchFile({ reference: 'F0123456', maxBytes: 10 }, signal)).rejects.toEqual(failure('too_large'));
+    await expect(whatsapp.fetchFile({ file: named('m1'), maxBytes: 10 }, signal)).rejects.toEqual(failure('too_large'));
+    await expect(telegram.fetchFile({ file: named('f1'), maxBytes: 10 }, signal)).rejects.toEqual(failure('too_large'));
+    await expect(telegram.fetchFile({ file: named('huge'), maxBytes: 1e9 }, signal)).rejects.toEqual(failure('too_large'));
+    await expect(fromSlack.fetchFile({ file: named('F0123456'), maxBytes: 10 }, signal)).rejects.toEqual(failure('too_large'));
+  });
+
+  it('cannot be fetched when the message says nothing of where it is', async () => {
+    for (const sender of Object.values(senders()))
+      await expect(sender.fetchFile({ file: { id: null, url: null }, maxBytes }, signal)).rejects.toEqual(failure('gone'));
   });
 
   it('is not the page on which Slack asks people to log in', async () => {
@@ -91,7 +100,7 @@ describe('a file that a person sent', () => {
       { channel: 'channel_d', settings: { ...slack, botToken: 'wrong' } },
       { urls: { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url } },
     );
-    await expect(stranger.fetchFile({ reference: fakeSlack.fileUrl('F1'), maxBytes }, signal)).rejects.toEqual(failure('refused'));
+    await expect(stranger.fetchFile({ file: at(fakeSlack.fileUrl('F1')), maxBytes }, signal)).rejects.toEqual(failure('refused'));
   });
 
   it.each([
@@ -105,7 +114,7 @@ describe('a file that a person sent', () => {
     'not a url',
   ])('is not looked for on a host that is not the provider’s: %s', async (reference) => {
     for (const app of ['slack', 'messenger'] as const)
-      await expect(senders()[app].fetchFile({ reference, maxBytes }, signal)).rejects.toEqual(failure('host_not_allowed'));
+      await expect(senders()[app].fetchFile({ file: at(reference), maxBytes }, signal)).rejects.toEqual(failure('host_not_allowed'));
   });
 
   it('is not followed to another host, nor is the token', async () => {
@@ -119,7 +128,7 @@ describe('a file that a person sent', () => {
       { channel: 'channel_d', settings: slack },
       { urls: { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: redirecting.url } },
     );
-    await expect(sender.fetchFile({ reference: redirecting.url, maxBytes }, signal)).rejects.toEqual(failure('host_not_allowed'));
+    await expect(sender.fetchFile({ file: at(redirecting.url), maxBytes }, signal)).rejects.toEqual(failure('host_not_allowed'));
     expect(seen).toEqual([]);
   });
 
@@ -131,6 +140,6 @@ describe('a file that a person sent', () => {
     const late = await fetch(String(url), { headers: { authorization: 'Bearer meta-token' } });
     expect(late.status).toBe(404);
     // A new address is asked for each time.
-    expect(await senders().whatsapp.fetchFile({ reference: 'm1', maxBytes }, signal)).toMatchObject({ contentType: 'image/jpeg' });
+    expect(await senders().whatsapp.fetchFile({ file: named('m1'), maxBytes }, signal)).toMatchObject({ contentType: 'image/jpeg' });
   });
 });

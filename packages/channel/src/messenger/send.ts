@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { askGraph, checkGraphAccount, graphErrors, outcomeOfGraphSend, type GraphAccess } from '../meta/graph-answer.ts';
 import type { NoAnswer, ProviderAnswer } from '../outbound/ask-provider.ts';
 import type { ChannelSender, CredentialCheck, OutgoingMessage, TypingRequest } from '../outbound/channel-sender.ts';
-import { download, hostsBelow, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
+import { download, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
 import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 
@@ -17,7 +17,6 @@ const errors = graphErrors({
   binding_failed: [10, 190],
 });
 
-const MEDIA_HOSTS = ['fbcdn.net', 'fbsbx.com', 'cdninstagram.com'];
 const MARK_MAX_CHARACTERS = 1000;
 
 export function outcomeOfMessengerSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
@@ -55,8 +54,9 @@ export class MessengerSender implements ChannelSender {
   }
 
   /** The addresses open by themselves, for a while: the page's token is never sent there. */
-  async fetchFile({ reference, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
-    return download({ url: reference, maxBytes, isAllowed: hostsBelow(MEDIA_HOSTS, this.#access.base), signal });
+  async fetchFile({ file, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
+    if (file.url === null) throw unnamed();
+    return download({ url: file.url, maxBytes, channel: 'channel_b', base: this.#access.base, signal });
   }
 
   async #ask(body: object, signal: AbortSignal): Promise<ProviderAnswer | NoAnswer> {

@@ -1,9 +1,13 @@
+import type { AppChannel } from '@concierge/contract';
+import type { MediaReference } from '../channel-adapter.ts';
+import { isMediaUrl } from '../media-hosts.ts';
+
 const TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 3;
 
 export interface FileRequest {
-  /** What the inbound message named: a media id, a file id, or an address. */
-  readonly reference: string;
+  /** As the inbound message named it. */
+  readonly file: Pick<MediaReference, 'id' | 'url'>;
   readonly maxBytes: number;
 }
 
@@ -11,6 +15,11 @@ export interface FetchedFile {
   readonly bytes: Uint8Array;
   /** What the provider says it is: not to be believed before somebody has looked. */
   readonly contentType: string;
+}
+
+/** The message named neither an id nor an address that could be asked for. */
+export function unnamed(): FileUnavailableError {
+  return new FileUnavailableError('gone', 'The message does not say where the file is.');
 }
 
 export type FileFailure = 'gone' | 'too_large' | 'refused' | 'host_not_allowed' | 'unreachable';
@@ -30,8 +39,9 @@ export interface Download {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly maxBytes: number;
-  /** Asked for the address and for each one it redirects to. */
-  readonly isAllowed: (url: URL) => boolean;
+  readonly channel: AppChannel;
+  /** The configured base of the provider's API, which may be the operator's own. */
+  readonly base: string;
   readonly signal: AbortSignal;
 }
 
@@ -59,10 +69,11 @@ export async function download(request: Download): Promise<FetchedFile> {
   }
 }
 
-async function follow({ url, headers, isAllowed, signal }: Download): Promise<Response> {
+async function follow({ url, headers, channel, base, signal }: Download): Promise<Response> {
+  const origins = [new URL(base).origin];
   let next = URL.parse(url);
   for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
-    if (next === null || !isAllowed(next))
+    if (next === null || !isMediaUrl(channel, next.href, origins))
       throw new FileUnavailableError('host_not_allowed', 'The file is on a host that is not the provider’s.');
     const response = await fetch(next, { redirect: 'manual', ...(headers && { headers }), signal });
     const location = response.headers.get('location');
@@ -82,15 +93,4 @@ async function bytesOf(response: Response, maxBytes: number): Promise<Uint8Array
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
-}
-
-/** The hosts and all below them, by https and the usual port; and the origin of the configured base, which may be the operator's own. */
-export function hostsBelow(domains: readonly string[], base: string): (url: URL) => boolean {
-  const origin = new URL(base).origin;
-  return (url) => {
-    if (url.username !== '' || url.password !== '') return false;
-    if (url.origin === origin) return true;
-    if (url.protocol !== 'https:' || url.port !== '') return false;
-    return domains.some((domain) => url.hostname === domain || url.hostname.endsWith(`.${domain}`));
-  };
 }

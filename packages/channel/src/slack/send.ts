@@ -2,7 +2,7 @@ import type { ChannelSettings } from '@concierge/contract';
 import { z } from 'zod';
 import { askProvider, type NoAnswer, type ProviderAnswer } from '../outbound/ask-provider.ts';
 import type { ChannelSender, CredentialCheck, OutgoingMessage, TypingRequest } from '../outbound/channel-sender.ts';
-import { download, FileUnavailableError, hostsBelow, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
+import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
 import { below } from '../outbound/provider-urls.ts';
 import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
@@ -16,9 +16,6 @@ const FileInfo = z.object({
   ok: z.literal(true),
   file: z.object({ url_private_download: z.string().optional(), url_private: z.string().optional(), size: z.number().optional() }),
 });
-
-const FILE_ID = /^F[A-Z0-9]{4,30}$/u;
-const FILE_HOSTS = ['slack.com'];
 
 type Settings = Pick<ChannelSettings['channel_d'], 'botToken' | 'teamId' | 'botUserId'>;
 
@@ -71,13 +68,14 @@ export class SlackSender implements ChannelSender {
   }
 
   /** By its address, or by its id where Slack Connect gives no address. */
-  async fetchFile({ reference, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
-    const url = FILE_ID.test(reference) ? await this.#addressOf(reference, signal) : reference;
+  async fetchFile({ file: named, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
+    const url = named.url ?? (await this.#addressOf(named.id, signal));
     const file = await download({
       url,
       headers: { authorization: `Bearer ${this.#settings.botToken}` },
       maxBytes,
-      isAllowed: hostsBelow(FILE_HOSTS, this.#base),
+      channel: 'channel_d',
+      base: this.#base,
       signal,
     });
     // With a token that may not read files Slack answers 200, and a page to log in on.
@@ -86,7 +84,8 @@ export class SlackSender implements ChannelSender {
     return file;
   }
 
-  async #addressOf(file: string, signal: AbortSignal): Promise<string> {
+  async #addressOf(file: string | null, signal: AbortSignal): Promise<string> {
+    if (file === null) throw unnamed();
     const url = below(this.#base, `files.info?file=${encodeURIComponent(file)}`);
     const answer = await askProvider({ url, headers: this.#authorization(), signal });
     if ('failure' in answer) throw new FileUnavailableError('unreachable', answer.reason);

@@ -2,7 +2,7 @@ import type { ChannelSettings } from '@concierge/contract';
 import { z } from 'zod';
 import { askProvider, type NoAnswer, type ProviderAnswer } from '../outbound/ask-provider.ts';
 import type { ChannelSender, CredentialCheck, Destination, OutgoingMessage } from '../outbound/channel-sender.ts';
-import { download, FileUnavailableError, hostsBelow, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
+import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
 import { below } from '../outbound/provider-urls.ts';
 import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
@@ -77,8 +77,9 @@ export class TelegramSender implements ChannelSender {
     };
   }
 
-  async fetchFile({ reference, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
-    const answer = await this.#call('getFile', { file_id: reference }, signal);
+  async fetchFile({ file, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
+    if (file.id === null) throw unnamed();
+    const answer = await this.#call('getFile', { file_id: file.id }, signal);
     if ('failure' in answer) throw new FileUnavailableError('unreachable', answer.reason);
     const place = FilePlace.safeParse(answer.body);
     if (!place.success) throw unavailable(answer);
@@ -88,7 +89,8 @@ export class TelegramSender implements ChannelSender {
     return download({
       url: below(this.#base, `file/bot${this.#token}/${escaped}`),
       maxBytes,
-      isAllowed: hostsBelow([], this.#base),
+      channel: 'channel_c',
+      base: this.#base,
       signal,
     });
   }

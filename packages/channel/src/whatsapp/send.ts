@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { askGraph, checkGraphAccount, graphErrors, outcomeOfGraphSend, type GraphAccess } from '../meta/graph-answer.ts';
 import type { NoAnswer, ProviderAnswer } from '../outbound/ask-provider.ts';
 import type { ChannelSender, CredentialCheck, OutgoingMessage, TypingRequest } from '../outbound/channel-sender.ts';
-import { download, FileUnavailableError, hostsBelow, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
+import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
 import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 
@@ -24,7 +24,6 @@ const errors = graphErrors({
 const BUSINESS_SCOPED_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/u;
 
 const MediaPlace = z.object({ url: z.string(), file_size: z.number().optional() });
-const MEDIA_HOSTS = ['lookaside.fbsbx.com'];
 const MARK_MAX_CHARACTERS = 512;
 
 /** An approved message of the business: all that may be sent while the window is closed. */
@@ -90,8 +89,9 @@ export class WhatsAppSender implements ChannelSender {
     return checkGraphAccount(this.#access, { id: this.#phoneNumberId, fields: 'id,display_phone_number' }, signal);
   }
 
-  async fetchFile({ reference, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
-    const path = `${encodeURIComponent(reference)}?phone_number_id=${encodeURIComponent(this.#phoneNumberId)}`;
+  async fetchFile({ file, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
+    if (file.id === null) throw unnamed();
+    const path = `${encodeURIComponent(file.id)}?phone_number_id=${encodeURIComponent(this.#phoneNumberId)}`;
     const answer = await askGraph(this.#access, { path, signal });
     if ('failure' in answer) throw new FileUnavailableError('unreachable', answer.reason);
     const place = MediaPlace.safeParse(answer.body);
@@ -102,7 +102,8 @@ export class WhatsAppSender implements ChannelSender {
       url: place.data.url,
       headers: { authorization: `Bearer ${this.#access.token}` },
       maxBytes,
-      isAllowed: hostsBelow(MEDIA_HOSTS, this.#access.base),
+      channel: 'channel_a',
+      base: this.#access.base,
       signal,
     });
   }
