@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { FakeMeta, FakeSlack, FakeTelegram, serveRequests } from '@concierge/testing';
-import { FileUnavailableError, openSender, type ChannelSender, type FileRequest } from '@concierge/channel';
+import { openSender, type ChannelSender, type FileRequest } from '@concierge/channel';
 
 const bytes = new TextEncoder().encode('the bytes of a picture');
 const maxBytes = 1000;
@@ -37,7 +37,7 @@ function senders(): Readonly<Record<'whatsapp' | 'messenger' | 'telegram' | 'sla
 const named = (id: string): MediaName => ({ id, url: null });
 const at = (url: string): MediaName => ({ id: null, url });
 
-const failure = (name: string): FileUnavailableError => expect.objectContaining({ name: 'FileUnavailableError', failure: name });
+const failure = (name: string): unknown => expect.objectContaining({ name: 'FileUnavailableError', failure: name });
 
 describe('a file that a person sent', () => {
   it('comes from WhatsApp in two steps', async () => {
@@ -123,7 +123,7 @@ describe('a file that a person sent', () => {
       seen.push(request.url);
       return new Response('stolen');
     });
-    await using redirecting = await serveRequests(() => Response.redirect(elsewhere.url));
+    await using redirecting = await serveRequests(() => Response.redirect(elsewhere.url, 302));
     const sender = openSender(
       { channel: 'channel_d', settings: slack },
       { urls: { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: redirecting.url } },

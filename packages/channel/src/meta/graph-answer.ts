@@ -44,8 +44,7 @@ export function outcomeOfGraphError(answer: ProviderAnswer, table: GraphErrorTab
   if (!read.success) return outcomeOfStatus(answer);
   const { error } = read.data;
   const problem = { code: String(error.code), message: error.error_data?.details ?? error.message };
-  const kind = table.get(`${problem.code}/${String(error.error_subcode)}`) ?? table.get(problem.code) ?? permissionClass(error.code);
-  const known = kind ?? (error.is_transient === true || answer.status >= 500 || answer.status === 429 ? 'ordinary' : 'refused');
+  const known = classIn(table, error) ?? classOfStatus(answer.status, error.is_transient === true);
   switch (known) {
     case 'ordinary':
     case 'few':
@@ -57,6 +56,18 @@ export function outcomeOfGraphError(answer: ProviderAnswer, table: GraphErrorTab
     case 'binding_failed':
       return failed(known, problem);
   }
+}
+
+function classIn(
+  table: GraphErrorTable,
+  { code, error_subcode: subcode }: z.infer<typeof GraphError>['error'],
+): GraphErrorClass | undefined {
+  return table.get(`${String(code)}/${String(subcode)}`) ?? table.get(String(code)) ?? permissionClass(code);
+}
+
+/** Codes that nobody has told us of. */
+function classOfStatus(status: number, isTransient: boolean): GraphErrorClass {
+  return isTransient || status >= 500 || status === 429 ? 'ordinary' : 'refused';
 }
 
 /** All of 200 to 299 are permissions that somebody has to give. */

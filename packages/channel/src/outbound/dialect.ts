@@ -58,11 +58,17 @@ export function ticked(inside: string): string {
 /** For apps without links behind words: the address follows its words, unless it is its words. */
 export function spellOutLinks(rich: RichText): RichText {
   return groupRuns(rich, ({ marks }) => marks.link).flatMap(({ key, runs }) => {
-    const bare = runs.map(({ text, marks: { link: _, ...marks } }) => ({ text, marks }));
+    const bare = runs.map(({ text, marks }) => ({ text, marks: withoutLink(marks) }));
     const last = bare.at(-1);
     if (key === undefined || last === undefined || sameAddress(textOf(bare), key)) return bare;
     return [...bare, { text: ` (${key})`, marks: last.marks }];
   });
+}
+
+function withoutLink(marks: Marks): Marks {
+  const rest: { -readonly [Name in MarkName]?: Marks[Name] } = { ...marks };
+  delete rest.link;
+  return rest;
 }
 
 function sameAddress(text: string, url: string): boolean {

@@ -1,4 +1,4 @@
-import type { Definition, List, ListItem, Nodes, Parents, Table, TableRow } from 'mdast';
+import type { Definition, FootnoteDefinition, List, ListItem, Nodes, Parents, Table, TableRow } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
@@ -63,35 +63,20 @@ class MarkdownReader {
   }
 
   #block(node: Nodes, marks: Marks): void {
-    switch (node.type) {
-      case 'root':
-        this.#blocks(node, marks);
-        return;
-      case 'heading':
-        this.#inlines(node, { ...marks, bold: true });
-        return;
-      case 'blockquote':
-        this.#blocks(node, { ...marks, quote: true });
-        return;
-      case 'code':
-        this.#say(node.value, { ...marks, pre: node.lang ?? '' });
-        return;
-      case 'list':
-        this.#list(node, marks);
-        return;
-      case 'table':
-        this.#table(node, marks);
-        return;
-      case 'thematicBreak':
-        this.#say('———', marks);
-        return;
-      case 'footnoteDefinition':
-        this.#say(`[${node.identifier}] `, marks);
-        this.#blocks(node, marks);
-        return;
-      default:
-        this.#inline(node, marks);
-    }
+    if (node.type === 'root') this.#blocks(node, marks);
+    else if (node.type === 'heading') this.#inlines(node, { ...marks, bold: true });
+    else if (node.type === 'blockquote') this.#blocks(node, { ...marks, quote: true });
+    else if (node.type === 'code') this.#say(node.value, { ...marks, pre: node.lang ?? '' });
+    else if (node.type === 'list') this.#list(node, marks);
+    else if (node.type === 'table') this.#table(node, marks);
+    else if (node.type === 'thematicBreak') this.#say('———', marks);
+    else if (node.type === 'footnoteDefinition') this.#footnote(node, marks);
+    else this.#inline(node, marks);
+  }
+
+  #footnote(note: FootnoteDefinition, marks: Marks): void {
+    this.#say(`[${note.identifier}] `, marks);
+    this.#blocks(note, marks);
   }
 
   #list(list: List, marks: Marks): void {
@@ -134,34 +119,15 @@ class MarkdownReader {
   }
 
   #inline(node: Nodes, marks: Marks): void {
-    switch (node.type) {
-      case 'text':
-        this.#say(node.value, marks);
-        return;
-      case 'html':
-        this.#say(/^<br\s*\/?>$/iu.test(node.value) ? '\n' : node.value, marks);
-        return;
-      case 'break':
-        this.#say('\n', marks);
-        return;
-      case 'inlineCode':
-        this.#say(node.value, { ...marks, code: true });
-        return;
-      case 'strong':
-        this.#inlines(node, { ...marks, bold: true });
-        return;
-      case 'emphasis':
-        this.#inlines(node, { ...marks, italic: true });
-        return;
-      case 'delete':
-        this.#inlines(node, { ...marks, strike: true });
-        return;
-      case 'footnoteReference':
-        this.#say(`[${node.identifier}]`, marks);
-        return;
-      default:
-        this.#linkOrParent(node, marks);
-    }
+    if (node.type === 'text') this.#say(node.value, marks);
+    else if (node.type === 'html') this.#say(/^<br\s*\/?>$/iu.test(node.value) ? '\n' : node.value, marks);
+    else if (node.type === 'break') this.#say('\n', marks);
+    else if (node.type === 'inlineCode') this.#say(node.value, { ...marks, code: true });
+    else if (node.type === 'strong') this.#inlines(node, { ...marks, bold: true });
+    else if (node.type === 'emphasis') this.#inlines(node, { ...marks, italic: true });
+    else if (node.type === 'delete') this.#inlines(node, { ...marks, strike: true });
+    else if (node.type === 'footnoteReference') this.#say(`[${node.identifier}]`, marks);
+    else this.#linkOrParent(node, marks);
   }
 
   #linkOrParent(node: Nodes, marks: Marks): void {

@@ -99,7 +99,7 @@ export class FakeMeta extends FakeProvider {
   }
 
   protected override reply(call: ProviderCall): ProviderReply {
-    const { accessToken, phoneNumberId, pageId } = this.#options;
+    const { accessToken, phoneNumberId } = this.#options;
     const [first = '', second] = call.path
       .replace(/^\/v[\d.]+\//u, '')
       .split('/')
@@ -107,11 +107,14 @@ export class FakeMeta extends FakeProvider {
     if (first === 'public-media') return this.#publicBytes(second ?? '');
     if (first === 'media-bytes') return this.#mediaBytes(call, second ?? '');
     if (call.headers.authorization !== `Bearer ${accessToken}`) return graphError(190, 'Error validating access token', { status: 401 });
-    if (second === 'messages' && first === phoneNumberId) return this.#whatsApp(call);
-    if (second === 'messages' && first === pageId) return this.#page(call);
-    if (first === phoneNumberId) return { body: { id: phoneNumberId, display_phone_number: '15550783881' } };
-    if (first === pageId) return { body: { id: pageId, name: 'The Corner Shop' } };
-    return this.#mediaPlace(first);
+    if (second === 'messages') return first === phoneNumberId ? this.#whatsApp(call) : this.#page(call);
+    return this.#account(first) ?? this.#mediaPlace(first);
+  }
+
+  #account(id: string): ProviderReply | undefined {
+    const { phoneNumberId, pageId } = this.#options;
+    if (id === phoneNumberId) return { body: { id, display_phone_number: '15550783881' } };
+    return id === pageId ? { body: { id, name: 'The Corner Shop' } } : undefined;
   }
 
   #whatsApp({ body }: ProviderCall): ProviderReply {

@@ -99,7 +99,7 @@ function write(outgoing: ServerResponse, { status = 200, headers = {}, body }: P
 export function escapedJson(value: object): string {
   return JSON.stringify(value)
     .replaceAll('/', String.raw`\/`)
-    .replaceAll(/[^\u0000-\u007F]/gu, escapeCodePoint);
+    .replaceAll(/[\u0080-\u{10FFFF}]/gu, escapeCodePoint);
 }
 
 function escapeCodePoint(character: string): string {

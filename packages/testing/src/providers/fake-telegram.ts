@@ -117,13 +117,13 @@ export class FakeTelegram extends FakeProvider {
         this.#webhook = undefined;
         return done(true);
       case 'getWebhookInfo':
-        return done({ url: this.#webhook?.url ?? '', pending_update_count: 0 });
+        return this.#webhookInfo();
       case 'sendMessage':
         return this.#sendMessage(body);
       case 'editMessageText':
         return botError(400, 'Bad Request: message is not modified: specified new message content is exactly the same');
       case 'sendChatAction':
-        return this.#gone.get(String(body['chat_id'])) ?? done(true);
+        return this.#chatAction(body);
       case 'answerCallbackQuery':
         return done(true);
       case 'getFile':
@@ -131,6 +131,14 @@ export class FakeTelegram extends FakeProvider {
       default:
         return botError(404, 'Not Found');
     }
+  }
+
+  #webhookInfo(): ProviderReply {
+    return done({ url: this.#webhook?.url ?? '', pending_update_count: 0 });
+  }
+
+  #chatAction({ chat_id: chat }: ProviderCall['body']): ProviderReply {
+    return this.#gone.get(String(chat)) ?? done(true);
   }
 
   #setWebhook(body: ProviderCall['body']): ProviderReply {
