@@ -10,8 +10,8 @@ export interface Dialect {
 
 export type MarkName = keyof Marks;
 
-/** From the outside in: no provider takes a bold link in a quote in another order. */
-const nesting: readonly MarkName[] = ['quote', 'pre', 'link', 'bold', 'italic', 'strike', 'code'];
+/** From the outside in. Links within emphasis, because Slack shows the signs of what is inside the words of a link. */
+const nesting: readonly MarkName[] = ['quote', 'pre', 'bold', 'italic', 'strike', 'link', 'code'];
 
 export interface Markup {
   readonly escape: (text: string) => string;

@@ -62,6 +62,12 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     );
   });
 
+  it('has emphasis around a link and not in its words', () => {
+    expect(one('**see [here](https://e.example/)**', 'slack')).toBe('*see <https://e.example/|here>*');
+    expect(one('[**here**](https://e.example/)', 'slack')).toBe('*<https://e.example/|here>*');
+    expect(one('[**here**](https://e.example/)', 'telegram')).toBe('<b><a href="https://e.example/">here</a></b>');
+  });
+
   it.each(['messenger', 'instagram'] as const)('is plain text for %s', (surface) => {
     expect(one('# A\n\n**b** `c` [d](https://e.example/)\n\n> f', surface)).toBe('A\n\nb c d (https://e.example/)\n\n> f');
   });
