@@ -28,6 +28,11 @@ export {
   type RequestMatcher,
   type ScriptedModelOptions,
 } from './scripted-model.ts';
+export { FakeMeta, graphError, type FakeMetaOptions, type MetaWebhook } from './providers/fake-meta.ts';
+export type { FakeProvider, ProviderCall, ProviderReply, SendFault } from './providers/fake-provider.ts';
+export { FakeSlack, slackError, type FakeSlackOptions } from './providers/fake-slack.ts';
+export { botError, FakeTelegram } from './providers/fake-telegram.ts';
+export type { WebhookTry } from './providers/webhook-post.ts';
 export { serveRequests, type RequestHandler } from './request-server.ts';
 export { ScriptedEmbeddings, type RecordedEmbeddings } from './scripted-embeddings.ts';
 export { ServiceProcess, type ServiceOptions } from './service-process.ts';

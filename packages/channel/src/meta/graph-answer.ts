@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import type { CredentialCheck } from '../outbound/channel-sender.ts';
+import {
+  askProvider,
+  outcomeOfNoAnswer,
+  outcomeOfStatus,
+  retryAfterMs,
+  type NoAnswer,
+  type ProviderAnswer,
+} from '../outbound/ask-provider.ts';
+import { below } from '../outbound/provider-urls.ts';
+import { failed, retry, type Backoff, type SendOutcome } from '../outbound/send-outcome.ts';
+
+/** §1.5 of the Graph API: classes go by the code, which comes with one HTTP status today and with another tomorrow. */
+const GraphError = z.object({
+  error: z.object({
+    message: z.string().default(''),
+    code: z.number(),
+    error_subcode: z.number().optional(),
+    is_transient: z.boolean().optional(),
+    error_data: z.object({ details: z.string().optional() }).optional().catch(undefined),
+  }),
+});
+
+export type GraphErrorClass = 'window_closed' | 'refused' | 'recipient_failed' | 'binding_failed' | Backoff;
+
+/** `code` or `code/subcode`; the more exact one counts. */
+export type GraphErrorTable = ReadonlyMap<string, GraphErrorClass>;
+
+export function graphErrors(classes: Readonly<Partial<Record<GraphErrorClass, readonly (number | string)[]>>>): GraphErrorTable {
+  return new Map(entriesOf(classes).flatMap(([name, codes]) => codes.map((code) => [String(code), name] as const)));
+}
+
+function entriesOf(
+  classes: Readonly<Partial<Record<GraphErrorClass, readonly (number | string)[]>>>,
+): [GraphErrorClass, readonly (number | string)[]][] {
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of such a record are these, which Object.entries forgets
+  return Object.entries(classes) as [GraphErrorClass, readonly (number | string)[]][];
+}
+
+/** What an answer other than the hoped-for one means. */
+export function outcomeOfGraphError(answer: ProviderAnswer, table: GraphErrorTable): SendOutcome {
+  const read = GraphError.safeParse(answer.body);
+  if (!read.success) return outcomeOfStatus(answer);
+  const { error } = read.data;
+  const problem = { code: String(error.code), message: error.error_data?.details ?? error.message };
+  const known = classIn(table, error) ?? classOfStatus(answer.status, error.is_transient === true);
+  switch (known) {
+    case 'ordinary':
+    case 'few':
+    case 'pair':
+      return retry(problem, { backoff: known, afterMs: graphWaitMs(answer.headers) });
+    case 'window_closed':
+    case 'refused':
+    case 'recipient_failed':
+    case 'binding_failed':
+      return failed(known, problem);
+  }
+}
+
+function classIn(
+  table: GraphErrorTable,
+  { code, error_subcode: subcode }: z.infer<typeof GraphError>['error'],
+): GraphErrorClass | undefined {
+  return table.get(`${String(code)}/${String(subcode)}`) ?? table.get(String(code)) ?? permissionClass(code);
+}
+
+/** Codes that nobody has told us of. */
+function classOfStatus(status: number, isTransient: boolean): GraphErrorClass {
+  return isTransient || status >= 500 || status === 429 ? 'ordinary' : 'refused';
+}
+
+/** All of 200 to 299 are permissions that somebody has to give. */
+function permissionClass(code: number): GraphErrorClass | undefined {
+  return code >= 200 && code <= 299 ? 'binding_failed' : undefined;
+}
+
+const Usage = z.record(z.string(), z.array(z.object({ estimated_time_to_regain_access: z.number().nonnegative().catch(0) })));
+
+/** How long Meta says it will refuse: minutes, in a header of its own. */
+export function graphWaitMs(headers: Headers): number | undefined {
+  const usage = readUsage(headers.get('x-business-use-case-usage'));
+  const minutes = Math.max(0, ...Object.values(usage).flatMap((uses) => uses.map((use) => use.estimated_time_to_regain_access)));
+  return minutes > 0 ? minutes * 60_000 : retryAfterMs(headers);
+}
+
+function readUsage(header: string | null): z.infer<typeof Usage> {
+  try {
+    return Usage.catch({}).parse(JSON.parse(header ?? '{}'));
+  } catch {
+    return {};
+  }
+}
+
+export interface GraphAccess {
+  readonly base: string;
+  readonly token: string;
+}
+
+/** A request to the Graph API as the binding's own. */
+export async function askGraph(
+  { base, token }: GraphAccess,
+  { path, body, signal, timeoutMs }: { path: string; body?: unknown; signal: AbortSignal; timeoutMs?: number | undefined },
+): Promise<ProviderAnswer | NoAnswer> {
+  return askProvider({
+    url: below(base, path),
+    headers: { authorization: `Bearer ${token}` },
+    ...(body !== undefined && { body }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    signal,
+  });
+}
+
+const Account = z.object({ id: z.string(), name: z.string().optional(), display_phone_number: z.string().optional() });
+
+/** Whether the token opens the very number or page that the binding names. */
+export async function checkGraphAccount(
+  access: GraphAccess,
+  { id, fields }: { id: string; fields: string },
+  signal: AbortSignal,
+): Promise<CredentialCheck> {
+  const answer = await askGraph(access, { path: `${encodeURIComponent(id)}?fields=${fields}`, signal });
+  if ('failure' in answer) return { state: 'unreachable', message: answer.reason };
+  const account = Account.safeParse(answer.body);
+  if (answer.status === 200 && account.success) {
+    if (account.data.id !== id) return { state: 'mismatch', message: 'The access token belongs to another account.' };
+    return { state: 'valid', account: account.data.display_phone_number ?? account.data.name ?? id };
+  }
+  const outcome = outcomeOfGraphError(answer, graphErrors({}));
+  if (outcome.kind === 'sent' || outcome.kind === 'retry')
+    return { state: 'unreachable', message: outcome.kind === 'retry' ? outcome.message : '' };
+  return { state: 'refused', message: `The provider refused the access token: ${outcome.message}` };
+}
+
+/** What a send of either app comes to; `readId` finds the message id in the answer it hopes for. */
+export function outcomeOfGraphSend(
+  answer: ProviderAnswer | NoAnswer,
+  { readId, errors }: { readonly readId: (body: unknown) => string | undefined; readonly errors: GraphErrorTable },
+): SendOutcome {
+  if ('failure' in answer) return outcomeOfNoAnswer(answer);
+  const providerMessageId = answer.status < 300 ? readId(answer.body) : undefined;
+  return providerMessageId === undefined ? outcomeOfGraphError(answer, errors) : { kind: 'sent', providerMessageId };
+}

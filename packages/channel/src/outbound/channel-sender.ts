@@ -1,0 +1,44 @@
+import type { Part } from './split.ts';
+import type { SendOutcome } from './send-outcome.ts';
+import type { FetchedFile, FileRequest } from './fetch-file.ts';
+
+/** Where a conversation is, in the provider's own ids. */
+export interface Destination {
+  /** Phone number or business-scoped id, page-scoped id, chat id, Slack conversation. */
+  readonly to: string;
+  /** A topic of a Telegram group (`message_thread_id`), a thread of Slack (`thread_ts`). */
+  readonly thread?: string;
+}
+
+export interface OutgoingMessage extends Destination {
+  readonly part: Pick<Part, 'text' | 'plain'>;
+  /** `plain` after the provider refused the formatting. */
+  readonly form: 'formatted' | 'plain';
+  /** The provider's id of the message that is answered. */
+  readonly replyTo?: string;
+  /** Ours, given back by providers that can in receipts and echoes. */
+  readonly mark?: string;
+}
+
+export interface TypingRequest extends Destination {
+  /** The person's message: WhatsApp shows typing only as an answer to one. */
+  readonly inboundMessageId?: string;
+}
+
+export type CredentialCheck =
+  | { readonly state: 'valid'; readonly account: string }
+  /** `mismatch`: the credentials work, for another account than the binding says. */
+  | { readonly state: 'refused' | 'mismatch' | 'unreachable'; readonly message: string };
+
+/** The way out to one provider, with the credentials of one binding. */
+export interface ChannelSender {
+  /** One part, tried once. Never throws for what the network or the provider did; @throws the signal's reason when it was aborted before anything left. */
+  readonly send: (message: OutgoingMessage, signal: AbortSignal) => Promise<SendOutcome>;
+  /** Whether the person sees it. Never throws: an answer does not fail because nobody saw it being written. */
+  readonly showTyping: (request: TypingRequest, signal: AbortSignal) => Promise<boolean>;
+  /** After so long the provider takes the indicator away. */
+  readonly typingRepeatMs: number;
+  readonly checkCredentials: (signal: AbortSignal) => Promise<CredentialCheck>;
+  /** What a person sent. @throws FileUnavailableError */
+  readonly fetchFile: (file: FileRequest, signal: AbortSignal) => Promise<FetchedFile>;
+}

@@ -1,0 +1,77 @@
+import { groupRuns, textOf, type Marks, type RichText } from './rich-text.ts';
+
+/** How a provider writes marked text, and how long a message of it may be. */
+export interface Dialect {
+  readonly maxLength: number;
+  /** Length as the provider counts it, of the message that these runs make. */
+  readonly lengthOf: (rich: RichText) => number;
+  readonly render: (rich: RichText) => string;
+}
+
+export type MarkName = keyof Marks;
+
+/** From the outside in. Links within emphasis, because Slack shows the signs of what is inside the words of a link. */
+const nesting: readonly MarkName[] = ['quote', 'pre', 'bold', 'italic', 'strike', 'link', 'code'];
+
+export interface Markup {
+  readonly escape: (text: string) => string;
+  /** What is inside is written already. */
+  readonly wrap: { readonly [Name in MarkName]?: (inside: string, value: NonNullable<Marks[Name]>) => string };
+}
+
+/** Each mark is opened and closed around the runs that have it: whatever was cut out of a text, its markup is balanced. */
+export function writeMarkup(rich: RichText, markup: Markup): string {
+  return writeLevel(rich, markup, 0);
+}
+
+function writeLevel(rich: RichText, markup: Markup, level: number): string {
+  const name = nesting[level];
+  if (name === undefined) return markup.escape(textOf(rich));
+  return groupRuns(rich, ({ marks }) => marks[name])
+    .map(({ key, runs }) => {
+      const inside = writeLevel(runs, markup, level + 1);
+      // eslint-disable-next-line typescript/no-unsafe-type-assertion -- name and value are of the same mark, which a union of functions cannot say
+      const wrap = markup.wrap[name] as ((text: string, value: unknown) => string) | undefined;
+      return key === undefined || wrap === undefined ? inside : wrap(inside, key);
+    })
+    .join('');
+}
+
+/** `*bold*` and its like: on one line, and with no space inside, or the app shows the signs themselves. */
+export function aroundLines(sign: string): (inside: string) => string {
+  return (inside) => inside.replaceAll(/^(\s*)(\S|\S.*\S)(\s*)$/gmu, `$1${sign}$2${sign}$3`);
+}
+
+export function beforeLines(sign: string): (inside: string) => string {
+  return (inside) => inside.replaceAll(/^/gmu, sign);
+}
+
+/** Code that contains the sign itself cannot be fenced by it; it is shown without. */
+export function fenced(inside: string): string {
+  return inside.includes('```') ? inside : `\`\`\`\n${inside}\n\`\`\``;
+}
+
+export function ticked(inside: string): string {
+  return inside.includes('`') || inside.includes('\n') ? inside : `\`${inside}\``;
+}
+
+/** For apps without links behind words: the address follows its words, unless it is its words. */
+export function spellOutLinks(rich: RichText): RichText {
+  return groupRuns(rich, ({ marks }) => marks.link).flatMap(({ key, runs }) => {
+    const bare = runs.map(({ text, marks }) => ({ text, marks: withoutLink(marks) }));
+    const last = bare.at(-1);
+    if (key === undefined || last === undefined || sameAddress(textOf(bare), key)) return bare;
+    return [...bare, { text: ` (${key})`, marks: last.marks }];
+  });
+}
+
+function withoutLink(marks: Marks): Marks {
+  const rest: { -readonly [Name in MarkName]?: Marks[Name] } = { ...marks };
+  delete rest.link;
+  return rest;
+}
+
+function sameAddress(text: string, url: string): boolean {
+  const bare = (address: string) => address.replace(/^(?:https?:\/\/|mailto:|tel:)/u, '').replace(/\/$/u, '');
+  return bare(text) === bare(url);
+}

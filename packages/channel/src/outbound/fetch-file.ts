@@ -1,0 +1,96 @@
+import type { AppChannel } from '@concierge/contract';
+import type { MediaReference } from '../channel-adapter.ts';
+import { isMediaUrl } from '../media-hosts.ts';
+
+const TIMEOUT_MS = 60_000;
+const MAX_REDIRECTS = 3;
+
+export interface FileRequest {
+  /** As the inbound message named it. */
+  readonly file: Pick<MediaReference, 'id' | 'url'>;
+  readonly maxBytes: number;
+}
+
+export interface FetchedFile {
+  readonly bytes: Uint8Array;
+  /** What the provider says it is: not to be believed before somebody has looked. */
+  readonly contentType: string;
+}
+
+/** The message named neither an id nor an address that could be asked for. */
+export function unnamed(): FileUnavailableError {
+  return new FileUnavailableError('gone', 'The message does not say where the file is.');
+}
+
+export type FileFailure = 'gone' | 'too_large' | 'refused' | 'host_not_allowed' | 'unreachable';
+
+/** Messages are fit for the person's conversation: no address and no token in them. */
+export class FileUnavailableError extends Error {
+  override readonly name = 'FileUnavailableError';
+  readonly failure: FileFailure;
+
+  constructor(failure: FileFailure, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options);
+    this.failure = failure;
+  }
+}
+
+export interface Download {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly maxBytes: number;
+  readonly channel: AppChannel;
+  /** The configured base of the provider's API, which may be the operator's own. */
+  readonly base: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A file from one of the provider's own hosts, in memory and never more than `maxBytes`. The addresses come out of messages, so none is opened, and no token
+ * shown to it, before the list of hosts says so.
+ * @throws FileUnavailableError
+ */
+export async function download(request: Download): Promise<FetchedFile> {
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  try {
+    const response = await follow({ ...request, signal });
+    if (response.status === 404 || response.status === 410)
+      throw new FileUnavailableError('gone', 'The provider does not have the file any more.');
+    if (!response.ok)
+      throw new FileUnavailableError('refused', `The provider answered with status ${String(response.status)} for the file.`);
+    return {
+      bytes: await bytesOf(response, request.maxBytes),
+      contentType: response.headers.get('content-type') ?? 'application/octet-stream',
+    };
+  } catch (error) {
+    request.signal.throwIfAborted();
+    if (error instanceof FileUnavailableError) throw error;
+    throw new FileUnavailableError('unreachable', 'The file could not be fetched from the provider.', { cause: error });
+  }
+}
+
+async function follow({ url, headers, channel, base, signal }: Download): Promise<Response> {
+  const origins = [new URL(base).origin];
+  let next = URL.parse(url);
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+    if (next === null || !isMediaUrl(channel, next.href, origins))
+      throw new FileUnavailableError('host_not_allowed', 'The file is on a host that is not the provider’s.');
+    const response = await fetch(next, { redirect: 'manual', ...(headers && { headers }), signal });
+    const location = response.headers.get('location');
+    if (response.status < 300 || response.status >= 400 || location === null) return response;
+    await response.body?.cancel();
+    next = URL.parse(location, next.href);
+  }
+  throw new FileUnavailableError('refused', 'The provider redirects too often.');
+}
+
+async function bytesOf(response: Response, maxBytes: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of response.body ?? []) {
+    length += piece.length;
+    if (length > maxBytes) throw new FileUnavailableError('too_large', `The file is larger than ${String(maxBytes)} bytes.`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}

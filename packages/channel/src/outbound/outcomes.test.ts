@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { outcomeOfMessengerSend } from '../messenger/send.ts';
+import { outcomeOfSlackSend } from '../slack/answer.ts';
+import { outcomeOfTelegramSend } from '../telegram/answer.ts';
+import { outcomeOfWhatsAppSend } from '../whatsapp/send.ts';
+import type { NoAnswer, ProviderAnswer } from './ask-provider.ts';
+import { paceOf } from './pace.ts';
+import { replyWindow } from './reply-window.ts';
+import { retryDelayMs } from './retry-delay.ts';
+import type { SendOutcome } from './send-outcome.ts';
+
+const Answers = z.array(
+  z.object({
+    id: z.string(),
+    response: z.object({ status: z.number(), headers: z.record(z.string(), z.string()), body: z.unknown() }),
+    expected: z.object({
+      class: z.string(),
+      message_id: z.string().optional(),
+      retry_after_ms: z.number().optional(),
+      new_chat_id: z.string().optional(),
+      max_attempts: z.number().optional(),
+    }),
+  }),
+);
+
+const answers = Answers.parse(JSON.parse(readFileSync(new URL('../../test/answers.json', import.meta.url), 'utf8')));
+
+const readers: Readonly<Record<string, (answer: ProviderAnswer | NoAnswer) => SendOutcome>> = {
+  whatsapp: outcomeOfWhatsAppSend,
+  messenger: outcomeOfMessengerSend,
+  telegram: outcomeOfTelegramSend,
+  slack: outcomeOfSlackSend,
+};
+
+function outcomeOf(id: string, { status, headers, body }: z.infer<typeof Answers>[number]['response']): SendOutcome {
+  const read = readers[id.split('/')[0] ?? ''];
+  if (read === undefined) throw new Error(`No provider for ${id}`);
+  return read({ status, headers: new Headers(headers), body: typeof body === 'string' ? undefined : body });
+}
+
+/** In the words of the list of answers. */
+function classOf(outcome: SendOutcome): string {
+  const names = {
+    sent: 'ok',
+    refused: 'permanent',
+    recipient_failed: 'recipient_unreachable',
+    binding_failed: 'auth',
+    window_closed: 'window_closed',
+    resend_plain: 'resend_plain',
+    resend_without_reply: 'resend_without_reply',
+    resend_to: 'resend_to',
+    unknown: 'unknown',
+  };
+  if (outcome.kind === 'retry') return outcome.afterMs === undefined ? 'retry_backoff' : 'retry_after';
+  return names[outcome.kind];
+}
+
+function detailsOf(outcome: SendOutcome): unknown[] {
+  return [
+    outcome.kind === 'sent' ? outcome.providerMessageId : undefined,
+    outcome.kind === 'retry' ? outcome.afterMs : undefined,
+    outcome.kind === 'resend_to' ? outcome.to : undefined,
+  ];
+}
+
+// The page that Slack shows instead of a file is no answer to a send; see the integration tests.
+const sends = answers.filter(({ id }) => id !== 'slack/file_download_login_page');
+
+describe('an answer of a provider', () => {
+  it.each(sends)('is understood: $id', ({ id, response, expected }) => {
+    const outcome = outcomeOf(id, response);
+    expect(classOf(outcome)).toBe(expected.class);
+    expect(detailsOf(outcome)).toEqual([expected.message_id, expected.retry_after_ms, expected.new_chat_id]);
+  });
+
+  it.each(answers.filter(({ expected }) => expected.max_attempts !== undefined))(
+    'is tried as often as that: $id',
+    ({ id, response, expected }) => {
+      const outcome = outcomeOf(id, response);
+      if (outcome.kind !== 'retry') throw new Error('It is not to be tried again at all.');
+      const tries = Array.from({ length: 20 }, (_, index) => index + 1).filter(
+        (attempts) => retryDelayMs(outcome, { attempts, random: 0.5 }) !== undefined,
+      );
+      expect(tries.length + 1).toBe(expected.max_attempts);
+    },
+  );
+
+  it('is cut to what a status can hold', () => {
+    const body = { ok: false, error_code: 400, description: 'x'.repeat(10_000) };
+    expect(outcomeOfTelegramSend({ status: 400, headers: new Headers(), body })).toMatchObject({
+      kind: 'refused',
+      message: 'x'.repeat(400),
+    });
+  });
+
+  it('that is missing is one of a request that may have arrived, or of one that never left', () => {
+    expect(outcomeOfSlackSend({ failure: 'lost', reason: 'Cut off.' })).toMatchObject({ kind: 'unknown', code: 'no_answer' });
+    expect(outcomeOfSlackSend({ failure: 'never_left', reason: 'Nobody there.' })).toMatchObject({ kind: 'retry', code: 'unreachable' });
+  });
+});
+
+describe('the next try', () => {
+  it('waits as long as the provider said, and a little more', () => {
+    expect(retryDelayMs({ backoff: 'ordinary', afterMs: 35_741_000 }, { attempts: 1, random: 0 })).toBe(35_741_000);
+    expect(retryDelayMs({ backoff: 'ordinary', afterMs: 1000 }, { attempts: 1, random: 1 })).toBe(2000);
+  });
+
+  it('comes later each time, and never when it was the last', () => {
+    const delays = Array.from({ length: 11 }, (_, index) => retryDelayMs({ backoff: 'ordinary' }, { attempts: index + 1, random: 1 }));
+    expect(delays.slice(0, 4)).toEqual([1000, 2000, 4000, 8000]);
+    expect(delays.at(-1)).toBeUndefined();
+  });
+
+  it('waits 4^n seconds after too many messages to one person', () => {
+    expect([1, 2, 3].map((attempts) => retryDelayMs({ backoff: 'pair' }, { attempts, random: 0 }))).toEqual([4000, 16_000, 64_000]);
+  });
+});
+
+describe('what is known before sending', () => {
+  const lastInboundMs = Date.parse('2026-11-21T12:00:00Z');
+  const hours = (count: number): number => lastInboundMs + count * 3_600_000;
+
+  it('is whether Meta takes free text: for 24 hours after the person last wrote', () => {
+    expect(replyWindow('whatsapp', { lastInboundMs, nowMs: hours(23.9) }).state).toBe('open');
+    expect(replyWindow('instagram', { lastInboundMs, nowMs: hours(24) }).state).toBe('closed');
+    expect(replyWindow('messenger', { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'closed', sinceMs: undefined });
+  });
+
+  it('is that Telegram and Slack have no window', () => {
+    expect(replyWindow('telegram', { lastInboundMs, nowMs: hours(9999) })).toEqual({ state: 'none' });
+    expect(replyWindow('slack', { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'none' });
+  });
+
+  it('is how fast a conversation may go', () => {
+    expect(paceOf('whatsapp', '49301')).toMatchObject({ conversationIntervalMs: 6000, conversationBurst: 45, bindingPerSecond: 80 });
+    expect(paceOf('telegram', '-1001').conversationIntervalMs).toBeGreaterThan(paceOf('telegram', '1001').conversationIntervalMs);
+  });
+});

@@ -1,0 +1,54 @@
+/** Why something was not sent: fit for the owner and for a log. Never a credential in it. */
+export interface SendProblem {
+  /** The provider's own code where it has one: `131047`, `channel_not_found`. */
+  readonly code: string;
+  readonly message: string;
+}
+
+/**
+ * What became of one part, as far as the provider's answer says:
+ *
+ * - `sent`: accepted by the provider; receipts move it on from there.
+ * - `retry`: nothing was sent, later it may be. `afterMs` is the provider's own word on when.
+ * - `resend_plain`, `resend_without_reply`, `resend_to`: nothing was sent; at once again without formatting, without the reference, to the new address.
+ * - `window_closed`: only a template may be sent until the person writes again.
+ * - `refused`: this message never; another may.
+ * - `recipient_failed`: this person or conversation cannot be reached any more.
+ * - `binding_failed`: nothing can be sent with these credentials until a person has seen to it.
+ * - `unknown`: it may have been sent or not, so it is never sent again.
+ */
+export type SendOutcome =
+  | { readonly kind: 'sent'; readonly providerMessageId: string | undefined }
+  | ({ readonly kind: 'retry'; readonly backoff: Backoff; readonly afterMs?: number } & SendProblem)
+  | ({ readonly kind: 'resend_to'; readonly to: string } & SendProblem)
+  | ({ readonly kind: FinalKind } & SendProblem);
+
+export type FinalKind =
+  | 'resend_plain'
+  | 'resend_without_reply'
+  | 'window_closed'
+  | 'refused'
+  | 'recipient_failed'
+  | 'binding_failed'
+  | 'unknown';
+
+/** `pair`: too many messages to one person; only that conversation waits. `few`: a fault that seldom passes. */
+export type Backoff = 'ordinary' | 'pair' | 'few';
+
+/** Shown to owners, and kept in files that have a limit. */
+const MESSAGE_MAX_CHARACTERS = 400;
+
+export function failed<Kind extends FinalKind>(kind: Kind, { code, message }: SendProblem): { readonly kind: Kind } & SendProblem {
+  return { kind, ...problem(code, message) };
+}
+
+export function retry(
+  { code, message }: SendProblem,
+  { backoff = 'ordinary', afterMs }: { backoff?: Backoff; afterMs?: number | undefined } = {},
+): SendOutcome {
+  return { kind: 'retry', backoff, ...(afterMs !== undefined && { afterMs }), ...problem(code, message) };
+}
+
+function problem(code: string, message: string): SendProblem {
+  return { code: code.slice(0, 100), message: message.slice(0, MESSAGE_MAX_CHARACTERS) };
+}

@@ -1,0 +1,7 @@
+import type { ProviderUrls } from './provider-urls.ts';
+
+export interface SenderOptions {
+  readonly urls: ProviderUrls;
+  /** How long an answer to a send is waited for; after that nobody knows whether it was sent. */
+  readonly timeoutMs?: number;
+}

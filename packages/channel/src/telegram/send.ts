@@ -1,0 +1,118 @@
+import type { ChannelSettings } from '@concierge/contract';
+import { z } from 'zod';
+import { askProvider, type NoAnswer, type ProviderAnswer } from '../outbound/ask-provider.ts';
+import type { ChannelSender, CredentialCheck, Destination, OutgoingMessage } from '../outbound/channel-sender.ts';
+import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
+import { below } from '../outbound/provider-urls.ts';
+import type { SenderOptions } from '../outbound/sender-options.ts';
+import type { SendOutcome } from '../outbound/send-outcome.ts';
+import { outcomeOfTelegramSend } from './answer.ts';
+
+const Bot = z.object({ ok: z.literal(true), result: z.object({ id: z.number(), username: z.string().optional() }) });
+const FilePlace = z.object({ ok: z.literal(true), result: z.object({ file_path: z.string(), file_size: z.number().optional() }) });
+const Done = z.object({ ok: z.literal(true) });
+const Problem = z.object({ description: z.string() });
+
+/** What the inbound side reads; without the list Telegram sends much that nobody does. */
+const UPDATES = ['message', 'callback_query', 'my_chat_member'];
+
+/** Telegram Bot API. Its token stands in every address, so no address is ever part of a message or a log. */
+export class TelegramSender implements ChannelSender {
+  /** It goes after five seconds. */
+  readonly typingRepeatMs = 4000;
+  readonly #token: string;
+  readonly #base: string;
+  readonly #timeoutMs: number | undefined;
+
+  constructor(settings: Pick<ChannelSettings['channel_c'], 'botToken'>, { urls, timeoutMs }: SenderOptions) {
+    this.#token = settings.botToken;
+    this.#base = urls.telegram;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async send(message: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome> {
+    const { part, form, replyTo } = message;
+    const answer = await this.#call(
+      'sendMessage',
+      {
+        ...placeOf(message),
+        ...(form === 'plain' ? { text: part.plain } : { text: part.text, parse_mode: 'HTML' }),
+        // A preview is a request to an address that a model wrote, made before anybody has read it.
+        link_preview_options: { is_disabled: true },
+        ...(replyTo !== undefined && { reply_parameters: { message_id: Number(replyTo), allow_sending_without_reply: true } }),
+      },
+      signal,
+    );
+    return outcomeOfTelegramSend(answer);
+  }
+
+  async showTyping(request: Destination, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    const answer = await this.#call('sendChatAction', { ...placeOf(request), action: 'typing' }, signal);
+    return isDone(answer);
+  }
+
+  async checkCredentials(signal: AbortSignal): Promise<CredentialCheck> {
+    const answer = await this.#call('getMe', {}, signal);
+    if ('failure' in answer) return { state: 'unreachable', message: answer.reason };
+    const bot = Bot.safeParse(answer.body);
+    if (bot.success) return { state: 'valid', account: bot.data.result.username ?? String(bot.data.result.id) };
+    const isRefused = answer.status === 401 || answer.status === 404;
+    return isRefused
+      ? { state: 'refused', message: 'Telegram does not know this bot token.' }
+      : { state: 'unreachable', message: `Telegram answered with status ${String(answer.status)}.` };
+  }
+
+  /** Tells Telegram where to bring messages: other than with the other apps, that is done by a call of ours. */
+  async registerWebhook(
+    { url, secretToken }: { readonly url: string; readonly secretToken: string },
+    signal: AbortSignal,
+  ): Promise<CredentialCheck> {
+    const answer = await this.#call('setWebhook', { url, secret_token: secretToken, allowed_updates: UPDATES }, signal);
+    if ('failure' in answer) return { state: 'unreachable', message: answer.reason };
+    if (isDone(answer)) return { state: 'valid', account: url };
+    return {
+      state: 'refused',
+      message: Problem.safeParse(answer.body).data?.description ?? `Telegram answered with status ${String(answer.status)}.`,
+    };
+  }
+
+  async fetchFile({ file, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
+    if (file.id === null) throw unnamed();
+    const answer = await this.#call('getFile', { file_id: file.id }, signal);
+    if ('failure' in answer) throw new FileUnavailableError('unreachable', answer.reason);
+    const place = FilePlace.safeParse(answer.body);
+    if (!place.success) throw unavailable(answer);
+    const { file_path: path, file_size: size } = place.data.result;
+    if ((size ?? 0) > maxBytes) throw new FileUnavailableError('too_large', `The file is larger than ${String(maxBytes)} bytes.`);
+    const escaped = path.split('/').map(encodeURIComponent).join('/');
+    return download({
+      url: below(this.#base, `file/bot${this.#token}/${escaped}`),
+      maxBytes,
+      channel: 'channel_c',
+      base: this.#base,
+      signal,
+    });
+  }
+
+  async #call(method: string, body: object, signal: AbortSignal): Promise<ProviderAnswer | NoAnswer> {
+    const url = below(this.#base, `bot${this.#token}/${method}`);
+    return askProvider({ url, body, signal, ...(this.#timeoutMs !== undefined && { timeoutMs: this.#timeoutMs }) });
+  }
+}
+
+/** `@name` is a channel's; all others are numbers, which are sent as such. */
+function placeOf({ to, thread }: Destination): object {
+  return { chat_id: /^-?\d{1,16}$/u.test(to) ? Number(to) : to, ...(thread !== undefined && { message_thread_id: Number(thread) }) };
+}
+
+function isDone(answer: ProviderAnswer | NoAnswer): boolean {
+  return 'status' in answer && answer.status === 200 && Done.safeParse(answer.body).success;
+}
+
+function unavailable({ body }: ProviderAnswer): FileUnavailableError {
+  const description = Problem.safeParse(body).data?.description ?? '';
+  if (description.includes('file is too big'))
+    return new FileUnavailableError('too_large', 'Telegram gives bots no file of more than 20 MB.');
+  return new FileUnavailableError('gone', 'Telegram does not have the file any more.');
+}

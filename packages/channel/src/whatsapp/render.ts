@@ -1,0 +1,22 @@
+import { aroundLines, beforeLines, fenced, spellOutLinks, ticked, writeMarkup, type Dialect } from '../outbound/dialect.ts';
+import { utf16Units } from '../outbound/plain-text.ts';
+import type { RichText } from '../outbound/rich-text.ts';
+
+const markup = {
+  escape: (text: string) => text,
+  wrap: {
+    quote: beforeLines('> '),
+    pre: fenced,
+    bold: aroundLines('*'),
+    italic: aroundLines('_'),
+    strike: aroundLines('~'),
+    code: ticked,
+  },
+};
+
+function render(rich: RichText): string {
+  return writeMarkup(spellOutLinks(rich), markup);
+}
+
+/** The app has no way to escape its signs: a lone `*` stays one, as when a person types it. */
+export const whatsAppDialect: Dialect = { maxLength: 4096, render, lengthOf: (rich) => utf16Units(render(rich)) };

@@ -1,0 +1,324 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  botError,
+  FakeMeta,
+  FakeSlack,
+  FakeTelegram,
+  freePort,
+  graphError,
+  slackError,
+  type FakeProvider,
+  type ProviderReply,
+} from '@concierge/testing';
+import {
+  keepTyping,
+  openSender,
+  renderParts,
+  TelegramSender,
+  WhatsAppSender,
+  type ChannelSender,
+  type Destination,
+  type OpenBinding,
+  type OutgoingMessage,
+  type ProviderUrls,
+} from '@concierge/channel';
+
+const meta = { accessToken: 'meta-token', appSecret: 'app-secret', verifyToken: 'verify', phoneNumberId: '1065', pageId: '4042' };
+const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };
+const slack = { botToken: 'xoxb-token', signingSecret: 'signing', teamId: 'T1', botUserId: 'U1' };
+
+const bindings = {
+  whatsapp: {
+    channel: 'channel_a',
+    settings: { phoneNumberId: meta.phoneNumberId, accessToken: meta.accessToken, verifyToken: 'v', appSecret: 's' },
+  },
+  messenger: { channel: 'channel_b', settings: { pageId: meta.pageId, accessToken: meta.accessToken, verifyToken: 'v', appSecret: 's' } },
+  telegram: { channel: 'channel_c', settings: telegram },
+  slack: { channel: 'channel_d', settings: slack },
+} as const satisfies Record<string, OpenBinding>;
+type App = keyof typeof bindings;
+const apps = ['whatsapp', 'messenger', 'telegram', 'slack'] as const;
+
+const places: Readonly<Record<App, Destination>> = {
+  whatsapp: { to: '4930123456' },
+  messenger: { to: '1423587017700273' },
+  telegram: { to: '427770117' },
+  slack: { to: 'D0442US94JD', thread: '1700000000.000100' },
+};
+
+let fakeMeta: FakeMeta;
+let fakeTelegram: FakeTelegram;
+let fakeSlack: FakeSlack;
+let nowMs: number;
+const signal = new AbortController().signal;
+
+beforeEach(async () => {
+  nowMs = Date.parse('2026-11-21T12:00:00Z');
+  fakeMeta = await new FakeMeta({ ...meta, now: () => nowMs }).start();
+  fakeTelegram = await new FakeTelegram(telegram).start();
+  fakeSlack = await new FakeSlack(slack).start();
+  for (const { to } of Object.values(places)) fakeMeta.personWrites(to);
+});
+
+afterEach(async () => {
+  for (const provider of [fakeMeta, fakeTelegram, fakeSlack]) await provider[Symbol.asyncDispose]();
+});
+
+function urls(): ProviderUrls {
+  return { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url };
+}
+
+function senderOf(app: App, timeoutMs?: number): ChannelSender {
+  return openSender(bindings[app], { urls: urls(), ...(timeoutMs !== undefined && { timeoutMs }) });
+}
+
+function providerOf(app: App): FakeProvider & { readonly sent: Readonly<Record<string, unknown>>[] } {
+  return { whatsapp: fakeMeta, messenger: fakeMeta, telegram: fakeTelegram, slack: fakeSlack }[app];
+}
+
+function message(app: App, markdown = 'Hello **you**', more: Partial<OutgoingMessage> = {}): OutgoingMessage {
+  const [part] = renderParts(markdown, app);
+  if (part === undefined) throw new Error('Nothing to send.');
+  return { ...places[app], part, form: 'formatted', ...more };
+}
+
+describe('a message', () => {
+  it('goes out as WhatsApp wants it', async () => {
+    const outcome = await senderOf('whatsapp').send(message('whatsapp', 'Hello **you**', { replyTo: 'wamid.IN', mark: 'm_1' }), signal);
+    expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^wamid\./u) });
+    expect(fakeMeta.sent).toEqual([
+      {
+        messaging_product: 'whatsapp',
+        recipient_type: 'individual',
+        to: '4930123456',
+        type: 'text',
+        text: { body: 'Hello *you*', preview_url: false },
+        context: { message_id: 'wamid.IN' },
+        biz_opaque_callback_data: 'm_1',
+      },
+    ]);
+  });
+
+  it('goes to a person of WhatsApp who has no number but a name', async () => {
+    const person = 'US.13491208655302741918';
+    fakeMeta.personWrites(person);
+    await senderOf('whatsapp').send(message('whatsapp', 'Hi', { to: person }), signal);
+    expect(fakeMeta.sent[0]).toMatchObject({ recipient: person });
+    expect(fakeMeta.sent[0]).not.toHaveProperty('to');
+  });
+
+  it('goes out as Messenger wants it', async () => {
+    const outcome = await senderOf('messenger').send(message('messenger', 'Hello **you**', { mark: 'm_1' }), signal);
+    expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^m_/u) });
+    const expected = {
+      recipient: { id: places.messenger.to },
+      messaging_type: 'RESPONSE',
+      message: { text: 'Hello you', metadata: 'm_1' },
+    };
+    expect(fakeMeta.sent).toEqual([expected]);
+  });
+
+  it('goes out as Telegram wants it, into its topic', async () => {
+    const outcome = await senderOf('telegram').send(message('telegram', 'Hello **you** & all', { thread: '7', replyTo: '55' }), signal);
+    expect(outcome).toEqual({ kind: 'sent', providerMessageId: '1001' });
+    expect(fakeTelegram.sent).toEqual([
+      {
+        chat_id: 427_770_117,
+        message_thread_id: 7,
+        text: 'Hello <b>you</b> &amp; all',
+        parse_mode: 'HTML',
+        link_preview_options: { is_disabled: true },
+        reply_parameters: { message_id: 55, allow_sending_without_reply: true },
+      },
+    ]);
+  });
+
+  it('goes out as Slack wants it, into its thread', async () => {
+    const outcome = await senderOf('slack').send(message('slack', 'Hello **you** <!channel>'), signal);
+    expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^\d+\.\d+$/u) });
+    expect(fakeSlack.sent).toEqual([
+      {
+        channel: 'D0442US94JD',
+        thread_ts: '1700000000.000100',
+        text: 'Hello *you* &lt;!channel&gt;',
+        unfurl_links: false,
+        unfurl_media: false,
+      },
+    ]);
+  });
+
+  it.each(apps)('of any length is taken by %s part by part', async (app) => {
+    const markdown = `# Long\n\n${'Some **bold** words & [links](https://e.example/?a=1&b=2).\n\n'.repeat(150)}\n\`\`\`js\n${'if (a < b) c();\n'.repeat(400)}\`\`\``;
+    const parts = renderParts(markdown, app);
+    expect(parts.length).toBeGreaterThan(2);
+    for (const part of parts) {
+      for (const form of ['formatted', 'plain'] as const) {
+        expect(await senderOf(app).send({ ...places[app], part, form }, signal)).toMatchObject({ kind: 'sent' });
+      }
+    }
+  });
+
+  it('whose markup Telegram does not understand can go out again as plain text', async () => {
+    const broken = message('telegram', 'x', { part: { text: '<b>half', plain: 'half' } });
+    expect(await senderOf('telegram').send(broken, signal)).toMatchObject({ kind: 'resend_plain' });
+    expect(await senderOf('telegram').send({ ...broken, form: 'plain' }, signal)).toMatchObject({ kind: 'sent' });
+    expect(fakeTelegram.sent[1]).not.toHaveProperty('parse_mode');
+  });
+
+  it('to a group of Telegram that moved learns where to', async () => {
+    fakeTelegram.migrate(-5, -1_001_234_567_890);
+    expect(await senderOf('telegram').send(message('telegram', 'x', { to: '-5' }), signal)).toMatchObject({
+      kind: 'resend_to',
+      to: '-1001234567890',
+    });
+  });
+
+  it('to somebody who blocked the bot is over', async () => {
+    fakeTelegram.block(427_770_117);
+    expect(await senderOf('telegram').send(message('telegram'), signal)).toMatchObject({ kind: 'recipient_failed', code: '403' });
+  });
+
+  it.each(['whatsapp', 'messenger'] as const)('of %s finds the window closed a day after the person wrote', async (app) => {
+    nowMs += 24 * 60 * 60_000;
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'window_closed' });
+  });
+
+  it('that is a template goes through a closed window', async () => {
+    const sender = new WhatsAppSender(bindings.whatsapp.settings, { urls: urls() });
+    const template = { to: '4915199999', name: 'order_ready', language: 'de', bodyParameters: ['Anna'] };
+    expect(await sender.sendTemplate(template, signal)).toMatchObject({ kind: 'sent' });
+    expect(fakeMeta.sent[0]).toMatchObject({
+      type: 'template',
+      template: {
+        name: 'order_ready',
+        language: { code: 'de' },
+        components: [{ type: 'body', parameters: [{ type: 'text', text: 'Anna' }] }],
+      },
+    });
+  });
+
+  it('too many to one person of WhatsApp meet the pair limit, and go again when it has room', async () => {
+    const sender = senderOf('whatsapp');
+    for (let sent = 1; sent <= 45; sent += 1) expect(await sender.send(message('whatsapp'), signal)).toMatchObject({ kind: 'sent' });
+    expect(await sender.send(message('whatsapp'), signal)).toMatchObject({ kind: 'retry', backoff: 'pair' });
+    nowMs += 45 * 6000;
+    fakeMeta.personWrites(places.whatsapp.to);
+    expect(await sender.send(message('whatsapp'), signal)).toMatchObject({ kind: 'sent' });
+  });
+});
+
+const busy: Readonly<Record<App, ProviderReply>> = {
+  whatsapp: graphError(130429, 'Rate limit hit', { status: 429 }),
+  messenger: graphError(613, 'Calls to this api have exceeded the rate limit.'),
+  telegram: botError(429, 'Too Many Requests: retry after 14', { retry_after: 14 }),
+  slack: { status: 429, headers: { 'retry-after': '14' }, body: { ok: false, error: 'ratelimited' } },
+};
+
+const strangers: Readonly<Record<App, ProviderReply>> = {
+  whatsapp: graphError(190, 'Session has expired', { status: 401 }),
+  messenger: graphError(190, 'Error validating access token'),
+  telegram: botError(401, 'Unauthorized'),
+  slack: slackError('token_revoked'),
+};
+
+describe.each(apps)('%s', (app) => {
+  it('says to wait, and how long where it knows', async () => {
+    providerOf(app).failSends(busy[app], { status: 502, body: '<html>502 Bad Gateway</html>' });
+    const hint = app === 'telegram' || app === 'slack' ? { afterMs: 14_000 } : {};
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'retry', ...hint });
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'retry', code: 'http_502' });
+  });
+
+  it('refuses credentials for good', async () => {
+    providerOf(app).failSends(strangers[app]);
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'binding_failed' });
+  });
+
+  it('leaves it unknown when the connection broke or time ran out after the message was taken', async () => {
+    providerOf(app).failSends('cut', 'hang');
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
+    expect(providerOf(app).sent).toHaveLength(1);
+    expect(await senderOf(app, 50).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
+  });
+
+  it('leaves it unknown when whoever sends stops in the middle', async () => {
+    const stop = new AbortController();
+    providerOf(app).failSends('hang');
+    const outcome = senderOf(app).send(message(app), AbortSignal.any([stop.signal, AbortSignal.timeout(100)]));
+    expect(await outcome).toMatchObject({ kind: 'unknown' });
+    stop.abort(new Error('Stopping.'));
+    await expect(senderOf(app).send(message(app), stop.signal)).rejects.toThrow('Stopping.');
+  });
+
+  it('leaves it unknown when a 200 says nothing', async () => {
+    providerOf(app).failSends({ body: 'OK' });
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
+  });
+
+  it('follows no redirect with a token', async () => {
+    providerOf(app).failSends({ status: 307, headers: { location: `${fakeMeta.origin}/elsewhere` }, body: '' });
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'refused', code: 'http_307' });
+    expect(fakeMeta.callsTo('/elsewhere')).toEqual([]);
+  });
+
+  it('is tried again when it could not be reached at all, and says so without its address', async () => {
+    const nobody = `http://127.0.0.1:${String(await freePort())}`;
+    const outcome = await openSender(bindings[app], { urls: { metaGraph: nobody, telegram: nobody, slack: nobody } }).send(
+      message(app),
+      signal,
+    );
+    expect(outcome).toMatchObject({ kind: 'retry', code: 'unreachable' });
+    expect(JSON.stringify(outcome)).not.toMatch(/token|127\.0\.0\.1/u);
+  });
+
+  it('tells whether credentials are good', async () => {
+    expect(await senderOf(app).checkCredentials(signal)).toMatchObject({ state: 'valid' });
+    const { channel, settings } = bindings[app];
+    const wrong = 'accessToken' in settings ? { ...settings, accessToken: 'wrong' } : { ...settings, botToken: 'wrong' };
+    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the settings of the same channel, with another token
+    const stranger = openSender({ channel, settings: wrong } as OpenBinding, { urls: urls() });
+    expect(await stranger.checkCredentials(signal)).toMatchObject({ state: 'refused' });
+    expect(JSON.stringify(await stranger.checkCredentials(signal))).not.toContain('wrong');
+  });
+
+  it('shows that somebody writes, again and again, until nobody does', async () => {
+    const stop = new AbortController();
+    const sender = senderOf(app);
+    let shown = 0;
+    const counted = {
+      typingRepeatMs: 1,
+      showTyping: async (...request: Parameters<ChannelSender['showTyping']>) => {
+        shown += 1;
+        if (shown === 3) stop.abort();
+        return sender.showTyping(...request);
+      },
+    };
+    const before = providerOf(app).calls.length;
+    await keepTyping(counted, { ...places[app], inboundMessageId: 'wamid.IN' }, stop.signal);
+    expect(providerOf(app).calls.length - before).toBe(2);
+    expect(providerOf(app).sent).toEqual([]);
+  });
+});
+
+describe('credentials of another account', () => {
+  it('are told from good ones', async () => {
+    const settings = { ...slack, teamId: 'T2' };
+    expect(await openSender({ channel: 'channel_d', settings }, { urls: urls() }).checkCredentials(signal)).toMatchObject({
+      state: 'mismatch',
+    });
+    const bot = { ...slack, botUserId: 'U2' };
+    expect(await openSender({ channel: 'channel_d', settings: bot }, { urls: urls() }).checkCredentials(signal)).toMatchObject({
+      state: 'mismatch',
+    });
+  });
+});
+
+describe('the webhook of Telegram', () => {
+  it('is registered with its secret and the updates that are read', async () => {
+    const sender = new TelegramSender(telegram, { urls: urls() });
+    const url = 'https://concierge.example/webhook/telegram/t1';
+    expect(await sender.registerWebhook({ url, secretToken: telegram.secretToken }, signal)).toMatchObject({ state: 'valid' });
+    expect(fakeTelegram.webhook).toEqual({ url, secret_token: telegram.secretToken });
+    expect(await sender.registerWebhook({ url, secretToken: 'no spaces' }, signal)).toMatchObject({ state: 'refused' });
+  });
+});

@@ -1,0 +1,47 @@
+import { setTimeout } from 'node:timers/promises';
+
+export interface WebhookPost {
+  readonly url: string;
+  readonly body: string;
+  /** Made anew for each try: Slack signs the time, and says which try it is. */
+  readonly headersOf: (attempt: number, reason: string) => Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  /** Between the tries. A provider's minutes are milliseconds here. */
+  readonly retryDelaysMs: readonly number[];
+}
+
+export interface WebhookTry {
+  /** 0 when there was no answer in time. */
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** Brings it until it is taken or the tries are used up; what each came to. */
+export async function postWebhook(post: WebhookPost): Promise<WebhookTry[]> {
+  const tries: WebhookTry[] = [];
+  for (const delayMs of [0, ...post.retryDelaysMs]) {
+    const last = tries.at(-1);
+    // The receiver's own word on when, at the same thousandth of the time.
+    if (last !== undefined) await setTimeout(last.retryAfterSeconds ?? delayMs);
+    const current = await tryOnce(post, tries.length);
+    tries.push(current);
+    if ((current.status >= 200 && current.status < 300) || current.status === 410) break;
+  }
+  return tries;
+}
+
+async function tryOnce({ url, body, headersOf, timeoutMs }: WebhookPost, attempt: number): Promise<WebhookTry> {
+  try {
+    const headers = { 'content-type': 'application/json', ...headersOf(attempt, 'http_error') };
+    const response = await fetch(url, { method: 'POST', body, headers, signal: AbortSignal.timeout(timeoutMs) });
+    const retryAfter = response.headers.get('retry-after');
+    return {
+      status: response.status,
+      body: await response.text(),
+      retryAfterSeconds: retryAfter === null ? undefined : Number(retryAfter),
+    };
+  } catch {
+    return { status: 0, body: '', retryAfterSeconds: undefined };
+  }
+}
