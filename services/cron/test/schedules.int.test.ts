@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AcceptedTurn } from '@concierge/contract';
+import { runIdOf } from '@concierge/tenant';
 import { heartbeatIdOf, heartbeatOf, heartbeatToken } from '../src/schedules/heartbeat.ts';
 import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 import { CronRig } from './cron-rig.ts';
@@ -109,9 +110,18 @@ describe('a schedule', () => {
     await lookAt('01:05:00');
     expect(await turns()).toMatchObject([{ text: 'Anew.' }]);
     await rig.answerAll();
-    await (await rig.scope()).schedules.remove(schedule.id);
+    const { schedules } = await rig.scope();
+    await schedules.remove(schedule.id);
+    // As a replica does that was in the middle of it.
+    await schedules.runs.decide(schedule.id, {
+      id: runIdOf(rig.nowMs),
+      scheduledAt: '2027-03-01T01:05:00Z',
+      trigger: 'schedule',
+      outcome: 'waiting',
+    });
     await lookAt('01:10:00');
     expect(await turns()).toEqual([]);
+    expect(await rig.runsOf(schedule)).toEqual([]);
   });
 
   it('of a suspended tenant does not fire', async () => {

@@ -89,6 +89,11 @@ export class Schedules {
     return schedule?.id === id ? schedule : undefined;
   }
 
+  /** Has it a file, be that a good one or not? */
+  async isThere(id: string): Promise<boolean> {
+    return (await this.#records.names()).includes(id);
+  }
+
   /** @throws AppError not_found */
   async get(id: string): Promise<Schedule> {
     return this.#existing(id);

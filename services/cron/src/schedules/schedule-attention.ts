@@ -34,8 +34,12 @@ export class ScheduleAttention {
   async attend(scope: TenantScope, name: string): Promise<number | null> {
     const isHeartbeat = name === heartbeatName;
     const schedule = isHeartbeat ? await heartbeatOf(scope, this.#nowMs()) : await scope.schedules.find(name);
-    if (schedule === undefined) return null;
     const { runs } = scope.schedules;
+    if (schedule === undefined) {
+      // A replica may have written about a run while its schedule was being removed.
+      if (!isHeartbeat && !(await scope.schedules.isThere(name))) await runs.forget(name);
+      return null;
+    }
     const { id: scheduleId } = schedule;
     const isSuspended = (await scope.settings()).suspended === true;
     let open = await this.#endRuns(scope, schedule, await runs.open(scheduleId));
