@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,6 +57,22 @@ async function paste(line) {
   shell.stdout.on('data', (chunk) => (heard += chunk));
   await once(shell, 'close');
   return heard;
+}
+
+/** Ids of the processes of our services that have this folder as their data directory. */
+function servicesOf(folder) {
+  const read = (path) => readFileSync(path, 'latin1');
+  return readdirSync('/proc').filter((entry) => {
+    try {
+      return (
+        /^\d+$/u.test(entry) && read(`/proc/${entry}/cmdline`).includes('services/') && read(`/proc/${entry}/environ`).includes(folder)
+      );
+    } catch (error) {
+      // It has ended meanwhile, or is somebody else's.
+      if (['ENOENT', 'ESRCH', 'EACCES'].includes(error.code)) return false;
+      throw error;
+    }
+  });
 }
 
 describe('npm start', () => {
@@ -133,9 +149,11 @@ describe('npm start', () => {
         ),
       { timeoutMs: 40_000 },
     );
+    await eventually(() => servicesOf(folder).length === 0, { timeoutMs: 60_000 });
     const third = start();
     await third.ready();
     expect(await third.interrupt()).toBe(0);
+    expect(servicesOf(folder)).toEqual([]);
     expect(() => readFileSync(join(folder, 'run.json'))).toThrow('ENOENT');
   }, 240_000);
 });

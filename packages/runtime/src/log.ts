@@ -50,6 +50,8 @@ const ERROR_LEVEL = 50;
 function bufferedLog(options: LoggerOptions): Log {
   const stdout = pino.destination({ fd: 1, sync: true, minLength: BUFFER_BYTES });
   const flush = (): void => {
+    // Before flushSync, which tries for ever where nobody reads any more: here that is noticed (EPIPE), and pino logs no further.
+    stdout.flush();
     stdout.flushSync();
   };
   setInterval(flush, BUFFER_MS).unref();
