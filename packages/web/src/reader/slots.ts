@@ -13,6 +13,7 @@ export class Slots {
     try {
       return await task();
     } finally {
+      // Handed over, not given back: nobody who comes now is before those who wait.
       const next = this.#waiting.shift();
       if (next === undefined) this.#free += 1;
       else next();

@@ -1,7 +1,7 @@
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { TurnStreams, Turns } from '@concierge/turn';
-import type { Outbound } from '@concierge/web';
+import { Slots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
@@ -11,7 +11,6 @@ import { GivenFiles } from '../openai/given-files.ts';
 import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { PdfTexts } from '../upload/pdf-text.ts';
-import { Slots } from '../upload/slots.ts';
 import { agentHandlers } from './agents.ts';
 import { chatHandlers } from './chat.ts';
 import { cronHandlers } from './cron.ts';

@@ -4,7 +4,7 @@ import type { TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
 import { safeFileName } from '../upload/file-name.ts';
 import { receiveFiles, type ReceivedFile } from '../upload/receive-files.ts';
-import type { Slots } from '../upload/slots.ts';
+import type { Slots } from '@concierge/web';
 import { sniffType } from '../upload/sniff.ts';
 import { storeUpload, type StoreOptions } from '../upload/store-upload.ts';
 

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { AppError, limits, type UploadRef } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { OutboundError, type Outbound } from '@concierge/web';
+import { OutboundError, type Outbound, type Slots } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import { safeFileName } from '../upload/file-name.ts';
-import type { Slots } from '../upload/slots.ts';
 import { sniffType } from '../upload/sniff.ts';
 import { storeUpload, type LookedAtFile, type StoreOptions } from '../upload/store-upload.ts';
 import type { NamedFile } from './compose-message.ts';

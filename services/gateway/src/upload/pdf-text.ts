@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Log } from '@concierge/runtime';
-import { Slots } from './slots.ts';
+import { Slots } from '@concierge/web';
 
 const TIMEOUT_MS = 20_000;
 const MEMORY_MB = 192;
