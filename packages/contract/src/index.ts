@@ -27,6 +27,7 @@ export {
   type ChannelSettings,
 } from './channel-binding.ts';
 export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
+export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
 export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
 export { ContactAlias, ContactRecord, ContactView } from './contact.ts';
 export { Duration, durationMs } from './duration.ts';

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { Actor } from './actor.ts';
 import { CanonicalChannel } from './channel.ts';
+import { ChatAppAddress } from './chat-app-message.ts';
 import { AgentName } from './tenant.ts';
 import { ModelUsage, TurnRecord } from './turn.ts';
 import { UploadRef } from './upload.ts';
@@ -27,6 +29,7 @@ export const AssistantMessage = z.object({
   toolCalls: z.array(ToolCall).optional(),
   model: z.string().optional(),
   /** Cut by a cancel or an error. */ partial: z.literal(true).optional(),
+  /** Said by a person in the agent's place. */ by: Actor.optional(),
 });
 export const ToolMessage = z.object({
   ...base,
@@ -58,6 +61,8 @@ export const Session = z.object({
   agent: AgentName,
   channel: CanonicalChannel,
   sender: z.string().nullable(),
+  /** Where its last message from a chat app came from. */
+  chatApp: ChatAppAddress.optional(),
   revision: z.int().nonnegative(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),

@@ -42,6 +42,21 @@ export const TenantSettings = z
         }),
       )
       .optional(),
+    handoff: z
+      .strictObject({
+        /** Who is told on a chat app that a conversation waits for a person. */
+        notify: z
+          .strictObject({
+            channel: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
+            to: z.string().min(1).max(limits.senderMaxCharacters),
+          })
+          .optional(),
+        /** What the contact is told when their conversation is handed over; nothing without it. */
+        notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
+        /** After so many hours the agent goes on by itself, where a handoff does not say otherwise. */
+        hours: z.number().positive().max(limits.handoffMaxHours).optional(),
+      })
+      .optional(),
     heartbeat: z
       .strictObject({
         every: Duration.optional(),
@@ -63,6 +78,7 @@ export const TenantPatch = z
     model: TenantSettings.shape.model.unwrap().nullable().optional(),
     agents: TenantSettings.shape.agents.unwrap().nullable().optional(),
     channels: TenantSettings.shape.channels.unwrap().nullable().optional(),
+    handoff: TenantSettings.shape.handoff.unwrap().nullable().optional(),
     heartbeat: TenantSettings.shape.heartbeat.unwrap().nullable().optional(),
   })
   .meta({ id: 'TenantPatch' });

@@ -1,13 +1,18 @@
 import { z } from 'zod';
+import { Actor } from './actor.ts';
 import { CanonicalChannel } from './channel.ts';
+import { ChatAppMessage } from './chat-app-message.ts';
 import { Usage } from './chat.ts';
 import { errorCodeNames } from './error-code.ts';
 import { FinishReason } from './turn-event.ts';
 import { AgentName, TenantId } from './tenant.ts';
 import { UploadRef } from './upload.ts';
 
-/** Who asked: decides nothing about rights, only about where a reply may go and what a list shows. */
-export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent']);
+/**
+ * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the owner's agent is told that a conversation
+ * waits for a person. `person`: nobody asks, a person says something in the agent's place, and no model is called.
+ */
+export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person']);
 
 /** What the turn may do, fixed when it is accepted: the minimum of the key's scopes and of whoever started it. */
 export const Authority = z.enum(['admin', 'cs']);
@@ -35,7 +40,10 @@ export const TurnInput = z.object({
   contactId: z.string().nullable(),
   text: z.string(),
   attachments: z.array(UploadRef),
-  busy: z.enum(['queue', 'reject', 'interrupt']),
+  /** `collect`: joins the turns of its conversation that wait, too, and is answered together with them. */
+  busy: z.enum(['queue', 'reject', 'interrupt', 'collect']),
+  /** Only of `collect`: how long a conversation in which nothing runs is left waiting for more, in milliseconds; 0: not at all. */
+  holdMs: z.int().nonnegative().optional(),
   /** The surface's own id of this message (idempotency key, provider message id, schedule tick): a second one is the same turn. */
   dedupeId: z.string().nullable(),
   /** SHA-256 (hex) of what must be equal for two messages with one `dedupeId` to be the same. */
@@ -45,17 +53,23 @@ export const TurnInput = z.object({
   grant: TurnGrant.optional(),
   /** Names of the tools that it may have at most, as the schedule says that started it. */
   tools: z.array(z.string()).optional(),
+  /** Only of a message from a chat app: the reply goes back to it. */
+  chatApp: ChatAppMessage.optional(),
+  /** Only of a `person`: who it is. */
+  by: Actor.optional(),
 });
 export type TurnInput = z.infer<typeof TurnInput>;
 
 /** tenants/<id>/inbox/<turnId>.json: once this is on disk, the turn is accepted. */
-export const AcceptedTurn = TurnInput.omit({ busy: true, contactId: true, dedupeId: true }).extend({
+export const AcceptedTurn = TurnInput.omit({ busy: true, holdMs: true, contactId: true, dedupeId: true }).extend({
   version: z.literal(1),
   turnId: z.string(),
   accountId: TenantId,
   sessionId: z.string(),
   /** Milliseconds since the epoch; order of acceptance when lanes are laid again. */
   acceptedAtMs: z.number(),
+  /** It may be answered together with others of its conversation that collect, too. */
+  collects: z.literal(true).optional(),
 });
 export type AcceptedTurn = z.infer<typeof AcceptedTurn>;
 
@@ -103,6 +117,10 @@ export const TurnRecord = z.object({
   keyId: z.string().nullable(),
   /** The turn that started it. */
   parentTurnId: z.string().optional(),
+  /** The turn that answered it together with its own message. */
+  joinedTo: z.string().optional(),
+  /** No agent answered: a person had the conversation. */
+  heldBack: z.literal('handoff').optional(),
 });
 export type TurnRecord = z.infer<typeof TurnRecord>;
 

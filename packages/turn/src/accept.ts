@@ -144,8 +144,9 @@ export class TurnAcceptance {
   }
 
   #toAccepted(scope: TenantScope, input: TurnInput, ids: { turnId: string; sessionId: string }): AcceptedTurn {
-    const { busy: _busy, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
-    return { ...kept, ...ids, version: 1, accountId: scope.accountId, acceptedAtMs: (this.#options.now ?? Date.now)() };
+    const { busy, holdMs: _holdMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
+    const collects = busy === 'collect' ? { collects: true as const } : {};
+    return { ...kept, ...collects, ...ids, version: 1, accountId: scope.accountId, acceptedAtMs: (this.#options.now ?? Date.now)() };
   }
 
   async ring(rings: readonly Ring[]): Promise<void> {

@@ -1,4 +1,4 @@
-import type { AcceptedTurn, ErrorCode, FinishReason, HistoryLine, Session, TurnRecord } from '@concierge/contract';
+import type { AcceptedTurn, ChatAppAddress, ErrorCode, FinishReason, HistoryLine, Session, TurnRecord } from '@concierge/contract';
 import type { Conversation } from '@concierge/agent';
 import type { TurnRun } from '@concierge/turn';
 
@@ -34,12 +34,17 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
 }
 
 /** The next revision of the session, with the turn in it, and what has to be in the history before that revision is published. */
-export function endedSession(session: Session, conversation: Conversation, record: TurnRecord): { next: Session; history: HistoryLine[] } {
+export function endedSession(
+  session: Session,
+  conversation: Conversation,
+  { record, chatApp }: { readonly record: TurnRecord; readonly chatApp: ChatAppAddress | undefined },
+): { next: Session; history: HistoryLine[] } {
   const turns = [...session.turns, record];
   const kept = turns.length > turnRecordBounds.max ? turns.slice(-turnRecordBounds.keep) : turns;
   const retired = turns.slice(0, turns.length - kept.length).map((turn): HistoryLine => ({ kind: 'turn', turn }));
   const next: Session = {
     ...session,
+    ...(chatApp !== undefined && { chatApp }),
     revision: session.revision + 1,
     updatedAt: record.endedAt,
     messageCount: conversation.messageCount,

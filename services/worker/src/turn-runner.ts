@@ -32,11 +32,18 @@ export interface ChosenModel extends Model {
   readonly facts: ModelFacts;
 }
 
+export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => Promise<void>;
+
 export interface TurnRunnerOptions {
   /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
   modelFor(ref: string | undefined): ChosenModel;
   readonly tools?: readonly Tool[];
   readonly lenders: Lenders;
+  /**
+   * What follows from an ended turn beside its end: called when the session that contains it is published and before the end is announced, again by
+   * every attempt that finds it published. What is kept under an id that follows from the turn happens once.
+   */
+  readonly followUps?: readonly FollowUp[];
   /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
   attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
   readonly metrics: TurnMetrics;
@@ -82,6 +89,7 @@ export class TurnRunner implements TurnHandlers {
   /** Whoever published it may have died before the index heard of it. */
   async #repeat(run: TurnRun, session: Session, record: TurnRecord): Promise<TurnEnd> {
     await this.#index(run, session);
+    await this.#followUp(run, session, record);
     return { event: endOf(record), isRepeated: true };
   }
 
@@ -157,13 +165,19 @@ export class TurnRunner implements TurnHandlers {
     // What it waited for ends with it; should this attempt die here, the next one finds the same.
     if (ended.outcome.status !== 'done' && mayHaveStartedOthers(run, ended.conversation)) await this.#options.lenders.cancelSubagents(run);
     const record = turnRecord(run, ended.conversation, ended.outcome);
-    const { next, history } = endedSession(session, ended.conversation, record);
+    const { next, history } = endedSession(session, ended.conversation, { record, chatApp: turn.chatApp?.address });
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
     await scope.sessions.publish(next);
     await this.#index(run, next);
+    await this.#followUp(run, next, record);
     this.#options.metrics.ended(turn, record);
     this.#logEnd(run, record);
     return { event: endOf(record) };
+  }
+
+  /** What fails here fails the attempt: the next one finds the turn published and does it again. */
+  async #followUp(run: TurnRun, session: Session, record: TurnRecord): Promise<void> {
+    for (const followUp of this.#options.followUps ?? []) await followUp(run, session, record);
   }
 
   /** The index is disposable: it may fail or be slow, and a rebuild makes up for it. */
