@@ -10,6 +10,7 @@ export type { LoopRun, LoopTools, LoopWriter, ToolOutcome } from './loop/loop-ru
 export type { ShownImages } from './loop/model-messages.ts';
 export { runAgentLoop } from './loop/run-agent-loop.ts';
 export { dynamicContext, timestamp, type UserTurn } from './prompt/dynamic-context.ts';
+export type { MediaFile, SaidMessage } from './prompt/said-message.ts';
 export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export { attachedTool, type AttachedTool } from './tools/attached-tool.ts';
 export { allTools } from './tools/all-tools.ts';

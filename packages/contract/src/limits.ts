@@ -28,6 +28,10 @@ export const limits = {
   idempotencyTtlSeconds: 24 * 3600,
   /** Turns that may wait behind the running one in a session. */
   laneMaxWaiting: 50,
+  /** The same for turns that collect: they are answered together. */
+  collectMaxWaiting: 500,
+  /** Turns that collect which are answered as one message, at most. */
+  collectMaxMessages: 20,
   maxTurnsDefault: 20,
   maxTurnsMax: 100,
   /** Starts of one turn without a finished step before it ends in an error. */

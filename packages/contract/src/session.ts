@@ -117,7 +117,8 @@ export type SessionView = z.infer<typeof SessionView>;
  * and `nested_result` while a command runs.
  */
 export const TurnStep = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('prompt'), message: UserMessage }),
+  /** `joined`: turns that waited behind this one and are answered with it; their words are part of the message. */
+  z.object({ kind: z.literal('prompt'), message: UserMessage, joined: z.array(z.string()).optional() }),
   z.object({
     kind: z.literal('assistant'),
     message: AssistantMessage,

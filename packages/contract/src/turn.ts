@@ -134,6 +134,8 @@ export const TurnView = z
     origin: TurnOrigin,
     /** Of a sub-agent's turn: the turn that started it. */
     parentTurnId: z.string().optional(),
+    /** The turn that answered it together with its own message. */
+    joinedTo: z.string().optional(),
     status: TurnStatus,
     acceptedAt: z.iso.datetime(),
     startedAt: z.iso.datetime().nullable(),

@@ -1,10 +1,11 @@
 import type { Redis } from 'ioredis';
-import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
 import { keyOf } from './keys.ts';
-import type { Lanes, Placed, Ring } from './lanes.ts';
+import { mayWait, type Lanes, type Placed } from './lanes.ts';
+import { Ripener } from './ripener.ts';
 import { freshSenderOf, turnIdOf } from './turn-ids.ts';
 
 export interface TurnReceipt {
@@ -29,9 +30,11 @@ export interface AcceptOptions {
  */
 export class TurnAcceptance {
   readonly #options: AcceptOptions;
+  readonly #ripener: Ripener;
 
   constructor(options: AcceptOptions) {
     this.#options = options;
+    this.#ripener = new Ripener(options);
   }
 
   /**
@@ -53,7 +56,8 @@ export class TurnAcceptance {
 
   async #place(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
     const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
-    const placed = await this.#options.lanes.place(turn, { busy: input.busy, found: 'accepted' }).catch((error: unknown): Placed | null => {
+    const { busy, holdMs } = input;
+    const placed = await this.#options.lanes.place(turn, { busy, holdMs, found: 'accepted' }).catch((error: unknown): Placed | null => {
       // It is on disk: accepted. The sweeper lays it as soon as Redis answers.
       this.#options.log.warn({ err: error, turnId: turn.turnId }, 'accepted, but not yet in its lane');
       return null;
@@ -63,6 +67,7 @@ export class TurnAcceptance {
       case 'laid': {
         await failpoint('accept.after-lane');
         background(this.#options.doorbells.ring(placed.rings), this.#options.log);
+        if (placed.ripeInMs !== null) this.#ripener.expect(placed.ripeInMs);
         if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.cancel(scope, placed.headTurnId);
         return receipt;
       }
@@ -72,7 +77,7 @@ export class TurnAcceptance {
       }
       case 'full': {
         await scope.inbox.remove(turn.turnId);
-        throw new AppError('too_many_waiting', `At most ${String(limits.laneMaxWaiting)} turns may wait in a session.`, {
+        throw new AppError('too_many_waiting', `At most ${String(mayWait(busy))} turns may wait in a session.`, {
           retryAfterSeconds: 5,
         });
       }
@@ -89,7 +94,7 @@ export class TurnAcceptance {
   async cancel(scope: TenantScope, turnId: string): Promise<boolean> {
     if ((await scope.inbox.read(turnId)) === undefined) return false;
     await scope.inbox.markCancelled(turnId);
-    await this.#options.lanes.cancel(turnId);
+    background(this.#options.doorbells.ring(await this.#options.lanes.cancel(turnId)), this.#options.log);
     return true;
   }
 
@@ -149,8 +154,8 @@ export class TurnAcceptance {
     return { ...kept, ...collects, ...ids, version: 1, accountId: scope.accountId, acceptedAtMs: (this.#options.now ?? Date.now)() };
   }
 
-  async ring(rings: readonly Ring[]): Promise<void> {
-    await this.#options.doorbells.ring(rings);
+  async stop(): Promise<void> {
+    await this.#ripener.stop();
   }
 }
 

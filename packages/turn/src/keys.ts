@@ -11,6 +11,8 @@ export function doorbellQueueOf(depth: number): string {
 export const keyOf = {
   turn: (turnId: string): string => `${queuePrefix}:turn:${turnId}`,
   events: (turnId: string): string => `${queuePrefix}:events:${turnId}`,
+  /** Ids of the turns of a session that have not ended, the one that runs first. */
+  lane: (lane: Lane): string => `${queuePrefix}:lane:${laneMember(lane)}`,
   held: (lane: Lane): string => `${queuePrefix}:held:${laneMember(lane)}`,
   /** Set once the lanes have been laid from the inboxes; missing in a Redis that came back empty. */
   laid: `${queuePrefix}:laid`,
@@ -19,6 +21,8 @@ export const keyOf = {
   workers: `${queuePrefix}:workers`,
   workerFacts: `${queuePrefix}:worker-facts`,
   due: `${queuePrefix}:due`,
+  /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */
+  heldBack: `${queuePrefix}:held-back`,
   /** Schedules by the time at which they are to be looked at; rebuilt from files. */
   schedules: `${queuePrefix}:schedules`,
   /** Set together with all of them; missing in a Redis that came back empty. */

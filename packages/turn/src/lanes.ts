@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript, type ScriptReply } from '@concierge/runtime';
 import { limits, TurnStatus, type AcceptedTurn, type TurnInput } from '@concierge/contract';
-import { laneMember, queuePrefix, type Lane } from './keys.ts';
+import { keyOf, laneMember, queuePrefix, type Lane } from './keys.ts';
 
 const scripts = {
   accept: new RedisScript(new URL('lua/accept.lua', import.meta.url)),
@@ -15,6 +15,7 @@ const scripts = {
   open: new RedisScript(new URL('lua/open.lua', import.meta.url)),
   cancel: new RedisScript(new URL('lua/cancel.lua', import.meta.url)),
   heartbeat: new RedisScript(new URL('lua/heartbeat.lua', import.meta.url)),
+  ripen: new RedisScript(new URL('lua/ripen.lua', import.meta.url)),
 };
 
 /** How long a doorbell may stay unanswered before the sweeper rings again. */
@@ -23,6 +24,7 @@ const FIRST_WAIT_MS = 2000;
 export const LEASE_MS = 8000;
 export const RENEW_EVERY_MS = 2000;
 const WORKER_GONE_MS = 10_000;
+const RIPE_AT_ONCE = 500;
 
 /** A lane that may run now: somebody has to ring for it. */
 export interface Ring extends Lane {
@@ -39,7 +41,14 @@ export type Placed =
   | { readonly kind: 'exists'; readonly state: TurnStatus; readonly requestHash: string; readonly sessionId: string }
   | { readonly kind: 'busy' }
   | { readonly kind: 'full' }
-  | { readonly kind: 'laid'; readonly headTurnId: string; readonly waitingBefore: number; readonly rings: readonly Ring[] };
+  | {
+      readonly kind: 'laid';
+      readonly headTurnId: string;
+      readonly waitingBefore: number;
+      readonly rings: readonly Ring[];
+      /** The lane is held back, and may be let go then; null: it is not. */
+      readonly ripeInMs: number | null;
+    };
 
 export interface Lease extends Lane {
   readonly turnId: string;
@@ -60,6 +69,12 @@ export type LeaseAnswer =
   | { readonly kind: 'held' }
   | { readonly kind: 'leased'; readonly lease: Lease };
 
+export interface Ripened {
+  readonly rings: readonly Ring[];
+  /** Until the next lane ripens, which may be at once when there were many; null: none is held back. */
+  readonly nextInMs: number | null;
+}
+
 export interface Renewed {
   readonly lost: readonly Lease[];
   readonly cancelled: readonly Lease[];
@@ -77,7 +92,7 @@ const PlacedReply = z.union([
   z.tuple([z.literal('exists'), TurnStatus, z.string(), z.string()]),
   z.tuple([z.literal('busy')]),
   z.tuple([z.literal('full')]),
-  z.tuple([z.literal('laid'), z.string(), z.number(), z.array(RingReply)]),
+  z.tuple([z.literal('laid'), z.string(), z.number(), z.array(RingReply), z.number()]),
 ]);
 const LeaseReply = z.union([
   z.tuple([z.literal('idle'), z.array(RingReply)]),
@@ -86,6 +101,7 @@ const LeaseReply = z.union([
 ]);
 const RenewReply = z.tuple([z.array(z.string()), z.array(z.string())]);
 const FoundReply = z.array(z.tuple([z.string(), RingReply]));
+const RipenReply = z.tuple([FoundReply, z.number()]);
 const FinishReply = z.union([z.tuple([z.literal('lost')]), z.tuple([z.literal('finished'), z.array(RingReply)])]);
 
 function ringsOf(accountId: string, replies: readonly z.infer<typeof RingReply>[]): Ring[] {
@@ -105,8 +121,15 @@ function depthOf({ grant }: Pick<AcceptedTurn, 'grant'>): number {
   return Math.min(grant?.depth ?? 0, limits.subagentDepthMax);
 }
 
+/** Those that collect are answered together, so more of them may wait. */
+export function mayWait(busy: TurnInput['busy']): number {
+  return busy === 'collect' ? limits.collectMaxWaiting : limits.laneMaxWaiting;
+}
+
 export interface PlaceOptions {
   readonly busy: TurnInput['busy'];
+  /** Only with `collect`. */
+  readonly holdMs?: number | undefined;
   /** `accepted`: a surface's own call. `orphan`: found on disk by the sweeper. `emptied`: the same, after Redis lost everything. */
   readonly found: 'accepted' | 'orphan' | 'emptied';
   readonly cancelled?: boolean;
@@ -115,6 +138,7 @@ export interface PlaceOptions {
 /**
  * Lanes, shares and leases: who may run when. Every method is one atomic script.
  * A lane is empty → waiting in its tenant's line → admitted (a doorbell rings) → leased → empty or back to the line.
+ * Before it waits in the line, one whose first turn collects may be held back for more of them.
  */
 export class Lanes {
   readonly #redis: Redis;
@@ -123,11 +147,12 @@ export class Lanes {
     this.#redis = redis;
   }
 
-  async place(turn: AcceptedTurn, { busy, found, cancelled = false }: PlaceOptions): Promise<Placed> {
+  async place(turn: AcceptedTurn, { busy, found, cancelled = false, holdMs = 0 }: PlaceOptions): Promise<Placed> {
     const session = JSON.stringify({ contact_id: turn.sessionId, turnId: turn.turnId });
     const facts = [turn.turnId, turn.accountId, turn.sessionId, turn.acceptedAtMs, session, turn.requestHash];
-    const rules = [busy, limits.laneMaxWaiting, found, turn.keyId ?? '', turn.agent, FIRST_WAIT_MS, cancelled ? '1' : '0'];
-    const reply = PlacedReply.parse(await this.#run('accept', [...facts, ...rules, depthOf(turn)]));
+    const rules = [busy, mayWait(busy), found, turn.keyId ?? '', turn.agent, FIRST_WAIT_MS, cancelled ? '1' : '0', depthOf(turn)];
+    const collecting = [busy === 'collect' ? holdMs : 0, turn.collects === true ? '1' : '0'];
+    const reply = PlacedReply.parse(await this.#run('accept', [...facts, ...rules, ...collecting]));
     switch (reply[0]) {
       case 'exists': {
         return { kind: 'exists', state: reply[1], requestHash: reply[2], sessionId: reply[3] };
@@ -137,7 +162,8 @@ export class Lanes {
         return { kind: reply[0] };
       }
       case 'laid': {
-        return { kind: 'laid', headTurnId: reply[1], waitingBefore: reply[2], rings: ringsOf(turn.accountId, reply[3]) };
+        const [, headTurnId, waitingBefore, rings, ripeIn] = reply;
+        return { kind: 'laid', headTurnId, waitingBefore, rings: ringsOf(turn.accountId, rings), ripeInMs: ripeIn < 0 ? null : ripeIn };
       }
     }
   }
@@ -209,9 +235,21 @@ export class Lanes {
     return foundRings(await this.#run('sweep', [atMost, FIRST_WAIT_MS]));
   }
 
-  /** @returns the state the turn was in; null when it is not known (any more) */
-  async cancel(turnId: string): Promise<TurnStatus | null> {
-    return TurnStatus.nullable().parse(await this.#run('cancel', [turnId]));
+  /** @returns the rings that follow from it: what was held back with the turn runs now */
+  async cancel(turnId: string): Promise<Ring[]> {
+    return foundRings(await this.#run('cancel', [turnId, FIRST_WAIT_MS]));
+  }
+
+  /** Lets go of the lanes that were held back and whose time has come. */
+  async ripen(): Promise<Ripened> {
+    const [found, nextIn] = RipenReply.parse(await this.#run('ripen', [RIPE_AT_ONCE, FIRST_WAIT_MS]));
+    return { rings: found.flatMap(([accountId, ring]) => ringsOf(accountId, [ring])), nextInMs: nextIn < 0 ? null : nextIn };
+  }
+
+  /** Ids of the turns that wait behind the one that runs, in their order. None when the lease has passed on, as far as can be seen. */
+  async waitingBehind({ accountId, sessionId, turnId }: Lease, atMost: number): Promise<string[]> {
+    const [head, ...others] = await this.#redis.lrange(keyOf.lane({ accountId, sessionId }), 0, atMost);
+    return head === turnId ? others : [];
   }
 
   async heartbeat(worker: {

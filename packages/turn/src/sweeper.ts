@@ -59,6 +59,8 @@ export class Sweeper {
     // Another is still laying: until every turn is in its place nothing runs, and none is an orphan.
     if ((await redis.exists(keyOf.laid)) === 0) return;
     await doorbells.ring(await lanes.sweep(LANES_PER_SWEEP));
+    // Whoever was to let go of them may have died.
+    await doorbells.ring((await lanes.ripen()).rings);
     const every = Math.max(SCAN_EVERY_AT_LEAST_MS, this.#lastScanMs * SCAN_LOAD);
     if ((await redis.set(keyOf.scanLock, '1', 'PX', every, 'NX')) === 'OK') await this.#layAll('orphan');
   }

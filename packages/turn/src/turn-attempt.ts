@@ -107,7 +107,8 @@ export class TurnAttempt {
     const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
     if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId))))
       this.#stop.abort(new TurnCancelled('cancelled before it began'));
-    const facts = { scope, turn, attempt: lease.attempt, startedAtMs: lease.startedAtMs, signal: this.#stop.signal };
+    const waitingBehind = async (atMost: number): Promise<string[]> => await this.#options.lanes.waitingBehind(lease, atMost);
+    const facts = { scope, turn, attempt: lease.attempt, startedAtMs: lease.startedAtMs, waitingBehind, signal: this.#stop.signal };
     if (isStreamLost(folded, journal, lease)) {
       // No steps yet: they are recorded again as they are told again.
       const writer = this.#writer(scope, { folded, steps: [], persisted: journal.length });

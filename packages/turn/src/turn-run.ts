@@ -28,6 +28,8 @@ export interface TurnRun {
   readonly reset: 'worker_lost' | null;
   /** Calls whose `tool_call_start` is out and whose result is not. */
   readonly openCalls: ReadonlySet<string>;
+  /** Ids of the turns that wait behind this one in its session, the next one first. */
+  waitingBehind(atMost: number): Promise<readonly string[]>;
   /** Reasons: TurnCancelled, TurnTimedOut, WorkerDraining, LeaseLost. */
   readonly signal: AbortSignal;
   readonly writer: TurnVoice;

@@ -49,6 +49,7 @@ interface LiveFacts {
 
 /** Everything that surfaces do with turns: accept, look up, list, cancel. */
 export class Turns {
+  readonly name = 'turns';
   readonly #options: TurnsOptions;
   readonly #acceptance: TurnAcceptance;
 
@@ -113,6 +114,11 @@ export class Turns {
     }
   }
 
+  /** Lets go of nothing any more that is held back; the sweepers do. */
+  async stop(): Promise<void> {
+    await this.#acceptance.stop();
+  }
+
   async #live(scope: TenantScope): Promise<TurnView[]> {
     const files = (await scope.inbox.list()).toSorted((left, right) => right.mtimeMs - left.mtimeMs).slice(0, LIVE_AT_MOST);
     const views = await Promise.all(
@@ -155,7 +161,8 @@ function isBehind(turn: TurnView, after: Position | null): boolean {
 }
 
 function viewOfRecord(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
-  const { id, origin, parentTurnId, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } = record;
+  const { id, origin, parentTurnId, joinedTo, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } =
+    record;
   return {
     id,
     contact_id: sessionId,
@@ -163,6 +170,7 @@ function viewOfRecord(record: TurnRecord, { sessionId, agent, channel }: Pick<In
     channel,
     origin,
     ...(parentTurnId !== undefined && { parentTurnId }),
+    ...(joinedTo !== undefined && { joinedTo }),
     status,
     acceptedAt,
     startedAt,

@@ -1,62 +1,27 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { limits, type AcceptedTurn } from '@concierge/contract';
-import { eventually, TestRedis } from '@concierge/testing';
-import { keyOf, Lanes, RateLimits, type Lease, type Ring } from '../src/index.ts';
+import { eventually } from '@concierge/testing';
+import { keyOf, RateLimits, type Lanes, type Lease, type Ring } from '../src/index.ts';
+import { laidTurn as turn, LaneStage } from './lane-stage.ts';
 
-let server: TestRedis;
+let stage: LaneStage;
 let redis: Redis;
 let lanes: Lanes;
 
 beforeAll(async () => {
-  server = await TestRedis.start();
-  redis = server.client();
-  lanes = new Lanes(redis);
+  stage = await LaneStage.start();
+  ({ redis, lanes } = stage);
 });
 afterAll(async () => {
-  redis.disconnect();
-  await server[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
-  await redis.flushall();
-  await lanes.open();
+  await stage.empty();
 });
 
-let clock = 1_000_000;
-
-function turn(sessionId: string, facts: Partial<AcceptedTurn> = {}): AcceptedTurn {
-  clock += 1;
-  return {
-    version: 1,
-    turnId: `t_${randomBytes(16).toString('hex')}`,
-    accountId: 'acme',
-    sessionId,
-    acceptedAtMs: clock,
-    origin: 'api',
-    agent: 'admin',
-    authority: 'admin',
-    channel: 'web',
-    sender: null,
-    text: 'hello',
-    attachments: [],
-    requestHash: 'h',
-    keyId: null,
-    ...facts,
-  };
-}
-
-async function place(given: AcceptedTurn, found: 'accepted' | 'orphan' | 'emptied' = 'accepted'): Promise<Ring[]> {
-  const placed = await lanes.place(given, { busy: 'queue', found });
-  if (placed.kind !== 'laid') throw new Error(`was ${placed.kind}`);
-  return [...placed.rings];
-}
-
-async function take(sessionId: string, { accountId = 'acme', depth = 0 } = {}): Promise<Lease> {
-  const answer = await lanes.lease({ accountId, sessionId, depth }, 'w');
-  if (answer.kind !== 'leased') throw new Error(`was ${answer.kind}`);
-  return answer.lease;
-}
+const place = async (...given: Parameters<LaneStage['place']>): Promise<Ring[]> => await stage.place(...given);
+const take = async (...lane: Parameters<LaneStage['take']>): Promise<Lease> => await stage.take(...lane);
 
 const quiet = { payload: '', progress: false };
 
@@ -296,7 +261,7 @@ describe('a Redis that came back empty', () => {
 
 describe('rate limits', () => {
   it('let exactly the limit through, from two connections at once', async () => {
-    const other = server.client();
+    const other = stage.server.client();
     const counters = [new RateLimits(redis), new RateLimits(other)];
     const answers = await Promise.all(
       Array.from({ length: 60 }, async (_, index) => await counters[index % 2]?.take('acme', { limit: 20, windowSeconds: 3600 })),

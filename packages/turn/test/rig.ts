@@ -89,6 +89,7 @@ export class Rig implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.sweeper.stop();
+    await this.turns.stop();
     for (const close of this.#closers) await close();
     await this.streams.stop();
     await this.#doorbells.stop();

@@ -50,6 +50,7 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
       stoppableHttp(http, drain, eventStreams),
       { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'turn streams', stop: async () => turnStreams.stop() },
+      turns,
       { name: 'doorbells', stop: async () => doorbells.stop() },
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { providerUrls, type ProviderUrls } from '@concierge/channel';
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
 import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
@@ -17,6 +18,9 @@ const Environment = z
     ...shares,
     OUTBOUND_ALLOW: outboundAllow,
     PROVIDERS_FILE: z.string().optional(),
+    META_GRAPH_URL: z.url({ protocol: /^https?$/u }).default(providerUrls.metaGraph),
+    TELEGRAM_API_URL: z.url({ protocol: /^https?$/u }).default(providerUrls.telegram),
+    SLACK_API_URL: z.url({ protocol: /^https?$/u }).default(providerUrls.slack),
     METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
     METRICS_HOST: z.string().default('127.0.0.1'),
   })
@@ -43,6 +47,8 @@ export interface Config extends ServiceSettings {
   readonly outboundAllow: readonly string[];
   /** Undefined: none is configured. */
   readonly webSearch: WebSearchSettings | undefined;
+  /** Where the APIs of chat apps are. */
+  readonly providerUrls: ProviderUrls;
   /** Where Prometheus reads the worker's figures; undefined: nowhere. */
   readonly metrics: { readonly port: number; readonly host: string } | undefined;
   /** Keys of providers are named in the providers file and looked up here. */
@@ -61,6 +67,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     sandbox: toSandboxSettings(given),
     outboundAllow: given.OUTBOUND_ALLOW,
     webSearch: toWebSearchSettings(given),
+    providerUrls: { metaGraph: given.META_GRAPH_URL, telegram: given.TELEGRAM_API_URL, slack: given.SLACK_API_URL },
     metrics: given.METRICS_PORT === undefined ? undefined : { port: given.METRICS_PORT, host: given.METRICS_HOST },
     environment: (name) => env[name],
   };

@@ -54,7 +54,7 @@ describe('the session after a turn', () => {
     const total = turnRecordBounds.max * 2;
     for (let number = 1; number <= total; number += 1) {
       const { next, history } = endedSession(session, new Conversation(session, `t${String(number)}`), {
-        record: recordOf(`t${String(number)}`),
+        records: [recordOf(`t${String(number)}`)],
         chatApp: undefined,
       });
       moved.push(...history.flatMap((line) => (line.kind === 'turn' ? [line.turn.id] : [])));

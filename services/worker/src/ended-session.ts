@@ -33,20 +33,20 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
   };
 }
 
-/** The next revision of the session, with the turn in it, and what has to be in the history before that revision is published. */
+/** The next revision of the session, with the turn and those it answered in it, and what has to be in the history before that revision is published. */
 export function endedSession(
   session: Session,
   conversation: Conversation,
-  { record, chatApp }: { readonly record: TurnRecord; readonly chatApp: ChatAppAddress | undefined },
+  { records, chatApp }: { readonly records: readonly [TurnRecord, ...TurnRecord[]]; readonly chatApp: ChatAppAddress | undefined },
 ): { next: Session; history: HistoryLine[] } {
-  const turns = [...session.turns, record];
+  const turns = [...session.turns, ...records];
   const kept = turns.length > turnRecordBounds.max ? turns.slice(-turnRecordBounds.keep) : turns;
   const retired = turns.slice(0, turns.length - kept.length).map((turn): HistoryLine => ({ kind: 'turn', turn }));
   const next: Session = {
     ...session,
     ...(chatApp !== undefined && { chatApp }),
     revision: session.revision + 1,
-    updatedAt: record.endedAt,
+    updatedAt: records[0].endedAt,
     messageCount: conversation.messageCount,
     summary: conversation.summary,
     messages: [...conversation.messages],

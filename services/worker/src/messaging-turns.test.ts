@@ -90,6 +90,7 @@ function runOf(accepted: Partial<AcceptedTurn>): TurnRun {
     steps: [],
     reset: null,
     openCalls: new Set(),
+    waitingBehind: async () => Promise.resolve([]),
     signal: new AbortController().signal,
     writer: {
       emit: () => undefined,

@@ -1,4 +1,4 @@
-import { dynamicContext, type ShownImages } from '@concierge/agent';
+import { dynamicContext, type MediaFile, type ShownImages } from '@concierge/agent';
 import type { AcceptedTurn, SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
@@ -11,22 +11,40 @@ export interface PromptFacts {
   readonly timezone: string | undefined;
 }
 
-/** The user's message as it is stored, with what the model is sent built into it once and for all. */
+/** A turn whose words are part of the message, and what became of the files that came with them. */
+export interface PromptTurn {
+  readonly turn: AcceptedTurn;
+  readonly files?: readonly MediaFile[] | undefined;
+}
+
+/**
+ * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn that runs, the first of
+ * `turns`, and of those that it answers with its own.
+ */
 export async function userMessageOf(
   uploads: Pick<TenantScope['uploads'], 'text'>,
-  turn: AcceptedTurn,
+  turns: readonly [PromptTurn, ...PromptTurn[]],
   facts: PromptFacts,
 ): Promise<UserMessage> {
   const now = new Date();
-  const attachments = await Promise.all(turn.attachments.map(async (upload) => ({ upload, text: await uploads.text(upload.id) })));
+  const [{ turn: head }] = turns;
+  const refs = turns.flatMap(({ turn, files = [] }) => [
+    ...turn.attachments,
+    ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
+  ]);
+  const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await uploads.text(upload.id) })));
+  const messages = turns.map(({ turn: { text, chatApp }, files }) => ({ text, chatApp, files }));
   return {
-    id: `${turn.turnId}.0`,
-    turnId: turn.turnId,
+    id: `${head.turnId}.0`,
+    turnId: head.turnId,
     at: now.toISOString(),
     role: 'user',
-    text: turn.text,
-    sent: dynamicContext({ text: turn.text, now, attachments, isDelegated: turn.grant !== undefined, ...facts }),
-    ...(turn.attachments.length > 0 && { attachments: turn.attachments }),
+    text: turns
+      .map(({ turn }) => turn.text)
+      .filter((text) => text !== '')
+      .join('\n\n'),
+    sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts }),
+    ...(refs.length > 0 && { attachments: refs }),
   };
 }
 

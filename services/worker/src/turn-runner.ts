@@ -18,9 +18,11 @@ import type { Model } from '@concierge/model';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
 import { lendCapabilities, type Lenders, type LentCapabilities } from './capabilities/turn-capabilities.ts';
+import type { ChatApps } from './chat-apps/chat-apps.ts';
 import { contextBudget, turnStatus } from './context-figures.ts';
 import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-session.ts';
-import { SessionImages, userMessageOf } from './prompt-turn.ts';
+import { joinedRecord, turnsNamed, turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
+import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn } from './prompt-turn.ts';
 import { ToolSets } from './tool-sets.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
 import type { TurnMetrics } from './turn-metrics.ts';
@@ -44,6 +46,8 @@ export interface TurnRunnerOptions {
    * every attempt that finds it published. What is kept under an id that follows from the turn happens once.
    */
   readonly followUps?: readonly FollowUp[];
+  /** Files and typing of turns that came from a chat app; without it nothing is fetched or shown. */
+  readonly chatApps?: ChatApps;
   /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
   attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
   readonly metrics: TurnMetrics;
@@ -96,11 +100,13 @@ export class TurnRunner implements TurnHandlers {
   async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {
     try {
       if (await isLeftBehind(run)) return await endEarly(run, conversation, { status: 'cancelled' });
+      const turns = await turnsToAnswer(run, conversation);
+      using _typing = this.#options.chatApps?.showTyping(run, turns);
       const settings = await run.scope.settings();
       const agent = await turnAgent(run, settings);
       const set = await this.#toolSet(run, agent);
       await using lent = lendCapabilities(this.#options.lenders, run, { access: agent.access, tools: set.names });
-      const loop = await this.#prepare(run, conversation, { settings, agent, set, lent });
+      const loop = await this.#prepare(run, conversation, { turns, settings, agent, set, lent });
       return { status: 'done', finishReason: await runAgentLoop(loop) };
     } catch (error) {
       const outcome = outcomeOf(error, run.signal);
@@ -114,12 +120,12 @@ export class TurnRunner implements TurnHandlers {
     return this.#toolSets.of(agent, (await this.#options.attachedTools?.(run)) ?? []);
   }
 
-  async #prepare(run: TurnRun, conversation: Conversation, { settings, agent, set, lent }: Prepared): Promise<LoopRun> {
+  async #prepare(run: TurnRun, conversation: Conversation, { turns, settings, agent, set, lent }: Prepared): Promise<LoopRun> {
     const { scope, turn, writer, signal } = run;
     const { access, allow, maxTurns, part } = agent;
     const context = await scope.context.load({ agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' });
     if (!conversation.hasPrompt) {
-      const step = await promptStep(run, { heartbeat: context.heartbeat, timezone: settings.timezone });
+      const step = await promptStep(run, await this.#withFiles(run, turns), { heartbeat: context.heartbeat, timezone: settings.timezone });
       conversation.apply(step);
       writer.record(step);
     }
@@ -149,6 +155,13 @@ export class TurnRunner implements TurnHandlers {
     };
   }
 
+  /** What came with the messages, fetched and kept before anything is said about it. */
+  async #withFiles(run: TurnRun, turns: TurnsToAnswer): Promise<readonly [PromptTurn, ...PromptTurn[]]> {
+    const [head, ...joined] = turns;
+    const files = await this.#options.chatApps?.fetchFiles(run, turns);
+    return [{ turn: head, files: files?.get(head.turnId) }, ...joined.map((turn) => ({ turn, files: files?.get(turn.turnId) }))];
+  }
+
   #toolBox(run: TurnRun, set: ToolSet, context: ReturnType<typeof toolScope>): ToolBox {
     return new ToolBox({
       set,
@@ -165,12 +178,17 @@ export class TurnRunner implements TurnHandlers {
     // What it waited for ends with it; should this attempt die here, the next one finds the same.
     if (ended.outcome.status !== 'done' && mayHaveStartedOthers(run, ended.conversation)) await this.#options.lenders.cancelSubagents(run);
     const record = turnRecord(run, ended.conversation, ended.outcome);
-    const { next, history } = endedSession(session, ended.conversation, { record, chatApp: turn.chatApp?.address });
+    const joined = (await turnsNamed(scope, ended.conversation.joined)).map((other) => ({
+      turn: other,
+      record: joinedRecord(other, record),
+    }));
+    const records = [record, ...joined.map((other) => other.record)] as const;
+    const { next, history } = endedSession(session, ended.conversation, { records, chatApp: turn.chatApp?.address });
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
     await scope.sessions.publish(next);
     await this.#index(run, next);
     await this.#followUp(run, next, record);
-    this.#options.metrics.ended(turn, record);
+    for (const one of [{ turn, record }, ...joined]) this.#options.metrics.ended(one.turn, one.record);
     this.#logEnd(run, record);
     return { event: endOf(record) };
   }
@@ -183,7 +201,9 @@ export class TurnRunner implements TurnHandlers {
   /** The index is disposable: it may fail or be slow, and a rebuild makes up for it. */
   async #index(run: TurnRun, session: Session): Promise<void> {
     const { log } = this.#options;
-    const put = run.scope.index.putSession(session, { turnIds: [run.turn.turnId] }).catch((error: unknown) => {
+    const { turnId } = run.turn;
+    const turnIds = session.turns.filter(({ id, joinedTo }) => id === turnId || joinedTo === turnId).map(({ id }) => id);
+    const put = run.scope.index.putSession(session, { turnIds }).catch((error: unknown) => {
       log.error({ ...factsOf(run), err: error }, 'session is not in the index until a reindex');
     });
     const waited = Promise.withResolvers<void>();
@@ -199,6 +219,7 @@ export class TurnRunner implements TurnHandlers {
 }
 
 interface Prepared {
+  readonly turns: TurnsToAnswer;
   readonly settings: TenantSettings;
   readonly agent: TurnAgent;
   readonly set: ToolSet;
@@ -207,7 +228,7 @@ interface Prepared {
 
 /** Ends the conversation where it stands; the user's message is in it, whatever happened. */
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
-  if (!conversation.hasPrompt) conversation.apply(await promptStep(run, { heartbeat: null, timezone: undefined }));
+  if (!conversation.hasPrompt) conversation.apply(await promptStep(run, [{ turn: run.turn }], { heartbeat: null, timezone: undefined }));
   breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;
 }
@@ -242,8 +263,9 @@ function conversationOf(session: Session, run: TurnRun): Conversation {
   return conversation;
 }
 
-async function promptStep({ scope, turn }: TurnRun, facts: Parameters<typeof userMessageOf>[2]): Promise<TurnStep> {
-  return { kind: 'prompt', message: await userMessageOf(scope.uploads, turn, facts) };
+async function promptStep({ scope }: TurnRun, turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts): Promise<TurnStep> {
+  const joined = turns.slice(1).map(({ turn }) => turn.turnId);
+  return { kind: 'prompt', message: await userMessageOf(scope.uploads, turns, facts), ...(joined.length > 0 && { joined }) };
 }
 
 function factsOf({ turn, attempt }: TurnRun): { turnId: string; accountId: string; attempt: number } {

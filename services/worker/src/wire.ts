@@ -16,6 +16,7 @@ import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
 import type { Lenders } from './capabilities/turn-capabilities.ts';
 import { lendSubagents } from './capabilities/subagents.ts';
 import { webLender } from './capabilities/web.ts';
+import { openChatApps } from './chat-apps/chat-apps.ts';
 import { AttachedTools } from './attached-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
@@ -63,6 +64,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       web: webLender({ pages, search, log }),
       ...lendSubagents({ turns, streams: turnStreams }),
     },
+    chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
     metrics,
     log,
@@ -98,6 +100,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       { name: 'embeddings', stop: async () => Promise.resolve(embedder?.close()) },
       ...(demo === undefined ? [] : [demo]),
       ...(metricsServer === undefined ? [] : [metricsServer]),
+      turns,
       { name: 'doorbells', stop: async () => doorbells.stop() },
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },

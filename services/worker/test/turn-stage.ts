@@ -58,9 +58,11 @@ export interface PlayedTurn {
 /** Whole turns of the tenant `acme`: runner, tenant's files, and a model provider over HTTP that calls what the test says. */
 export class TurnStage implements AsyncDisposable {
   readonly scope: TenantScope;
+  /** Turns that wait behind the one that is played. */
+  behind: readonly string[] = [];
   readonly #model: ScriptedModel;
   readonly #clearing: AsyncDisposableStack;
-  readonly #parts: Pick<TurnRunnerOptions, 'attachedTools'>;
+  readonly #parts: Pick<TurnRunnerOptions, 'attachedTools' | 'chatApps'>;
   readonly #runners: Readonly<Record<'seeing' | 'blind', TurnRunner>>;
   #turns = 0;
 
@@ -68,7 +70,7 @@ export class TurnStage implements AsyncDisposable {
     scope: TenantScope;
     model: ScriptedModel;
     clearing: AsyncDisposableStack;
-    parts: Pick<TurnRunnerOptions, 'attachedTools'>;
+    parts: Pick<TurnRunnerOptions, 'attachedTools' | 'chatApps'>;
   }) {
     this.scope = made.scope;
     this.#model = made.model;
@@ -78,7 +80,7 @@ export class TurnStage implements AsyncDisposable {
   }
 
   /** `parts`: what the turns have beside ours. */
-  static async start(parts: Pick<TurnRunnerOptions, 'attachedTools'> = {}): Promise<TurnStage> {
+  static async start(parts: Pick<TurnRunnerOptions, 'attachedTools' | 'chatApps'> = {}): Promise<TurnStage> {
     const clearing = new AsyncDisposableStack();
     const directory = clearing.use(await temporaryDirectory());
     const index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
@@ -92,6 +94,12 @@ export class TurnStage implements AsyncDisposable {
   newSessionId(): string {
     this.#turns += 1;
     return this.#turns.toString(16).padStart(32, '0');
+  }
+
+  /** Puts a turn into the inbox. @returns its id */
+  async accept(turnId: string, facts: Partial<AcceptedTurn>): Promise<string> {
+    await this.scope.inbox.accept(acceptedTurn(turnId, facts), { isUnique: true });
+    return turnId;
   }
 
   /** A turn in which the model uses these tools, one per round, and then says "done". */
@@ -131,6 +139,7 @@ export class TurnStage implements AsyncDisposable {
       steps,
       reset: null,
       openCalls: new Set(),
+      waitingBehind: async () => Promise.resolve(this.behind),
       signal: new AbortController().signal,
       writer,
     };

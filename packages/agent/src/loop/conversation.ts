@@ -42,6 +42,7 @@ export class Conversation {
   #summary: SessionSummary | null;
   #contextTokens: Session['contextTokens'];
   #messageCount: number;
+  #joined: readonly string[] = [];
   #replies = 0;
   #lastReply: AssistantStep | undefined;
   readonly #callIds = new Set<string>();
@@ -80,6 +81,11 @@ export class Conversation {
   /** The user's message of this turn has been added. */
   get hasPrompt(): boolean {
     return this.tally.startedAt !== null;
+  }
+
+  /** Turns whose words are in the user's message of this turn, and which end with it. */
+  get joined(): readonly string[] {
+    return this.#joined;
   }
 
   /** Finished model replies of this turn. */
@@ -149,6 +155,7 @@ export class Conversation {
     this.tally.count(step);
     switch (step.kind) {
       case 'prompt':
+        this.#joined = step.joined ?? [];
         this.#push(step.message);
         return;
       case 'assistant':

@@ -1,7 +1,9 @@
 import { limits, type UploadRef } from '@concierge/contract';
+import { saidText, type SaidMessage } from './said-message.ts';
 
 export interface UserTurn {
-  readonly text: string;
+  /** At least one; several when they are answered together. */
+  readonly messages: readonly SaidMessage[];
   readonly heartbeat: string | null;
   /** IANA name; UTC when the tenant has none. */
   readonly timezone: string | undefined;
@@ -18,15 +20,19 @@ const ATTACHMENTS_MAX_CHARACTERS = 2 * limits.attachmentTextMaxCharacters;
 const DELEGATED =
   'Another agent asks for this. It reads the last message you write and nothing else; nobody can answer questions in between.';
 
+const IN_A_GROUP = 'This is said in a group of a chat app: others read along, and everything you answer goes to all of them.';
+
 /**
- * The user's message as the model is sent it: time and HEARTBEAT first, then the message, then the text of its attachments. It is
+ * The user's message as the model is sent it: time and HEARTBEAT first, then what was said, then the text of its attachments. It is
  * stored as built and sent so ever after; building it again later would give other bytes.
  */
 export function dynamicContext(turn: UserTurn): string {
   const heartbeat = turn.heartbeat === null || turn.heartbeat.trim() === '' ? '' : `\n<heartbeat>\n${turn.heartbeat.trim()}\n</heartbeat>`;
   const delegated = turn.isDelegated === true ? `\n${DELEGATED}` : '';
-  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${heartbeat}\n</context>`;
-  return [context, turn.text, ...attachmentBlocks(turn.attachments)].join('\n\n');
+  const group = turn.messages.some(({ chatApp }) => chatApp?.isGroup === true) ? `\n${IN_A_GROUP}` : '';
+  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${group}${heartbeat}\n</context>`;
+  const said = turn.messages.map((message) => saidText(message, { amongOthers: turn.messages.length > 1 })).filter((text) => text !== '');
+  return [context, ...(said.length > 0 ? said : ['']), ...attachmentBlocks(turn.attachments)].join('\n\n');
 }
 
 /** As in `Friday 2026-11-20 14:05:09 GMT+01:00 (Europe/Berlin)`. */

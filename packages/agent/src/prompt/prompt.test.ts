@@ -62,7 +62,7 @@ describe('the system prompt', () => {
 
 describe('the dynamic context', () => {
   const now = new Date('2026-07-01T22:30:05Z');
-  const turn = { text: 'hi', heartbeat: null, timezone: undefined, now, attachments: [] };
+  const turn = { messages: [{ text: 'hi' }], heartbeat: null, timezone: undefined, now, attachments: [] };
   const upload = (type: UploadRef['type'], name = 'a "b".pdf'): UploadRef => ({ id: `u_${'0'.repeat(32)}`, name, type, size: 1 });
 
   it('tells the time in the tenant’s zone', () => {

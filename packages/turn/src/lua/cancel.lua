@@ -1,12 +1,20 @@
--- Marks a turn as cancelled and tells whoever runs it.
+-- Marks a turn as cancelled and tells whoever runs it. A lane that is held back with it is let go: its end is not waited for.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 turn id
--- Returns the turn's state, or nil when it is not known.
+-- ARGV  1 turn id  2 first wait of the sweeper, ms
+-- Returns a list of {account id, ring}
 -- Atomic because the turn may end meanwhile.
-local turn = KEYS[1] .. ':turn:' .. ARGV[1]
-local state = redis.call('HGET', turn, 'state')
-if state == 'waiting' or state == 'running' then
-  redis.call('HSET', turn, 'cancelled', '1')
-  redis.call('PUBLISH', KEYS[1] .. ':cancel', ARGV[1])
+#include "admit.lua"
+#include "held-back.lua"
+local prefix = KEYS[1]
+local turn = prefix .. ':turn:' .. ARGV[1]
+local known = redis.call('HMGET', turn, 'state', 'account', 'session')
+if known[1] ~= 'waiting' and known[1] ~= 'running' then return {} end
+redis.call('HSET', turn, 'cancelled', '1')
+redis.call('PUBLISH', prefix .. ':cancel', ARGV[1])
+local found = {}
+local account, session = known[2], known[3]
+if is_held_back(prefix, account .. '/' .. session) and redis.call('EXISTS', prefix .. ':laid') == 1 then
+  local pool = let_go(prefix, account, session)
+  for _, one in ipairs(pool and admit(prefix, pool, now_ms(), tonumber(ARGV[2])) or {}) do found[#found + 1] = { account, one } end
 end
-return state
+return found

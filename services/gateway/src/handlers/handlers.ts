@@ -10,7 +10,7 @@ import { AgentTools } from '../mcp/agent-tools.ts';
 import { GivenFiles } from '../openai/given-files.ts';
 import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
-import { PdfTexts } from '../upload/pdf-text.ts';
+import { PdfTexts } from '@concierge/upload';
 import { agentHandlers } from './agents.ts';
 import { chatHandlers } from './chat.ts';
 import { cronHandlers } from './cron.ts';

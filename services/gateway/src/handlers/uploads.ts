@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { UploadRef } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import type { Handlers } from '../http/call.ts';
-import { safeFileName } from '../upload/file-name.ts';
-import { receiveFiles, type ReceivedFile } from '../upload/receive-files.ts';
+import { safeFileName, sniffType } from '@concierge/upload';
 import type { Slots } from '@concierge/web';
-import { sniffType } from '../upload/sniff.ts';
-import { storeUpload, type StoreOptions } from '../upload/store-upload.ts';
+import type { Handlers } from '../http/call.ts';
+import { receiveFiles, type ReceivedFile } from '../upload/receive-files.ts';
+import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';
 
 export interface UploadOptions extends StoreOptions {
   /** Requests whose files are in memory; the others wait with theirs on disk. */
@@ -35,6 +34,6 @@ async function keep(scope: TenantScope, files: readonly ReceivedFile[], options:
     sniffed.push({ ...file, name, type: await sniffType(await readFile(file.path), name) });
   }
   const stored: UploadRef[] = [];
-  for (const { path, name, type } of sniffed) stored.push(await storeUpload(scope, { name, type, bytes: await readFile(path) }, options));
+  for (const { path, name, type } of sniffed) stored.push(await storeCounted(scope, { name, type, bytes: await readFile(path) }, options));
   return stored;
 }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { AppError, limits, type UploadRef } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
+import { safeFileName, sniffType, type LookedAtFile } from '@concierge/upload';
 import { OutboundError, type Outbound, type Slots } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
-import { safeFileName } from '../upload/file-name.ts';
-import { sniffType } from '../upload/sniff.ts';
-import { storeUpload, type LookedAtFile, type StoreOptions } from '../upload/store-upload.ts';
+import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';
 import type { NamedFile } from './compose-message.ts';
 
 export interface GivenFilesOptions extends StoreOptions {
@@ -65,7 +64,7 @@ export class GivenFiles {
       const found: Found[] = [];
       for (const file of files) found.push(await look(scope, file));
       const refs: UploadRef[] = [];
-      for (const file of found) refs.push('ref' in file ? file.ref : await storeUpload(scope, file.fresh, this.#options));
+      for (const file of found) refs.push('ref' in file ? file.ref : await storeCounted(scope, file.fresh, this.#options));
       return { refs, keys: found.map((file) => ('ref' in file ? file.ref.id : file.key)) };
     });
   }

@@ -21,10 +21,10 @@ export class PdfTexts {
     this.#log = log;
   }
 
-  /** The text, at most two million characters of it; empty when there is none or it cannot be read. */
-  async read(bytes: Uint8Array): Promise<string> {
+  /** The text, at most two million characters of it; empty when there is none, or it cannot be read until the signal. */
+  async read(bytes: Uint8Array, signal?: AbortSignal): Promise<string> {
     try {
-      return await this.#threads.run(async () => readInThread(bytes));
+      return await this.#threads.run(async () => readInThread(bytes, signal));
     } catch (error) {
       this.#log.info({ err: error, bytes: bytes.length }, 'the text of a PDF could not be read');
       return '';
@@ -32,7 +32,8 @@ export class PdfTexts {
   }
 }
 
-async function readInThread(bytes: Uint8Array): Promise<string> {
+async function readInThread(bytes: Uint8Array, signal: AbortSignal | undefined): Promise<string> {
+  signal?.throwIfAborted();
   const thread = new Worker(threadFile, {
     workerData: { bytes: Uint8Array.from(bytes), maxCharacters: TEXT_MAX_CHARACTERS },
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, maxYoungGenerationSizeMb: 32 },
@@ -44,6 +45,10 @@ async function readInThread(bytes: Uint8Array): Promise<string> {
   const timer = setTimeout(() => {
     reject(new Error(`not finished after ${String(TIMEOUT_MS)} ms`));
   }, TIMEOUT_MS);
+  const stop = (): void => {
+    reject(new Error('not waited for any longer'));
+  };
+  signal?.addEventListener('abort', stop);
   thread.once('message', (text: unknown) => {
     resolve(typeof text === 'string' ? text : '');
   });
@@ -55,6 +60,7 @@ async function readInThread(bytes: Uint8Array): Promise<string> {
     return await promise;
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
     await thread.terminate();
   }
 }

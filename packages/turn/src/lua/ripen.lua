@@ -1,0 +1,23 @@
+-- Lets go of the lanes that were held back for more messages and whose time has come.
+-- KEYS  1 prefix with the hash tag
+-- ARGV  1 lanes at most  2 first wait of the sweeper, ms
+-- Returns {a list of {account id, ring}, ms until the next one ripens, or -1 when none is held back}
+-- Atomic because every gateway and the sweeper ask at once, and a message may move the time while we look.
+#include "admit.lua"
+#include "held-back.lua"
+local prefix = KEYS[1]
+local held_back = prefix .. ':held-back'
+-- A Redis that came back empty runs nothing yet; see accept.lua.
+if redis.call('EXISTS', prefix .. ':laid') == 0 then return { {}, -1 } end
+local now = now_ms()
+local found = {}
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', held_back, '-inf', now, 'LIMIT', 0, tonumber(ARGV[1]))) do
+  local slash = string.find(member, '/', 1, true)
+  local account, session = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
+  local pool = let_go(prefix, account, session)
+  if pool then
+    for _, one in ipairs(admit(prefix, pool, now, tonumber(ARGV[2]))) do found[#found + 1] = { account, one } end
+  end
+end
+local next_one = redis.call('ZRANGE', held_back, 0, 0, 'WITHSCORES')
+return { found, next_one[2] and math.max(math.ceil(tonumber(next_one[2]) - now), 0) or -1 }

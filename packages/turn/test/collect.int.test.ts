@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { connectRedis } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import { eventually } from '@concierge/testing';
+import { Doorbells, Lanes, Turns, type TurnReceipt } from '../src/index.ts';
+import { input, log, Rig } from './rig.ts';
+
+// One lane is let go by the sweeper, which comes round every two seconds.
+jest.setTimeout(40_000);
+
+/** Nobody waits for it: a later message or somebody else lets go. */
+const HOUR_MS = 3_600_000;
+const SOON_MS = 100;
+
+let rig: Rig;
+let scope: TenantScope;
+/** For each turn that ran: the turns that waited behind it when it began. */
+let behind: (readonly string[])[];
+
+beforeEach(async () => {
+  rig = await Rig.start();
+  scope = await rig.scope();
+  behind = [];
+  rig.play = async (run) => {
+    behind.push(await run.waitingBehind(20));
+    return run.turn.text;
+  };
+});
+afterEach(async () => {
+  await rig[Symbol.asyncDispose]();
+});
+
+/** As a message from a chat app is accepted. */
+async function say(text: string, { holdMs = SOON_MS, turns = rig.turns } = {}): Promise<TurnReceipt> {
+  return await turns.accept(scope, input(text, { busy: 'collect', holdMs }));
+}
+
+describe('quick messages', () => {
+  it('wait for one another, and are there when the first one begins', async () => {
+    await rig.worker();
+    const receipts = [];
+    for (const text of ['a', 'b', 'c', 'd']) receipts.push(await say(text, { holdMs: HOUR_MS }));
+    receipts.push(await say('e'));
+    const [first = '', ...others] = receipts.map(({ turnId }) => turnId);
+    expect(await scope.inbox.read(first)).toMatchObject({ collects: true });
+    await rig.read(scope, first);
+    expect(rig.started[0]).toBe(first);
+    expect(behind[0]).toEqual(others);
+  });
+
+  it('are let go at once by one with a picture', async () => {
+    await rig.worker();
+    const { turnId: first } = await say('look at this', { holdMs: HOUR_MS });
+    const { turnId: picture } = await say('', { holdMs: 0 });
+    await rig.read(scope, first);
+    expect(behind[0]).toEqual([picture]);
+  });
+
+  it('are found by the sweeper when the gateway that would have let them go has died', async () => {
+    await rig.worker();
+    const redis = connectRedis({ url: rig.server.url, role: 'producer', log });
+    const doorbells = new Doorbells(redis, log);
+    const gateway = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+    const { turnId } = await say('anybody?', { turns: gateway });
+    await gateway.stop();
+    rig.sweeper.start();
+    await rig.read(scope, turnId);
+    expect(rig.started).toEqual([turnId]);
+    await doorbells.stop();
+    redis.disconnect();
+  });
+
+  it('wait together, whichever gateway took them', async () => {
+    await rig.worker();
+    const redis = connectRedis({ url: rig.server.url, role: 'producer', log });
+    const doorbells = new Doorbells(redis, log);
+    const other = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+    const { turnId: first } = await say('one', { holdMs: HOUR_MS });
+    const { turnId: second } = await say('two', { turns: other });
+    await rig.read(scope, first);
+    expect(behind[0]).toEqual([second]);
+    await other.stop();
+    await doorbells.stop();
+    redis.disconnect();
+  });
+
+  it('are all run, in order, after Redis lost everything while they waited', async () => {
+    await rig.worker();
+    const receipts = [await say('one', { holdMs: HOUR_MS }), await say('two', { holdMs: HOUR_MS })];
+    await rig.server.flush();
+    rig.sweeper.start();
+    const { turnId: third } = await say('three', { holdMs: 0 });
+    await eventually(async () => (await scope.inbox.turnIds()).length === 0);
+    expect(rig.started).toEqual([...receipts.map(({ turnId }) => turnId), third]);
+  });
+
+  it('end when they are cancelled, without having waited', async () => {
+    await rig.worker();
+    const { turnId, sessionId } = await say('never mind', { holdMs: HOUR_MS });
+    await rig.turns.cancel(scope, turnId);
+    await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
+    expect((await scope.sessions.load(sessionId))?.turns).toMatchObject([{ id: turnId, status: 'cancelled' }]);
+  });
+
+  it('are one turn when they are brought twice', async () => {
+    const again = { busy: 'collect', holdMs: HOUR_MS, dedupeId: 'channel:1' } as const;
+    const [one, other] = [await rig.turns.accept(scope, input('hi', again)), await rig.turns.accept(scope, input('hi', again))];
+    expect(other).toEqual({ ...one, replayed: true });
+    expect(await scope.inbox.turnIds()).toEqual([one.turnId]);
+  });
+});

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { limits } from '@concierge/contract';
+import { keyOf, type Lanes, type Lease, type Ring } from '../src/index.ts';
+import { laidTurn as turn, LaneStage } from './lane-stage.ts';
+
+let stage: LaneStage;
+let redis: Redis;
+let lanes: Lanes;
+
+beforeAll(async () => {
+  stage = await LaneStage.start();
+  ({ redis, lanes } = stage);
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  await stage.empty();
+});
+
+const place = async (...given: Parameters<LaneStage['place']>): Promise<Ring[]> => await stage.place(...given);
+const take = async (...lane: Parameters<LaneStage['take']>): Promise<Lease> => await stage.take(...lane);
+
+const collect = async (...given: Parameters<LaneStage['collect']>): ReturnType<LaneStage['collect']> => await stage.collect(...given);
+
+/** As if the time of a lane that is held back had come. */
+async function ripe(sessionId: string): Promise<void> {
+  await redis.zadd(keyOf.heldBack, 0, `acme/${sessionId}`);
+}
+
+describe('a lane that is held back', () => {
+  const long = 60_000;
+
+  it('rings for its first turn when its time has come, and has the others behind it', async () => {
+    const turns = Array.from({ length: 5 }, () => turn('s1'));
+    for (const given of turns) expect((await collect(given, long)).rings).toEqual([]);
+    expect((await lanes.ripen()).rings).toEqual([]);
+    await ripe('s1');
+    expect(await lanes.ripen()).toMatchObject({ rings: [{ turnId: turns[0]?.turnId }], nextInMs: null });
+    expect((await lanes.ripen()).rings).toEqual([]);
+    const lease = await take('s1');
+    expect(await lanes.waitingBehind(lease, 20)).toEqual(turns.slice(1).map(({ turnId }) => turnId));
+    expect(await lanes.waitingBehind(lease, 2)).toEqual(turns.slice(1, 3).map(({ turnId }) => turnId));
+    await lanes.finish(lease, [], { payload: 'x', state: 'done' });
+    expect(await lanes.waitingBehind(lease, 20)).toEqual([]);
+  });
+
+  it('waits longer with each message, and at most four times as long as for one', async () => {
+    const member = 'acme/s1';
+    const held = keyOf.held({ accountId: 'acme', sessionId: 's1' });
+    await collect(turn('s1'), long);
+    const since = Number(await redis.hget(held, 'heldSince'));
+    await redis.zadd(keyOf.heldBack, since + 1, member);
+    expect((await collect(turn('s1'), long)).ripeInMs).toBe(long);
+    expect(Number(await redis.zscore(keyOf.heldBack, member))).toBeGreaterThanOrEqual(since + long);
+    await redis.hset(held, 'heldSince', since - 4 * long + 1000);
+    expect((await collect(turn('s1'), long)).ripeInMs).toBeLessThanOrEqual(1000);
+    expect(await redis.zscore(keyOf.heldBack, member)).toBe(String(since + 1000));
+    await ripe('s1');
+    await lanes.ripen();
+    await lanes.finish(await take('s1'), [], { payload: 'x', state: 'done' });
+    // The next time is counted anew.
+    expect(await redis.hexists(held, 'heldSince')).toBe(0);
+  });
+
+  it('tells when the next one ripens', async () => {
+    await collect(turn('s1'), long);
+    await collect(turn('s2'), 2 * long);
+    await ripe('s1');
+    const { rings, nextInMs } = await lanes.ripen();
+    expect(rings).toHaveLength(1);
+    expect(nextInMs).toBeGreaterThan(long);
+    expect(nextInMs).toBeLessThanOrEqual(2 * long);
+  });
+
+  it('runs at once when a message comes that is not to wait, whatever it is', async () => {
+    for (const [session, busy] of [
+      ['s1', 'queue'],
+      ['s2', 'interrupt'],
+      ['s3', 'collect'],
+    ] as const) {
+      const first = turn(session);
+      await collect(first, long);
+      const placed = await lanes.place(turn(session), { busy, holdMs: 0, found: 'accepted' });
+      expect(placed).toMatchObject({ kind: 'laid', rings: [{ turnId: first.turnId }], ripeInMs: null });
+    }
+    expect(await redis.zcard(keyOf.heldBack)).toBe(0);
+  });
+
+  it('is not made when nothing is to be waited for, or something runs', async () => {
+    expect(await collect(turn('s1'), 0)).toMatchObject({ rings: [{ sessionId: 's1' }], ripeInMs: null });
+    expect(await collect(turn('s1'), long)).toEqual({ rings: [], ripeInMs: null });
+    await lanes.finish(await take('s1'), [], { payload: 'x', state: 'done' });
+    expect((await lanes.ripen()).nextInMs).toBeNull();
+    await take('s1');
+  });
+
+  it('is busy for one that does not want to wait', async () => {
+    await collect(turn('s1'), long);
+    expect(await lanes.place(turn('s1'), { busy: 'reject', found: 'accepted' })).toEqual({ kind: 'busy' });
+  });
+
+  it('takes nothing of the share, and is admitted through its line', async () => {
+    await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
+    for (let index = 0; index < 3; index += 1) await collect(turn(`held${String(index)}`), long);
+    expect(await place(turn('busy'))).toHaveLength(1);
+    await ripe('held0');
+    expect((await lanes.ripen()).rings).toEqual([]);
+    const rings = await lanes.finish(await take('busy'), [], { payload: 'x', state: 'done' });
+    expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['held0']);
+    expect(await lanes.lease({ accountId: 'acme', sessionId: 'held1', depth: 0 }, 'w')).toEqual({ kind: 'idle', rings: [] });
+  });
+
+  it('is nothing that the sweep looks after', async () => {
+    await collect(turn('s1'), long);
+    expect(await lanes.sweep(10)).toEqual([]);
+    expect(await redis.zcard(keyOf.due)).toBe(0);
+    expect(await redis.zscore(keyOf.heldBack, 'acme/s1')).not.toBeNull();
+  });
+
+  it('is let go when one of its turns is cancelled, once', async () => {
+    const [first, second] = [turn('s1'), turn('s1')];
+    await collect(first, long);
+    await collect(second, long);
+    expect((await lanes.cancel(first.turnId)).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect(await lanes.cancel(second.turnId)).toEqual([]);
+    expect(await take('s1')).toMatchObject({ turnId: first.turnId, cancelled: true });
+  });
+
+  it('takes more turns than one that runs them one by one, and refuses those beyond', async () => {
+    const [alone, collecting] = [turn('s1'), turn('s1')];
+    for (let count = 0; count <= limits.collectMaxWaiting; count += 1) await collect(turn('s1'), long);
+    expect(await lanes.place({ ...collecting, collects: true }, { busy: 'collect', holdMs: long, found: 'accepted' })).toEqual({
+      kind: 'full',
+    });
+    expect(await lanes.place(alone, { busy: 'queue', found: 'accepted' })).toMatchObject({ kind: 'laid' });
+    for (let count = 0; count < limits.laneMaxWaiting; count += 1) await place(turn('s1'));
+    expect(await lanes.place(turn('s1'), { busy: 'queue', found: 'accepted' })).toEqual({ kind: 'full' });
+  });
+
+  it('is forgotten by a Redis that was emptied, and what is laid again runs at once, in its order', async () => {
+    const [first, second, fresh] = [turn('s1'), turn('s1'), turn('s1')];
+    await collect(first, long);
+    await collect(second, long);
+    await redis.flushall();
+    expect(await collect(fresh, long)).toEqual({ rings: [], ripeInMs: null });
+    for (const given of [second, first]) expect(await place({ ...given, collects: true }, 'emptied')).toEqual([]);
+    expect(await lanes.ripen()).toEqual({ rings: [], nextInMs: null });
+    expect((await lanes.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect(await lanes.waitingBehind(await take('s1'), 20)).toEqual([second.turnId, fresh.turnId]);
+  });
+
+  it('runs in order when only the mark of a laid Redis was lost', async () => {
+    const [first, second] = [turn('s1'), turn('s1')];
+    await collect(second, long);
+    await redis.del(keyOf.laid);
+    await ripe('s1');
+    expect((await lanes.ripen()).rings).toEqual([]);
+    expect(await lanes.cancel(second.turnId)).toEqual([]);
+    expect(await place({ ...first, acceptedAtMs: second.acceptedAtMs - 1 }, 'emptied')).toEqual([]);
+    expect((await lanes.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect((await lanes.ripen()).rings).toEqual([]);
+  });
+
+  it('runs at once with a turn that was found without a lane', async () => {
+    const first = turn('s1');
+    await collect(first, long);
+    expect((await place(turn('s1'), 'orphan')).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+  });
+
+  it('ripens at the depth of its head', async () => {
+    await place(turn('s1', { grant: { parentTurnId: 't_0', depth: 1, tools: [] } }));
+    await lanes.finish(await take('s1', { depth: 1 }), [], { payload: 'x', state: 'done' });
+    await collect(turn('s1'), long);
+    await ripe('s1');
+    expect((await lanes.ripen()).rings).toMatchObject([{ depth: 0 }]);
+  });
+});

@@ -1,0 +1,54 @@
+import { openSender, type ChannelSender, type OpenBinding, type ProviderUrls } from '@concierge/channel';
+import { isAppChannel, type AcceptedTurn, type ChannelSettings, type ChatAppMessage } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+
+export interface ChatAppSendersOptions {
+  readonly urls: ProviderUrls;
+  readonly log: Log;
+}
+
+/** The way back to the chat app that a turn came from. */
+export class ChatAppSenders {
+  readonly #options: ChatAppSendersOptions;
+
+  constructor(options: ChatAppSendersOptions) {
+    this.#options = options;
+  }
+
+  /** undefined when the turn came from none, or the app is not connected (any more), or its binding cannot be read. */
+  async of(scope: TenantScope, { channel, chatApp }: Pick<AcceptedTurn, 'channel' | 'chatApp'>): Promise<ChannelSender | undefined> {
+    if (chatApp === undefined || !isAppChannel(channel)) return undefined;
+    const { urls, log } = this.#options;
+    const binding = await openBinding(scope.channels, channel).catch((error: unknown) => {
+      log.warn({ err: error, accountId: scope.accountId, channel }, 'the binding of a chat app cannot be opened');
+      return undefined;
+    });
+    return binding && openSender(binding, { urls });
+  }
+}
+
+async function openBinding(channels: TenantScope['channels'], channel: OpenBinding['channel']): Promise<OpenBinding | undefined> {
+  switch (channel) {
+    case 'channel_a':
+      return toBinding(await channels.open(channel), (settings) => ({ channel, settings }));
+    case 'channel_b':
+      return toBinding(await channels.open(channel), (settings) => ({ channel, settings }));
+    case 'channel_c':
+      return toBinding(await channels.open(channel), (settings) => ({ channel, settings }));
+    case 'channel_d':
+      return toBinding(await channels.open(channel), (settings) => ({ channel, settings }));
+  }
+}
+
+function toBinding<Settings extends ChannelSettings[OpenBinding['channel']]>(
+  settings: Settings | undefined,
+  make: (settings: Settings) => OpenBinding,
+): OpenBinding | undefined {
+  return settings && make(settings);
+}
+
+/** Where the turn's words came from, as providers are asked. */
+export function destinationOf({ address: { to, thread } }: ChatAppMessage): { readonly to: string; readonly thread?: string } {
+  return { to, ...(thread !== null && { thread }) };
+}
