@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
 import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
@@ -12,6 +13,7 @@ const shares = { WORKER_CONCURRENCY: count.max(10_000).default(32), TENANT_SHARE
 const Environment = z
   .object({
     ...serviceEnvironment,
+    ...providerEnvironment,
     ...sandboxEnvironment,
     ...webSearchEnvironment,
     ...shares,
@@ -32,7 +34,7 @@ const Environment = z
     { when: ({ value }) => z.object(webSearchEnvironment).safeParse(value).success },
   );
 
-export interface Config extends ServiceSettings {
+export interface Config extends ServiceSettings, ProviderSettings {
   readonly providersFile: string;
   /** Turns this worker runs at once. */
   readonly concurrency: number;
@@ -55,6 +57,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const settings = toServiceSettings(given);
   return {
     ...settings,
+    ...toProviderSettings(given),
     providersFile: given.PROVIDERS_FILE ?? join(settings.dataDir, 'providers.json'),
     concurrency: given.WORKER_CONCURRENCY,
     tenantShare: given.TENANT_SHARE ?? Math.ceil(given.WORKER_CONCURRENCY / 2),
