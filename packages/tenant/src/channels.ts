@@ -148,6 +148,22 @@ export class Channels {
     });
   }
 
+  /**
+   * What the provider tells of the account, for the binding as it was seen: when it was given other credentials since, they are not another account's.
+   * Whether it is enabled stays as it is.
+   */
+  async learn(
+    { channel, updatedAt }: Pick<ChannelView, 'channel' | 'updatedAt'>,
+    identifiers: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    await this.#writers.run(channel, async () => {
+      const before = await this.#bindings.find(channel);
+      if (before === undefined || before.updatedAt !== updatedAt) return;
+      const learned = { ...before.identifiers, ...identifiers };
+      await this.#bindings.put(channel, { ...before, identifiers: learned, updatedAt: new Date().toISOString() });
+    });
+  }
+
   /** A reason disables it, null enables it again. @throws AppError not_found */
   async setDisabled(channel: AppChannel, reason: string | null): Promise<ChannelView> {
     await this.#writers.run(channel, async () => {

@@ -327,6 +327,8 @@ describe('credentials that are put there as a file', () => {
     await writeFile(join(tenant.scope.root, 'channels', 'telegram.json'), JSON.stringify(telegram));
     expect(await get('telegram')).toMatchObject({ state: 'enabled', secrets: { botToken: 'set', secretToken: 'set' } });
     expect(webhookOf(await test('telegram'))?.ok).toBe(false);
+    // Nobody had asked Telegram before.
+    expect(await get('telegram')).toMatchObject({ state: 'enabled', identifiers: { botUsername: 'corner_shop_bot' } });
     expect(await readdir(join(tenant.scope.root, 'channels'))).toEqual(['channel_c.json']);
   });
 });

@@ -24,6 +24,7 @@ export interface BindingStore {
   /** Of one that is disabled, too. @throws AppError internal_error when they cannot be opened */
   credentials<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined>;
   connect(channel: AppChannel, settings: unknown): Promise<ChannelView>;
+  learn(seen: ChannelView, identifiers: Readonly<Record<string, string>>): Promise<void>;
   /** @throws AppError not_found */
   disconnect(channel: AppChannel): Promise<void>;
 }
@@ -81,7 +82,11 @@ export class ChatAppConnections {
     return { shown: { ...this.#show(tenant, view), checks }, isNew };
   }
 
-  /** Asks the provider again; what it does not say, or says no to, is an answer. @throws AppError not_found */
+  /**
+   * Asks the provider again; what it does not say, or says no to, is an answer. What it tells of the account and the binding does not know yet, since it came by
+   * a file or the provider was out of reach, is kept.
+   * @throws AppError not_found
+   */
   async test(tenant: ConnectableTenant, channel: AppChannel): Promise<ChannelTest> {
     const view = await this.find(tenant, channel);
     const stored: ChannelCheck = {
@@ -92,6 +97,7 @@ export class ChatAppConnections {
     const binding = await readable(tenant, channel);
     if (binding === undefined) return { ok: false, checks: [stored] };
     const check = await this.#ask(binding);
+    if (check.state === 'valid') await keepNew(tenant, view, check.identifiers);
     const webhook = binding.channel === 'channel_c' ? [await this.#webhooks.check(binding.settings, this.#placesOf(tenant, channel))] : [];
     const checks = [stored, credentialsChecked(check), ...webhook];
     return { ok: checks.every(({ ok }) => ok), checks };
@@ -137,6 +143,11 @@ async function readable({ channels }: ConnectableTenant, channel: AppChannel): P
     if (error instanceof AppError) return undefined;
     throw error;
   }
+}
+
+async function keepNew({ channels }: ConnectableTenant, view: ChannelView, told: Readonly<Record<string, string>> = {}): Promise<void> {
+  const isNew = Object.entries(told).some(([name, value]) => view.identifiers[name] !== value);
+  if (isNew) await channels.learn(view, told);
 }
 
 function credentialsChecked(check: CredentialCheck): ChannelCheck {

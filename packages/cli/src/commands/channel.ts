@@ -51,10 +51,12 @@ async function connect({ deployment, answer }: CommandContext, tenantId: string,
     );
   }
   const { shown } = await deployment.connections.connect(scope, channel, settings);
+  const { checks = [] } = shown;
+  const isRegistered = checks.some(({ name, ok }) => name === 'webhook' && ok);
   const lines = [
     `${shown.app} is connected for ${tenantId}; its credentials are sealed and not shown again.`,
-    ...(shown.checks ?? []).map(checkLine),
-    `${shown.app} is to bring messages to ${shown.webhookUrl}`,
+    ...checks.map(checkLine),
+    ...(isRegistered ? [] : [`Have ${shown.app} bring messages to ${shown.webhookUrl}`]),
   ];
   answer({ json: shown, text: lines.join('\n') });
 }
