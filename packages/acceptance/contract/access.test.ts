@@ -277,13 +277,6 @@ describe('operations', () => {
       .parse((await client.get('/openapi.json')).json());
     for (const { path, method } of allRoutes) expect([path, method in (document.paths[path] ?? {})]).toEqual([path, true]);
   });
-
-  promise(['C/4/6'], 'say 404 for what this version does not have yet, and do not document it', async () => {
-    const client = tenant.as('admin');
-    const document = (await client.get('/openapi.json')).text;
-    expect((await client.get('/api/channels')).problem()).toMatchObject({ status: 404, code: 'not_found' });
-    expect(document).not.toContain('"/api/channels"');
-  });
 });
 
 describe('a tenant', () => {

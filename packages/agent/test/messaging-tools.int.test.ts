@@ -166,7 +166,7 @@ describe('channels', () => {
     await scope.channels.noteError('channel_c', { code: '401', message: 'The token is not valid.' });
     const { output, isError } = await box().call('channels');
     expect(isError).toBe(false);
-    expect(output).toContain('whatsapp: not connected. The operator connects it with: concierge channel connect <tenant> whatsapp');
+    expect(output).toContain('whatsapp: not connected. The owner connects it with an admin key (PUT /api/channels/whatsapp)');
     expect(output).toContain('telegram: enabled');
     expect(output).toContain('botToken set, secretToken set');
     expect(output).toContain('The token is not valid. (401)');

@@ -274,11 +274,11 @@ describe.each(apps)('%s', (app) => {
   it('tells whether credentials are good', async () => {
     expect(await senderOf(app).checkCredentials(signal)).toMatchObject({ state: 'valid' });
     const { channel, settings } = bindings[app];
-    const wrong = 'accessToken' in settings ? { ...settings, accessToken: 'wrong' } : { ...settings, botToken: 'wrong' };
+    const wrong = 'accessToken' in settings ? { ...settings, accessToken: 'wrong-token' } : { ...settings, botToken: 'wrong-token' };
     // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the settings of the same channel, with another token
     const stranger = openSender({ channel, settings: wrong } as OpenBinding, { urls: urls() });
     expect(await stranger.checkCredentials(signal)).toMatchObject({ state: 'refused' });
-    expect(JSON.stringify(await stranger.checkCredentials(signal))).not.toContain('wrong');
+    expect(JSON.stringify(await stranger.checkCredentials(signal))).not.toContain('wrong-token');
   });
 
   it('shows that somebody writes, again and again, until nobody does', async () => {
@@ -313,12 +313,38 @@ describe('credentials of another account', () => {
   });
 });
 
+describe('good credentials', () => {
+  it('tell what inbound messages are read by, as far as the bot may know', async () => {
+    const checked = async (sender: ChannelSender) => sender.checkCredentials(signal);
+    expect(await checked(senderOf('telegram'))).toMatchObject({ identifiers: { botUsername: 'corner_shop_bot' } });
+    expect(await checked(senderOf('slack'))).toMatchObject({ account: 'Corner Shop', identifiers: { appId: 'A0FAKE' } });
+    await using silent = await new FakeSlack({ ...slack, scopes: [] }).start();
+    const withoutScope = openSender(bindings.slack, { urls: { ...urls(), slack: silent.url } });
+    expect(await checked(withoutScope)).toEqual({ state: 'valid', account: 'Corner Shop' });
+  });
+});
+
 describe('the webhook of Telegram', () => {
+  it('is found and removed, and one that leads elsewhere is left', async () => {
+    const sender = new TelegramSender(telegram, { urls: urls() });
+    const url = 'https://concierge.example/webhook/telegram/t1';
+    expect(await sender.findWebhook(signal)).toEqual({ url: '', waitingUpdates: 0, lastError: undefined, missingUpdates: [] });
+    await sender.registerWebhook({ url, secretToken: telegram.secretToken }, signal);
+    expect(await sender.findWebhook(signal)).toMatchObject({ url, missingUpdates: [] });
+    expect(await sender.removeWebhook(['https://elsewhere.example'], signal)).toBe(true);
+    expect(fakeTelegram.webhook).toBeDefined();
+    expect(await sender.removeWebhook([url], signal)).toBe(true);
+    expect(fakeTelegram.webhook).toBeUndefined();
+    const stranger = new TelegramSender({ botToken: '1:wrong-token' }, { urls: urls() });
+    expect(await stranger.findWebhook(signal)).toEqual({ failure: 'refused', reason: 'Unauthorized' });
+    expect(await stranger.removeWebhook([url], signal)).toBe(false);
+  });
+
   it('is registered with its secret and the updates that are read', async () => {
     const sender = new TelegramSender(telegram, { urls: urls() });
     const url = 'https://concierge.example/webhook/telegram/t1';
     expect(await sender.registerWebhook({ url, secretToken: telegram.secretToken }, signal)).toMatchObject({ state: 'valid' });
-    expect(fakeTelegram.webhook).toEqual({ url, secret_token: telegram.secretToken });
+    expect(fakeTelegram.webhook).toMatchObject({ url, secret_token: telegram.secretToken });
     expect(await sender.registerWebhook({ url, secretToken: 'no spaces' }, signal)).toMatchObject({ state: 'refused' });
   });
 });

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
 import { parseConfig } from '@concierge/runtime';
 import { z } from 'zod';
 
 const Environment = z.object({
+  ...providerEnvironment,
   DATA_DIR: z.string().default('./data'),
   REDIS_URL: z
     .string()
@@ -30,7 +32,7 @@ export interface SandboxChoice {
   readonly runtime: string | undefined;
 }
 
-export interface Config {
+export interface Config extends ProviderSettings {
   readonly dataDir: string;
   /** Of the environment, else of the embedded server; undefined when neither is there. */
   readonly redisUrl: string | undefined;
@@ -64,6 +66,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const dataDir = resolve(given.DATA_DIR);
   const secrets = Secrets.parse(JSON.parse(readIfThere(join(dataDir, 'secrets.json')) ?? '{}'));
   return {
+    ...toProviderSettings(given),
     dataDir,
     redisUrl: given.REDIS_URL ?? readIfThere(join(dataDir, 'redis', 'url'))?.trim(),
     databaseUrl: given.DATABASE_URL,

@@ -1,3 +1,4 @@
+import { ChatAppConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
 import { connectRedis, createLog, redisReady, type Log } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
@@ -50,6 +51,10 @@ export class Deployment {
         throw new AppError('not_found', `There is no tenant ${tenantId}.`, { cause: error });
       throw error;
     });
+  }
+
+  get connections(): ChatAppConnections {
+    return new ChatAppConnections({ urls: this.config.providerUrls, publicUrl: this.config.publicUrl });
   }
 
   /** @throws AppError overloaded, when it does not answer */

@@ -1,15 +1,22 @@
-import { writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ChannelView, ScheduleView } from '@concierge/contract';
+import { ChannelTest, ChannelView, ConnectedChannel, ScheduleView } from '@concierge/contract';
+import { FakeSlack, FakeTelegram } from '@concierge/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CommandLine } from './command-line.ts';
 
 let concierge: CommandLine;
+let telegram: FakeTelegram;
+let slack: FakeSlack;
 beforeEach(async () => {
-  concierge = await CommandLine.over();
+  telegram = await new FakeTelegram({ botToken: '12345:very-secret' }).start();
+  slack = await new FakeSlack({ botToken: 'xoxb=1', signingSecret: 's', teamId: 'T1', botUserId: 'U1' }).start();
+  concierge = await CommandLine.over({ TELEGRAM_API_URL: telegram.url, SLACK_API_URL: `${slack.url}/` });
   await concierge.json('tenant', 'create', 'acme');
 });
-afterEach(async () => await concierge[Symbol.asyncDispose]());
+afterEach(async () => {
+  for (const open of [concierge, telegram, slack]) await open[Symbol.asyncDispose]();
+});
 
 describe('concierge channel', () => {
   it('connects an app from a file, lists it without its credentials, and disconnects it', async () => {
@@ -18,7 +25,7 @@ describe('concierge channel', () => {
     const view = ChannelView.parse(await concierge.json('channel', 'connect', 'acme', 'telegram', '--file', file));
     expect(view).toMatchObject({ app: 'telegram', state: 'enabled', secrets: { botToken: 'set', secretToken: 'set' } });
     const listed = await concierge.run('channel', 'list', 'acme');
-    expect(listed.out).toMatch(/^telegram +enabled +never +never$/mu);
+    expect(listed.out).toMatch(/^telegram +enabled +never +never +\/webhook\/telegram\/acme$/mu);
     const shown = JSON.stringify([view, listed, await concierge.json('channel', 'list', 'acme')]);
     for (const secret of ['very-secret', 'hook-secret']) expect(shown).not.toContain(secret);
     await concierge.withScope('acme', async (scope) =>
@@ -35,6 +42,62 @@ describe('concierge channel', () => {
     await concierge.withScope('acme', async (scope) =>
       expect(await scope.channels.open('channel_d')).toMatchObject({ botToken: 'xoxb=1', teamId: 'T1' }),
     );
+  });
+
+  it('has Telegram bring messages to PUBLIC_URL, tests that it does, and takes it back', async () => {
+    const env = { PUBLIC_URL: 'https://chat.example.com/' };
+    const given = ['acme', 'telegram', '--set', 'botToken=12345:very-secret', '--set', 'secretToken=hook-secret'];
+    const connected = await concierge.runWith(env, 'channel', 'connect', ...given);
+    expect(connected.out).toContain('credentials: ok. They are those of corner_shop_bot.');
+    expect(connected.out).toContain('webhook: ok. Telegram brings messages to https://chat.example.com/webhook/telegram/acme.');
+    expect(telegram.webhook).toMatchObject({ url: 'https://chat.example.com/webhook/telegram/acme', secret_token: 'hook-secret' });
+    expect((await concierge.runWith(env, 'channel', 'test', 'acme', 'telegram')).code).toBe(0);
+    await concierge.runWith(env, 'channel', 'disconnect', 'acme', 'telegram');
+    expect(telegram.webhook).toBeUndefined();
+  });
+
+  it('says by its exit code that a test found something', async () => {
+    const settings = ['botToken=12345:very-secret', 'secretToken=hook-secret'].flatMap((pair) => ['--set', pair]);
+    await concierge.json('channel', 'connect', 'acme', 'telegram', ...settings);
+    const { code, out } = await concierge.run('channel', 'test', 'acme', 'telegram', '--json');
+    expect(code).toBe(1);
+    expect(ChannelTest.parse(JSON.parse(out)).checks).toMatchObject([
+      { name: 'binding', ok: true },
+      { name: 'credentials', ok: true },
+      { name: 'webhook', ok: false, message: expect.stringContaining('brings messages nowhere') },
+    ]);
+    expect((await concierge.run('channel', 'test', 'acme', 'slack')).err).toContain('not connected');
+  });
+
+  it('connects nothing that the provider refuses, and does connect what it cannot be asked about', async () => {
+    const settings = ['botToken=9:other', 'secretToken=hook-secret'].flatMap((pair) => ['--set', pair]);
+    const refused = await concierge.run('channel', 'connect', 'acme', 'telegram', ...settings);
+    expect([refused.code, refused.err]).toEqual([1, 'concierge: Telegram does not know this bot token.\n']);
+    expect(await concierge.json('channel', 'list', 'acme')).toEqual([]);
+    await telegram[Symbol.asyncDispose]();
+    const connected = await concierge.run('channel', 'connect', 'acme', 'telegram', ...settings);
+    telegram = await new FakeTelegram({ botToken: '12345:very-secret' }).start();
+    expect([connected.code, connected.out]).toEqual([0, expect.stringContaining('credentials: NOT OK. They could not be checked.')]);
+    expect(ConnectedChannel.array().parse(await concierge.json('channel', 'list', 'acme'))).toMatchObject([{ state: 'enabled' }]);
+  });
+
+  it('takes a file over that lies in the folder of the tenant', async () => {
+    const folder = join(concierge.dataDir, 'tenants', 'acme', 'channels');
+    await writeFile(join(folder, 'slack.json'), JSON.stringify({ botToken: 'xoxb=1', signingSecret: 's', teamId: 'T1', botUserId: 'U1' }));
+    expect((await concierge.run('channel', 'list', 'acme')).out).toMatch(/^slack +enabled/mu);
+    expect(await readdir(folder)).toEqual(['channel_d.json']);
+  });
+
+  it.each([
+    ['META_GRAPH_URL', 'graph.example.com'],
+    ['TELEGRAM_API_URL', 'ftp://api.example.com'],
+    ['SLACK_API_URL', 'https://user:pass@slack.example.com/api'],
+    ['PUBLIC_URL', 'https://chat.example.com/?x=1'],
+  ])('does not start with a wrong %s', async (name, value) => {
+    const { code, err } = await concierge.runWith({ [name]: value }, 'channel', 'list', 'acme');
+    expect(code).toBe(1);
+    expect(err).toContain(`${name}: must be an`);
+    expect(err).not.toContain('user:pass');
   });
 
   it.each([
@@ -59,7 +122,7 @@ describe('concierge channel', () => {
       'acme',
       'telegram',
       '--set',
-      'botToken=x',
+      'botToken=12345:very-secret',
       '--set',
       'secretToken=y',
     );

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AppError } from './app-error.ts';
 import type { ChannelName, channelSynonyms } from './channel.ts';
 
 /** The channels that can be connected: `web` is always there and needs no credentials. */
@@ -47,6 +48,15 @@ export const channelSettings = {
 
 export type ChannelSettings = { readonly [Channel in AppChannel]: z.infer<(typeof channelSettings)[Channel]> };
 
+/** @throws AppError invalid_request, naming each field that is missing, wrong or not one of this app's; no value is in it */
+export function parseChannelSettings<Channel extends AppChannel>(channel: Channel, settings: unknown): ChannelSettings[Channel] {
+  const parsed = channelSettings[channel].safeParse(settings);
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of this channel has just read it; TypeScript loses the pairing
+  if (parsed.success) return parsed.data as ChannelSettings[Channel];
+  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
+  throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors });
+}
+
 /** Fields that are sealed on disk and never shown again; the others are identifiers. */
 export const channelSecrets = {
   channel_a: ['accessToken', 'verifyToken', 'appSecret'],
@@ -93,3 +103,24 @@ export const ChannelView = z
   })
   .meta({ id: 'ChannelBinding' });
 export type ChannelView = z.infer<typeof ChannelView>;
+
+/** One thing that was looked at just now. `binding`: what is stored here. `credentials`, `webhook`: what the provider says of them. */
+export const ChannelCheck = z
+  .object({ name: z.enum(['binding', 'credentials', 'webhook']), ok: z.boolean(), message: z.string() })
+  .meta({ id: 'ChannelCheck' });
+export type ChannelCheck = z.infer<typeof ChannelCheck>;
+
+/** POST /api/channels/{channel}/test: a provider that refuses or does not answer is an answer, too. */
+export const ChannelTest = z.object({ ok: z.boolean(), checks: z.array(ChannelCheck) }).meta({ id: 'ChannelTest' });
+export type ChannelTest = z.infer<typeof ChannelTest>;
+
+/** A binding as the API and the command line show it. */
+export const ConnectedChannel = ChannelView.extend({
+  webhookUrl: z.string().meta({ description: 'Where the provider is to bring messages; without PUBLIC_URL the path alone.' }),
+  window: z.object({ state: z.enum(['none', 'open', 'closed']), until: z.iso.datetime().nullable() }).meta({
+    description:
+      'Whether whoever wrote last may be sent free text. none: the app has no such rule. closed: `until` is when; null: nobody ever wrote.',
+  }),
+  checks: z.array(ChannelCheck).optional().meta({ description: 'What the provider was asked in this very call.' }),
+}).meta({ id: 'ConnectedChannel' });
+export type ConnectedChannel = z.infer<typeof ConnectedChannel>;

@@ -16,13 +16,17 @@ export { AppError, type AppErrorOptions, type InvalidField } from './app-error.t
 export {
   AppChannel,
   ChannelBinding,
+  ChannelCheck,
   ChannelError,
+  ChannelTest,
   ChannelView,
+  ConnectedChannel,
   appChannels,
   appNameOf,
   channelSecrets,
   channelSettings,
   isAppChannel,
+  parseChannelSettings,
   type AppName,
   type ChannelSettings,
 } from './channel-binding.ts';
@@ -128,3 +132,4 @@ export {
 export { routes, type RouteId, type Routes } from './routes/routes.ts';
 export { TenantView } from './routes/tenant.ts';
 export { UsageReport } from './routes/usage.ts';
+export { webhookPaths } from './routes/webhooks.ts';

@@ -74,6 +74,10 @@ export const limits = {
   /** Sub-agents that one turn may start in all. */
   subagentsPerTurnMax: 16,
   skillCompatibilityMaxCharacters: 500,
+  /** A provider that is asked about credentials has so long to answer, for each question. */
+  channelCheckTimeoutMs: 5000,
+  /** A file of credentials that is put beside the bindings. */
+  channelFileMaxBytes: 64 * 1024,
   mcpServersMax: 20,
   mcpHeadersMax: 20,
   keyLabelMaxCharacters: 100,

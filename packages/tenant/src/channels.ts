@@ -8,6 +8,7 @@ import {
   ChannelError,
   channelSecrets,
   channelSettings,
+  parseChannelSettings,
   type AppChannel,
   type ChannelSettings,
   type ChannelView,
@@ -15,6 +16,7 @@ import {
 import type { Log } from '@concierge/runtime';
 import type { FolderSync } from './folder-sync.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
+import { PlainBindings } from './plain-bindings.ts';
 import { RecordFolder } from './record-folder.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
@@ -42,12 +44,14 @@ export class Channels {
   readonly #bindings: RecordFolder<typeof ChannelBinding>;
   readonly #errors: RecordFolder<typeof ChannelError>;
   readonly #writers = new KeyedMutex();
+  readonly #plain: PlainBindings;
 
   constructor(options: ChannelsOptions) {
     const { folder, folders, accountId, log } = options;
     this.#options = options;
     this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-d]$/u });
     this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-d]\.error$/u });
+    this.#plain = new PlainBindings({ folder, folders, accountId, log, keep: async (channel, settings) => this.#keep(channel, settings) });
   }
 
   /** Those that are connected, in the order of their names. */
@@ -56,25 +60,28 @@ export class Channels {
     return views.filter((view) => view !== undefined);
   }
 
-  /** undefined when it is not connected. */
+  /** undefined when it is not connected, and nobody has tried to by a file. */
   async find(channel: AppChannel): Promise<ChannelView | undefined> {
+    await this.#plain.takeOver();
+    const refused = this.#plain.problemOf(channel);
     const read = await this.#bindings.read(channel);
-    if (read === undefined) return undefined;
+    if (read === undefined && refused === undefined) return undefined;
     const status = {
       lastInboundAt: await this.#lastAt(channel, 'inbound'),
       lastOutboundAt: await this.#lastAt(channel, 'outbound'),
       lastError: (await this.#errors.find(errorName(channel))) ?? null,
     };
     const app = appNameOf(channel);
-    if (read.status === 'broken' || !isWhole(read.value, channel)) {
-      const reason = 'its file is damaged; connect it again';
+    if (read?.status !== 'ok' || !isWhole(read.value, channel)) {
+      const reason = refused ?? 'its file is damaged; connect it again';
       return { channel, app, state: 'broken', reason, identifiers: {}, secrets: {}, createdAt: null, updatedAt: null, ...status };
     }
     const { enabled, disabledReason, identifiers, createdAt, updatedAt, sealed } = read.value;
     const secrets = Object.fromEntries(Object.entries(sealed).map(([name, text]) => [name, this.#secretState(channel, name, text)]));
     const isReadable = !Object.values(secrets).includes('unreadable');
     const state = isReadable ? (enabled ? 'enabled' : 'disabled') : 'broken';
-    return { channel, app, state, reason: isReadable ? disabledReason : reconnect, identifiers, secrets, createdAt, updatedAt, ...status };
+    const reason = refused ?? (isReadable ? disabledReason : reconnect);
+    return { channel, app, state, reason, identifiers, secrets, createdAt, updatedAt, ...status };
   }
 
   /**
@@ -82,19 +89,40 @@ export class Channels {
    * @throws AppError internal_error when it is connected and cannot be read
    */
   async open<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
+    const read = await this.#readWhole(channel);
+    return read?.enabled === true ? this.#unseal(channel, read) : undefined;
+  }
+
+  /** As `open`, of a disabled one too: to ask the provider about it. */
+  async credentials<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
+    const read = await this.#readWhole(channel);
+    return read === undefined ? undefined : this.#unseal(channel, read);
+  }
+
+  async #readWhole(channel: AppChannel): Promise<ChannelBinding | undefined> {
+    await this.#plain.takeOver();
     const read = await this.#bindings.read(channel);
     if (read === undefined) return undefined;
     if (read.status === 'broken' || !isWhole(read.value, channel))
       throw new AppError('internal_error', 'A stored channel binding cannot be read; connect it again.');
-    const { enabled, identifiers, sealed } = read.value;
-    if (!enabled) return undefined;
+    return read.value;
+  }
+
+  #unseal<Channel extends AppChannel>(channel: Channel, { identifiers, sealed }: ChannelBinding): ChannelSettings[Channel] {
     const opened = Object.entries(sealed).map(([name, text]) => [name, this.#options.secrets.open(placeOf(channel, name), text)]);
-    return parseSettings(channel, { ...identifiers, ...Object.fromEntries(opened) });
+    return parseChannelSettings(channel, { ...identifiers, ...Object.fromEntries(opened) });
   }
 
   /** Connects it, or connects it anew: every field is given each time. On disk when it returns. @throws AppError invalid_request */
   async connect(channel: AppChannel, settings: unknown): Promise<ChannelView> {
-    const parsed: Readonly<Record<string, string | undefined>> = parseSettings(channel, settings);
+    // What lies there already is older than these.
+    await this.#plain.takeOver();
+    await this.#keep(channel, settings);
+    return this.#existing(channel);
+  }
+
+  async #keep(channel: AppChannel, settings: unknown): Promise<void> {
+    const parsed: Readonly<Record<string, string | undefined>> = parseChannelSettings(channel, settings);
     const names: readonly string[] = channelSecrets[channel];
     const entries = Object.entries(parsed).flatMap(([name, value]): (readonly [string, string])[] =>
       value === undefined ? [] : [[name, value]],
@@ -118,7 +146,22 @@ export class Channels {
       });
       await this.#errors.remove(errorName(channel));
     });
-    return this.#existing(channel);
+  }
+
+  /**
+   * What the provider tells of the account, for the binding as it was seen: when it was given other credentials since, they are not another account's.
+   * Whether it is enabled stays as it is.
+   */
+  async learn(
+    { channel, updatedAt }: Pick<ChannelView, 'channel' | 'updatedAt'>,
+    identifiers: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    await this.#writers.run(channel, async () => {
+      const before = await this.#bindings.find(channel);
+      if (before === undefined || before.updatedAt !== updatedAt) return;
+      const learned = { ...before.identifiers, ...identifiers };
+      await this.#bindings.put(channel, { ...before, identifiers: learned, updatedAt: new Date().toISOString() });
+    });
   }
 
   /** A reason disables it, null enables it again. @throws AppError not_found */
@@ -138,8 +181,10 @@ export class Channels {
 
   /** Credentials and status go, conversations stay. @throws AppError not_found */
   async disconnect(channel: AppChannel): Promise<void> {
+    await this.#plain.takeOver();
+    const hadPlain = await this.#plain.remove(channel);
     await this.#writers.run(channel, async () => {
-      if (!(await this.#bindings.remove(channel))) throw notConnected();
+      if (!(await this.#bindings.remove(channel)) && !hadPlain) throw notConnected();
       await this.#errors.remove(errorName(channel));
       for (const direction of ['inbound', 'outbound'] as const) await ignoreMissing(unlink(this.#markOf(channel, direction)));
     });
@@ -190,14 +235,6 @@ export class Channels {
   #markOf(channel: AppChannel, direction: Direction): string {
     return join(this.#options.folder, `${channel}.${direction}`);
   }
-}
-
-function parseSettings<Channel extends AppChannel>(channel: Channel, settings: unknown): ChannelSettings[Channel] {
-  const parsed = channelSettings[channel].safeParse(settings);
-  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of this channel has just read it; TypeScript loses the pairing
-  if (parsed.success) return parsed.data as ChannelSettings[Channel];
-  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
-  throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors });
 }
 
 /** Has it every field that this channel needs? One that was mended by hand may not. */

@@ -1,3 +1,4 @@
+import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
 import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
@@ -6,6 +7,7 @@ const count = z.coerce.number().int().positive();
 
 const Environment = z.object({
   ...serviceEnvironment,
+  ...providerEnvironment,
   GATEWAY_PORT: z.coerce.number().int().min(0).max(65_535).default(8000),
   GATEWAY_HOST: z.string().optional(),
   OPS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
@@ -15,7 +17,7 @@ const Environment = z.object({
   GATEWAY_KEEP_ALIVE_S: z.coerce.number().positive().default(75),
 });
 
-export interface Config extends ServiceSettings {
+export interface Config extends ServiceSettings, ProviderSettings {
   readonly port: number;
   /** Undefined: every interface. */
   readonly host: string | undefined;
@@ -34,6 +36,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const given = parseConfig(Environment, env);
   return {
     ...toServiceSettings(given),
+    ...toProviderSettings(given),
     port: given.GATEWAY_PORT,
     host: given.GATEWAY_HOST,
     opsToken: given.OPS_TOKEN,

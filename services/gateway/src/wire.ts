@@ -1,3 +1,4 @@
+import { ChatAppConnections } from '@concierge/channel';
 import { McpServers } from '@concierge/mcp';
 import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
@@ -38,7 +39,20 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
     fetch: outbound.fetcher(),
     explain: (error) => (error instanceof OutboundError ? error.message : undefined),
   });
-  const handlers = createHandlers({ turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, metrics, drain, checks, log });
+  const connections = new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl });
+  const handlers = createHandlers({
+    turns,
+    turnStreams,
+    eventStreams,
+    queueDashboard,
+    mcpServers,
+    outbound,
+    connections,
+    metrics,
+    drain,
+    checks,
+    log,
+  });
   const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, metrics, log });
   const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });

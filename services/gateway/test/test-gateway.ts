@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { providerUrls } from '@concierge/channel';
 import { connectRedis, createLog, type Running } from '@concierge/runtime';
 import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
@@ -54,6 +55,8 @@ export class TestGateway implements AsyncDisposable {
       host: '127.0.0.1',
       opsToken: undefined,
       outboundAllow: [],
+      providerUrls,
+      publicUrl: undefined,
       maxConnections: 1000,
       maxStreamsPerKey: 100,
       keepAliveMs: 5000,

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { providerUrls, type ProviderUrls } from '@concierge/channel';
+import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
 import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
@@ -13,14 +13,12 @@ const shares = { WORKER_CONCURRENCY: count.max(10_000).default(32), TENANT_SHARE
 const Environment = z
   .object({
     ...serviceEnvironment,
+    ...providerEnvironment,
     ...sandboxEnvironment,
     ...webSearchEnvironment,
     ...shares,
     OUTBOUND_ALLOW: outboundAllow,
     PROVIDERS_FILE: z.string().optional(),
-    META_GRAPH_URL: z.url({ protocol: /^https?$/u }).default(providerUrls.metaGraph),
-    TELEGRAM_API_URL: z.url({ protocol: /^https?$/u }).default(providerUrls.telegram),
-    SLACK_API_URL: z.url({ protocol: /^https?$/u }).default(providerUrls.slack),
     METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
     METRICS_HOST: z.string().default('127.0.0.1'),
   })
@@ -36,7 +34,7 @@ const Environment = z
     { when: ({ value }) => z.object(webSearchEnvironment).safeParse(value).success },
   );
 
-export interface Config extends ServiceSettings {
+export interface Config extends ServiceSettings, ProviderSettings {
   readonly providersFile: string;
   /** Turns this worker runs at once. */
   readonly concurrency: number;
@@ -47,8 +45,6 @@ export interface Config extends ServiceSettings {
   readonly outboundAllow: readonly string[];
   /** Undefined: none is configured. */
   readonly webSearch: WebSearchSettings | undefined;
-  /** Where the APIs of chat apps are. */
-  readonly providerUrls: ProviderUrls;
   /** Where Prometheus reads the worker's figures; undefined: nowhere. */
   readonly metrics: { readonly port: number; readonly host: string } | undefined;
   /** Keys of providers are named in the providers file and looked up here. */
@@ -61,13 +57,13 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const settings = toServiceSettings(given);
   return {
     ...settings,
+    ...toProviderSettings(given),
     providersFile: given.PROVIDERS_FILE ?? join(settings.dataDir, 'providers.json'),
     concurrency: given.WORKER_CONCURRENCY,
     tenantShare: given.TENANT_SHARE ?? Math.ceil(given.WORKER_CONCURRENCY / 2),
     sandbox: toSandboxSettings(given),
     outboundAllow: given.OUTBOUND_ALLOW,
     webSearch: toWebSearchSettings(given),
-    providerUrls: { metaGraph: given.META_GRAPH_URL, telegram: given.TELEGRAM_API_URL, slack: given.SLACK_API_URL },
     metrics: given.METRICS_PORT === undefined ? undefined : { port: given.METRICS_PORT, host: given.METRICS_HOST },
     environment: (name) => env[name],
   };

@@ -97,18 +97,28 @@ export interface GraphAccess {
   readonly token: string;
 }
 
-/** A request to the Graph API as the binding's own. */
+/** Shorter ones are no tokens of Meta's, and stand in many a word. */
+const QUOTED_TOKEN_MIN_CHARACTERS = 8;
+
+/** A request to the Graph API as the binding's own. An error may quote the token that it refuses: the answer has it nowhere. */
 export async function askGraph(
   { base, token }: GraphAccess,
   { path, body, signal, timeoutMs }: { path: string; body?: unknown; signal: AbortSignal; timeoutMs?: number | undefined },
 ): Promise<ProviderAnswer | NoAnswer> {
-  return askProvider({
+  const answer = await askProvider({
     url: below(base, path),
     headers: { authorization: `Bearer ${token}` },
     ...(body !== undefined && { body }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     signal,
   });
+  if ('failure' in answer || answer.status < 400 || answer.body === undefined || token.length < QUOTED_TOKEN_MIN_CHARACTERS) return answer;
+  return { ...answer, body: withoutToken(answer.body, token) };
+}
+
+function withoutToken(body: unknown, token: string): unknown {
+  const hide = (_name: string, value: unknown): unknown => (typeof value === 'string' ? value.replaceAll(token, '…') : value);
+  return JSON.parse(JSON.stringify(body, hide));
 }
 
 const Account = z.object({ id: z.string(), name: z.string().optional(), display_phone_number: z.string().optional() });

@@ -26,7 +26,8 @@ export interface TypingRequest extends Destination {
 }
 
 export type CredentialCheck =
-  | { readonly state: 'valid'; readonly account: string }
+  /** `identifiers`: what the provider tells of the account and inbound messages are read by, under the names of the binding's settings. */
+  | { readonly state: 'valid'; readonly account: string; readonly identifiers?: Readonly<Record<string, string>> }
   /** `mismatch`: the credentials work, for another account than the binding says. */
   | { readonly state: 'refused' | 'mismatch' | 'unreachable'; readonly message: string };
 

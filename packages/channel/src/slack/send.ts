@@ -10,14 +10,21 @@ import { outcomeOfSlackSend } from './answer.ts';
 import { escapeText } from './render.ts';
 
 const Ok = z.object({ ok: z.literal(true) });
-const Identity = z.object({ ok: z.literal(true), team_id: z.string(), user_id: z.string(), team: z.string().optional() });
+const Identity = z.object({
+  ok: z.literal(true),
+  team_id: z.string(),
+  user_id: z.string(),
+  team: z.string().optional(),
+  bot_id: z.string().optional(),
+});
+const BotInfo = z.object({ ok: z.literal(true), bot: z.object({ app_id: z.string().regex(/^[A-Za-z0-9]{1,128}$/u) }) });
 const Problem = z.object({ ok: z.literal(false), error: z.string() });
 const FileInfo = z.object({
   ok: z.literal(true),
   file: z.object({ url_private_download: z.string().optional(), url_private: z.string().optional(), size: z.number().optional() }),
 });
 
-type Settings = Pick<ChannelSettings['channel_d'], 'botToken' | 'teamId' | 'botUserId'>;
+type Settings = Pick<ChannelSettings['channel_d'], 'botToken' | 'teamId' | 'botUserId' | 'appId'>;
 
 /** Slack Web API. */
 export class SlackSender implements ChannelSender {
@@ -61,10 +68,15 @@ export class SlackSender implements ChannelSender {
     if ('failure' in answer) return { state: 'unreachable', message: answer.reason };
     const identity = Identity.safeParse(answer.body);
     if (!identity.success) return refusalOf(answer);
-    const { team_id: teamId, user_id: userId, team } = identity.data;
+    const { team_id: teamId, user_id: userId, team, bot_id: botId } = identity.data;
     if (teamId !== this.#settings.teamId) return { state: 'mismatch', message: `The bot token belongs to the workspace ${teamId}.` };
     if (userId !== this.#settings.botUserId) return { state: 'mismatch', message: `The bot token belongs to the bot user ${userId}.` };
-    return { state: 'valid', account: team ?? teamId };
+    const account = team ?? teamId;
+    const appId = botId === undefined ? undefined : await this.#appOf(botId, signal);
+    if (appId === undefined) return { state: 'valid', account };
+    if (this.#settings.appId !== undefined && this.#settings.appId !== appId)
+      return { state: 'mismatch', message: `The bot token belongs to the app ${appId}.` };
+    return { state: 'valid', account, identifiers: { appId } };
   }
 
   /** By its address, or by its id where Slack Connect gives no address. */
@@ -82,6 +94,14 @@ export class SlackSender implements ChannelSender {
     if (file.contentType.startsWith('text/html'))
       throw new FileUnavailableError('refused', 'Slack did not give the file: the bot needs the scope files:read.');
     return file;
+  }
+
+  /** Told only to a bot with the scope users:read; without it an item is compared by its workspace alone. */
+  async #appOf(bot: string, signal: AbortSignal): Promise<string | undefined> {
+    if (signal.aborted) return undefined;
+    const url = below(this.#base, `bots.info?bot=${encodeURIComponent(bot)}`);
+    const answer = await askProvider({ url, headers: this.#authorization(), signal });
+    return 'failure' in answer ? undefined : BotInfo.safeParse(answer.body).data?.bot.app_id;
   }
 
   async #addressOf(file: string | null, signal: AbortSignal): Promise<string> {

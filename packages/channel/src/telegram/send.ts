@@ -12,20 +12,41 @@ const Bot = z.object({ ok: z.literal(true), result: z.object({ id: z.number(), u
 const FilePlace = z.object({ ok: z.literal(true), result: z.object({ file_path: z.string(), file_size: z.number().optional() }) });
 const Done = z.object({ ok: z.literal(true) });
 const Problem = z.object({ description: z.string() });
+const WebhookInfo = z.object({
+  ok: z.literal(true),
+  result: z.object({
+    url: z.string(),
+    pending_update_count: z.number().default(0),
+    last_error_message: z.string().optional(),
+    allowed_updates: z.array(z.string()).optional(),
+  }),
+});
 
 /** What the inbound side reads; without the list Telegram sends much that nobody does. */
 const UPDATES = ['message', 'callback_query', 'my_chat_member'];
+
+/** What Telegram says of the webhook of a bot. */
+export interface TelegramWebhook {
+  /** Empty: none is registered. */
+  readonly url: string;
+  readonly waitingUpdates: number;
+  readonly lastError: string | undefined;
+  /** Of the updates that are read here, those that Telegram was not asked for. */
+  readonly missingUpdates: readonly string[];
+}
 
 /** Telegram Bot API. Its token stands in every address, so no address is ever part of a message or a log. */
 export class TelegramSender implements ChannelSender {
   /** It goes after five seconds. */
   readonly typingRepeatMs = 4000;
   readonly #token: string;
+  readonly #botUsername: string | undefined;
   readonly #base: string;
   readonly #timeoutMs: number | undefined;
 
-  constructor(settings: Pick<ChannelSettings['channel_c'], 'botToken'>, { urls, timeoutMs }: SenderOptions) {
+  constructor(settings: Pick<ChannelSettings['channel_c'], 'botToken' | 'botUsername'>, { urls, timeoutMs }: SenderOptions) {
     this.#token = settings.botToken;
+    this.#botUsername = settings.botUsername;
     this.#base = urls.telegram;
     this.#timeoutMs = timeoutMs;
   }
@@ -56,7 +77,7 @@ export class TelegramSender implements ChannelSender {
     const answer = await this.#call('getMe', {}, signal);
     if ('failure' in answer) return { state: 'unreachable', message: answer.reason };
     const bot = Bot.safeParse(answer.body);
-    if (bot.success) return { state: 'valid', account: bot.data.result.username ?? String(bot.data.result.id) };
+    if (bot.success) return this.#checkName(bot.data.result);
     const isRefused = answer.status === 401 || answer.status === 404;
     return isRefused
       ? { state: 'refused', message: 'Telegram does not know this bot token.' }
@@ -71,10 +92,29 @@ export class TelegramSender implements ChannelSender {
     const answer = await this.#call('setWebhook', { url, secret_token: secretToken, allowed_updates: UPDATES }, signal);
     if ('failure' in answer) return { state: 'unreachable', message: answer.reason };
     if (isDone(answer)) return { state: 'valid', account: url };
-    return {
-      state: 'refused',
-      message: Problem.safeParse(answer.body).data?.description ?? `Telegram answered with status ${String(answer.status)}.`,
-    };
+    return { state: 'refused', message: problemOf(answer) };
+  }
+
+  /** Whether Telegram brings nothing to these addresses any more. A bot whose messages go to another address by now is left alone. */
+  async removeWebhook(urls: readonly string[], signal: AbortSignal): Promise<boolean> {
+    const found = await this.findWebhook(signal);
+    if ('failure' in found) return false;
+    if (!urls.includes(found.url)) return true;
+    return isDone(await this.#call('deleteWebhook', {}, signal));
+  }
+
+  /** Never throws: what could not be found out is said in `reason`. */
+  async findWebhook(
+    signal: AbortSignal,
+  ): Promise<TelegramWebhook | { readonly failure: 'refused' | NoAnswer['failure']; readonly reason: string }> {
+    const answer = await this.#call('getWebhookInfo', {}, signal);
+    if ('failure' in answer) return answer;
+    const read = WebhookInfo.safeParse(answer.body);
+    if (!read.success) return { failure: 'refused', reason: problemOf(answer) };
+    const { url, pending_update_count: waitingUpdates, last_error_message: lastError, allowed_updates: allowed } = read.data.result;
+    // Without a list Telegram brings these and more.
+    const missingUpdates = allowed === undefined || allowed.length === 0 ? [] : UPDATES.filter((update) => !allowed.includes(update));
+    return { url, waitingUpdates, lastError, missingUpdates };
   }
 
   async fetchFile({ file, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
@@ -95,6 +135,14 @@ export class TelegramSender implements ChannelSender {
     });
   }
 
+  #checkName({ id, username }: z.infer<typeof Bot>['result']): CredentialCheck {
+    const named = this.#botUsername;
+    if (username === undefined) return { state: 'valid', account: String(id) };
+    if (named !== undefined && named.toLowerCase() !== username.toLowerCase())
+      return { state: 'mismatch', message: `The bot token belongs to the bot ${username}.` };
+    return { state: 'valid', account: username, identifiers: { botUsername: username } };
+  }
+
   async #call(method: string, body: object, signal: AbortSignal): Promise<ProviderAnswer | NoAnswer> {
     const url = below(this.#base, `bot${this.#token}/${method}`);
     return askProvider({ url, body, signal, ...(this.#timeoutMs !== undefined && { timeoutMs: this.#timeoutMs }) });
@@ -108,6 +156,10 @@ function placeOf({ to, thread }: Destination): object {
 
 function isDone(answer: ProviderAnswer | NoAnswer): boolean {
   return 'status' in answer && answer.status === 200 && Done.safeParse(answer.body).success;
+}
+
+function problemOf({ status, body }: ProviderAnswer): string {
+  return Problem.safeParse(body).data?.description ?? `Telegram answered with status ${String(status)}.`;
 }
 
 function unavailable({ body }: ProviderAnswer): FileUnavailableError {

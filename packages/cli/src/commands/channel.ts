@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import { AppError, Channel, channelSettings, isAppChannel, appNameOf, type ChannelView } from '@concierge/contract';
+import { AppError, Channel, channelSettings, isAppChannel, appNameOf, type ChannelCheck, type ChannelView } from '@concierge/contract';
 import { Command } from 'commander';
 import { table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -9,8 +9,6 @@ interface ConnectOptions {
   readonly set: readonly string[];
   readonly file?: string;
 }
-
-const notFlowing = 'Nothing is received from it or sent to it in this version yet.';
 
 /** `telegram` and `channel_c` are the same; `web` needs no connecting. */
 function parseChannel(name: string): ChannelView['channel'] {
@@ -52,26 +50,44 @@ async function connect({ deployment, answer }: CommandContext, tenantId: string,
       `${appNameOf(channel)} needs ${names}: give them as a JSON object with --file, or one by one with --set.`,
     );
   }
-  const view = await scope.channels.connect(channel, settings);
-  answer({ json: view, text: `${view.app} is bound to ${tenantId}; its credentials are sealed and not shown again. ${notFlowing}` });
+  const { shown } = await deployment.connections.connect(scope, channel, settings);
+  const { checks = [] } = shown;
+  const isRegistered = checks.some(({ name, ok }) => name === 'webhook' && ok);
+  const lines = [
+    `${shown.app} is connected for ${tenantId}; its credentials are sealed and not shown again.`,
+    ...checks.map(checkLine),
+    ...(isRegistered ? [] : [`Have ${shown.app} bring messages to ${shown.webhookUrl}`]),
+  ];
+  answer({ json: shown, text: lines.join('\n') });
+}
+
+function checkLine({ name, ok, message }: ChannelCheck): string {
+  return `${name}: ${ok ? 'ok' : 'NOT OK'}. ${message}`;
 }
 
 async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
-  const views = await (await deployment.scope(tenantId)).channels.list();
+  const views = await deployment.connections.list(await deployment.scope(tenantId));
   const rows = views.map((view) => [
     view.app,
     view.reason === null ? view.state : `${view.state}: ${view.reason}`,
     view.lastInboundAt ?? 'never',
     view.lastOutboundAt ?? 'never',
+    view.webhookUrl,
     view.lastError === null ? '' : `${view.lastError.at} ${view.lastError.message}`,
   ]);
   const none = `Nothing is connected: concierge channel connect ${tenantId} <channel>`;
-  answer({ json: views, text: views.length === 0 ? none : table(['CHANNEL', 'STATE', 'LAST IN', 'LAST OUT', 'LAST ERROR'], rows) });
+  const head = ['CHANNEL', 'STATE', 'LAST IN', 'LAST OUT', 'WEBHOOK', 'LAST ERROR'];
+  answer({ json: views, text: views.length === 0 ? none : table(head, rows) });
+}
+
+async function test({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
+  const tested = await deployment.connections.test(await deployment.scope(tenantId), parseChannel(name));
+  answer({ json: tested, text: tested.checks.map(checkLine).join('\n'), failed: !tested.ok });
 }
 
 async function disconnect({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
   const channel = parseChannel(name);
-  await (await deployment.scope(tenantId)).channels.disconnect(channel);
+  await deployment.connections.disconnect(await deployment.scope(tenantId), channel);
   answer({ json: { channel, disconnected: true }, text: `${appNameOf(channel)} is disconnected; its conversations stay.` });
 }
 
@@ -93,6 +109,10 @@ export function channelCommand(context: CommandContext): Command {
     .command('list <tenant>')
     .description('what is connected, without credentials')
     .action(async (tenantId: string) => await list(context, tenantId));
+  command
+    .command('test <tenant> <channel>')
+    .description('ask the provider whether it works; exit code 1 when something does not')
+    .action(async (tenantId: string, name: string) => await test(context, tenantId, name));
   command
     .command('disconnect <tenant> <channel>')
     .description('forget its credentials; conversations stay')

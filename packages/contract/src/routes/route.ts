@@ -61,6 +61,7 @@ export interface Route {
     | 'memory'
     | 'usage'
     | 'cron'
+    | 'channels'
     | 'mcp'
     | 'openai'
     | 'webhooks'

@@ -1,4 +1,5 @@
 import { listAgents } from './agents.ts';
+import { deleteChannel, getChannel, listChannels, putChannel, testChannel } from './channels.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
@@ -55,6 +56,11 @@ export const routes = {
   deleteSchedule,
   runSchedule,
   listScheduleRuns,
+  listChannels,
+  getChannel,
+  putChannel,
+  deleteChannel,
+  testChannel,
   listMcpServers,
   getMcpServer,
   putMcpServer,

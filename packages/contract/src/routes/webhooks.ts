@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { appNameOf, type AppChannel } from '../channel-binding.ts';
 import { limits } from '../limits.ts';
 import { defineRoute } from './route.ts';
 
@@ -32,3 +33,9 @@ export const receiveWebhook = defineRoute({
   answers: { 200: { description: 'Every message in it is accepted on disk.' } },
   errors: [],
 });
+
+/** The paths that lead to a binding: first the one with the name of the app that people know, which providers are given. */
+export function webhookPaths(channel: AppChannel, tenantId: string): readonly [string, string] {
+  const pathOf = (spelling: string): string => receiveWebhook.path.replace('{channel}', spelling).replace('{tenantId}', tenantId);
+  return [pathOf(appNameOf(channel)), pathOf(channel)];
+}

@@ -106,7 +106,9 @@ export class FakeMeta extends FakeProvider {
       .filter(Boolean);
     if (first === 'public-media') return this.#publicBytes(second ?? '');
     if (first === 'media-bytes') return this.#mediaBytes(call, second ?? '');
-    if (call.headers.authorization !== `Bearer ${accessToken}`) return graphError(190, 'Error validating access token', { status: 401 });
+    const token = call.headers.authorization?.replace('Bearer ', '');
+    // The real one quotes what it refuses, too.
+    if (token !== accessToken) return graphError(190, `Malformed access token ${String(token)}`, { status: 401 });
     if (second === 'messages') return first === phoneNumberId ? this.#whatsApp(call) : this.#page(call);
     return this.#account(first) ?? this.#mediaPlace(first);
   }

@@ -4,12 +4,16 @@ import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
 const TEXT_CUT = 40_000;
 const ACKNOWLEDGE_WITHIN_MS = 3000;
+const BOT_ID = 'B0FAKE';
+const APP_ID = 'A0FAKE';
 
 export interface FakeSlackOptions {
   readonly botToken: string;
   readonly signingSecret: string;
   readonly teamId: string;
   readonly botUserId: string;
+  /** Without `users:read` it does not tell of bots. */
+  readonly scopes?: readonly string[];
 }
 
 /** Web API and Events API of one workspace: what the bot posts comes back to it as an event, as it does in the real one. */
@@ -60,7 +64,7 @@ export class FakeSlack extends FakeProvider {
     const body = {
       type: 'event_callback',
       team_id: this.#options.teamId,
-      api_app_id: 'A0FAKE',
+      api_app_id: APP_ID,
       event_id: `Ev${String(this.#events).padStart(8, '0')}`,
       event_time: Math.floor(Date.now() / 1000),
       event,
@@ -106,7 +110,9 @@ export class FakeSlack extends FakeProvider {
     const { teamId, botUserId } = this.#options;
     switch (method) {
       case 'auth.test':
-        return { body: { ok: true, team: 'Corner Shop', team_id: teamId, user_id: botUserId } };
+        return { body: { ok: true, team: 'Corner Shop', team_id: teamId, user_id: botUserId, bot_id: BOT_ID } };
+      case 'bots.info':
+        return this.#botInfo(query.get('bot'));
       case 'chat.postMessage':
         return this.#postMessage(body);
       case 'assistant.threads.setStatus':
@@ -130,9 +136,14 @@ export class FakeSlack extends FakeProvider {
     const ts = this.#nextTs();
     const user = this.#options.botUserId;
     // Their own subtype is missing: only the ids tell that nobody else said it.
-    const echo = { type: 'message', channel, user, bot_id: 'B0FAKE', text, ts, ...(thread !== undefined && { thread_ts: thread }) };
+    const echo = { type: 'message', channel, user, bot_id: BOT_ID, text, ts, ...(thread !== undefined && { thread_ts: thread }) };
     if (this.#eventsUrl !== undefined) await this.deliver({ ...echo, channel_type: 'im' });
     return { body: { ok: true, channel, ts, message: { text } } };
+  }
+
+  #botInfo(bot: string | null): ProviderReply {
+    if (!(this.#options.scopes ?? ['users:read']).includes('users:read')) return slackError('missing_scope');
+    return bot === BOT_ID ? { body: { ok: true, bot: { id: bot, app_id: APP_ID } } } : slackError('bot_not_found');
   }
 
   #stream(method: string, ts: string): ProviderReply {

@@ -8,6 +8,7 @@ const TAGS = /<(?<close>\/?)(?<name>b|i|s|u|a|code|pre|blockquote)(?: [^<>]*)?>/
 interface Webhook {
   readonly url: string;
   readonly secret_token: string;
+  readonly allowed_updates: readonly unknown[];
 }
 
 /** Bot API: reads the markup of messages as strictly as the real one, brings the updates of a chat one after the other. */
@@ -17,6 +18,7 @@ export class FakeTelegram extends FakeProvider {
   readonly #gone = new Map<string, ProviderReply>();
   readonly #chats = new Map<string, Promise<unknown>>();
   #webhook: Webhook | undefined;
+  #failed: { readonly last_error_message: string; readonly pending_update_count: number } | undefined;
   #messageId = 1000;
 
   constructor({ botToken }: { readonly botToken: string }) {
@@ -75,6 +77,10 @@ export class FakeTelegram extends FakeProvider {
       retryDelaysMs: [0, 2, 4, 8, 16, 32],
     });
     const last = tries.at(-1);
+    this.#failed =
+      last?.status === 200
+        ? undefined
+        : { last_error_message: `Wrong response from the webhook: ${String(last?.status)}`, pending_update_count: 1 };
     if (last?.status === 410) this.#webhook = undefined;
     if (last?.status === 200) this.#execute(last.body);
     return tries;
@@ -115,6 +121,7 @@ export class FakeTelegram extends FakeProvider {
         return this.#setWebhook(body);
       case 'deleteWebhook':
         this.#webhook = undefined;
+        this.#failed = undefined;
         return done(true);
       case 'getWebhookInfo':
         return this.#webhookInfo();
@@ -134,7 +141,8 @@ export class FakeTelegram extends FakeProvider {
   }
 
   #webhookInfo(): ProviderReply {
-    return done({ url: this.#webhook?.url ?? '', pending_update_count: 0 });
+    const { url = '', allowed_updates: allowed = [] } = this.#webhook ?? {};
+    return done({ url, pending_update_count: 0, ...(allowed.length > 0 && { allowed_updates: allowed }), ...this.#failed });
   }
 
   #chatAction({ chat_id: chat }: ProviderCall['body']): ProviderReply {
@@ -142,10 +150,11 @@ export class FakeTelegram extends FakeProvider {
   }
 
   #setWebhook(body: ProviderCall['body']): ProviderReply {
-    const { url, secret_token: secret } = body;
+    const { url, secret_token: secret, allowed_updates: allowed } = body;
+    if (!URL.canParse(String(url))) return botError(400, 'Bad Request: invalid webhook URL specified');
     if (typeof secret !== 'string' || !/^[\w-]{1,256}$/u.test(secret))
       return botError(400, 'Bad Request: secret token contains illegal characters');
-    this.#webhook = { url: String(url), secret_token: secret };
+    this.#webhook = { url: String(url), secret_token: secret, allowed_updates: Array.isArray(allowed) ? allowed : [] };
     return done(true);
   }
 

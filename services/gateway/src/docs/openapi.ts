@@ -36,6 +36,7 @@ const tags = [
   { name: 'keys', description: 'API keys of the tenant.' },
   { name: 'memory', description: 'What was kept and said before.' },
   { name: 'usage', description: 'Tokens and cost.' },
+  { name: 'channels', description: 'Chat apps: WhatsApp, Messenger with Instagram, Telegram, Slack.' },
   { name: 'mcp', description: 'MCP servers for the agents, and the agents as an MCP server.' },
   { name: 'webhooks', description: 'Inbound messages of chat apps.' },
   { name: 'operations', description: 'For whoever runs the service.' },

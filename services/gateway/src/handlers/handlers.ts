@@ -1,3 +1,4 @@
+import type { ChatAppConnections } from '@concierge/channel';
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { TurnStreams, Turns } from '@concierge/turn';
@@ -12,6 +13,7 @@ import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { PdfTexts } from '@concierge/upload';
 import { agentHandlers } from './agents.ts';
+import { channelHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
 import { cronHandlers } from './cron.ts';
 import { fileHandlers } from './files.ts';
@@ -44,6 +46,7 @@ export interface HandlerOptions {
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
   readonly outbound: Outbound;
+  readonly connections: ChatAppConnections;
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
@@ -52,7 +55,7 @@ export interface HandlerOptions {
 
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
-  const { turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, metrics, drain, checks, log } = options;
+  const { turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, connections, metrics, drain, checks, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
@@ -70,6 +73,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...memoryHandlers(),
     ...usageHandlers(),
     ...cronHandlers(),
+    ...channelHandlers({ connections }),
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
     ...webhookHandlers(),

@@ -16,11 +16,7 @@ export const channels = defineTool({
       const app = appNameOf(channel);
       return view === undefined ? `${app}: not connected. ${howToConnect(app)}` : describe(view);
     });
-    return [
-      'web: always there; people use it through the chat page and the API.',
-      ...parts,
-      'Receiving from and sending to chat apps is not connected in this installation yet: bindings are kept, messages to them wait.',
-    ].join('\n\n');
+    return ['web: always there; people use it through the chat page and the API.', ...parts].join('\n\n');
   },
 });
 

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { channelSettings, ChannelTest, ConnectedChannel, isAppChannel } from '../channel-binding.ts';
+import { Channel } from '../channel.ts';
+import { defineRoute } from './route.ts';
+
+/** Every spelling; `web` is always there and is none of these. */
+const params = z.object({ channel: Channel.refine(isAppChannel, 'is not a chat app') });
+
+/** What an app needs is known by the path: the last form lets the handler name the fields that are missing or wrong for exactly this one. */
+const body = z.union([...Object.values(channelSettings), z.record(z.string(), z.unknown())]);
+
+export const listChannels = defineRoute({
+  id: 'listChannels',
+  method: 'get',
+  path: '/api/channels',
+  tag: 'channels',
+  summary: 'Chat apps that are connected',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  answers: {
+    200: { description: 'Bindings in the order of their names; of their secrets only which there are.', json: z.array(ConnectedChannel) },
+  },
+  errors: [],
+});
+
+export const getChannel = defineRoute({
+  id: 'getChannel',
+  method: 'get',
+  path: '/api/channels/{channel}',
+  tag: 'channels',
+  summary: 'One chat app: whether it works, what came and went last',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  params,
+  answers: { 200: { description: 'The binding.', json: ConnectedChannel } },
+  errors: ['not_found'],
+});
+
+export const putChannel = defineRoute({
+  id: 'putChannel',
+  method: 'put',
+  path: '/api/channels/{channel}',
+  tag: 'channels',
+  summary: 'Connect a chat app, or give it new credentials',
+  description:
+    'Every field of the app, each time. The provider is asked first: credentials that it refuses, or that belong to another account, are 400 and nothing is stored. A provider that cannot be reached stands in nobody\u2019s way: `checks` says that it was not asked. Secrets are sealed and never shown again.',
+  auth: 'key',
+  scopes: ['admin'],
+  params,
+  body: { kind: 'json', schema: body },
+  answers: {
+    200: { description: 'It has these credentials now, and is enabled.', json: ConnectedChannel },
+    201: { description: 'It is connected.', json: ConnectedChannel },
+  },
+  errors: ['not_found'],
+});
+
+export const deleteChannel = defineRoute({
+  id: 'deleteChannel',
+  method: 'delete',
+  path: '/api/channels/{channel}',
+  tag: 'channels',
+  summary: 'Disconnect a chat app',
+  auth: 'key',
+  scopes: ['admin'],
+  params,
+  answers: { 204: { description: 'Its credentials are gone; conversations stay.' } },
+  errors: ['not_found'],
+});
+
+export const testChannel = defineRoute({
+  id: 'testChannel',
+  method: 'post',
+  path: '/api/channels/{channel}/test',
+  tag: 'channels',
+  summary: 'Ask the provider again whether the binding works',
+  auth: 'key',
+  scopes: ['admin'],
+  params,
+  answers: { 200: { description: 'What was found, good or bad.', json: ChannelTest } },
+  errors: ['not_found'],
+});
