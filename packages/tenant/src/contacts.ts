@@ -53,9 +53,10 @@ export class Contacts {
     this.#options = options;
   }
 
-  /** The id that a sender's conversation is kept under: itself, unless it is an alias. One read. */
+  /** The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one. */
   async canonicalOf(channel: AppChannel, sender: string): Promise<string> {
-    return (await this.#aliases(sender).find(channel))?.sender ?? sender;
+    const aliases = this.#aliases(sender);
+    return (await aliases.has(channel)) ? ((await aliases.find(channel))?.sender ?? sender) : sender;
   }
 
   /**
