@@ -42,11 +42,15 @@ export function whatsAppBody(texts: readonly WhatsAppText[], phoneNumberId = wha
   return JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: 'waba', changes: [{ field: 'messages', value }] }] });
 }
 
+export interface SignedBody {
+  readonly body: string;
+  readonly appSecret?: string;
+}
+
 export async function postWhatsApp(
   gateway: TestGateway,
   tenantId: string,
-  body: string,
-  appSecret = whatsApp.appSecret,
+  { body, appSecret = whatsApp.appSecret }: SignedBody,
 ): Promise<Response> {
   const signature = createHmac('sha256', appSecret).update(body).digest('hex');
   const headers = { 'Content-Type': 'application/json', 'X-Hub-Signature-256': `sha256=${signature}` };

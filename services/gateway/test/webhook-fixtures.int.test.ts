@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { appNameOf, type AcceptedTurn, type AppChannel } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -16,7 +17,7 @@ afterAll(async () => {
 });
 
 async function connected(fixture: Fixture): Promise<TenantScope> {
-  const { scope } = await gateway.tenant();
+  const scope = await gateway.tenants.create(`t${randomBytes(6).toString('hex')}`);
   const settings = settingsOf(fixture);
   if (settings !== undefined) await scope.channels.connect(channelOf(fixture), settings);
   return scope;
@@ -90,19 +91,16 @@ describe('a delivery of a chat app', () => {
     const turns = await acceptedBy(scope);
     const { messages, messages_count: count = messages.length } = fixture.expected;
     expect(turns).toHaveLength(count);
-    if (count === messages.length) {
-      const first = messages[0];
-      if (first !== undefined)
-        expect(sorted(turns.map((turn) => told(turn, first)))).toEqual(sorted(messages.map((message) => wanted(message, channel))));
-    } else {
-      for (const message of messages)
-        expect(sorted(turns.map((turn) => told(turn, message)))).toContain(JSON.stringify(wanted(message, channel)));
-    }
+    const [first] = messages;
+    const all = first === undefined ? [] : sorted(turns.map((turn) => told(turn, first)));
+    const expected = sorted(messages.map((message) => wanted(message, channel)));
+    // Of a thousand messages the fixture names the first and the last.
+    expect(count === messages.length ? all : all.filter((one) => expected.includes(one))).toEqual(expected);
     // Whoever revokes our access is not listened to any more.
     const isRevoked = (await scope.channels.find(channel))?.state === 'disabled';
     const again = await post(fixture, scope.accountId, appNameOf(channel));
     expect(again.status).toBe(isRevoked ? 401 : 200);
-    if (!isRevoked) expect(await again.text()).toBe('');
+    expect(await again.text()).toMatch(isRevoked ? /invalid_signature/u : /^$/u);
     expect(await acceptedBy(scope)).toHaveLength(count);
   });
 
@@ -136,18 +134,17 @@ describe('a delivery of a chat app', () => {
 describe('a handshake', () => {
   it.each(named(fixtures.filter(({ method }) => method === 'GET')))('by GET: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
-    const query =
-      fixture.url?.split('?')[1] ??
-      new URLSearchParams(Object.entries(fixture.query ?? {}).map(([name, value]) => [name, String(value)])).toString();
+    const query = new URLSearchParams(
+      Object.entries(fixture.query ?? {}).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
+    );
     const tenantId = fixture.binding === null ? 'nobody' : scope.accountId;
-    const answer = await fetch(`${gateway.url}/webhook/${channelOf(fixture)}/${tenantId}?${query}`);
+    const answer = await fetch(`${gateway.url}/webhook/${channelOf(fixture)}/${tenantId}?${query.toString()}`);
     const challenge = fixture.expected.response_body;
     // Whatever else is wrong, the contract has one answer for it.
     expect(answer.status).toBe(challenge === undefined ? 401 : 200);
-    if (challenge === undefined) return;
-    expect(await answer.text()).toBe(challenge);
-    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(answer.headers.get('content-type')).toBe(challenge === undefined ? 'application/problem+json' : 'text/plain; charset=utf-8');
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(await answer.text()).toContain(challenge ?? 'invalid_signature');
   });
 
   it.each(named(posts.filter(({ expected }) => expected.outcome === 'handshake')))('by POST: %s', async (_id, fixture) => {

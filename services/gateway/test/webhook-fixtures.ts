@@ -24,7 +24,6 @@ const Fixture = z.object({
   method: z.enum(['GET', 'POST']),
   file: z.string().nullable(),
   query: z.record(z.string(), z.unknown()).optional(),
-  url: z.string().optional(),
   headers: z.record(z.string(), z.string()),
   binding: z.union([z.string(), Binding]).nullable(),
   clock_unix: z.number().optional(),
@@ -64,7 +63,7 @@ function bindingOf({ binding }: Fixture): Readonly<Record<string, string>> | und
 }
 
 export function channelOf(fixture: Fixture): AppChannel {
-  switch (bindingOf(fixture)?.['provider']) {
+  switch (bindingOf(fixture)?.['provider'] ?? '') {
     case 'messenger':
     case 'instagram':
       return 'channel_b';
