@@ -97,7 +97,9 @@ export class RecordFolder<Schema extends z.ZodType> {
     const { folder, folders } = this.#options;
     const first = await mkdir(folder, { recursive: true });
     if (first === undefined) return;
-    for (let made = folder; made.length >= first.length; made = dirname(made)) await folders.sync(dirname(made));
+    const parents: string[] = [];
+    for (let made = folder; made.length >= first.length; made = dirname(made)) parents.push(dirname(made));
+    await Promise.all(parents.map(async (parent) => folders.sync(parent)));
   }
 
   async #file(name: string, record: z.output<Schema>): Promise<Parameters<typeof createFile>[0]> {

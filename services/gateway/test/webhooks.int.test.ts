@@ -26,6 +26,7 @@ beforeEach(async () => {
   tenant = await gateway.tenant();
   await tenant.scope.channels.connect('channel_a', whatsApp);
   await tenant.scope.channels.connect('channel_c', telegram);
+  await tenant.scope.updateSettings({ channels: { whatsapp: { debounceMs: 0 }, telegram: { debounceMs: 0 } } });
 });
 
 async function write(...texts: WhatsAppText[]): Promise<Response> {
@@ -76,6 +77,16 @@ describe('a message', () => {
     expect((await postWhatsApp(gateway, tenant.id, { body })).status).toBe(200);
     expect(await accepted()).toEqual([]);
     expect(await saidBy('491510000001')).toEqual(['Are you open?']);
+  });
+
+  it('that was answered is known when Redis has lost everything', async () => {
+    const body = whatsAppBody([{ from: '491510000001', text: 'Are you open?' }]);
+    await postWhatsApp(gateway, tenant.id, { body });
+    await answered('491510000001', 1);
+    await eventually(async () => (await accepted()).length === 0);
+    await gateway.redis.flush();
+    expect((await postWhatsApp(gateway, tenant.id, { body })).status).toBe(200);
+    expect(await accepted()).toEqual([]);
   });
 
   it('of one person follows the one before, also in one delivery', async () => {
