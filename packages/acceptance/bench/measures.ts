@@ -9,6 +9,7 @@ import { measureSandbox } from './measures/sandbox.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
 import { measureThroughput } from './measures/throughput.ts';
 import { measureTwoWorkers } from './measures/two-workers.ts';
+import { measureWebhooks } from './measures/webhooks.ts';
 import type { Row } from './row.ts';
 
 type Measure = (bench: Bench) => Promise<Row[]>;
@@ -28,6 +29,7 @@ const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
   ['idle-start', measureIdleStart],
   ['sandbox', measureSandbox],
   ['memory', measureMemory],
+  ['webhooks', measureWebhooks],
 ]);
 
 /** Each selects a measure. */

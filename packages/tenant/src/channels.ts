@@ -18,6 +18,7 @@ import type { FolderSync } from './folder-sync.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import { PlainBindings } from './plain-bindings.ts';
 import { RecordFolder } from './record-folder.ts';
+import { StatCache } from './stat-cache.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 
@@ -35,6 +36,12 @@ export interface ChannelsOptions {
 
 type Direction = 'inbound' | 'outbound';
 
+/** What a binding's file came to. */
+type Opened =
+  | { readonly state: 'open'; readonly settings: ChannelSettings[AppChannel] }
+  | { readonly state: 'disabled' }
+  | { readonly state: 'broken'; readonly error: AppError };
+
 /**
  * The chat apps a tenant is connected to, a file each. Credentials go in and are opened for whoever speaks to the app; no view has them. When messages
  * last came and went is the time of an empty file beside the binding, the last error a file of its own: none of them ever touches credentials.
@@ -45,6 +52,7 @@ export class Channels {
   readonly #errors: RecordFolder<typeof ChannelError>;
   readonly #writers = new KeyedMutex();
   readonly #plain: PlainBindings;
+  readonly #opened = new StatCache<Opened>(appChannels.length);
 
   constructor(options: ChannelsOptions) {
     const { folder, folders, accountId, log } = options;
@@ -85,22 +93,36 @@ export class Channels {
   }
 
   /**
-   * What the channel's adapter needs, secrets included. undefined when it is not connected, or disabled.
+   * What the channel's adapter needs, secrets included. undefined when it is not connected, or disabled. Opened once: as long as nothing changes, two
+   * system calls; a change by anybody is in force with the next call.
    * @throws AppError internal_error when it is connected and cannot be read
    */
   async open<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
-    const read = await this.#readWhole(channel);
-    return read?.enabled === true ? this.#unseal(channel, read) : undefined;
+    await this.#plain.takeOver();
+    const opened = await this.#opened.get(join(this.#options.folder, `${channel}.json`), async () => this.#open(channel));
+    if (opened?.state === 'broken') throw opened.error;
+    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- its path names the channel; TypeScript loses the pairing
+    return opened?.state === 'open' ? (opened.settings as ChannelSettings[Channel]) : undefined;
   }
 
   /** As `open`, of a disabled one too: to ask the provider about it. */
   async credentials<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
+    await this.#plain.takeOver();
     const read = await this.#readWhole(channel);
     return read === undefined ? undefined : this.#unseal(channel, read);
   }
 
+  async #open(channel: AppChannel): Promise<Opened> {
+    try {
+      const read = await this.#readWhole(channel);
+      return read?.enabled === true ? { state: 'open', settings: this.#unseal(channel, read) } : { state: 'disabled' };
+    } catch (error) {
+      if (error instanceof AppError) return { state: 'broken', error };
+      throw error;
+    }
+  }
+
   async #readWhole(channel: AppChannel): Promise<ChannelBinding | undefined> {
-    await this.#plain.takeOver();
     const read = await this.#bindings.read(channel);
     if (read === undefined) return undefined;
     if (read.status === 'broken' || !isWhole(read.value, channel))

@@ -53,9 +53,10 @@ export class Contacts {
     this.#options = options;
   }
 
-  /** The id that a sender's conversation is kept under: itself, unless it is an alias. One read. */
+  /** The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one. */
   async canonicalOf(channel: AppChannel, sender: string): Promise<string> {
-    return (await this.#aliases(sender).find(channel))?.sender ?? sender;
+    const aliases = this.#aliases(sender);
+    return (await aliases.has(channel)) ? ((await aliases.find(channel))?.sender ?? sender) : sender;
   }
 
   /**
@@ -65,6 +66,8 @@ export class Contacts {
   async addAlias({ channel, alias, sender }: Pick<ContactAlias, 'channel' | 'alias' | 'sender'>): Promise<void> {
     const canonical = await this.canonicalOf(channel, sender);
     if (alias === canonical) return;
+    const leadsBack = this.#backReferences(canonical);
+    if ((await this.canonicalOf(channel, alias)) === canonical && (await leadsBack.has(backName(channel, alias)))) return;
     if ((await this.#aliasesOf(alias)).some((known) => known.channel === channel))
       throw new AppError('conflict', 'This id is the main one of another contact.');
     const record = ContactAlias.parse({ version: 1, channel, alias, sender: canonical, since: new Date().toISOString() });
@@ -72,7 +75,7 @@ export class Contacts {
     if (!isNew && (await this.canonicalOf(channel, alias)) !== canonical)
       throw new AppError('conflict', 'This id belongs to another contact already.');
     // The way back, for whoever looks at the contact; made again by the next caller if this one dies here.
-    await this.#backReferences(canonical).put(backName(channel, alias), record);
+    await leadsBack.put(backName(channel, alias), record);
   }
 
   /** What a contact is called. Costs one read when it is known already. */

@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import { createFile, replaceFile, sweepTemporaries } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere, type Parsed } from './json-file.ts';
+import { lstatIfThere } from './quick-look.ts';
 import { isSystemError } from './system-error.ts';
 
 export interface RecordFolderOptions<Schema extends z.ZodType> {
@@ -37,6 +38,11 @@ export class RecordFolder<Schema extends z.ZodType> {
       .map((file) => file.slice(0, -'.json'.length))
       .filter((name) => this.#options.names.test(name))
       .toSorted();
+  }
+
+  /** One look, without reading it: for records that most often are not there. */
+  async has(name: string): Promise<boolean> {
+    return this.#options.names.test(name) && (await lstatIfThere(join(this.#options.folder, `${name}.json`))) !== undefined;
   }
 
   /** undefined when there is none, and for a name that no record of this folder has. */
@@ -91,7 +97,9 @@ export class RecordFolder<Schema extends z.ZodType> {
     const { folder, folders } = this.#options;
     const first = await mkdir(folder, { recursive: true });
     if (first === undefined) return;
-    for (let made = folder; made.length >= first.length; made = dirname(made)) await folders.sync(dirname(made));
+    const parents: string[] = [];
+    for (let made = folder; made.length >= first.length; made = dirname(made)) parents.push(dirname(made));
+    await Promise.all(parents.map(async (parent) => folders.sync(parent)));
   }
 
   async #file(name: string, record: z.output<Schema>): Promise<Parameters<typeof createFile>[0]> {

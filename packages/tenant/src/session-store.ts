@@ -12,6 +12,7 @@ import { sweepTemporaries } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { removedSessionOf } from './index-db/usage.ts';
 import { parseJson, readIfThere } from './json-file.ts';
+import { lstatIfThere } from './quick-look.ts';
 import { RemovedSessions } from './removed-sessions.ts';
 import type { SessionCache } from './session-cache.ts';
 import { mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
@@ -66,6 +67,20 @@ export class SessionStore {
       if (session !== undefined) return session;
     }
     throw new Error(`session ${id} changes faster than it can be read`);
+  }
+
+  /**
+   * The record of an ended turn, as long as the session's file has it. Most who ask do so of a turn that is not there: a file that does not name it is
+   * not parsed.
+   */
+  async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
+    const listed = isHashedName(id) ? await this.#revisions.list(id) : undefined;
+    const newest = listed?.numbers.at(-1);
+    if (listed !== undefined && newest !== undefined && this.#cache.get(this.#cacheKey(id))?.session.revision !== newest) {
+      const text = await this.#revisions.read(id, newest);
+      if (text?.includes(`"${turnId}"`) === false) return undefined;
+    }
+    return (await this.load(id))?.turns.find((record) => record.id === turnId);
   }
 
   /**
@@ -168,7 +183,8 @@ export class SessionStore {
 
   /** A view without revisions: from a backup or another system, or what an interrupted removal left. */
   async #adoptView(id: string): Promise<Session | undefined> {
-    const text = await readIfThere(this.#revisions.viewPath(id));
+    const path = this.#revisions.viewPath(id);
+    const text = (await lstatIfThere(path)) === undefined ? undefined : await readIfThere(path);
     if (text === undefined) return undefined;
     const parsed = parseJson(Session, text);
     if (parsed.status === 'broken' || parsed.value.id !== id) {

@@ -132,7 +132,7 @@ export class TurnAcceptance {
   async #findTwin(scope: TenantScope, turnId: string, sessionId: string): Promise<Twin | null> {
     const [requestHash, session] = await this.#options.redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
     if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
-    const saved = (await scope.sessions.load(sessionId))?.turns.find((record) => record.id === turnId);
+    const saved = await scope.sessions.findTurn(sessionId, turnId);
     if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
     const indexed = await scope.index.findTurn(turnId).catch(() => undefined);
     return indexed === undefined ? null : { turnId, sessionId: indexed.sessionId, requestHash: indexed.record.requestHash };

@@ -10,6 +10,10 @@ export class GatewayMetrics {
   readonly requests: Histogram<'route' | 'method' | 'status'>;
   /** From an authenticated request to a turn that is on disk and in its lane. */
   readonly accepts: Histogram<'agent'>;
+  /** Of webhooks that were answered with 200, from the moment their body was there. */
+  readonly acknowledgements: Histogram<'channel'>;
+  /** What chat apps brought. `reason`: what became of it, or why nothing did. */
+  readonly inboundItems: Counter<'channel' | 'kind' | 'reason'>;
   readonly openStreams: Gauge;
   readonly droppedClients: Counter;
   readonly uploads: Counter<'type'>;
@@ -29,6 +33,19 @@ export class GatewayMetrics {
       help: 'Time to accept a turn: on disk and in its lane',
       labelNames: ['agent'],
       buckets: requestBuckets,
+      registers,
+    });
+    this.acknowledgements = new Histogram({
+      name: 'concierge_webhook_acknowledge_duration_seconds',
+      help: 'Time to acknowledge a webhook: every message in it on disk',
+      labelNames: ['channel'],
+      buckets: requestBuckets,
+      registers,
+    });
+    this.inboundItems = new Counter({
+      name: 'concierge_inbound_items_total',
+      help: 'Items of webhooks by what they were and what became of them',
+      labelNames: ['channel', 'kind', 'reason'],
       registers,
     });
     this.openStreams = new Gauge({ name: 'concierge_event_streams_open', help: 'Event streams being served', registers });

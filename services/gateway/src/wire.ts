@@ -10,6 +10,8 @@ import { createHandlers } from './handlers/handlers.ts';
 import { Drain } from './http/drain.ts';
 import { createHttpServer, listen, stoppableHttp } from './http/http-server.ts';
 import { RouteServer } from './http/serve-route.ts';
+import { Inbound } from './inbound/inbound.ts';
+import type { ReceiptNotes } from './inbound/receipt-notes.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './ops/queue-dashboard.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
@@ -17,8 +19,8 @@ import { EventStreams } from './sse/event-streams.ts';
 
 const REDIS_START_TIMEOUT_MS = 30_000;
 
-/** Builds the whole service, in order, top to bottom. */
-export async function wire(config: Config, log: Log): Promise<Running & { readonly port: number }> {
+/** Builds the whole service, in order, top to bottom. `now`: what signatures with a time in them are compared with. */
+export async function wire(config: Config, log: Log, now: () => number = Date.now): Promise<Running & { readonly port: number }> {
   armFailpoints(config.failpoints);
   const redis = connectRedis({ url: config.redisUrl, role: 'producer', log });
   await redisReady(redis, REDIS_START_TIMEOUT_MS);
@@ -40,17 +42,23 @@ export async function wire(config: Config, log: Log): Promise<Running & { readon
     explain: (error) => (error instanceof OutboundError ? error.message : undefined),
   });
   const connections = new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl });
+  // Receipts are counted as they come in.
+  const receipts: ReceiptNotes = { note: async () => Promise.resolve() };
+  const inbound = new Inbound({ turns, receipts, metrics, providerUrls: config.providerUrls, log });
   const handlers = createHandlers({
+    tenants,
     turns,
     turnStreams,
     eventStreams,
     queueDashboard,
     mcpServers,
     outbound,
+    inbound,
     connections,
     metrics,
     drain,
     checks,
+    now,
     log,
   });
   const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { providerUrls } from '@concierge/channel';
 import { connectRedis, createLog, type Running } from '@concierge/runtime';
 import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
@@ -25,11 +26,16 @@ export class TestGateway implements AsyncDisposable {
   readonly redis: TestRedis;
   readonly tenants: Tenants;
   readonly running: Running;
+  /** What signatures with a time in them are compared with. */
+  readonly clock: { now: () => number };
   script: Script = sayItBack;
   readonly #cleanUp: AsyncDisposableStack;
 
-  private constructor(parts: Pick<TestGateway, 'url' | 'dataDir' | 'redis' | 'tenants' | 'running'>, cleanUp: AsyncDisposableStack) {
-    ({ url: this.url, dataDir: this.dataDir, redis: this.redis, tenants: this.tenants, running: this.running } = parts);
+  private constructor(
+    parts: Pick<TestGateway, 'url' | 'dataDir' | 'redis' | 'tenants' | 'running' | 'clock'>,
+    cleanUp: AsyncDisposableStack,
+  ) {
+    ({ url: this.url, dataDir: this.dataDir, redis: this.redis, tenants: this.tenants, running: this.running, clock: this.clock } = parts);
     this.#cleanUp = cleanUp;
   }
 
@@ -40,7 +46,7 @@ export class TestGateway implements AsyncDisposable {
     const keySecret = randomBytes(32).toString('hex');
     const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
     cleanUp.defer(async () => index.close());
-    const tenants = new Tenants({ dataDir: folder.path, index, keySecret, log });
+    const tenants = new Tenants({ dataDir: folder.path, index, keySecret, secretsKey: keySecret, log });
     const config: Config = {
       dataDir: folder.path,
       redisUrl: redis.url,
@@ -62,9 +68,10 @@ export class TestGateway implements AsyncDisposable {
       keepAliveMs: 5000,
       ...overrides,
     };
-    const running = await wire(config, log);
+    const clock = { now: Date.now };
+    const running = await wire(config, log, () => clock.now());
     const gateway = new TestGateway(
-      { url: `http://127.0.0.1:${String(running.port)}`, dataDir: folder.path, redis, tenants, running },
+      { url: `http://127.0.0.1:${String(running.port)}`, dataDir: folder.path, redis, tenants, running, clock },
       cleanUp,
     );
     await gateway.#startWorker();
@@ -81,6 +88,14 @@ export class TestGateway implements AsyncDisposable {
     const key = async (keyScope: 'admin' | 'cs' | 'read'): Promise<string> =>
       (await scope.keys.create({ scopes: [keyScope] }, ['admin'])).key;
     return { id, scope, admin: await key('admin'), cs: await key('cs'), read: await key('read') };
+  }
+
+  /** From now on turns begin and do not end, so that what was accepted stays in the inbox. */
+  holdTurns(): void {
+    this.script = async ({ signal }) => {
+      await once(signal, 'abort');
+      signal.throwIfAborted();
+    };
   }
 
   /** A request with a key; a body that is no string goes as JSON. */

@@ -3,6 +3,7 @@ import { BenchProcess } from '../bench-process.ts';
 import { cpuSecondsOfAll } from '../process-figures.ts';
 import type { LoadReport, LoadResult, LoadSpec } from './load-spec.ts';
 import type { HoldSpec } from './open-streams.ts';
+import type { WebhookResult, WebhookSpec } from './webhook-load.ts';
 
 export interface MeasuredLoad extends LoadResult {
   /** Turns per second. */
@@ -42,6 +43,14 @@ export class LoadDriver implements AsyncDisposable {
   async hold(spec: HoldSpec): Promise<void> {
     this.#process.child.send({ hold: spec });
     await this.#next('idle');
+  }
+
+  /** Brings deliveries until the time is over, or all are answered. */
+  async webhooks(spec: WebhookSpec): Promise<WebhookResult> {
+    this.#process.child.send({ webhooks: spec });
+    const { result } = await this.#next('answered');
+    await this.#next('idle');
+    return result;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

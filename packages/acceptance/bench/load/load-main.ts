@@ -1,8 +1,9 @@
-// A load driver, a process of its own: takes a LoadSpec as a message, or {"hold": …} to open streams and keep them.
+// A load driver, a process of its own: takes a LoadSpec as a message, {"hold": …} to open streams and keep them, or {"webhooks": …}.
 import { z } from 'zod';
 import { LoadRun } from './load-run.ts';
 import type { LoadReport } from './load-spec.ts';
 import { openStreams } from './open-streams.ts';
+import { WebhookLoad } from './webhook-load.ts';
 
 const Spec = z.object({
   port: z.number(),
@@ -15,9 +16,21 @@ const Spec = z.object({
   measureMs: z.number(),
   senders: z.object({ prefix: z.string(), perSlot: z.number(), turnsEach: z.number() }).optional(),
 });
+const Webhooks = z.object({
+  port: z.number(),
+  paths: z.array(z.string()),
+  phoneNumberId: z.string(),
+  appSecret: z.string(),
+  connections: z.number(),
+  peopleEach: z.number(),
+  measureMs: z.number(),
+  total: z.number().optional(),
+  warmUpMs: z.number(),
+});
 const Order = z.union([
   z.object({ load: Spec }),
   z.object({ hold: z.object({ port: z.number(), apiKeys: z.array(z.string()), count: z.number() }) }),
+  z.object({ webhooks: Webhooks }),
 ]);
 
 function report(message: LoadReport): void {
@@ -26,7 +39,10 @@ function report(message: LoadReport): void {
 
 async function obey(order: z.infer<typeof Order>): Promise<void> {
   if ('hold' in order) await openStreams(order.hold);
-  else {
+  else if ('webhooks' in order) {
+    const { webhooks } = order;
+    report({ kind: 'answered', result: await new WebhookLoad({ ...webhooks, total: webhooks.total }).run() });
+  } else {
     await new LoadRun({ ...order.load, senders: order.load.senders }).run({
       measuring: () => report({ kind: 'measuring' }),
       measured: (result) => report({ kind: 'measured', result }),

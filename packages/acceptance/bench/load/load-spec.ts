@@ -1,3 +1,5 @@
+import type { WebhookResult } from './webhook-load.ts';
+
 /** Senders `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first again. */
 export interface Senders {
   readonly prefix: string;
@@ -38,4 +40,5 @@ export interface LoadResult {
 export type LoadReport =
   | { readonly kind: 'measuring' }
   | { readonly kind: 'measured'; readonly result: LoadResult }
+  | { readonly kind: 'answered'; readonly result: WebhookResult }
   | { readonly kind: 'idle' };

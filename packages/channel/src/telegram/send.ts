@@ -84,6 +84,12 @@ export class TelegramSender implements ChannelSender {
       : { state: 'unreachable', message: `Telegram answered with status ${String(answer.status)}.` };
   }
 
+  /** A pressed button shows that it waits until this is called. False when it could not be told; nothing else fails for it. */
+  async answerCallback(callbackId: string, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    return isDone(await this.#call('answerCallbackQuery', { callback_query_id: callbackId }, signal));
+  }
+
   /** Tells Telegram where to bring messages: other than with the other apps, that is done by a call of ours. */
   async registerWebhook(
     { url, secretToken }: { readonly url: string; readonly secretToken: string },

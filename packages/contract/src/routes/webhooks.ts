@@ -30,8 +30,15 @@ export const receiveWebhook = defineRoute({
   scopes: [],
   params,
   body: { kind: 'raw', maxBytes: limits.webhookBodyMaxBytes },
-  answers: { 200: { description: 'Every message in it is accepted on disk.' } },
-  errors: [],
+  answers: {
+    200: {
+      description:
+        'Every message in it is accepted on disk. Empty, but for the handshake of a provider that makes one by POST: the challenge, as it was sent.',
+      text: 'text/plain; charset=utf-8',
+    },
+  },
+  // 503 with Retry-After: what could not be accepted is brought again, and what was is known then.
+  errors: ['invalid_json', 'overloaded'],
 });
 
 /** The paths that lead to a binding: first the one with the name of the app that people know, which providers are given. */

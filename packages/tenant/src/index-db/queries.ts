@@ -1,5 +1,6 @@
 import { TurnRecord, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import { sql, type Kysely } from 'kysely';
+import type { CompiledQueries } from './compiled-queries.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { storable } from './rows.ts';
 import type { IndexTables } from './tables.ts';
@@ -64,13 +65,22 @@ export async function selectTurns(db: Db, accountId: string, query: TurnsQuery):
   };
 }
 
-export async function selectTurn(db: Db, accountId: string, turnId: string): Promise<IndexedTurn | undefined> {
-  const row = await db
-    .selectFrom('turns')
-    .select(['session_id', 'agent', 'channel', 'record'])
-    .where('account_id', '=', accountId)
-    .where('id', '=', storable(turnId))
-    .executeTakeFirst();
+/** Asked for every message that a surface has an id for. */
+export async function selectTurn(
+  db: Db,
+  queries: CompiledQueries,
+  key: { readonly accountId: string; readonly turnId: string },
+): Promise<IndexedTurn | undefined> {
+  const [accountId, turnId] = [key.accountId, storable(key.turnId)];
+  const query = queries.query('turn', [accountId, turnId], () =>
+    db
+      .selectFrom('turns')
+      .select(['session_id', 'agent', 'channel', 'record'])
+      .where('account_id', '=', accountId)
+      .where('id', '=', turnId)
+      .compile(),
+  );
+  const [row] = (await db.executeQuery(query)).rows;
   return row && { sessionId: row.session_id, agent: row.agent, channel: row.channel, record: recordOf(row.record) };
 }
 

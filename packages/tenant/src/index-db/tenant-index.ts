@@ -75,7 +75,7 @@ export class TenantIndex {
   }
 
   async findTurn(turnId: string): Promise<IndexedTurn | undefined> {
-    return this.#read(async (db) => selectTurn(db, this.accountId, turnId));
+    return this.#read(async (db) => selectTurn(db, this.#backend.queries, { accountId: this.accountId, turnId }));
   }
 
   async replaceSkills(skills: readonly Skill[]): Promise<void> {

@@ -1,11 +1,13 @@
 import type { ChatAppConnections } from '@concierge/channel';
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
+import type { Tenants } from '@concierge/tenant';
 import type { TurnStreams, Turns } from '@concierge/turn';
 import { Slots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
+import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import { AgentTools } from '../mcp/agent-tools.ts';
 import { GivenFiles } from '../openai/given-files.ts';
@@ -40,6 +42,8 @@ const TURNS_ON_THEIR_WAY = 2000;
 const UPLOADS_AT_ONCE = 4;
 
 export interface HandlerOptions {
+  readonly tenants: Tenants;
+  readonly inbound: Inbound;
   readonly turns: Turns;
   readonly turnStreams: TurnStreams;
   readonly eventStreams: EventStreams;
@@ -50,12 +54,14 @@ export interface HandlerOptions {
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
+  readonly now: () => number;
   readonly log: Log;
 }
 
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
-  const { turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, connections, metrics, drain, checks, log } = options;
+  const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
+  const { checks, now, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
@@ -76,7 +82,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...channelHandlers({ connections }),
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
-    ...webhookHandlers(),
+    ...webhookHandlers({ tenants, inbound, metrics, now }),
     ...operationHandlers({ checks, drain, queueDashboard, registry: metrics.registry }),
   };
 }

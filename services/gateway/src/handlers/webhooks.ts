@@ -1,13 +1,89 @@
-import { AppError } from '@concierge/contract';
+import { channelAdapters, type WebhookQuery, type WebhookRequest } from '@concierge/channel';
+import { AppError, type AppChannel } from '@concierge/contract';
+import type { Tenants } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
+import { exchangeOf } from '../http/exchange.ts';
+import { accountOf, appChannelOf, findScope, openSettings, type BoundChannel } from '../inbound/bound-channel.ts';
+import type { Inbound } from '../inbound/inbound.ts';
+import type { GatewayMetrics } from '../metrics.ts';
+
+export interface WebhookOptions {
+  readonly tenants: Pick<Tenants, 'open'>;
+  readonly inbound: Pick<Inbound, 'take'>;
+  readonly metrics: Pick<GatewayMetrics, 'acknowledgements'>;
+  readonly now: () => number;
+}
 
 /**
- * Channels are bound with the channel adapters. An unbound channel, an unknown tenant and a bad signature have one and the same
- * answer, and without an adapter there is no bound channel.
+ * Where chat apps bring messages. Unknown tenant, unbound, disabled or broken channel, bad signature: the same work, and one and the same answer. A suspended
+ * tenant's messages are accepted; their turns wait.
  */
-export function webhookHandlers(): Pick<Handlers, 'verifyWebhook' | 'receiveWebhook'> {
-  const refuse = (): never => {
-    throw new AppError('invalid_signature');
+export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verifyWebhook' | 'receiveWebhook'> {
+  return {
+    verifyWebhook: async ({ request, params }) => {
+      const door = { channel: channelOrRefuse(params.channel), tenantId: params.tenantId };
+      return { kind: 'answer', status: 200, text: await greet(options, door, request.query) };
+    },
+    receiveWebhook: async ({ request, response, params, body }) => {
+      const channel = channelOrRefuse(params.channel);
+      const stop = options.metrics.acknowledgements.startTimer({ channel });
+      const { from, text } = await receive(
+        options,
+        { channel, tenantId: params.tenantId },
+        { headers: request.headers, body, nowMs: options.now() },
+      );
+      exchangeOf(response).accountId = from.scope.accountId;
+      stop();
+      return { kind: 'answer', status: 200, text };
+    },
   };
-  return { verifyWebhook: refuse, receiveWebhook: refuse };
+}
+
+interface Door<Of extends AppChannel> {
+  readonly channel: Of;
+  readonly tenantId: string;
+}
+
+async function greet<Of extends AppChannel>(
+  { tenants }: WebhookOptions,
+  { channel, tenantId }: Door<Of>,
+  query: WebhookQuery,
+): Promise<string> {
+  const settings = await openSettings(await findScope(tenants, tenantId), channel);
+  return channelAdapters[channel].inbound.handshake(query, settings) ?? refuse();
+}
+
+/** What is answered: nothing, or the challenge of an app that makes its handshake by POST. */
+async function receive<Of extends AppChannel>(
+  { tenants, inbound }: WebhookOptions,
+  { channel, tenantId }: Door<Of>,
+  request: WebhookRequest,
+): Promise<{ readonly from: BoundChannel; readonly text: string }> {
+  const adapter = channelAdapters[channel].inbound;
+  const scope = await findScope(tenants, tenantId);
+  const settings = await openSettings(scope, channel);
+  const isSigned = adapter.verify(request, settings);
+  if (!isSigned || settings === undefined || scope === undefined) return refuse();
+  const from = { scope, channel, account: accountOf(channel, settings) };
+  const delivery = adapter.parse(request.body, settings);
+  switch (delivery.kind) {
+    case 'malformed': {
+      throw new AppError('invalid_json');
+    }
+    case 'challenge': {
+      return { from, text: delivery.challenge };
+    }
+    case 'items': {
+      await inbound.take(from, delivery.items);
+      return { from, text: '' };
+    }
+  }
+}
+
+function channelOrRefuse(name: string): AppChannel {
+  return appChannelOf(name) ?? refuse();
+}
+
+function refuse(): never {
+  throw new AppError('invalid_signature');
 }

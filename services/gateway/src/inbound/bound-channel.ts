@@ -1,0 +1,51 @@
+import { AppError, Channel, isAppChannel, type AppChannel, type ChannelSettings } from '@concierge/contract';
+import type { TenantScope, Tenants } from '@concierge/tenant';
+
+/** A tenant's chat app, as a delivery has proved to be for it. */
+export interface BoundChannel {
+  readonly scope: TenantScope;
+  readonly channel: AppChannel;
+  /** The binding's own id at the app: messages of two accounts are not the same, whatever their ids. */
+  readonly account: string;
+}
+
+/** By any of its names; undefined for what is no chat app. */
+export function appChannelOf(name: string): AppChannel | undefined {
+  const channel = Channel.safeParse(name).data;
+  return channel !== undefined && isAppChannel(channel) ? channel : undefined;
+}
+
+/** undefined when there is no such tenant. */
+export async function findScope(tenants: Pick<Tenants, 'open'>, tenantId: string): Promise<TenantScope | undefined> {
+  try {
+    return await tenants.open(tenantId);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** undefined when the channel is not connected, is disabled, or cannot be read: all of them are the same from outside. */
+export async function openSettings<Of extends AppChannel>(
+  scope: TenantScope | undefined,
+  channel: Of,
+): Promise<ChannelSettings[Of] | undefined> {
+  try {
+    return await scope?.channels.open(channel);
+  } catch (error) {
+    // Its owner sees that it is broken; the file's damage has been logged when it was read.
+    if (error instanceof AppError && error.code === 'internal_error') return undefined;
+    throw error;
+  }
+}
+
+const accounts: { readonly [Of in AppChannel]: (settings: ChannelSettings[Of]) => string } = {
+  channel_a: ({ phoneNumberId }) => phoneNumberId,
+  channel_b: ({ pageId }) => pageId,
+  channel_c: ({ botToken }) => botToken.split(':', 1)[0] ?? '',
+  channel_d: ({ teamId }) => teamId,
+};
+
+export function accountOf<Of extends AppChannel>(channel: Of, settings: ChannelSettings[Of]): string {
+  return accounts[channel](settings);
+}

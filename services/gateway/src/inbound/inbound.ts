@@ -1,0 +1,141 @@
+import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevocation, type ProviderUrls } from '@concierge/channel';
+import { AppError, appNameOf } from '@concierge/contract';
+import { background, type Log } from '@concierge/runtime';
+import type { Turns } from '@concierge/turn';
+import { Slots } from '@concierge/web';
+import type { GatewayMetrics } from '../metrics.ts';
+import type { BoundChannel } from './bound-channel.ts';
+import { busyRuleOf } from './busy-rule.ts';
+import { ChannelNotes } from './channel-notes.ts';
+import type { ReceiptNotes } from './receipt-notes.ts';
+import { Senders } from './senders.ts';
+import { chatAppOf, turnOfMessage } from './turn-of-message.ts';
+
+/** Messages on their way to the disk, over all deliveries: enough to share its syncs, and the others wait. */
+const MESSAGES_AT_ONCE = 256;
+const CALLBACK_TIMEOUT_MS = 10_000;
+
+export interface InboundOptions {
+  readonly turns: Pick<Turns, 'accept'>;
+  readonly receipts: ReceiptNotes;
+  readonly metrics: Pick<GatewayMetrics, 'inboundItems'>;
+  readonly providerUrls: ProviderUrls;
+  readonly log: Log;
+}
+
+/** What became of a message that need not come again. */
+type Fate = 'accepted' | 'duplicate' | 'overflow' | 'busy' | 'unreadable';
+
+/** Deals with what deliveries of chat apps hold, each item by itself. */
+export class Inbound {
+  readonly #options: InboundOptions;
+  readonly #senders = new Senders();
+  readonly #notes: ChannelNotes;
+  readonly #writing = new Slots(MESSAGES_AT_ONCE);
+
+  constructor(options: InboundOptions) {
+    this.#options = options;
+    this.#notes = new ChannelNotes(options.log);
+  }
+
+  /**
+   * When it returns, every message is accepted on disk, or is known not to be wanted. Other ids of a person go first: messages beside them may come under
+   * those. All is done that can be, also when one thing fails.
+   * @throws AppError `overloaded`, when the delivery is to be brought again; what was accepted of it is known then
+   */
+  async take(from: BoundChannel, items: readonly InboundItem[]): Promise<void> {
+    const failures: unknown[] = [];
+    const attempt = async (work: Promise<void>): Promise<void> => {
+      await work.catch((error: unknown) => failures.push(error));
+    };
+    for (const item of items) if (item.kind === 'alias') await attempt(this.#deal(from, item));
+    const bySender = Map.groupBy(
+      items.filter((item) => item.kind === 'message'),
+      ({ sender, conversation }) => (conversation.isGroup ? `${conversation.id} ${sender.id}` : sender.id),
+    );
+    await Promise.all([...bySender.values()].map(async (messages) => attempt(this.#acceptInOrder(from, messages))));
+    for (const item of items) if (item.kind !== 'alias' && item.kind !== 'message') await attempt(this.#deal(from, item));
+    const [failure] = failures;
+    if (failure === undefined) return;
+    throw new AppError('overloaded', 'Not everything could be accepted; bring it again.', { cause: failure, retryAfterSeconds: 2 });
+  }
+
+  /** What could not be accepted is not overtaken by what the same person said next. */
+  async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[]): Promise<void> {
+    for (const message of messages) {
+      const fate = await this.#writing.run(async () => this.#accept(from, message));
+      this.#count(from, 'message', fate);
+    }
+  }
+
+  async #accept(from: BoundChannel, message: InboundMessage): Promise<Fate> {
+    const { scope, channel } = from;
+    const chatApp = chatAppOf(message);
+    if (chatApp === undefined) return 'unreadable';
+    const sender = await this.#senders.senderOf(from, message);
+    const rule = busyRuleOf(await scope.settings(), channel, message.media.length > 0);
+    try {
+      const { replayed } = await this.#options.turns.accept(scope, turnOfMessage(from, { message, chatApp, sender, rule }));
+      this.#notes.inbound(from);
+      this.#notes.displayName(from, sender, message.sender.displayName);
+      return replayed ? 'duplicate' : 'accepted';
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'session_busy') return 'busy';
+      if (!(error instanceof AppError && error.code === 'too_many_waiting')) throw error;
+      this.#notes.overflow(from);
+      return 'overflow';
+    }
+  }
+
+  async #deal(from: BoundChannel, item: Exclude<InboundItem, InboundMessage>): Promise<void> {
+    switch (item.kind) {
+      case 'alias': {
+        const isSettled = await this.#senders.note(from, item);
+        return this.#count(from, item.kind, isSettled ? item.of : 'conflict');
+      }
+      case 'revocation': {
+        await this.#revoke(from, item);
+        return this.#count(from, item.kind, item.reason);
+      }
+      case 'receipt': {
+        await this.#options.receipts.note(from.scope, from.channel, item).catch((error: unknown) => {
+          const { accountId } = from.scope;
+          this.#options.log.error({ accountId, channel: from.channel, state: item.state, err: error }, 'a receipt could not be noted');
+        });
+        return this.#count(from, item.kind, item.state);
+      }
+      case 'callback': {
+        background(this.#answerCallback(from, item.callbackId), this.#options.log);
+        return this.#count(from, item.kind, '');
+      }
+      case 'ignored': {
+        return this.#count(from, item.kind, item.reason);
+      }
+      case 'unreachable':
+      case 'retraction': {
+        return this.#count(from, item.kind, '');
+      }
+    }
+  }
+
+  /** Nothing that is sent or received under a revoked token is anybody's any more. */
+  async #revoke({ scope, channel }: BoundChannel, { reason }: InboundRevocation): Promise<void> {
+    const { log } = this.#options;
+    const message = `${appNameOf(channel)} has revoked the access (${reason}); connect it again.`;
+    await scope.channels.setDisabled(channel, message);
+    await scope.channels.noteError(channel, { code: 'revoked', message });
+    log.warn({ accountId: scope.accountId, channel, reason }, 'a channel was disabled: its access was revoked');
+  }
+
+  /** Only Telegram waits for it. */
+  async #answerCallback({ scope, channel }: BoundChannel, callbackId: string): Promise<void> {
+    const settings = channel === 'channel_c' ? await scope.channels.open(channel) : undefined;
+    if (settings === undefined) return;
+    const sender = new TelegramSender(settings, { urls: this.#options.providerUrls, timeoutMs: CALLBACK_TIMEOUT_MS });
+    await sender.answerCallback(callbackId, AbortSignal.timeout(CALLBACK_TIMEOUT_MS));
+  }
+
+  #count({ channel }: BoundChannel, kind: InboundItem['kind'], reason: string): void {
+    this.#options.metrics.inboundItems.inc({ channel, kind, reason });
+  }
+}

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import type { InboundMessage } from '@concierge/channel';
+import { ChatAppMessage, limits, codePoints, type TurnInput } from '@concierge/contract';
+import type { BoundChannel } from './bound-channel.ts';
+import type { BusyRule } from './busy-rule.ts';
+
+/** undefined when it has ids or numbers that no file of ours may hold. */
+export function chatAppOf(message: InboundMessage): ChatAppMessage | undefined {
+  const { conversation, messageRef, media, location, cards, choice, order, replyTo } = message;
+  return ChatAppMessage.safeParse({
+    address: { to: conversation.id, thread: conversation.threadId },
+    isGroup: conversation.isGroup,
+    messageRef,
+    media,
+    location,
+    cards,
+    choice,
+    order,
+    replyTo,
+  }).data;
+}
+
+export interface KnownMessage {
+  readonly message: InboundMessage;
+  readonly chatApp: ChatAppMessage;
+  /** Whose conversation it is. */
+  readonly sender: string;
+  readonly rule: BusyRule;
+}
+
+/** What a person said, in the words of the turn path. */
+export function turnOfMessage({ channel, account }: BoundChannel, { message, chatApp, sender, rule }: KnownMessage): TurnInput {
+  const dedupeId = `channel:${channel}:${account}:${message.providerMessageId}`;
+  return {
+    origin: 'webhook',
+    agent: 'cs',
+    authority: 'cs',
+    channel,
+    sender,
+    contactId: null,
+    text: cut(message.text ?? ''),
+    attachments: [],
+    ...rule,
+    dedupeId,
+    // Of the id alone: what else a delivery says may differ in the next one, and it is the same message.
+    requestHash: createHash('sha256').update(dedupeId).digest('hex'),
+    keyId: null,
+    chatApp,
+  };
+}
+
+/** No app lets people write so much; what somebody's own client sends is not refused, for it would come again. */
+function cut(text: string): string {
+  return codePoints(text) <= limits.messageMaxCharacters ? text : Array.from(text).slice(0, limits.messageMaxCharacters).join('');
+}

@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto';
+import { appNameOf, type AcceptedTurn, type AppChannel } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TestGateway } from './test-gateway.ts';
+import { bodyOf, channelOf, fixtureOf, fixtures, sequences, settingsOf, type ExpectedMessage, type Fixture } from './webhook-fixtures.ts';
+
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  gateway = await TestGateway.start();
+  // Accepted turns stay where they can be looked at.
+  gateway.holdTurns();
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+});
+
+async function connected(fixture: Fixture): Promise<TenantScope> {
+  const scope = await gateway.tenants.create(`t${randomBytes(6).toString('hex')}`);
+  const settings = settingsOf(fixture);
+  if (settings !== undefined) await scope.channels.connect(channelOf(fixture), settings);
+  return scope;
+}
+
+async function post(fixture: Fixture, tenantId: string, spelling: string): Promise<Response> {
+  const { clock_unix: clock, headers } = fixture;
+  gateway.clock.now = () => (clock ?? 1_760_000_000) * 1000;
+  return fetch(`${gateway.url}/webhook/${spelling}/${tenantId}`, { method: 'POST', headers, body: bodyOf(fixture) });
+}
+
+async function acceptedBy(scope: TenantScope): Promise<AcceptedTurn[]> {
+  const turns = await Promise.all((await scope.inbox.turnIds()).map(async (turnId) => scope.inbox.read(turnId)));
+  return turns.filter((turn) => turn !== undefined).toSorted((one, other) => one.acceptedAtMs - other.acceptedAtMs);
+}
+
+/** The turn in the words of the fixtures. */
+function told({ sender, text, chatApp, ...turn }: AcceptedTurn, expected: ExpectedMessage): object {
+  return {
+    origin: turn.origin,
+    agent: turn.agent,
+    authority: turn.authority,
+    channel: turn.channel,
+    sender,
+    text,
+    media: chatApp?.media.length,
+    address: chatApp?.address,
+    isGroup: chatApp?.isGroup,
+    replyTo: chatApp?.replyTo,
+    ...(expected.message_ref !== undefined && { messageRef: chatApp?.messageRef }),
+  };
+}
+
+function wanted(expected: ExpectedMessage, channel: AppChannel): object {
+  const { conversation_id: to, thread_id: thread = null, is_group: isGroup, sender_id: person } = expected;
+  return {
+    origin: 'webhook',
+    agent: 'cs',
+    authority: 'cs',
+    channel,
+    sender: isGroup ? `${to}:${person}` : person,
+    text: expected.text_plain ?? expected.text ?? '',
+    media: expected.attachments.length,
+    address: { to, thread },
+    isGroup,
+    replyTo: expected.reply_to,
+    ...(expected.message_ref !== undefined && { messageRef: expected.message_ref }),
+  };
+}
+
+/** In no order: what different people wrote at once has none. */
+function sorted(items: readonly object[]): string[] {
+  return items.map((item) => JSON.stringify(item)).toSorted();
+}
+
+const named = (some: readonly Fixture[]): [string, Fixture][] => some.map((fixture) => [fixture.id, fixture]);
+const posts = fixtures.filter(({ method }) => method === 'POST');
+const taken = posts.filter(({ expected }) => ['inbound', 'mixed', 'ignore'].includes(expected.outcome));
+// Only whoever has seen the first delivery ignores the second: see the sequences.
+const isTwin = ({ id }: Fixture): boolean => id.includes('seq_duplicate');
+
+// Its secret has spaces, which no app's has: nobody can connect it. The adapters' own tests verify it.
+const isExample = ({ id }: Fixture): boolean => id === 'signatures/github_docs_vector';
+const signedNonsense = posts.filter(({ expected }) => ['bad_request', 'signature_only'].includes(expected.outcome));
+
+describe('a delivery of a chat app', () => {
+  it.each(named(taken.filter((fixture) => !isTwin(fixture))))('is taken once and for all: %s', async (_id, fixture) => {
+    const scope = await connected(fixture);
+    const channel = channelOf(fixture);
+    expect((await post(fixture, scope.accountId, channel)).status).toBe(200);
+    const turns = await acceptedBy(scope);
+    const { messages, messages_count: count = messages.length } = fixture.expected;
+    expect(turns).toHaveLength(count);
+    const [first] = messages;
+    const all = first === undefined ? [] : sorted(turns.map((turn) => told(turn, first)));
+    const expected = sorted(messages.map((message) => wanted(message, channel)));
+    // Of a thousand messages the fixture names the first and the last.
+    expect(count === messages.length ? all : all.filter((one) => expected.includes(one))).toEqual(expected);
+    // Whoever revokes our access is not listened to any more.
+    const isRevoked = (await scope.channels.find(channel))?.state === 'disabled';
+    const again = await post(fixture, scope.accountId, appNameOf(channel));
+    expect(again.status).toBe(isRevoked ? 401 : 200);
+    expect(await again.text()).toMatch(isRevoked ? /invalid_signature/u : /^$/u);
+    expect(await acceptedBy(scope)).toHaveLength(count);
+  });
+
+  it.each(named(posts.filter(({ expected }) => expected.outcome === 'reject')))(
+    'is refused without its signature: %s',
+    async (_id, fixture) => {
+      const scope = await connected(fixture);
+      expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(401);
+      expect(await acceptedBy(scope)).toEqual([]);
+    },
+  );
+
+  it.each(named(signedNonsense.filter((fixture) => !isExample(fixture))))(
+    'is malformed when it is signed and not in the format of the app: %s',
+    async (_id, fixture) => {
+      const scope = await connected(fixture);
+      expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(400);
+    },
+  );
+
+  it.each(sequences)('is known after those before it: $name', async ({ steps, expected_total_inbound: total }) => {
+    const all = steps.map((id) => fixtureOf(id));
+    const [first] = all;
+    if (first === undefined) throw new Error('a sequence has steps');
+    const scope = await connected(first);
+    for (const fixture of all) expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(200);
+    expect(await acceptedBy(scope)).toHaveLength(total);
+  });
+});
+
+describe('a handshake', () => {
+  it.each(named(fixtures.filter(({ method }) => method === 'GET')))('by GET: %s', async (_id, fixture) => {
+    const scope = await connected(fixture);
+    const query = new URLSearchParams(
+      Object.entries(fixture.query ?? {}).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
+    );
+    const tenantId = fixture.binding === null ? 'nobody' : scope.accountId;
+    const answer = await fetch(`${gateway.url}/webhook/${channelOf(fixture)}/${tenantId}?${query.toString()}`);
+    const challenge = fixture.expected.response_body;
+    // Whatever else is wrong, the contract has one answer for it.
+    expect(answer.status).toBe(challenge === undefined ? 401 : 200);
+    expect(answer.headers.get('content-type')).toBe(challenge === undefined ? 'application/problem+json' : 'text/plain; charset=utf-8');
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(await answer.text()).toContain(challenge ?? 'invalid_signature');
+  });
+
+  it.each(named(posts.filter(({ expected }) => expected.outcome === 'handshake')))('by POST: %s', async (_id, fixture) => {
+    const scope = await connected(fixture);
+    const answer = await post(fixture, scope.accountId, channelOf(fixture));
+    expect([answer.status, await answer.text()]).toEqual([200, fixture.expected.response_body]);
+    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  });
+});
