@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
 import { z } from 'zod';
 import { SessionListItem, SessionView, Skill, TurnView, UploadRef } from '@concierge/contract';
-import { eventually } from '@concierge/testing';
-import { onePixelPng, smallPdf } from './documents.ts';
+import { eventually, onePixelPng, smallPdf } from '@concierge/testing';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
 jest.setTimeout(60_000);

@@ -80,6 +80,14 @@ export interface Renewed {
   readonly cancelled: readonly Lease[];
 }
 
+export interface TurnEnding {
+  /** For live readers. */
+  readonly payload: string;
+  readonly state: TurnStatus;
+  /** Turns behind it that were answered with it: they stand in no line again. */
+  readonly answered?: readonly string[] | undefined;
+}
+
 /** One stream entry: its number within the epoch, its type, its data as JSON. */
 export interface EntryToWrite {
   readonly seq: number;
@@ -199,14 +207,11 @@ export class Lanes {
   }
 
   /** @returns the rings that follow from it, or null when the lease belongs to another */
-  async finish(
-    lease: Lease,
-    entries: readonly EntryToWrite[],
-    end: { readonly payload: string; readonly state: TurnStatus },
-  ): Promise<Ring[] | null> {
+  async finish(lease: Lease, entries: readonly EntryToWrite[], end: TurnEnding): Promise<Ring[] | null> {
     const facts = [lease.accountId, lease.sessionId, lease.turnId, lease.epoch, end.payload, end.state];
     const times = [limits.streamTtlSeconds, limits.idempotencyTtlSeconds, FIRST_WAIT_MS];
-    const reply = FinishReply.parse(await this.#run('finish', [...facts, ...times, ...entryArguments(entries)]));
+    const answered = `,${(end.answered ?? []).join(',')},`;
+    const reply = FinishReply.parse(await this.#run('finish', [...facts, ...times, answered, ...entryArguments(entries)]));
     return reply[0] === 'lost' ? null : ringsOf(lease.accountId, reply[1]);
   }
 

@@ -93,7 +93,7 @@ export class TurnAttempt {
     const end = lease.starts > limits.turnMaxStarts ? await this.#options.failTurn(run, 'turn_crashed') : await this.#options.runTurn(run);
     await failpoint('turn.after-save');
     if (end.isRepeated === true) await this.#tellSaved(run, writer);
-    const rings = await writer.finish(end.event, stateOf(end));
+    const rings = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });
     await failpoint('turn.after-done');
     background(scope.inbox.remove(turn.turnId), this.#options.log);
     await this.#options.doorbells.ring(rings);
@@ -156,7 +156,7 @@ export class TurnAttempt {
       retryable: false,
       turnId: this.#lease.turnId,
     } as const;
-    await this.#options.doorbells.ring(await writer.finish({ type: 'error', data }, 'failed'));
+    await this.#options.doorbells.ring(await writer.finish({ type: 'error', data }, { state: 'failed' }));
   }
 
   async #giveBack(error: unknown): Promise<void> {

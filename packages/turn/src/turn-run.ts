@@ -40,6 +40,8 @@ export interface TurnEnd {
   readonly event: TerminalEvent;
   /** The session contained the turn already: an earlier attempt published it, and readers may have been told something else since. */
   readonly isRepeated?: true;
+  /** Turns that the session contains as answered together with this one. */
+  readonly answered?: readonly string[];
 }
 
 /** How a worker runs turns: bound in its wire.ts. */

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { failpoint, type Log } from '@concierge/runtime';
-import type { TerminalEvent, TurnEvent, TurnStatus, TurnStep } from '@concierge/contract';
+import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Inbox } from '@concierge/tenant';
-import type { Lanes, Lease, Ring } from './lanes.ts';
+import type { Lanes, Lease, Ring, TurnEnding } from './lanes.ts';
 import { LeaseLost } from './stop-reasons.ts';
 import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
 
@@ -131,7 +131,7 @@ export class TurnWriter {
   }
 
   /** Announces the end and frees the lane: call only when the session file has been published. @throws LeaseLost */
-  async finish(event: TerminalEvent, state: TurnStatus): Promise<Ring[]> {
+  async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<Ring[]> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     while (this.#writing !== undefined) await this.#writing;
@@ -140,7 +140,7 @@ export class TurnWriter {
     const entries = this.#number([...this.#pending, { type: event.type, json: JSON.stringify(event.data), delta: null }]);
     this.#pending = [];
     const payload = encodeLive(this.#lastPublicId, entries);
-    const rings = await this.#options.lanes.finish(this.#options.lease, this.#toWrite(entries), { payload, state });
+    const rings = await this.#options.lanes.finish(this.#options.lease, this.#toWrite(entries), { ...end, payload });
     if (rings === null) throw this.#loseLease();
     return rings;
   }

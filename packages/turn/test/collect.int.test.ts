@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { connectRedis } from '@concierge/runtime';
+import { connectRedis, redisReady } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually } from '@concierge/testing';
 import { Doorbells, Lanes, Turns, type TurnReceipt } from '../src/index.ts';
@@ -35,6 +35,22 @@ async function say(text: string, { holdMs = SOON_MS, turns = rig.turns } = {}): 
   return await turns.accept(scope, input(text, { busy: 'collect', holdMs }));
 }
 
+/** Another gateway than the rig's. */
+async function startGateway(): Promise<{ readonly turns: Turns } & AsyncDisposable> {
+  const redis = connectRedis({ url: rig.server.url, role: 'producer', log });
+  await redisReady(redis, 10_000);
+  const doorbells = new Doorbells(redis, log);
+  const turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+  return {
+    turns,
+    [Symbol.asyncDispose]: async () => {
+      await turns.stop();
+      await doorbells.stop();
+      redis.disconnect();
+    },
+  };
+}
+
 describe('quick messages', () => {
   it('wait for one another, and are there when the first one begins', async () => {
     await rig.worker();
@@ -58,30 +74,21 @@ describe('quick messages', () => {
 
   it('are found by the sweeper when the gateway that would have let them go has died', async () => {
     await rig.worker();
-    const redis = connectRedis({ url: rig.server.url, role: 'producer', log });
-    const doorbells = new Doorbells(redis, log);
-    const gateway = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
-    const { turnId } = await say('anybody?', { turns: gateway });
-    await gateway.stop();
+    await using gateway = await startGateway();
+    const { turnId } = await say('anybody?', { turns: gateway.turns });
+    await gateway.turns.stop();
     rig.sweeper.start();
     await rig.read(scope, turnId);
     expect(rig.started).toEqual([turnId]);
-    await doorbells.stop();
-    redis.disconnect();
   });
 
   it('wait together, whichever gateway took them', async () => {
     await rig.worker();
-    const redis = connectRedis({ url: rig.server.url, role: 'producer', log });
-    const doorbells = new Doorbells(redis, log);
-    const other = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+    await using gateway = await startGateway();
     const { turnId: first } = await say('one', { holdMs: HOUR_MS });
-    const { turnId: second } = await say('two', { turns: other });
+    const { turnId: second } = await say('two', { turns: gateway.turns });
     await rig.read(scope, first);
     expect(behind[0]).toEqual([second]);
-    await other.stop();
-    await doorbells.stop();
-    redis.disconnect();
   });
 
   it('are all run, in order, after Redis lost everything while they waited', async () => {

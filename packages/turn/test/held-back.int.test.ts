@@ -112,6 +112,22 @@ describe('a lane that is held back', () => {
     expect(await lanes.lease({ accountId: 'acme', sessionId: 'held1', depth: 0 }, 'w')).toEqual({ kind: 'idle', rings: [] });
   });
 
+  it('keeps its place for the turns that were answered with its first one, and stands in line for the next', async () => {
+    await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
+    const [first, second, third] = [turn('s1'), turn('s1'), turn('s1')];
+    await collect(first, 0);
+    for (const given of [second, third]) await collect(given, 0);
+    await place(turn('s2'));
+    const end = { payload: 'x', state: 'done', answered: [first.turnId, second.turnId] } as const;
+    expect((await lanes.finish(await take('s1'), [], end))?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
+    // Should that bell be lost, it is rung again.
+    await redis.zadd(keyOf.due, 0, 'acme/s1');
+    expect((await lanes.sweep(10)).map(({ turnId }) => turnId)).toEqual([second.turnId]);
+    expect((await lanes.finish(await take('s1'), [], end))?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
+    const rings = await lanes.finish(await take('s2'), [], { payload: 'x', state: 'done' });
+    expect(rings?.map(({ turnId }) => turnId)).toEqual([third.turnId]);
+  });
+
   it('is nothing that the sweep looks after', async () => {
     await collect(turn('s1'), long);
     expect(await lanes.sweep(10)).toEqual([]);

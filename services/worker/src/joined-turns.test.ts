@@ -119,7 +119,11 @@ describe('messages that wait behind the one that is answered', () => {
     const { runner: worker } = runner(say('both'));
     await worker.runTurn(runOf(turns));
     const end = await worker.runTurn(runOf(turns.slice(1)));
-    expect(end).toEqual({ isRepeated: true, event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } } });
+    expect(end).toEqual({
+      isRepeated: true,
+      answered: idsOf(turns),
+      event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } },
+    });
     expect((await savedOf(turns)).revision).toBe(1);
   });
 

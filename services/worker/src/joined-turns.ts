@@ -1,5 +1,5 @@
 import type { Conversation } from '@concierge/agent';
-import { codePoints, limits, type AcceptedTurn, type TurnRecord } from '@concierge/contract';
+import { codePoints, limits, type AcceptedTurn, type Session, type TurnRecord } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 
@@ -43,6 +43,13 @@ export function joinedRecord(turn: AcceptedTurn, { id: joinedTo, ...record }: Tu
     keyId: turn.keyId,
     joinedTo,
   };
+}
+
+/** Ids of all turns that were answered together with this one, its own included. */
+export function answeredTogether({ turns }: Session, turnId: string): string[] {
+  const headOf = ({ id, joinedTo }: TurnRecord): string => joinedTo ?? id;
+  const own = turns.findLast(({ id }) => id === turnId);
+  return own === undefined ? [] : turns.filter((record) => headOf(record) === headOf(own)).map(({ id }) => id);
 }
 
 async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly AcceptedTurn[]): Promise<AcceptedTurn[]> {

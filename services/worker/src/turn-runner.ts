@@ -21,7 +21,7 @@ import { lendCapabilities, type Lenders, type LentCapabilities } from './capabil
 import type { ChatApps } from './chat-apps/chat-apps.ts';
 import { contextBudget, turnStatus } from './context-figures.ts';
 import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-session.ts';
-import { joinedRecord, turnsNamed, turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
+import { answeredTogether, joinedRecord, turnsNamed, turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
 import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn } from './prompt-turn.ts';
 import { ToolSets } from './tool-sets.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
@@ -94,7 +94,7 @@ export class TurnRunner implements TurnHandlers {
   async #repeat(run: TurnRun, session: Session, record: TurnRecord): Promise<TurnEnd> {
     await this.#index(run, session);
     await this.#followUp(run, session, record);
-    return { event: endOf(record), isRepeated: true };
+    return { event: endOf(record), isRepeated: true, answered: answeredTogether(session, record.id) };
   }
 
   async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {
@@ -190,7 +190,7 @@ export class TurnRunner implements TurnHandlers {
     await this.#followUp(run, next, record);
     for (const one of [{ turn, record }, ...joined]) this.#options.metrics.ended(one.turn, one.record);
     this.#logEnd(run, record);
-    return { event: endOf(record) };
+    return { event: endOf(record), answered: answeredTogether(next, record.id) };
   }
 
   /** What fails here fails the attempt: the next one finds the turn published and does it again. */
@@ -201,8 +201,7 @@ export class TurnRunner implements TurnHandlers {
   /** The index is disposable: it may fail or be slow, and a rebuild makes up for it. */
   async #index(run: TurnRun, session: Session): Promise<void> {
     const { log } = this.#options;
-    const { turnId } = run.turn;
-    const turnIds = session.turns.filter(({ id, joinedTo }) => id === turnId || joinedTo === turnId).map(({ id }) => id);
+    const turnIds = answeredTogether(session, run.turn.turnId);
     const put = run.scope.index.putSession(session, { turnIds }).catch((error: unknown) => {
       log.error({ ...factsOf(run), err: error }, 'session is not in the index until a reindex');
     });

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { limits, type AcceptedTurn, type ChatAppMedia, type ChatAppMessage } from '@concierge/contract';
 import { createLog } from '@concierge/runtime';
-import { eventually, FakeMeta, FakeTelegram, serveRequests } from '@concierge/testing';
+import { eventually, FakeMeta, FakeTelegram, gate, onePixelPng, serveRequests, smallPdf } from '@concierge/testing';
+import { TurnCancelled } from '@concierge/turn';
 import { openChatApps } from '../src/chat-apps/chat-apps.ts';
+import { turnRun } from '../src/fixtures/scripted-run.ts';
 import { TurnStage, type PlayedTurn } from './turn-stage.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+const png = Buffer.from(onePixelPng);
 const meta = { accessToken: 'meta-token', appSecret: 'app-secret', phoneNumberId: '1065', pageId: '4042' };
 
 let stage: TurnStage;
@@ -88,6 +90,35 @@ describe('a picture that a person sent', () => {
     const sent = sentOf(await stage.play([], message(media)));
     expect(sent).toContain(String.raw`name=\"photo.png\" type=\"text/plain\">\nOpen from 9 to 18.`);
     expect(sent).toContain(String.raw`[Document \"menu.pdf\": its type cannot be read here`);
+  });
+});
+
+describe('a PDF that a person sent', () => {
+  it('reaches the model as its text', async () => {
+    fakeTelegram.addFile('f1', smallPdf('Two rooms from Friday'));
+    const played = await stage.play([], message([file({ kind: 'document', id: 'f1', fileName: 'booking.pdf' })]));
+    expect(sentOf(played)).toContain('Two rooms from Friday');
+    expect(played.session.messages[0]).toMatchObject({ attachments: [{ name: 'booking.pdf', type: 'application/pdf' }] });
+  });
+});
+
+describe('a turn that is stopped while its files are fetched', () => {
+  it('does not wait for them', async () => {
+    const asked = gate();
+    const open = gate();
+    await using telegram = await serveRequests(async () => {
+      asked.open();
+      await open.opened;
+      return new Response('{}');
+    });
+    const stop = new AbortController();
+    const urls = { metaGraph: fakeMeta.url, telegram: telegram.url, slack: fakeMeta.url };
+    const run = turnRun(stage.scope, { signal: stop.signal }, message([file({ id: 'f1' })]));
+    const fetching = openChatApps({ urls, log }).fetchFiles(run, [run.turn]);
+    await asked.opened;
+    stop.abort(new TurnCancelled('cancelled'));
+    await expect(fetching).rejects.toBe(stop.signal.reason);
+    open.open();
   });
 });
 

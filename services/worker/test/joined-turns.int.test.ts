@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { TurnInput } from '@concierge/contract';
-import { connectRedis, createLog } from '@concierge/runtime';
+import type { Session, TurnInput } from '@concierge/contract';
+import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
 import { Doorbells, Lanes, Turns } from '@concierge/turn';
@@ -24,6 +24,7 @@ beforeAll(async () => {
   await system.createTenant('acme');
   scope = await system.scope('acme');
   const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
+  await redisReady(redis, 10_000);
   const doorbells = new Doorbells(redis, log);
   turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
   closers.push(
@@ -70,10 +71,14 @@ async function sendAll(sender: string): Promise<{ turnIds: string[]; sessionId: 
   return { turnIds, sessionId };
 }
 
-async function expectOneAnswer(sender: string, { turnIds, sessionId }: { turnIds: string[]; sessionId: string }): Promise<void> {
+/** The session when nothing waits any more. */
+async function atRest(sessionId: string): Promise<Session | undefined> {
   await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: RECOVERY_MS });
-  const session = await scope.sessions.load(sessionId);
-  expect(session?.messages.map(({ role, text }) => ({ role, text }))).toEqual([
+  return scope.sessions.load(sessionId);
+}
+
+function expectOneAnswer(sender: string, session: Session | undefined, turnIds: readonly string[]): void {
+  expect(session?.messages).toMatchObject([
     { role: 'user', text: words.map((word) => `${sender} ${word}`).join('\n\n') },
     { role: 'assistant', text: 'one answer' },
   ]);
@@ -87,7 +92,7 @@ describe('five quick messages', () => {
   it('get one answer, and each of them can be looked up', async () => {
     model.when('calm one', [say('one answer')]);
     const sent = await sendAll('calm');
-    await expectOneAnswer('calm', sent);
+    expectOneAnswer('calm', await atRest(sent.sessionId), sent.turnIds);
     const [head, ...joined] = sent.turnIds;
     for (const turnId of joined)
       expect(await turns.find(scope, turnId)).toMatchObject({ status: 'done', joinedTo: head, usage: { inputTokens: 0, outputTokens: 0 } });
@@ -107,7 +112,9 @@ describe('five quick messages', () => {
       const sent = await sendAll(sender);
       await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
       worker?.start();
-      await expectOneAnswer(sender, sent);
+      const session = await atRest(sent.sessionId);
+      expect(session?.revision).toBe(1);
+      expectOneAnswer(sender, session, sent.turnIds);
     },
     2 * RECOVERY_MS,
   );

@@ -1,7 +1,8 @@
 -- Announces the end of a turn, takes it out of its lane and admits whoever is next.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 account id  2 session id  3 turn id  4 epoch  5 live payload  6 state  7 stream time to live, s  8 record time to live, s
---       9 first wait of the sweeper, ms  then per entry: seq, type, data
+--       9 first wait of the sweeper, ms  10 ids of turns that were answered with it, each between commas
+--       then per entry: seq, type, data
 -- Returns {'lost'} | {'finished', rings}
 -- Atomic because the terminal event, the lane and the share change together or not at all.
 #include "admit.lua"
@@ -15,7 +16,7 @@ if redis.call('HGET', turn, 'endedBy') == epoch then return { 'finished', {} } e
 if redis.call('HGET', held, 'epoch') ~= epoch or redis.call('LINDEX', lane, 0) ~= turn_id then return { 'lost' } end
 
 local now = now_ms()
-for index = 10, #ARGV, 3 do
+for index = 11, #ARGV, 3 do
   redis.pcall('XADD', events, epoch .. '-' .. ARGV[index], 't', ARGV[index + 1], 'd', ARGV[index + 2])
 end
 redis.call('PUBLISH', prefix .. ':live:' .. turn_id, ARGV[5])
@@ -26,10 +27,14 @@ redis.call('EXPIRE', events, ARGV[7])
 redis.call('LPOP', lane)
 redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'rung')
 local pool = pool_of(prefix, account, session)
+local head = redis.call('LINDEX', lane, 0)
+if head and string.find(ARGV[10], ',' .. head .. ',', 1, true) then
+  -- Its answer is out, and only its end is to be told: it keeps the place, or whoever says much would stand in line for each message.
+  return { 'finished', { ring(prefix, pool, session, now, tonumber(ARGV[9])) } }
+end
 redis.call('SREM', prefix .. ':admitted:' .. pool, session)
 redis.call('ZREM', prefix .. ':due', member)
 local rings = {}
-local head = redis.call('LINDEX', lane, 0)
 if head then
   local next_pool = line_up(prefix, account, session, head)
   if next_pool ~= pool then rings = admit(prefix, next_pool, now, tonumber(ARGV[9])) end
