@@ -11,9 +11,10 @@ const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /**
  * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What keeps tenant.json safe is made
- * again from it.
+ * again from it. Plain credentials that are right have been sealed by then; the others are nobody's to carry around.
  */
-const LEFT_OUT = /^[^/]+\/(?:sessions\/\.revisions|settings|tenant\.last-good\.json)(?:\/|$)/u;
+const LEFT_OUT =
+  /^[^/]+\/(?:sessions\/\.revisions|settings|tenant\.last-good\.json|channels\/(?:whatsapp|messenger|telegram|slack)\.json)(?:\/|$)/u;
 /**
  * Of no use under another id, or of harm: keys and unanswered turns name the old one, credentials of channels are sealed for it, and a message that waits to
  * be sent would be sent by both.
@@ -32,6 +33,7 @@ export interface ArchiveReport {
  */
 export async function exportTenant(scope: TenantScope, file: string): Promise<ArchiveReport & { readonly bytes: number }> {
   if (await exists(file)) throw new AppError('conflict', `${file} exists already.`);
+  await scope.channels.list();
   const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
   let files = 0;
   try {

@@ -54,6 +54,17 @@ describe('concierge tenant export and import', () => {
     });
   });
 
+  it('has no credentials in clear, also when somebody has put some there', async () => {
+    await concierge.json('tenant', 'create', 'acme');
+    const folder = join(concierge.dataDir, 'tenants', 'acme', 'channels');
+    await writeFile(join(folder, 'telegram.json'), JSON.stringify({ botToken: 'very-secret', secretToken: 'hook' }));
+    await writeFile(join(folder, 'slack.json'), JSON.stringify({ botToken: 'very-secret' }));
+    await concierge.json('tenant', 'export', 'acme', archive);
+    const names: string[] = [];
+    await tar.list({ file: archive, onReadEntry: ({ path }) => names.push(path) });
+    expect(names.filter((name) => name.startsWith('acme/channels/'))).toEqual(['acme/channels/', 'acme/channels/channel_c.json']);
+  });
+
   it('makes a copy under another id, with keys of its own', async () => {
     const { keys } = WithKeys.parse(await concierge.json('tenant', 'create', 'acme'));
     await concierge.json('tenant', 'export', 'acme', archive);

@@ -90,7 +90,7 @@ export const ChannelView = z
     app: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
     /** `broken`: its file cannot be read, or its credentials cannot be opened here; connect it again. */
     state: z.enum(['enabled', 'disabled', 'broken']),
-    /** Why it is not enabled. */
+    /** Why it is not enabled; or why credentials that somebody put there as a file are left alone. */
     reason: z.string().nullable(),
     identifiers: z.record(z.string(), z.string()),
     /** `unreadable`: sealed for another tenant id, or with another SECRETS_KEY. */

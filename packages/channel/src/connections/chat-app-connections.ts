@@ -37,16 +37,22 @@ export interface ConnectableTenant {
 export interface ConnectionsOptions {
   readonly urls: ProviderUrls;
   readonly publicUrl: string | undefined;
+  /** How long a provider has for an answer. */
+  readonly timeoutMs?: number;
 }
 
 /** Connecting, asking and disconnecting, by the same rules whoever does it. */
 export class ChatAppConnections {
-  readonly #options: ConnectionsOptions;
+  readonly #urls: ProviderUrls;
+  readonly #publicUrl: string | undefined;
+  readonly #timeoutMs: number;
   readonly #webhooks: TelegramWebhooks;
 
-  constructor(options: ConnectionsOptions) {
-    this.#options = options;
-    this.#webhooks = new TelegramWebhooks(options);
+  constructor({ urls, publicUrl, timeoutMs = limits.channelCheckTimeoutMs }: ConnectionsOptions) {
+    this.#urls = urls;
+    this.#publicUrl = publicUrl;
+    this.#timeoutMs = timeoutMs;
+    this.#webhooks = new TelegramWebhooks({ urls, hasPublicUrl: publicUrl !== undefined, timeoutMs });
   }
 
   async list(tenant: ConnectableTenant): Promise<ConnectedChannel[]> {
@@ -111,7 +117,7 @@ export class ChatAppConnections {
   }
 
   async #ask(binding: OpenBinding): Promise<CredentialCheck> {
-    return openSender(binding, { urls: this.#options.urls }).checkCredentials(AbortSignal.timeout(limits.channelCheckTimeoutMs));
+    return openSender(binding, { urls: this.#urls }).checkCredentials(AbortSignal.timeout(this.#timeoutMs));
   }
 
   /** Another bot than before is left behind in order: it would go on bringing messages that nobody takes. */
@@ -128,7 +134,7 @@ export class ChatAppConnections {
   }
 
   #placesOf({ accountId }: ConnectableTenant, channel: AppChannel): WebhookPlaces {
-    const base = this.#options.publicUrl ?? '';
+    const base = this.#publicUrl ?? '';
     const [byName, byNumber] = webhookPaths(channel, accountId);
     return [`${base}${byName}`, `${base}${byNumber}`];
   }

@@ -3,7 +3,7 @@ import { providerUrls, type ProviderUrls } from './provider-urls.ts';
 
 /** Paths are put below it as they are, so nothing may follow. */
 const base = z
-  .url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' })
+  .url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address', abort: true })
   .refine((address) => isPlain(address), 'must be an address without credentials, query and fragment')
   .transform((address) => address.replace(/\/+$/u, ''));
 

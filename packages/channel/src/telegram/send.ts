@@ -8,7 +8,18 @@ import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 import { outcomeOfTelegramSend } from './answer.ts';
 
-const Bot = z.object({ ok: z.literal(true), result: z.object({ id: z.number(), username: z.string().optional() }) });
+const Bot = z.object({
+  ok: z.literal(true),
+  // A name that no message could mention is none.
+  result: z.object({
+    id: z.number(),
+    username: z
+      .string()
+      .regex(/^\w{1,64}$/u)
+      .optional()
+      .catch(undefined),
+  }),
+});
 const FilePlace = z.object({ ok: z.literal(true), result: z.object({ file_path: z.string(), file_size: z.number().optional() }) });
 const Done = z.object({ ok: z.literal(true) });
 const Problem = z.object({ description: z.string() });
@@ -104,7 +115,7 @@ export class TelegramSender implements ChannelSender {
   /** Whether Telegram brings nothing to these addresses any more. A bot whose messages go to another address by now is left alone. */
   async removeWebhook(urls: readonly string[], signal: AbortSignal): Promise<boolean> {
     const found = await this.findWebhook(signal);
-    if ('failure' in found) return false;
+    if ('failure' in found || signal.aborted) return false;
     if (!urls.includes(found.url)) return true;
     return isDone(await this.#call('deleteWebhook', {}, signal));
   }

@@ -7,7 +7,10 @@ import { defineRoute } from './route.ts';
 const params = z.object({ channel: Channel.refine(isAppChannel, 'is not a chat app') });
 
 /** What an app needs is known by the path: the last form lets the handler name the fields that are missing or wrong for exactly this one. */
-const body = z.union([...Object.values(channelSettings), z.record(z.string(), z.unknown())]);
+const body = z.union([
+  ...Object.values(channelSettings),
+  z.record(z.string(), z.unknown()).meta({ description: 'Anything else: 400, with the fields that are wrong.' }),
+]);
 
 export const listChannels = defineRoute({
   id: 'listChannels',
