@@ -162,70 +162,56 @@ export class Delivery {
         break;
       }
       case 'receipt': {
-        const part = this.#parts?.[step.part];
-        if (part === undefined || rankOf(step.state) <= rankOf(part.receipt)) break;
-        part.receipt = step.state;
-        part.problem = step.state === 'failed' ? step.problem : undefined;
+        this.#applyReceipt(step);
         break;
       }
     }
+  }
+
+  #applyReceipt({ part: index, state, problem }: Extract<DeliveryStep, { kind: 'receipt' }>): void {
+    const part = this.#parts?.[index];
+    if (part === undefined || rankOf(state) <= rankOf(part.receipt)) return;
+    part.receipt = state;
+    part.problem = state === 'failed' ? problem : undefined;
   }
 
   #applyResult(result: Result): void {
     const part = this.#parts?.[result.part];
     if (part === undefined) return;
     part.tries = Math.max(part.tries, result.try);
-    if (result.outcome === 'sent') {
-      // Told twice, or after others had given it up: it has arrived all the same.
-      if (part.state !== 'sent')
-        Object.assign(part, { state: 'sent', sentAtMs: Date.parse(result.at), retryAtMs: undefined, problem: undefined });
-      part.providerMessageId ??= result.providerMessageId;
-      return;
-    }
-    if (part.state !== 'waiting' || result.try <= part.earlierTries) return;
+    // Told late, after others had given it up, it has arrived all the same.
+    if (result.outcome === 'sent') markSent(part, result);
+    else if (part.state === 'waiting' && result.try > part.earlierTries) this.#applyFailure(part, result);
+  }
+
+  #applyFailure(part: DeliveryPart, result: Result): void {
     part.problem = result.problem;
     part.retryAtMs = undefined;
-    switch (result.outcome) {
-      case 'retry': {
-        part.attempts += 1;
-        if (result.retryAt == null) part.state = 'failed';
-        else part.retryAtMs = Date.parse(result.retryAt);
-        break;
-      }
-      case 'resend_plain': {
-        part.form = 'plain';
-        break;
-      }
-      case 'resend_without_reply': {
-        this.#withoutReply = true;
-        break;
-      }
-      case 'resend_to': {
-        this.#to = result.to ?? this.#to;
-        break;
-      }
-      case 'window_closed': {
-        this.#end = { state: 'withheld', problem: { ...(result.problem ?? nothingSaid), code: 'window_closed' } };
-        break;
-      }
-      case 'refused':
-      case 'recipient_failed': {
-        part.state = 'failed';
-        break;
-      }
-      case 'unknown': {
-        part.state = 'unknown';
-        break;
-      }
-      case 'binding_failed': {
-        // It waits until somebody has connected the app anew.
-        break;
-      }
-    }
+    if (result.outcome === 'retry') markRetry(part, result);
+    if (result.outcome === 'unknown') part.state = 'unknown';
+    if (result.outcome === 'refused' || result.outcome === 'recipient_failed') part.state = 'failed';
+    if (result.outcome === 'resend_plain') part.form = 'plain';
+    if (result.outcome === 'resend_without_reply') this.#withoutReply = true;
+    if (result.outcome === 'resend_to') this.#to = result.to ?? this.#to;
+    if (result.outcome === 'window_closed')
+      this.#end = {
+        state: 'withheld',
+        problem: { code: 'window_closed', message: result.problem?.message ?? 'The reply window is closed.' },
+      };
+    // binding_failed: it waits until somebody has connected the app anew.
   }
 }
 
-const nothingSaid: DeliveryProblem = { code: 'unknown', message: 'Nobody said why.' };
+function markSent(part: DeliveryPart, { at, providerMessageId }: Result): void {
+  if (part.state === 'sent') return;
+  Object.assign(part, { state: 'sent', sentAtMs: Date.parse(at), retryAtMs: undefined, problem: undefined, providerMessageId });
+}
+
+function markRetry(part: DeliveryPart, { retryAt }: Result): void {
+  part.attempts += 1;
+  if (retryAt == null) part.state = 'failed';
+  else part.retryAtMs = Date.parse(retryAt);
+}
 
 function newPart({ text, plain }: { readonly text: string; readonly plain: string }): DeliveryPart {
   return {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { DeliveryStep, OutboundMessage } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
-import { appendLines, createFile, linkNew, removeOldTemporaries, replaceFile, sweepTemporaries, temporaryPrefix } from '../atomic-file.ts';
+import { appendLines, createFile, removeOldTemporaries, replaceFile, sweepTemporaries, temporaryPrefix } from '../atomic-file.ts';
 import type { FolderSync } from '../folder-sync.ts';
 import { parseJson, parseLines, readIfThere } from '../json-file.ts';
 import { lstatIfThere } from '../quick-look.ts';
@@ -31,9 +31,8 @@ export interface OutboxFilesOptions {
 export type EndedPlace = 'settled' | 'dead';
 
 /**
- * Where messages lie. On its way: `<lane>/<id>.json`, its journal beside it, and a claim `<id>.<part>.<try>` for each try, which is a second name of the
- * message's own file: it can be made once, and never after the message has gone from its lane. Ended: one file, the message and its journal, in
- * `settled/<day of acceptance>` or in `dead`.
+ * Where messages lie. On its way: `<lane>/<id>.json`, its journal beside it, and a claim `<id>.<part>.<try>` for each try, which can be made once. Ended: one
+ * file, the message and its journal, in `settled/<day of acceptance>` or in `dead`.
  */
 export class OutboxFiles {
   readonly #options: OutboxFilesOptions;
@@ -104,11 +103,10 @@ export class OutboxFiles {
 
   /** True once for each try, and on disk then; false when the try is somebody's, or the message has gone from its lane. */
   async claim(id: string, tried: { readonly part: number; readonly try: number }): Promise<boolean> {
-    const folder = this.#laneFolder(laneOf(id));
     try {
-      const isOurs = await linkNew(this.#messagePath(id), join(folder, claimName(id, tried)));
-      if (isOurs) await this.#options.folders.sync(folder);
-      return isOurs;
+      const isOurs = await createFile({ ...this.#write(this.#laneFolder(laneOf(id)), claimName(id, tried)), content: '' });
+      // Claims go with their message: one that can be made because the message has ended meanwhile is none.
+      return isOurs && (await isThere(this.#messagePath(id)));
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return false;
       throw error;

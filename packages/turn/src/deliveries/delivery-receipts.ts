@@ -29,6 +29,12 @@ export interface DeliveryReceiptsOptions {
   readonly now?: () => number;
 }
 
+interface OneReceipt {
+  readonly channel: AppChannel;
+  readonly messageId: string;
+  readonly receipt: DeliveryReceipt;
+}
+
 /** Receipts: what the apps tell of messages after they took them. They come late, early, twice and in any order; a state only moves forward. */
 export class DeliveryReceipts {
   readonly #options: DeliveryReceiptsOptions;
@@ -39,12 +45,13 @@ export class DeliveryReceipts {
 
   /** On disk when it returns, where it says something new. What it does not know of is forgotten after an hour. */
   async note(scope: TenantScope, channel: AppChannel, receipt: DeliveryReceipt): Promise<void> {
-    if (receipt.messageId === null) {
+    const { messageId } = receipt;
+    if (messageId === null) {
       await this.#noteUpTo(scope, channel, receipt);
       return;
     }
-    if (await this.#noteOne(scope, channel, receipt.messageId, receipt)) return;
-    const key = earlyKey(scope, channel, receipt.messageId);
+    if (await this.#noteOne(scope, { channel, messageId, receipt })) return;
+    const key = earlyKey(scope, channel, messageId);
     await this.#options.redis
       .multi()
       .rpush(key, JSON.stringify(Receipt.parse(receipt)))
@@ -52,18 +59,18 @@ export class DeliveryReceipts {
       .expire(key, EARLY_SECONDS)
       .exec();
     // Its sender may have looked for early ones right before this one was laid down.
-    await this.#noteOne(scope, channel, receipt.messageId, receipt);
+    await this.#noteOne(scope, { channel, messageId, receipt });
   }
 
   /** Those that came before their message was known by this name: call once it is. */
   async catchUp(scope: TenantScope, channel: AppChannel, messageId: string): Promise<void> {
     const key = earlyKey(scope, channel, messageId);
     for (const text of await this.#options.redis.lrange(key, 0, -1)) {
-      await this.#noteOne(scope, channel, messageId, Receipt.parse(JSON.parse(text)));
+      await this.#noteOne(scope, { channel, messageId, receipt: Receipt.parse(JSON.parse(text)) });
     }
   }
 
-  async #noteOne(scope: TenantScope, channel: AppChannel, messageId: string, receipt: DeliveryReceipt): Promise<boolean> {
+  async #noteOne(scope: TenantScope, { channel, messageId, receipt }: OneReceipt): Promise<boolean> {
     const sent = await scope.outbox.findSent(channel, messageId);
     const delivery = sent === undefined ? undefined : await scope.outbox.delivery(sent.messageId);
     if (sent === undefined || delivery === undefined) return false;

@@ -40,13 +40,17 @@ export interface DelivererOptions {
   readonly random?: () => number;
 }
 
-/** A part that may be sent now, if nothing comes between. */
-interface Ready {
+/** An app that is connected. */
+interface Connection {
   readonly scope: TenantScope;
-  readonly delivery: Delivery;
   readonly binding: OpenBinding;
   readonly view: ChannelView;
   readonly surface: Surface;
+}
+
+/** A part that may be sent now, if nothing comes between. */
+interface Ready extends Connection {
+  readonly delivery: Delivery;
   readonly index: number;
   readonly part: Readonly<DeliveryPart>;
 }
@@ -90,28 +94,27 @@ export class Deliverer {
 
   /** What keeps the message from being sent, if anything does. The cheap questions first; whether a person has the conversation last. */
   async #look(scope: TenantScope, delivery: Delivery): Promise<Readiness> {
-    const { expiresAtMs, message } = delivery;
-    const { channel } = message;
     const nowMs = this.#nowMs();
     const retryAtMs = delivery.next?.part.retryAtMs ?? 0;
-    if (nowMs >= expiresAtMs || retryAtMs >= expiresAtMs) return this.#expire(scope, delivery);
+    if (nowMs >= delivery.expiresAtMs || retryAtMs >= delivery.expiresAtMs) return this.#expire(scope, delivery);
     if (retryAtMs > nowMs) return { kind: 'parked', untilMs: retryAtMs };
-    const later: LaneStep = { kind: 'parked', untilMs: Math.min(nowMs + LOOK_AGAIN_MS, expiresAtMs) };
-    if ((await scope.settings()).suspended === true) return later;
-    const view = await scope.channels.find(channel);
-    if (view?.state !== 'enabled') return later;
-    const binding = await openBinding(scope, channel);
-    if (binding === undefined) return later;
-    const surface = surfaceOfBinding(binding);
+    const connection = await connectionOf(scope, delivery.message.channel);
+    if (connection === undefined) return { kind: 'parked', untilMs: Math.min(nowMs + LOOK_AGAIN_MS, delivery.expiresAtMs) };
+    return this.#lookAtContent(connection, delivery);
+  }
+
+  async #lookAtContent(connection: Connection, delivery: Delivery): Promise<Readiness> {
+    const { scope, surface } = connection;
+    const { channel, template } = delivery.message;
     const rendered = delivery.parts === undefined ? await this.#render(scope, delivery, surface) : delivery;
-    if (rendered.next === undefined)
-      return this.#refuse(scope, rendered, 'failed', { code: 'empty', message: 'Nothing of it can be seen.' });
-    if (message.template === undefined && (await this.#isWindowClosed(scope, rendered, surface)))
-      return this.#refuse(scope, rendered, 'withheld', windowClosed(channel));
+    const { next } = rendered;
+    if (next === undefined) return this.#refuse(scope, rendered, nothingToSee);
+    if (template === undefined && (await this.#isWindowClosed(scope, rendered, surface)))
+      return this.#refuse(scope, rendered, windowClosed(channel));
     const waitMs = await this.#options.lanes.pace(laneOfDelivery(scope, rendered), channel, paceOf(surface, rendered.to));
-    if (waitMs > 0) return { kind: 'parked', untilMs: nowMs + waitMs };
-    if (await isHeldByPerson(scope, rendered)) return this.#refuse(scope, rendered, 'withheld', heldByPerson);
-    return { kind: 'ready', ready: { scope, delivery: rendered, binding, view, surface, ...rendered.next } };
+    if (waitMs > 0) return { kind: 'parked', untilMs: this.#nowMs() + waitMs };
+    if (await isHeldByPerson(scope, rendered)) return this.#refuse(scope, rendered, heldByPerson);
+    return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
   }
 
   /** Once: every try sends the same. */
@@ -185,19 +188,13 @@ export class Deliverer {
 
   #stepOf({ part }: Ready, tried: { readonly part: number; readonly try: number }, outcome: SendOutcome): DeliveryStep {
     const result = { kind: 'result', at: this.#now(), ...tried, outcome: outcome.kind } as const;
-    switch (outcome.kind) {
-      case 'sent':
-        return { ...result, ...(outcome.providerMessageId !== undefined && { providerMessageId: outcome.providerMessageId }) };
-      case 'retry': {
-        const delayMs = retryDelayMs(outcome, { attempts: part.attempts + 1, random: (this.#options.random ?? Math.random)() });
-        const retryAt = delayMs === undefined ? null : new Date(this.#nowMs() + delayMs).toISOString();
-        return { ...result, problem: problemOf(outcome), retryAt };
-      }
-      case 'resend_to':
-        return { ...result, problem: problemOf(outcome), to: outcome.to };
-      default:
-        return { ...result, problem: problemOf(outcome) };
-    }
+    if (outcome.kind === 'sent')
+      return { ...result, ...(outcome.providerMessageId !== undefined && { providerMessageId: outcome.providerMessageId }) };
+    const failed = { ...result, problem: { code: outcome.code, message: outcome.message } };
+    if (outcome.kind === 'resend_to') return { ...failed, to: outcome.to };
+    if (outcome.kind !== 'retry') return failed;
+    const delayMs = retryDelayMs(outcome, { attempts: part.attempts + 1, random: (this.#options.random ?? Math.random)() });
+    return { ...failed, retryAt: delayMs === undefined ? null : new Date(this.#nowMs() + delayMs).toISOString() };
   }
 
   /** What follows for the binding and the contact. */
@@ -243,12 +240,10 @@ export class Deliverer {
   }
 
   async #expire(scope: TenantScope, delivery: Delivery): Promise<LaneStep> {
-    const problem = delivery.problem ?? { code: 'expired', message: 'It could not be sent in time.' };
-    const step: DeliveryStep = { kind: 'end', at: this.#now(), state: 'expired', problem };
-    return this.#end(scope, (await scope.outbox.record(delivery.message.id, [step])) ?? delivery.with([step]));
+    return this.#refuse(scope, delivery, { state: 'expired', problem: delivery.problem ?? neverInTime });
   }
 
-  async #refuse(scope: TenantScope, delivery: Delivery, state: 'failed' | 'withheld', problem: DeliveryProblem): Promise<LaneStep> {
+  async #refuse(scope: TenantScope, delivery: Delivery, { state, problem }: Refusal): Promise<LaneStep> {
     const step: DeliveryStep = { kind: 'end', at: this.#now(), state, problem };
     return this.#end(scope, (await scope.outbox.record(delivery.message.id, [step])) ?? delivery.with([step]));
   }
@@ -275,10 +270,22 @@ export class Deliverer {
   }
 }
 
-const heldByPerson: DeliveryProblem = { code: 'handoff', message: 'A person has the conversation: the agent says nothing there.' };
+/** A reason of ours for which a message is not sent. */
+interface Refusal {
+  readonly state: 'failed' | 'expired' | 'withheld';
+  readonly problem: DeliveryProblem;
+}
 
-function windowClosed(channel: AppChannel): DeliveryProblem {
-  return { code: 'window_closed', message: `${appNameOf(channel)} takes free text only within 24 hours after the contact has written.` };
+const neverInTime: DeliveryProblem = { code: 'expired', message: 'It could not be sent in time.' };
+const nothingToSee: Refusal = { state: 'failed', problem: { code: 'empty', message: 'Nothing of it can be seen.' } };
+const heldByPerson: Refusal = {
+  state: 'withheld',
+  problem: { code: 'handoff', message: 'A person has the conversation: the agent says nothing there.' },
+};
+
+function windowClosed(channel: AppChannel): Refusal {
+  const message = `${appNameOf(channel)} takes free text only within 24 hours after the contact has written.`;
+  return { state: 'withheld', problem: { code: 'window_closed', message } };
 }
 
 /** What a person says, and that one was asked for, goes out while a person has the conversation. */
@@ -287,10 +294,16 @@ async function isHeldByPerson(scope: TenantScope, { message }: Delivery): Promis
   return scope.handoffs.isPaused(message.sessionId);
 }
 
-async function openBinding(scope: TenantScope, channel: AppChannel): Promise<OpenBinding | undefined> {
+/** undefined while nothing can be sent for this tenant on this channel. */
+async function connectionOf(scope: TenantScope, channel: AppChannel): Promise<Connection | undefined> {
+  if ((await scope.settings()).suspended === true) return undefined;
+  const view = await scope.channels.find(channel);
+  if (view?.state !== 'enabled') return undefined;
   const settings = await scope.channels.open(channel);
+  if (settings === undefined) return undefined;
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- `open` gives the settings of this very channel; TypeScript loses the pairing
-  return settings === undefined ? undefined : ({ channel, settings } as OpenBinding);
+  const binding = { channel, settings } as OpenBinding;
+  return { scope, binding, view, surface: surfaceOfBinding(binding) };
 }
 
 /** A page with an Instagram account speaks to both, and an id does not say where it is from: what Instagram takes, Messenger takes too. */
@@ -305,8 +318,4 @@ function isOneGroups(surface: Surface, { to }: Delivery): boolean {
 
 function laneOfDelivery({ accountId }: TenantScope, { message }: Delivery): { readonly accountId: string; readonly lane: string } {
   return { accountId, lane: laneOf(message.id) };
-}
-
-function problemOf({ code, message }: DeliveryProblem): DeliveryProblem {
-  return { code, message };
 }
