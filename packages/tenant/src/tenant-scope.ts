@@ -131,6 +131,7 @@ export class TenantScope {
       ...place,
       folder: join(root, 'cron'),
       plan: async () => (await this.settings()).plan,
+      outbox: this.outbox,
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
     const { memory } = this;

@@ -8,7 +8,6 @@ import {
   type AcceptedTurn,
   type Actor,
   type AppChannel,
-  type AppName,
   type ChannelView,
   type ContactView,
   type HandoffView,
