@@ -115,11 +115,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   commands.reaper.start();
   return {
     stopInOrder: [
-      // Together: what a turn said before the end of the grace can still go out within it.
-      {
-        name: 'turn and delivery workers',
-        stop: async (graceMs) => void (await Promise.all([worker.stop(graceMs), deliveries.stop(graceMs)])),
-      },
+      together(worker, deliveries),
       sweeper,
       ...commands.stopInOrder,
       { name: 'turn streams', stop: async () => turnStreams.stop() },
@@ -149,6 +145,14 @@ function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' 
     explain: (error) => (error instanceof OutboundError ? error.message : undefined),
   });
   return { pages: new WebPages(outbound), search: webSearch === undefined ? undefined : new WebSearch(webSearch), mcpServers };
+}
+
+/** Both have the whole grace: what a turn says before the end of it can still go out within it. */
+function together(worker: TurnWorker, deliveries: { stop(graceMs: number): Promise<void> }): Running['stopInOrder'][number] {
+  return {
+    name: 'turn and delivery workers',
+    stop: async (graceMs) => void (await Promise.all([worker.stop(graceMs), deliveries.stop(graceMs)])),
+  };
 }
 
 /** What rings when something is to be sent. */

@@ -1,6 +1,6 @@
 import type { AppChannel, ChannelSettings } from '@concierge/contract';
 import { providerUrls, type ProviderUrls } from '@concierge/channel';
-import { connectRedis, createLog, newMetrics } from '@concierge/runtime';
+import { connectRedis, createLog } from '@concierge/runtime';
 import { openIndex, sessionIdOf, Tenants, type Delivery, type NewOutbound, type TenantScope } from '@concierge/tenant';
 import { FakeTelegram, temporaryDirectory, TestRedis } from '@concierge/testing';
 import {
@@ -12,6 +12,7 @@ import {
   type DeliverNext,
   type LaneStep,
 } from '@concierge/turn';
+import { Registry } from 'prom-client';
 import { Deliverer } from '../src/deliveries/deliverer.ts';
 import { DeliveryMetrics } from '../src/deliveries/delivery-metrics.ts';
 
@@ -21,15 +22,19 @@ const stepsMax = 200;
 
 /** What goes out, over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
 export class DeliveryStage implements AsyncDisposable {
-  nowMs = Date.parse('2026-11-21T12:00:00.000Z');
+  /** Messages are accepted by the machine's clock. */
+  nowMs = Date.now();
   /** What `told` heard, in order. */
   readonly told: string[] = [];
   /** Bindings that were held, and for how long. */
   readonly held: { readonly channel: string; readonly ms: number }[] = [];
   readonly telegram = new FakeTelegram(telegram);
-  readonly registry = newMetrics('test');
+  readonly registry = new Registry();
   readonly clearing = new AsyncDisposableStack();
   urls: ProviderUrls = providerUrls;
+  /** Right before a message would be claimed. */
+  beforeSend: () => Promise<void> = async () => Promise.resolve();
+  readonly #metrics = new DeliveryMetrics(this.registry);
   #server!: TestRedis;
   #dataDir = '';
   #scope!: TenantScope;
@@ -56,6 +61,11 @@ export class DeliveryStage implements AsyncDisposable {
 
   get receipts(): DeliveryReceipts {
     return new DeliveryReceipts({ redis: this.redis(), told: async (_scope, { state }) => this.#hear(state), now: () => this.nowMs });
+  }
+
+  /** As Prometheus reads them. */
+  async figures(): Promise<string> {
+    return this.registry.metrics();
   }
 
   redis(): ReturnType<typeof connectRedis> {
@@ -91,7 +101,10 @@ export class DeliveryStage implements AsyncDisposable {
   /** Another worker's deliverer. */
   deliverer(): Deliverer {
     const lanes = {
-      pace: async () => Promise.resolve(0),
+      pace: async () => {
+        await this.beforeSend();
+        return 0;
+      },
       hold: async ({ channel }: { readonly channel: string }, ms: number) => {
         this.held.push({ channel, ms });
         return Promise.resolve();
@@ -102,7 +115,7 @@ export class DeliveryStage implements AsyncDisposable {
       lanes,
       receipts: this.receipts,
       told: async (_scope, { state }) => this.#hear(state),
-      metrics: new DeliveryMetrics(newMetrics('test')),
+      metrics: this.#metrics,
       log,
       now: () => this.nowMs,
       random: () => 0,
@@ -130,7 +143,7 @@ export class DeliveryStage implements AsyncDisposable {
     readonly bells: DeliveryBells;
     readonly lanes: DeliveryLanes;
     readonly sweeper: DeliverySweeper;
-    worker(concurrency?: number): DeliveryWorker;
+    readonly worker: (concurrency?: number) => DeliveryWorker;
   } {
     const redis = this.redis();
     const lanes = new DeliveryLanes(redis);
