@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Session } from '@concierge/contract';
+import type { AcceptedTurn, Session, TurnRecord } from '@concierge/contract';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ToolTenant } from './tool-tenant.ts';
@@ -11,7 +11,8 @@ const bob = {
   sender: '4242',
   channel: 'channel_c',
   sessionId: sessionIdOf('cs', 'channel_c', '4242'),
-} as const;
+  chatApp: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+} satisfies Partial<AcceptedTurn>;
 
 let tenant: ToolTenant;
 let scope: TenantScope;
@@ -47,6 +48,31 @@ async function talked(sender: string, title: string): Promise<Session> {
   return session;
 }
 
+/** Somebody wrote on WhatsApp at that time. */
+async function wrote(sender: string, atMs: number): Promise<void> {
+  const at = new Date(atMs).toISOString();
+  const record: TurnRecord = {
+    id: 't_before',
+    status: 'done',
+    origin: 'webhook',
+    acceptedAt: at,
+    startedAt: at,
+    firstTextAt: at,
+    endedAt: at,
+    attempts: 1,
+    usage: { inputTokens: 0, outputTokens: 0 },
+    models: [],
+    finishReason: 'stop',
+    error: null,
+    steps: [],
+    requestHash: '',
+    keyId: null,
+  };
+  const session = await talked(sender, 'Parcel');
+  const id = sessionIdOf('cs', 'channel_a', sender);
+  await scope.sessions.publish({ ...session, id, channel: 'channel_a', turns: [record] });
+}
+
 describe('message', () => {
   it('is refused while the app is not connected, and says how to connect it', async () => {
     const { call, failures } = box();
@@ -58,26 +84,70 @@ describe('message', () => {
     expect(failures).toEqual([]);
   });
 
-  it('is on disk before the tool answers, once, and the answer does not claim that it was sent', async () => {
+  it('is on disk before the tool answers, once, and the answer does not claim that it has arrived', async () => {
     await tenant.connectTelegram();
     const { call } = box();
     const first = await call('message', { channel: 'telegram', to: '4242', text: 'Your parcel is here.' });
     expect(first.isError).toBe(false);
-    expect(first.output).toMatch(/^NOT SENT YET\. Kept as m_[0-9a-f]{32} for 4242 on telegram\./u);
+    expect(first.output).toMatch(/^ON ITS WAY\. Message m_[0-9a-f]{32} for 4242 on telegram is accepted/u);
     expect(await scope.outbox.waiting()).toMatchObject([
       { kind: 'message', channel: 'channel_c', to: '4242', text: 'Your parcel is here.', turnId: 't1' },
     ]);
-    expect((await call('message', { channel: 'telegram', to: '4242', text: 'Your parcel is here.' })).output).toContain('Kept already');
+    expect((await call('message', { channel: 'telegram', to: '4242', text: 'Your parcel is here.' })).output).toContain(
+      'had been accepted by this same call',
+    );
     expect(await scope.outbox.waiting()).toHaveLength(1);
     await call('message', { channel: 'telegram', to: '4242', text: 'And another.' }, 'c2');
     expect(await scope.outbox.waiting()).toHaveLength(2);
   });
 
-  it('writes phone numbers as the app does, and says that its window is not known', async () => {
-    await scope.channels.connect('channel_a', { phoneNumberId: '1', accessToken: 'a', verifyToken: 'v', appSecret: 's' });
-    const { output } = await box().call('message', { channel: 'whatsapp', to: '+49 (151) 123-45678', text: 'Hello' });
-    expect(output).toContain('for 4915112345678 on whatsapp');
-    expect(output).toContain('Reply window: unknown.');
+  describe('on whatsapp', () => {
+    const to = '+49 (151) 123-45678';
+    const id = '4915112345678';
+    const sessionId = sessionIdOf('cs', 'channel_a', id);
+    const text = 'Hello';
+
+    beforeEach(async () => {
+      await scope.channels.connect('channel_a', { phoneNumberId: '1', accessToken: 'a', verifyToken: 'v', appSecret: 's' });
+    });
+
+    it('writes phone numbers as the app does, and says until when the contact can be written to', async () => {
+      await wrote(id, Date.now() - 3_600_000);
+      const { output } = await box().call('message', { channel: 'whatsapp', to, text });
+      expect(output).toContain('for 4915112345678 on whatsapp');
+      expect(output).toContain('Reply window: open until ');
+    });
+
+    it('is refused before anything is kept while the reply window is closed, and says since when and what may be sent', async () => {
+      const never = await box().call('message', { channel: 'whatsapp', to, text });
+      expect(never).toMatchObject({ isError: true, output: expect.stringContaining('has never been open') });
+      await wrote(id, Date.parse('2026-01-01T12:00:00.000Z'));
+      const { output, isError } = await box().call('message', { channel: 'whatsapp', to, text });
+      expect(isError).toBe(true);
+      expect(output).toContain('closed since 2026-01-02T11:59:30.000Z');
+      expect(output).toContain('Give template');
+      expect(await scope.outbox.waiting()).toEqual([]);
+    });
+
+    it('may be an approved template whenever it is', async () => {
+      const template = { name: 'parcel_here', language: 'en_US', variables: ['Ann'] };
+      const { output, isError } = await box().call('message', { channel: 'whatsapp', to, text, template });
+      expect(isError).toBe(false);
+      expect(output).toContain('Template "parcel_here"');
+      expect(await scope.outbox.waiting()).toMatchObject([{ template, sessionId }]);
+      await tenant.connectTelegram();
+      expect(await box().call('message', { channel: 'telegram', to: '4242', text, template })).toMatchObject({
+        isError: true,
+        output: expect.stringContaining('Templates are for whatsapp only'),
+      });
+    });
+  });
+
+  it('says that it is withheld where a person has the conversation', async () => {
+    await tenant.connectTelegram();
+    await scope.handoffs.request(bob.sessionId, { reason: 'asked', by: { kind: 'operator' } });
+    const { output } = await box().call('message', { channel: 'telegram', to: '4242', text: 'Hello' });
+    expect(output).toMatch(/^WITHHELD\..*not sent, not later either/u);
   });
 
   it.each([
@@ -134,10 +204,24 @@ describe('reply', () => {
     await tenant.connectTelegram();
     const { output, isError } = await box(bob).call('reply', { text: 'One moment …' });
     expect(isError).toBe(false);
-    expect(output).toContain('NOT SENT YET');
+    expect(output).toContain('ON ITS WAY');
     expect(await scope.outbox.waiting()).toMatchObject([
       { kind: 'reply', channel: 'channel_c', to: '4242', sessionId: bob.sessionId, agent: 'cs' },
     ]);
+  });
+
+  it('goes where the turn came from: the thread of a group, not the person', async () => {
+    await scope.channels.connect('channel_d', { botToken: 'b', signingSecret: 's', teamId: 'T1', botUserId: 'U1' });
+    const chatApp = { ...bob.chatApp, address: { to: 'C0123', thread: '1700000000.000100' }, isGroup: true };
+    await box({ ...bob, channel: 'channel_d', sender: 'C0123:U7', chatApp }).call('reply', { text: 'One moment …' });
+    expect(await scope.outbox.waiting()).toMatchObject([{ to: 'C0123', thread: '1700000000.000100' }]);
+  });
+
+  it('is plain speech for a conversation that only bears the name of a chat app', async () => {
+    await tenant.connectTelegram();
+    const { chatApp: _, ...fromApi } = bob;
+    expect(await box(fromApi).call('reply', { text: 'Hi' })).toMatchObject({ isError: true });
+    expect(await scope.outbox.waiting()).toEqual([]);
   });
 
   it('is plain speech on the web, for cs and for the owner', async () => {

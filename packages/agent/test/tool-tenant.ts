@@ -56,7 +56,7 @@ export class ToolTenant implements AsyncDisposable {
     const status = (): never => {
       throw new Error('not part of this test');
     };
-    const whole = { ...admin, ...turn };
+    const whole = { ...admin, acceptedAtMs: Date.now(), ...turn };
     const access = whole.agent === 'cs' ? 'cs' : whole.authority;
     const context = toolScope({ scope, turn: whole, access, allow, capabilities: unusedCapabilities, status });
     const failures: unknown[] = [];

@@ -41,6 +41,7 @@ function box(turn: Partial<AcceptedTurn> = {}): Box {
     sender: null,
     sessionId: '0'.repeat(32),
     turnId: 't1',
+    acceptedAtMs: 0,
     ...turn,
   } as const;
   const context = toolScope({

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { channelCommand } from './commands/channel.ts';
 import { cronCommand } from './commands/cron.ts';
+import { deliveryCommand } from './commands/delivery.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { keyCommand } from './commands/key.ts';
 import { reindexCommand } from './commands/reindex.ts';
@@ -20,7 +21,17 @@ export function createProgram(context: CommandContext): Command {
   const program = new Command('concierge')
     .description("Concierge, the operators' command line")
     .showHelpAfterError('(--help shows what there is)');
-  for (const create of [tenantCommand, keyCommand, skillCommand, channelCommand, cronCommand, reindexCommand, turnCommand, doctorCommand])
-    program.addCommand(create(context));
+  const commands = [
+    tenantCommand,
+    keyCommand,
+    skillCommand,
+    channelCommand,
+    cronCommand,
+    deliveryCommand,
+    reindexCommand,
+    turnCommand,
+    doctorCommand,
+  ];
+  for (const create of commands) program.addCommand(create(context));
   return withJson(program);
 }

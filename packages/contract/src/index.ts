@@ -34,12 +34,23 @@ export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelN
 export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
 export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
 export { ContactAlias, ContactRecord, ContactView } from './contact.ts';
+export {
+  DeliveryPartView,
+  DeliveryProblem,
+  DeliveryState,
+  DeliveryStep,
+  DeliveryView,
+  ReceiptState,
+  TryOutcome,
+  deliveryStates,
+  receiptStates,
+} from './delivery.ts';
 export { Duration, durationMs } from './duration.ts';
 export { errorCodeNames, errorCodes, type ErrorCode } from './error-code.ts';
 export { Handoff, HandoffEnd, HandoffReason, HandoffView } from './handoff.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
-export { OutboundId, OutboundMessage } from './outbound.ts';
+export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './outbound.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './mcp.ts';
 export {
   ChatCompletion,

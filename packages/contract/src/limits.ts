@@ -104,10 +104,12 @@ export const limits = {
   handoffReasonMaxCharacters: 1000,
   handoffMaxHours: 30 * 24,
   contactNameMaxCharacters: 200,
-  /** Messages that wait to be sent, of one tenant. */
+  /** Messages of agents that wait to be sent, of one tenant; answers to people do not count, and are always taken. */
   outboxMaxWaiting: 1000,
   /** A message that could not be sent for so long is not sent at all. */
   outboxTtlSeconds: 24 * 3600,
+  /** What became of a message is known for so long. */
+  outboxKeptDays: 30,
 } as const;
 
 /** Length as the interface counts it. */

@@ -17,9 +17,12 @@ export const RunTurn = z.strictObject({
 });
 export type RunTurn = z.infer<typeof RunTurn>;
 
-/** What became of the reply. `kept`: it is in the outbox and waits to be sent, as every message does. */
+/**
+ * What became of the reply. `kept`: it is in the outbox and waits to be sent, as every message does; whoever looks at the run is told what has become of it
+ * since (see `deliveryStates`). `forgotten`: that was too long ago to be known.
+ */
 export const RunDelivery = z.strictObject({
-  status: z.enum(['kept', 'failed', 'nothing_to_send']),
+  status: z.enum(['kept', 'nothing_to_send', 'forgotten', 'sent', 'delivered', 'read', 'failed', 'unknown', 'expired', 'withheld']),
   messageId: OutboundId.nullable(),
   reason: z.string().nullable(),
 });

@@ -3,6 +3,7 @@ import { Actor } from './actor.ts';
 import { CanonicalChannel } from './channel.ts';
 import { ChatAppMessage } from './chat-app-message.ts';
 import { Usage } from './chat.ts';
+import { DeliveryView } from './delivery.ts';
 import { errorCodeNames } from './error-code.ts';
 import { FinishReason } from './turn-event.ts';
 import { AgentName, TenantId } from './tenant.ts';
@@ -124,7 +125,7 @@ export const TurnRecord = z.object({
 });
 export type TurnRecord = z.infer<typeof TurnRecord>;
 
-/** GET /api/turns and /api/turns/{id}. `steps` only on the single turn. */
+/** GET /api/turns and /api/turns/{id}. `steps` and `deliveries` only on the single turn. */
 export const TurnView = z
   .object({
     id: z.string(),
@@ -146,6 +147,8 @@ export const TurnView = z
     finishReason: FinishReason.nullable(),
     error: z.object({ code: z.enum(errorCodeNames), message: z.string() }).nullable(),
     steps: z.array(TurnStepView).optional(),
+    /** What it has said on chat apps, and what became of that. */
+    deliveries: z.array(DeliveryView).optional(),
   })
   .meta({ id: 'Turn' });
 export type TurnView = z.infer<typeof TurnView>;

@@ -23,8 +23,12 @@ export {
   type UsageQuery,
 } from './index-db/index.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys.ts';
+export { lastInboundMs } from './last-inbound.ts';
 export { isMemoryPath, type MemoryFiles, type MemoryText } from './memory-files.ts';
-export { Outbox, type NewOutbound } from './outbox.ts';
+export { Delivery, type DeliveryPart } from './outbox/delivery.ts';
+export { listDeliveries, type DeliveriesQuery } from './outbox/list-deliveries.ts';
+export { isMessageId, laneOf } from './outbox/outbox-files.ts';
+export { laneIdOf, Outbox, type NewOutbound, type OutboxBell, type OutboxLane, type SentPart, type Try } from './outbox/outbox.ts';
 export { workspaceRules } from './path-rules.ts';
 export type { Tick } from './schedules/cron-times.ts';
 export { dueTicks, jitterMs, minDistanceMs, nextRunMs, nextTicks, type DueQuery, type TimedSchedule } from './schedules/schedule-times.ts';

@@ -14,7 +14,7 @@ import type { DriftReport, TableDrift } from './index-db/types.ts';
 import type { Keys } from './keys.ts';
 import { McpServerStore } from './mcp-servers.ts';
 import { isMemoryPath, MemoryFiles, MemoryQuota } from './memory-files.ts';
-import { Outbox } from './outbox.ts';
+import { Outbox, type OutboxBell } from './outbox/outbox.ts';
 import type { Embedder } from './memory-search/embedder.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
 import { FilesSource } from './reindex.ts';
@@ -40,6 +40,8 @@ export interface TenantScopeOptions {
   readonly sessionCache: SessionCache;
   /** Without one, memory is searched by words alone. */
   readonly embedder: Embedder | undefined;
+  /** Rung when something is to be sent. */
+  readonly outboxBell: OutboxBell | undefined;
   readonly log: Log;
 }
 
@@ -82,7 +84,7 @@ export class TenantScope {
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
 
-  constructor({ accountId, root, index, keys, secretsKey, folders, sessionCache, embedder, log }: TenantScopeOptions) {
+  constructor({ accountId, root, index, keys, secretsKey, folders, sessionCache, embedder, outboxBell, log }: TenantScopeOptions) {
     this.accountId = accountId;
     this.root = root;
     this.keys = keys;
@@ -116,7 +118,7 @@ export class TenantScope {
     const place = { accountId, folders, log };
     this.channels = new Channels({ ...place, folder: join(root, 'channels'), secrets: this.secrets });
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
-    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox') });
+    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), bell: outboxBell });
     const { sessions, index: ownIndex } = this;
     this.contacts = new Contacts({
       ...place,
@@ -129,6 +131,7 @@ export class TenantScope {
       ...place,
       folder: join(root, 'cron'),
       plan: async () => (await this.settings()).plan,
+      outbox: this.outbox,
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
     const { memory } = this;

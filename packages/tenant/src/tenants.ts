@@ -12,6 +12,7 @@ import { decodeKey, type KeyClaims } from './key-token.ts';
 import { Inbox } from './inbox.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';
 import { fileMark, markSchedules } from './schedules/schedule-marks.ts';
+import { Outbox, type OutboxBell } from './outbox/outbox.ts';
 import { SessionCache } from './session-cache.ts';
 import { writeStarter } from './starter.ts';
 import { isSystemError } from './system-error.ts';
@@ -29,6 +30,8 @@ export interface TenantsOptions {
   readonly secretsKey?: string | undefined;
   /** Makes memory found by meaning, too. */
   readonly embedder?: Embedder | undefined;
+  /** Rung when something is to be sent on a chat app; without it whoever looks through the outboxes finds it a few seconds later. */
+  readonly outboxBell?: OutboxBell | undefined;
   readonly log: Log;
 }
 
@@ -92,6 +95,12 @@ export class Tenants {
   async inboxTurnIds(accountId: string): Promise<string[]> {
     const { log } = this.#options;
     return await new Inbox({ folder: join(this.#rootOf(accountId), 'inbox'), folders: this.#folders, log }).turnIds();
+  }
+
+  /** Conversations in which something is to be sent, for whoever looks after them: one directory read, without opening the tenant. */
+  async outboxLanes(accountId: string): Promise<string[]> {
+    const { log } = this.#options;
+    return await new Outbox({ accountId, folder: join(this.#rootOf(accountId), 'outbox'), folders: this.#folders, log }).lanes();
   }
 
   /** For whoever fires schedules: ids of the tenant's, each with what changes when its file or its history does. Opens nothing. */
@@ -159,7 +168,7 @@ export class Tenants {
   }
 
   #newScope(accountId: string): TenantScope {
-    const { index, secretsKey, embedder, log } = this.#options;
+    const { index, secretsKey, embedder, outboxBell, log } = this.#options;
     return new TenantScope({
       accountId,
       root: this.#rootOf(accountId),
@@ -169,6 +178,7 @@ export class Tenants {
       folders: this.#folders,
       sessionCache: this.#sessionCache,
       embedder,
+      outboxBell,
       log,
     });
   }

@@ -40,7 +40,8 @@ describe('messaging stores under kill -9', () => {
     expect(schedule?.message).toBe(`of ${String(schedule?.name)}`);
     const opened = await scope.channels.open('channel_c');
     expect(opened?.botToken).toBe(opened?.secretToken);
-    const records = await Promise.all(['outbox', 'cron', 'channels'].map(async (folder) => readdir(join(root, folder))));
+    const [lane = ''] = await scope.outbox.lanes();
+    const records = await Promise.all([`outbox/${lane}`, 'cron', 'channels'].map(async (folder) => readdir(join(root, folder))));
     expect(records.flat().filter((name) => !name.startsWith('.tmp-') && !name.endsWith('.json'))).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 import { readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { limits } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope, type Tenants } from '../src/index.ts';
 import { newSession, startTenants, type TestTenants } from './support.ts';
@@ -340,29 +339,6 @@ describe('the outbox', () => {
     expect((await scope.outbox.accept({ ...outbound, callId: 'c2' })).isNew).toBe(true);
     expect((await scope.outbox.accept({ ...outbound, turnId: 't_2' })).isNew).toBe(true);
     expect((await scope.outbox.waiting()).map(({ turnId, callId }) => `${turnId} ${callId}`)).toEqual(['t_1 c1', 't_1 c2', 't_2 c1']);
-  });
-
-  it('is full at some point, and makes room of what is over', async () => {
-    const { message } = await scope.outbox.accept(outbound);
-    const fill = async (changes: object): Promise<void> => {
-      const ids = Array.from({ length: limits.outboxMaxWaiting }, (_, index) => `m_${index.toString(16).padStart(32, '0')}`);
-      for (const id of ids) await writeFile(join(root, 'outbox', `${id}.json`), JSON.stringify({ ...message, id, ...changes }));
-    };
-    await fill({});
-    await expect(scope.outbox.accept({ ...outbound, callId: 'c2' })).rejects.toMatchObject({ code: 'too_many_waiting' });
-    expect((await scope.outbox.accept(outbound)).isNew).toBe(false);
-    await fill({ expiresAt: '2020-01-01T00:00:00.000Z' });
-    expect((await scope.outbox.accept({ ...outbound, callId: 'c2' })).isNew).toBe(true);
-    expect(await readdir(join(root, 'outbox'))).toHaveLength(2);
-  });
-
-  it('does not keep for tomorrow what was timely today', async () => {
-    const { message } = await scope.outbox.accept(outbound);
-    const path = join(root, 'outbox', `${message.id}.json`);
-    await writeFile(path, JSON.stringify({ ...message, expiresAt: '2020-01-01T00:00:00.000Z' }));
-    expect(await scope.outbox.waiting()).toEqual([]);
-    await scope.sweep();
-    expect(await readdir(join(root, 'outbox'))).toEqual([]);
   });
 });
 

@@ -15,3 +15,8 @@ export { TurnStreams } from './turn-streams.ts';
 export { Turns, viewSteps, type TurnViewer } from './turns.ts';
 export { TurnWorker, type TurnWorkerOptions } from './turn-worker.ts';
 export type { TurnEnd, TurnHandlers, TurnRun, TurnVoice } from './turn-run.ts';
+export { DeliveryBells } from './deliveries/delivery-bells.ts';
+export { DeliveryLanes, type PaceRules } from './deliveries/delivery-lanes.ts';
+export { DeliveryReceipts, type DeliveryReceipt, type DeliveryTold } from './deliveries/delivery-receipts.ts';
+export { DeliverySweeper } from './deliveries/delivery-sweeper.ts';
+export { DeliveryWorker, type DeliverNext, type LaneStep } from './deliveries/delivery-worker.ts';

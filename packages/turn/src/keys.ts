@@ -8,6 +8,9 @@ export function doorbellQueueOf(depth: number): string {
   return depth === 0 ? 'turns' : `turns-${String(depth)}`;
 }
 
+/** The queue of doorbells for outboxes. */
+export const deliveryQueueName = 'deliveries';
+
 export const keyOf = {
   turn: (turnId: string): string => `${queuePrefix}:turn:${turnId}`,
   events: (turnId: string): string => `${queuePrefix}:events:${turnId}`,
@@ -27,6 +30,17 @@ export const keyOf = {
   schedules: `${queuePrefix}:schedules`,
   /** Set together with all of them; missing in a Redis that came back empty. */
   schedulesLaid: `${queuePrefix}:schedules-laid`,
+  /** Outboxes of conversations in which something is to be sent, by the time of their next bell. */
+  deliveriesDue: `${queuePrefix}:deliveries-due`,
+  deliveryScanLock: `${queuePrefix}:delivery-scan-lock`,
+  deliveryRetentionLock: `${queuePrefix}:delivery-retention-lock`,
+  deliveryLease: (member: string): string => `${queuePrefix}:delivery-lease:${member}`,
+  /** How fast a conversation, or a binding, is going. */
+  pace: (member: string): string => `${queuePrefix}:pace:${member}`,
+  /** A binding that an app has told to wait. */
+  paceHold: (member: string): string => `${queuePrefix}:pace-hold:${member}`,
+  /** Receipts of a message whose sender has not written down yet that it was sent. */
+  earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
   requests: (accountId: string): string => `${queuePrefix}:requests:${accountId}`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,

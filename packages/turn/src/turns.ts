@@ -70,13 +70,15 @@ export class Turns {
     const ended = await scope.index.findTurn(turnId);
     const keyId = live?.keyId ?? ended?.record.keyId;
     if (viewer.onlyKeyId !== undefined && keyId !== viewer.onlyKeyId) return undefined;
-    if (ended !== undefined) return { ...viewOfRecord(ended.record, ended), steps: ended.record.steps };
+    const said = await scope.outbox.ofTurn(turnId);
+    const deliveries = said.length === 0 ? {} : { deliveries: said.map((delivery) => delivery.view()) };
+    if (ended !== undefined) return { ...viewOfRecord(ended.record, ended), steps: ended.record.steps, ...deliveries };
     if (live === undefined) return undefined;
     const steps = await readEntries(this.#options.redis, turnId, null).then(
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
       () => [],
     );
-    return { ...viewOfLive(live, await this.#liveFacts(turnId)), steps };
+    return { ...viewOfLive(live, await this.#liveFacts(turnId)), steps, ...deliveries };
   }
 
   /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */

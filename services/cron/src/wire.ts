@@ -1,6 +1,6 @@
 import { armFailpoints, assertNoEviction, connectRedis, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { Doorbells, DueSchedules, Lanes, Sweeper, Turns } from '@concierge/turn';
+import { DeliveryBells, DeliveryLanes, DeliverySweeper, Doorbells, DueSchedules, Lanes, Sweeper, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 import { ScheduleAttention } from './schedules/schedule-attention.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
@@ -14,11 +14,16 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   await redisReady(redis, REDIS_START_TIMEOUT_MS);
   await assertNoEviction(redis, log);
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, secretsKey: config.secretsKey, log });
+  const deliveryLanes = new DeliveryLanes(redis);
+  const deliveryBells = new DeliveryBells({ redis, lanes: deliveryLanes, log });
+  const { dataDir, keySecret, secretsKey } = config;
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, outboxBell: async (lane) => await deliveryBells.ring(lane), log });
   const doorbells = new Doorbells(redis, log);
   const lanes = new Lanes(redis);
   const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
   sweeper.start();
+  const deliverySweeper = new DeliverySweeper({ redis, lanes: deliveryLanes, bells: deliveryBells, tenants, log });
+  deliverySweeper.start();
   const attention = new ScheduleAttention({ turns: new Turns({ redis, lanes, doorbells, log }), log, now: Date.now });
   const schedules = new ScheduleClock({ due: new DueSchedules(redis), tenants, attention, log, now: Date.now });
   schedules.start();
@@ -26,7 +31,9 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     stopInOrder: [
       schedules,
       sweeper,
+      deliverySweeper,
       { name: 'doorbells', stop: async () => await doorbells.stop() },
+      { name: 'delivery bells', stop: async () => await deliveryBells.stop() },
       { name: 'index', stop: async () => await index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],

@@ -2,7 +2,7 @@ import { ChatAppConnections } from '@concierge/channel';
 import { McpServers } from '@concierge/mcp';
 import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
+import { DeliveryBells, DeliveryLanes, Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
 import { Outbound, OutboundError } from '@concierge/web';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
@@ -27,7 +27,9 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   await assertNoEviction(redis, log);
   const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const tenants = new Tenants({ dataDir: config.dataDir, index, keySecret: config.keySecret, secretsKey: config.secretsKey, log });
+  const deliveryBells = new DeliveryBells({ redis, lanes: new DeliveryLanes(redis), log });
+  const { dataDir, keySecret, secretsKey } = config;
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, outboxBell: async (lane) => deliveryBells.ring(lane), log });
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber, log });
@@ -35,7 +37,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const drain = new Drain();
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
-  const queueDashboard = new QueueDashboard(doorbells.queues);
+  const queueDashboard = new QueueDashboard([...doorbells.queues, deliveryBells.queue]);
   const outbound = new Outbound({ allow: config.outboundAllow });
   const mcpServers = new McpServers({
     fetch: outbound.fetcher(),
@@ -74,6 +76,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       turns,
       { name: 'doorbells', stop: async () => doorbells.stop() },
+      { name: 'delivery bells', stop: async () => deliveryBells.stop() },
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],

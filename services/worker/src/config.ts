@@ -17,6 +17,7 @@ const Environment = z
     ...sandboxEnvironment,
     ...webSearchEnvironment,
     ...shares,
+    DELIVERY_CONCURRENCY: count.max(1000).default(16),
     OUTBOUND_ALLOW: outboundAllow,
     PROVIDERS_FILE: z.string().optional(),
     METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
@@ -40,6 +41,8 @@ export interface Config extends ServiceSettings, ProviderSettings {
   readonly concurrency: number;
   /** Of these, of one tenant. */
   readonly tenantShare: number;
+  /** Conversations on chat apps into which this worker sends at once. */
+  readonly deliveryConcurrency: number;
   readonly sandbox: SandboxSettings;
   /** `host:port`s that URLs of tenants may lead to although they are not public. */
   readonly outboundAllow: readonly string[];
@@ -60,6 +63,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     ...toProviderSettings(given),
     providersFile: given.PROVIDERS_FILE ?? join(settings.dataDir, 'providers.json'),
     concurrency: given.WORKER_CONCURRENCY,
+    deliveryConcurrency: given.DELIVERY_CONCURRENCY,
     tenantShare: given.TENANT_SHARE ?? Math.ceil(given.WORKER_CONCURRENCY / 2),
     sandbox: toSandboxSettings(given),
     outboundAllow: given.OUTBOUND_ALLOW,

@@ -19,7 +19,8 @@ const bob = {
   sender: '4242',
   channel: 'channel_c',
   sessionId: sessionIdOf('cs', 'channel_c', '4242'),
-} as const;
+  chatApp: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+} satisfies Partial<AcceptedTurn>;
 
 type Call = readonly [name: string, input: object];
 
@@ -118,7 +119,7 @@ describe('a turn of the owner', () => {
       ['message', { channel: 'telegram', to: '4242', text: 'Your parcel is here.' }],
       ['channels', {}],
     ]);
-    expect(sent).toMatchObject({ isError: false, output: expect.stringContaining('NOT SENT YET') });
+    expect(sent).toMatchObject({ isError: false, output: expect.stringContaining('ON ITS WAY') });
     expect(listed?.output).toContain('telegram: enabled');
     expect(await scope.outbox.waiting()).toMatchObject([{ text: 'Your parcel is here.', agent: 'admin' }]);
   });
@@ -178,7 +179,7 @@ describe('a turn of a customer', () => {
   it('adds a part to its own conversation and to no other', async () => {
     await scope.channels.connect('channel_c', { botToken: 'b', secretToken: 's' });
     const [replied] = await answersOf(runOf(bob), [['reply', { text: 'One moment.' }]]);
-    expect(replied?.output).toContain('NOT SENT YET');
+    expect(replied?.output).toContain('ON ITS WAY');
     expect(await scope.outbox.waiting()).toMatchObject([{ kind: 'reply', to: '4242', sessionId: bob.sessionId }]);
   });
 

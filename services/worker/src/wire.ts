@@ -6,8 +6,22 @@ import { Embeddings, Models } from '@concierge/model/openai';
 import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
-import { openIndex, Tenants } from '@concierge/tenant';
-import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker } from '@concierge/turn';
+import { openIndex, Tenants, type OutboxBell } from '@concierge/tenant';
+import {
+  DeliveryBells,
+  DeliveryLanes,
+  DeliveryReceipts,
+  DeliverySweeper,
+  DeliveryWorker,
+  Doorbells,
+  Lanes,
+  Sweeper,
+  Turns,
+  TurnStreams,
+  TurnWorker,
+  type DeliverNext,
+  type DeliveryTold,
+} from '@concierge/turn';
 import { Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
 import { RunFolders } from './capabilities/runtime/run-folders.ts';
 import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
@@ -21,10 +35,16 @@ import { AttachedTools } from './attached-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
+import { answerFollowUp } from './deliveries/answer-follow-up.ts';
+import { Deliverer } from './deliveries/deliverer.ts';
+import { DeliveryMetrics } from './deliveries/delivery-metrics.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
 import { serveMetrics } from './metrics-server.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner, type ChosenModel } from './turn-runner.ts';
+
+type Redis = ReturnType<typeof connectRedis>;
+type Registry = ReturnType<typeof newMetrics>;
 
 const REDIS_START_TIMEOUT_MS = 30_000;
 const VERSION = '0.1.0';
@@ -46,7 +66,8 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const { providers, demo } = await chooseProviders(config.providersFile, (name) => config.environment(name), log);
   const embedder = providers.embeddings === null ? undefined : openEmbeddings(providers.embeddings, { metrics, log });
   const { dataDir, keySecret, secretsKey } = config;
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, log });
+  const outgoing = wireDeliveries(redis, log);
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: outgoing.outboxBell, log });
   const models = openModels(providers, { metrics, log });
   const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
   const lanes = new Lanes(redis);
@@ -66,6 +87,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
     chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
+    followUps: [answerFollowUp],
     metrics,
     log,
   });
@@ -85,13 +107,15 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     version: VERSION,
   });
   const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
+  const deliveries = startableDeliveries(config, { ...outgoing, redis, tenants, registry, log });
   const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   await worker.start();
   sweeper.start();
+  deliveries.start();
   commands.reaper.start();
   return {
     stopInOrder: [
-      worker,
+      together(worker, deliveries),
       sweeper,
       ...commands.stopInOrder,
       { name: 'turn streams', stop: async () => turnStreams.stop() },
@@ -102,6 +126,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       ...(metricsServer === undefined ? [] : [metricsServer]),
       turns,
       { name: 'doorbells', stop: async () => doorbells.stop() },
+      { name: 'delivery bells', stop: async () => outgoing.bells.stop() },
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
@@ -122,8 +147,59 @@ function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' 
   return { pages: new WebPages(outbound), search: webSearch === undefined ? undefined : new WebSearch(webSearch), mcpServers };
 }
 
+/** Both have the whole grace: what a turn says before the end of it can still go out within it. */
+function together(worker: TurnWorker, deliveries: { stop(graceMs: number): Promise<void> }): Running['stopInOrder'][number] {
+  return {
+    name: 'turn and delivery workers',
+    stop: async (graceMs) => void (await Promise.all([worker.stop(graceMs), deliveries.stop(graceMs)])),
+  };
+}
+
+/** What rings when something is to be sent. */
+function wireDeliveries(redis: Redis, log: Log): OutgoingParts {
+  const lanes = new DeliveryLanes(redis);
+  const bells = new DeliveryBells({ redis, lanes, log });
+  return { lanes, bells, outboxBell: async (lane) => bells.ring(lane) };
+}
+
+interface OutgoingParts {
+  readonly lanes: DeliveryLanes;
+  readonly bells: DeliveryBells;
+  readonly outboxBell: OutboxBell;
+}
+
+interface DeliveryParts extends OutgoingParts {
+  readonly redis: Redis;
+  readonly tenants: Tenants;
+  readonly registry: Registry;
+  readonly log: Log;
+}
+
+/** Who sends, and who looks for what nobody was told of. */
+function startableDeliveries(
+  { deliveryConcurrency, providerUrls }: Config,
+  { redis, tenants, registry, lanes, bells, log }: DeliveryParts,
+): { start(): void; stop(graceMs: number): Promise<void> } {
+  const told: DeliveryTold = async () => Promise.resolve();
+  const receipts = new DeliveryReceipts({ redis, told });
+  const deliverer = new Deliverer({ urls: providerUrls, lanes, receipts, told, metrics: new DeliveryMetrics(registry), log });
+  const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);
+  const worker = new DeliveryWorker({ redis, lanes, bells, tenants, concurrency: deliveryConcurrency, deliverNext, log });
+  const sweeper = new DeliverySweeper({ redis, lanes, bells, tenants, log });
+  return {
+    start: () => {
+      worker.start();
+      sweeper.start();
+    },
+    stop: async (graceMs) => {
+      await worker.stop(graceMs);
+      await sweeper.stop();
+    },
+  };
+}
+
 interface CommandParts {
-  readonly redis: ReturnType<typeof connectRedis>;
+  readonly redis: Redis;
   readonly workerId: () => string;
   readonly log: Log;
 }

@@ -62,6 +62,7 @@ export interface Route {
     | 'usage'
     | 'cron'
     | 'channels'
+    | 'deliveries'
     | 'mcp'
     | 'openai'
     | 'webhooks'

@@ -2,6 +2,7 @@ import { listAgents } from './agents.ts';
 import { deleteChannel, getChannel, listChannels, putChannel, testChannel } from './channels.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
+import { getDelivery, listDeliveries, redriveDelivery } from './deliveries.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
@@ -61,6 +62,9 @@ export const routes = {
   putChannel,
   deleteChannel,
   testChannel,
+  listDeliveries,
+  getDelivery,
+  redriveDelivery,
   listMcpServers,
   getMcpServer,
   putMcpServer,

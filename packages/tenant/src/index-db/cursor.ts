@@ -7,7 +7,7 @@ export interface Position {
   readonly id: string;
 }
 
-const parts = z.tuple([z.enum(['sessions', 'turns']), z.int(), z.string().regex(/^[\x21-\x7e]{1,255}$/u)]);
+const parts = z.tuple([z.enum(['sessions', 'turns', 'deliveries']), z.int(), z.string().regex(/^[\x21-\x7e]{1,255}$/u)]);
 type List = z.infer<typeof parts>[0];
 
 export function encodeCursor(list: List, position: Position): string {

@@ -21,6 +21,7 @@ import type { z } from 'zod';
 import type { FolderSync } from '../folder-sync.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import { RecordFolder } from '../record-folder.ts';
+import type { Outbox } from '../outbox/outbox.ts';
 import { ScheduleRuns } from './schedule-runs.ts';
 import { assertTiming, nextRunMs } from './schedule-times.ts';
 
@@ -51,6 +52,8 @@ export interface SchedulesOptions {
   readonly log: Log;
   readonly plan: () => Promise<TenantSettings['plan']>;
   readonly hasAgent: (name: string) => Promise<boolean>;
+  /** Messages that runs have sent; without them a run tells only that its reply was kept. */
+  readonly outbox?: Pick<Outbox, 'delivery'>;
   readonly now?: () => number;
 }
 
@@ -147,10 +150,10 @@ export class Schedules {
     return this.runs.ask(id, requestId);
   }
 
-  /** The newest first. @throws AppError not_found */
+  /** The newest first, with what has become of their replies by now. @throws AppError not_found */
   async history(id: string, limit: number): Promise<ScheduleRun[]> {
     await this.#existing(id);
-    return this.runs.list(id, limit);
+    return Promise.all((await this.runs.list(id, limit)).map(async (run) => this.#withDelivery(run)));
   }
 
   view(schedule: Schedule): ScheduleView {
@@ -166,6 +169,16 @@ export class Schedules {
 
   #nowMs(): number {
     return (this.#options.now ?? Date.now)();
+  }
+
+  async #withDelivery(run: ScheduleRun): Promise<ScheduleRun> {
+    const { delivery } = run;
+    const { outbox } = this.#options;
+    if (outbox === undefined || delivery?.status !== 'kept' || delivery.messageId === null) return run;
+    const found = await outbox.delivery(delivery.messageId);
+    if (found === undefined) return { ...run, delivery: { ...delivery, status: 'forgotten' } };
+    const { state, problem } = found;
+    return { ...run, delivery: { ...delivery, status: state === 'waiting' ? 'kept' : state, reason: problem?.message ?? null } };
   }
 
   async #existing(id: string): Promise<Schedule> {

@@ -37,6 +37,7 @@ const tags = [
   { name: 'memory', description: 'What was kept and said before.' },
   { name: 'usage', description: 'Tokens and cost.' },
   { name: 'channels', description: 'Chat apps: WhatsApp, Messenger with Instagram, Telegram, Slack.' },
+  { name: 'deliveries', description: 'What goes out to chat apps, and what became of it.' },
   { name: 'mcp', description: 'MCP servers for the agents, and the agents as an MCP server.' },
   { name: 'webhooks', description: 'Inbound messages of chat apps.' },
   { name: 'operations', description: 'For whoever runs the service.' },

@@ -18,6 +18,7 @@ import { agentHandlers } from './agents.ts';
 import { channelHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
 import { cronHandlers } from './cron.ts';
+import { deliveryHandlers } from './deliveries.ts';
 import { fileHandlers } from './files.ts';
 import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
@@ -80,6 +81,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...usageHandlers(),
     ...cronHandlers(),
     ...channelHandlers({ connections }),
+    ...deliveryHandlers(),
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
     ...webhookHandlers({ tenants, inbound, metrics, now }),

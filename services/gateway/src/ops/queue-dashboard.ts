@@ -16,7 +16,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The doorbell queues, for operators to look at and nothing else. */
+/** The queues of doorbells, for turns and for what goes out, for operators to look at and nothing else. */
 export class QueueDashboard {
   readonly #queues: Doorbells['queues'];
   #board: Promise<RequestHandler> | undefined;

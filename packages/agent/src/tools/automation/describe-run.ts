@@ -1,4 +1,4 @@
-import type { ScheduleRun } from '@concierge/contract';
+import type { RunDelivery, ScheduleRun } from '@concierge/contract';
 
 /** A run on one line: when, what became of it, and of its reply. */
 export function describeRun({ id, scheduledAt, trigger, outcome, reason, missedSince, turn, delivery }: ScheduleRun): string {
@@ -11,11 +11,18 @@ export function describeRun({ id, scheduledAt, trigger, outcome, reason, missedS
   return `${id} ${scheduledAt}${asked} ${outcome}${because}${more}${ended}${session}${delivered}`;
 }
 
-const deliveryWords = {
-  kept: 'accepted, waits in the outbox to be sent',
-  failed: 'not delivered',
+const deliveryWords: Readonly<Record<RunDelivery['status'], string>> = {
+  kept: 'waits to be sent',
   nothing_to_send: 'not delivered: there was none',
-} as const;
+  forgotten: 'was accepted to be sent; what became of it is not known any more',
+  sent: 'sent',
+  delivered: 'delivered',
+  read: 'delivered and read',
+  failed: 'not delivered',
+  unknown: 'may have been sent or not',
+  expired: 'not sent in time',
+  withheld: 'withheld',
+};
 
 function wordsOf(reason: string | null): string {
   return reason === null ? '' : ` (${reason})`;

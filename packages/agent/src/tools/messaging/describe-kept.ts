@@ -1,15 +1,17 @@
 import { limits } from '@concierge/contract';
 import type { KeptMessage } from './messaging-view.ts';
 
-/** What became of it, in words that leave no room for "it was sent". */
-export function describeKept({ message, isNew, isPaused }: KeptMessage, app: string): string {
+/** What became of it, in words that leave no room for "it has arrived". */
+export function describeKept({ message, isNew, isPaused, window }: KeptMessage, app: string): string {
+  const { id, to, template, expiresAt } = message;
+  const what = template === undefined ? 'Message' : `Template "${template.name}"`;
+  if (isPaused) {
+    return `WITHHELD. ${what} ${id} for ${to} on ${app}: a person has this contact’s conversation (see handoff), so it is not sent, not later either. Send it again once the conversation is resumed, if it is still wanted.`;
+  }
   const hours = String(limits.outboxTtlSeconds / 3600);
   return [
-    `NOT SENT YET. ${isNew ? 'Kept' : 'Kept already by this same call'} as ${message.id} for ${message.to} on ${app}.`,
-    `Sending to chat apps is not connected in this installation: the message waits, and is dropped when it could not be sent by ${message.expiresAt} (${hours} hours). Do not say that it was sent.`,
-    ...(isPaused ? ['A person has this contact’s conversation (see handoff): it is held back until that is resumed.'] : []),
-    ...(app === 'whatsapp' || app === 'messenger'
-      ? ['Reply window: unknown. This app takes free text only within 24 hours after the contact’s last message.']
-      : []),
+    `ON ITS WAY. ${what} ${id} for ${to} on ${app} ${isNew ? 'is accepted' : 'had been accepted by this same call'} and goes out after what was said there before, mostly within seconds.`,
+    `Whether it arrives is not known yet: do not say that it has. It is dropped when the app does not take it by ${expiresAt} (${hours} hours).`,
+    ...(window.state === 'open' ? [`Reply window: open until ${new Date(window.untilMs).toISOString()}.`] : []),
   ].join('\n');
 }

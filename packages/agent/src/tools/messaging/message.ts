@@ -1,4 +1,4 @@
-import { MessageText } from '@concierge/contract';
+import { MessageTemplate, MessageText } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool } from '../tool.ts';
 import { appName } from './app-name.ts';
@@ -17,9 +17,20 @@ export const message = defineTool({
       .describe(
         'Who: a phone number with country code (whatsapp), a page-scoped id (messenger), a numeric chat id (telegram), a user or conversation id (slack).',
       ),
-    text: MessageText.describe('What to say, in Markdown. Long texts are sent in several parts.'),
+    text: MessageText.describe(
+      'What to say, in Markdown. Long texts are sent in several parts. With template: what the template says, for the record.',
+    ),
+    template: MessageTemplate.extend({
+      name: MessageTemplate.shape.name.describe('Its name, as the owner has it at WhatsApp.'),
+      language: MessageTemplate.shape.language.describe('Language it is approved in, such as en_US.'),
+      variables: MessageTemplate.shape.variables.describe('For {{1}}, {{2}} … of its body, in order.'),
+    })
+      .optional()
+      .describe(
+        'whatsapp only: sends this approved template in place of text, which is all that may be sent more than 24 hours after the contact wrote. Ask the owner which there are; never make one up.',
+      ),
   }),
   sideEffect: 'writes',
-  run: async ({ channel, to, text }, { messaging, callId }) =>
-    describeKept(await messaging.send({ app: channel, to, text }, callId), channel),
+  run: async ({ channel, to, text, template }, { messaging, callId }) =>
+    describeKept(await messaging.send({ app: channel, to, text, template }, callId), channel),
 });

@@ -1,4 +1,5 @@
-import type { AppName, ChannelView, ContactView, HandoffView, OutboundMessage } from '@concierge/contract';
+import type { ReplyWindow } from '@concierge/channel';
+import type { AppName, ChannelView, ContactView, HandoffView, MessageTemplate, OutboundMessage } from '@concierge/contract';
 import type { ContactsPage } from '@concierge/tenant';
 
 export interface KeptMessage {
@@ -7,6 +8,15 @@ export interface KeptMessage {
   readonly isNew: boolean;
   /** A person has the conversation it belongs to. */
   readonly isPaused: boolean;
+  /** Until when free text may be sent there. */
+  readonly window: ReplyWindow;
+}
+
+export interface WishedMessage {
+  readonly app: AppName;
+  readonly to: string;
+  readonly text: string;
+  readonly template?: MessageTemplate | undefined;
 }
 
 export interface HandoffWish {
@@ -18,8 +28,8 @@ export interface HandoffWish {
 export interface MessagingView {
   /** Those that are connected. */
   channels(): Promise<readonly ChannelView[]>;
-  /** Keeps a message for somebody, to be sent. @throws ToolError when the channel is not connected, or nobody can be called that */
-  send(message: { readonly app: AppName; readonly to: string; readonly text: string }, callId: string): Promise<KeptMessage>;
+  /** Keeps a message for somebody, to be sent. @throws ToolError when the channel is not connected, its window is closed, or nobody can be called that */
+  send(message: WishedMessage, callId: string): Promise<KeptMessage>;
   /** Keeps a part for whoever this conversation is with. @throws ToolError where there is nobody to send it to */
   reply(text: string, callId: string): Promise<KeptMessage>;
   /** The contact of this conversation; undefined when nothing is known, or there is none. */

@@ -1,3 +1,4 @@
+import { replyWindow, surfaceOf, type ReplyWindow } from '@concierge/channel';
 import {
   appNameOf,
   channelSynonyms,
@@ -6,24 +7,24 @@ import {
   recipientWords,
   type AcceptedTurn,
   type Actor,
-  type AppName,
+  type AppChannel,
   type ChannelView,
   type ContactView,
   type HandoffView,
-  type OutboundMessage,
 } from '@concierge/contract';
-import { sessionIdOf, type ContactsPage, type TenantScope } from '@concierge/tenant';
+import { lastInboundMs, sessionIdOf, type ContactsPage, type NewOutbound, type TenantScope } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
 import { ToolError } from '../tool.ts';
 import { howToConnect } from './how-to-connect.ts';
-import type { HandoffWish, KeptMessage, MessagingView } from './messaging-view.ts';
+import type { HandoffWish, KeptMessage, MessagingView, WishedMessage } from './messaging-view.ts';
+import { windowClosed } from './window-closed.ts';
 
 /** The agent whose conversations are the contacts' own. */
 const contactsAgent = 'cs';
 
 export interface MessagingSource {
   readonly scope: Pick<TenantScope, 'channels' | 'contacts' | 'handoffs' | 'outbox' | 'sessions'>;
-  readonly turn: Pick<AcceptedTurn, 'agent' | 'channel' | 'sender' | 'sessionId' | 'turnId'>;
+  readonly turn: Pick<AcceptedTurn, 'acceptedAtMs' | 'agent' | 'channel' | 'chatApp' | 'sender' | 'sessionId' | 'turnId'>;
   readonly access: ToolAccess;
 }
 
@@ -44,21 +45,26 @@ export class TurnMessaging implements MessagingView {
     return this.#scope.channels.list();
   }
 
-  async send({ app, to, text }: { app: AppName; to: string; text: string }, callId: string): Promise<KeptMessage> {
+  async send({ app, to, text, template }: WishedMessage, callId: string): Promise<KeptMessage> {
     this.#assertAdmin();
     const channel = channelSynonyms[app];
     await this.#assertConnected(channel);
     const recipient = recipientOf(channel, to);
     if (recipient === undefined)
       throw new ToolError(`"${to}" is nobody on ${app}: give ${recipientWords[channel]}. See contacts for who has written.`);
+    if (template !== undefined && app !== 'whatsapp')
+      throw new ToolError(`Templates are for whatsapp only: leave template out and call message again for ${app}.`);
     const sender = await this.#scope.contacts.canonicalOf(channel, recipient);
     const sessionId = sessionIdOf(contactsAgent, channel, sender);
-    return this.#keep({ kind: 'message', channel, to: recipient, sessionId, text }, callId);
+    const window = this.#windowOf(channel, await lastInboundMs(this.#scope.sessions, sessionId));
+    if (window.state === 'closed' && template === undefined) throw windowClosed(app, window.sinceMs);
+    const kept = { kind: 'message', channel, to: recipient, sessionId, text, ...(template && { template }) } as const;
+    return this.#keep(kept, { callId, window });
   }
 
   async reply(text: string, callId: string): Promise<KeptMessage> {
-    const { channel, sender, sessionId } = this.#turn;
-    if (!isAppChannel(channel) || sender === null) {
+    const { channel, chatApp, sessionId, acceptedAtMs } = this.#turn;
+    if (!isAppChannel(channel) || chatApp === undefined) {
       throw new ToolError(
         'This conversation is not on a chat app: what you write is shown as it comes. Say it in your answer instead of calling reply.',
       );
@@ -66,7 +72,10 @@ export class TurnMessaging implements MessagingView {
     if (await this.#scope.handoffs.isPaused(sessionId))
       throw new ToolError('A person has taken this conversation over: nothing is sent for you until it is resumed.');
     await this.#assertConnected(channel);
-    return this.#keep({ kind: 'reply', channel, to: sender, sessionId, text }, callId);
+    const { to, thread } = chatApp.address;
+    const inboundAt = new Date(acceptedAtMs).toISOString();
+    const kept = { kind: 'reply', channel, to, ...(thread !== null && { thread }), sessionId, text, inboundAt } as const;
+    return this.#keep(kept, { callId, window: this.#windowOf(channel, acceptedAtMs) });
   }
 
   async ownContact(): Promise<ContactView | undefined> {
@@ -107,10 +116,17 @@ export class TurnMessaging implements MessagingView {
     return this.#scope.handoffs.paused();
   }
 
-  async #keep(message: Pick<OutboundMessage, 'kind' | 'channel' | 'to' | 'sessionId' | 'text'>, callId: string): Promise<KeptMessage> {
+  async #keep(
+    message: Omit<NewOutbound, 'agent' | 'turnId' | 'callId'>,
+    { callId, window }: { readonly callId: string; readonly window: ReplyWindow },
+  ): Promise<KeptMessage> {
     const { agent, turnId } = this.#turn;
     const kept = await this.#scope.outbox.accept({ ...message, agent, turnId, callId });
-    return { ...kept, isPaused: await this.#scope.handoffs.isPaused(message.sessionId) };
+    return { ...kept, window, isPaused: await this.#scope.handoffs.isPaused(message.sessionId) };
+  }
+
+  #windowOf(channel: AppChannel, heardMs: number | undefined): ReplyWindow {
+    return replyWindow(surfaceOf(channel), { lastInboundMs: heardMs, nowMs: Date.now() });
   }
 
   async #assertConnected(channel: ChannelView['channel']): Promise<void> {

@@ -1,0 +1,90 @@
+import { AppError, appNameOf, DeliveryState, deliveryStates, limits, type DeliveryView } from '@concierge/contract';
+import { listDeliveries } from '@concierge/tenant';
+import { Command, Option } from 'commander';
+import { facts, table } from '../answer.ts';
+import type { CommandContext } from '../command-context.ts';
+
+const TEXT_SHOWN = 40;
+
+interface ListOptions {
+  readonly status?: string;
+  readonly limit: string;
+  readonly cursor?: string;
+}
+
+function row({ id, state, problem, channel, to, kind, acceptedAt, text }: DeliveryView): string[] {
+  const line = text.replaceAll(/\s+/gu, ' ');
+  const shown = line.length > TEXT_SHOWN ? `${line.slice(0, TEXT_SHOWN).toWellFormed()}…` : line;
+  return [id, state, problem?.code ?? '', appNameOf(channel), to, kind, acceptedAt, shown];
+}
+
+async function list({ deployment, answer }: CommandContext, tenantId: string, options: ListOptions): Promise<void> {
+  const limit = Number(options.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > limits.sessionsListMax)
+    throw new AppError('invalid_request', `--limit must be 1 to ${String(limits.sessionsListMax)}.`);
+  const status = options.status === undefined ? undefined : DeliveryState.parse(options.status);
+  const { outbox } = await deployment.scope(tenantId);
+  const { items, nextCursor } = await listDeliveries(outbox, { limit, status, cursor: options.cursor });
+  const views = items.map((delivery) => delivery.view());
+  const rows = table(['MESSAGE', 'STATE', 'WHY', 'APP', 'TO', 'KIND', 'ACCEPTED', 'TEXT'], views.map(row));
+  const more = nextCursor === null ? '' : `\nMore: --cursor ${nextCursor}`;
+  answer({ json: { deliveries: views, nextCursor }, text: views.length === 0 ? 'No messages.' : `${rows}${more}` });
+}
+
+async function show({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
+  const { outbox } = await deployment.scope(tenantId);
+  const delivery = await outbox.delivery(id);
+  if (delivery === undefined) throw new AppError('not_found', `${tenantId} has no message ${id}.`);
+  const view = delivery.fullView();
+  const { state, problem, channel, to, thread, kind, agent, turnId, acceptedAt, expiresAt, updatedAt, parts = [] } = view;
+  const head = {
+    message: id,
+    state: problem === null ? state : `${state} (${problem.code}: ${problem.message})`,
+    to: `${to} on ${appNameOf(channel)}${thread === null ? '' : `, thread ${thread}`}`,
+    kind: `${kind} of ${agent}`,
+    turn: turnId,
+    conversation: view.contact_id,
+    accepted: acceptedAt,
+    'not sent after': expiresAt,
+    'last change': updatedAt,
+  };
+  const rows = parts.map((part, index) => [
+    String(index + 1),
+    part.state,
+    String(part.tries),
+    part.retryAt ?? '',
+    part.problem?.code ?? '',
+    part.providerMessageId ?? '',
+  ]);
+  const partsTable = rows.length === 0 ? '' : `\n\n${table(['PART', 'STATE', 'TRIES', 'NOT BEFORE', 'WHY', 'ITS ID THERE'], rows)}`;
+  answer({ json: view, text: `${facts(head)}${partsTable}` });
+}
+
+async function redrive({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
+  const { outbox } = await deployment.scope(tenantId);
+  const delivery = await outbox.redrive(id, { kind: 'operator' });
+  answer({ json: delivery.fullView(), text: `${id} is on its way again: a worker sends within seconds what did not arrive.` });
+}
+
+/** `concierge delivery …` */
+export function deliveryCommand(context: CommandContext): Command {
+  const command = new Command('delivery').description('messages to chat apps, and what became of them');
+  command
+    .command('list <tenant>')
+    .description('newest first; failed, unknown, expired and withheld ones are not tried again by themselves')
+    .addOption(new Option('--status <state>', 'only these').choices(deliveryStates))
+    .option('--limit <count>', 'how many at most', '25')
+    .option('--cursor <cursor>', 'go on where the page before has ended')
+    .action(async (tenantId: string, options: ListOptions) => await list(context, tenantId, options));
+  const one: readonly [string, string, typeof show][] = [
+    ['show', 'one message and its parts', show],
+    ['redrive', 'send again what did not arrive, parts of which nobody knows included', redrive],
+  ];
+  for (const [name, description, act] of one) {
+    command
+      .command(`${name} <tenant> <id>`)
+      .description(description)
+      .action(async (tenantId: string, id: string) => await act(context, tenantId, id));
+  }
+  return command;
+}

@@ -1,0 +1,21 @@
+import type { TurnRecord } from '@concierge/contract';
+import type { SessionStore } from './session-store.ts';
+
+/**
+ * When the person of a conversation last wrote from a chat app: what the apps' reply windows count from. What an API or a schedule said in their place does
+ * not count. undefined when they never did.
+ */
+export async function lastInboundMs(sessions: Pick<SessionStore, 'load' | 'turnsOf'>, sessionId: string): Promise<number | undefined> {
+  const session = await sessions.load(sessionId);
+  if (session === undefined) return undefined;
+  // Nearly always it is among the last turns, and the history need not be read.
+  const last = newestOf(session.turns) ?? newestOf(await sessions.turnsOf(session));
+  return last === undefined ? undefined : Date.parse(last.acceptedAt);
+}
+
+function newestOf(turns: readonly TurnRecord[]): TurnRecord | undefined {
+  return turns
+    .filter(({ origin }) => origin === 'webhook')
+    .toSorted((a, b) => a.acceptedAt.localeCompare(b.acceptedAt))
+    .at(-1);
+}

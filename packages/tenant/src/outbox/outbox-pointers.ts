@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { appendFile, mkdir, readdir, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readIfThere } from '../json-file.ts';
+import { ignoreMissing, isSystemError } from '../system-error.ts';
+
+/**
+ * Small files that lead from something else to messages: from the app's own id, from a turn. A line each, found by the hash of what leads there. Not
+ * flushed: one that a power failure takes away costs a receipt, or a line in a view, and never a message.
+ */
+export class OutboxPointers {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async add(key: string, line: string): Promise<void> {
+    const { folder, name } = this.#place(key);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await appendFile(join(folder, name), `${line}\n`, { mode: 0o600 });
+  }
+
+  /** In the order in which they were added, each once. */
+  async of(key: string): Promise<string[]> {
+    const { folder, name } = this.#place(key);
+    const lines = ((await readIfThere(join(folder, name))) ?? '').split('\n').slice(0, -1);
+    return [...new Set(lines)];
+  }
+
+  /** Those that nothing was added to since then go. */
+  async removeBefore(ms: number): Promise<void> {
+    for (const shelf of await namesIn(this.#folder)) {
+      for (const name of await namesIn(join(this.#folder, shelf))) {
+        const path = join(this.#folder, shelf, name);
+        const facts = await stat(path).catch(() => undefined);
+        if (facts !== undefined && facts.mtimeMs < ms) await ignoreMissing(unlink(path));
+      }
+    }
+  }
+
+  #place(key: string): { readonly folder: string; readonly name: string } {
+    const digest = createHash('sha256').update(key).digest('hex');
+    return { folder: join(this.#folder, digest.slice(0, 2)), name: digest.slice(2, 34) };
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: unknown) => {
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw error;
+  });
+}

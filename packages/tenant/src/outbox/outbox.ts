@@ -1,0 +1,265 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { AppError, limits, OutboundId, OutboundMessage, type Actor, type AppChannel, type DeliveryStep } from '@concierge/contract';
+import { background, failpoint, type Log } from '@concierge/runtime';
+import type { FolderSync } from '../folder-sync.ts';
+import type { Delivery } from './delivery.ts';
+import { laneOf, OutboxFiles } from './outbox-files.ts';
+import { OutboxPointers } from './outbox-pointers.ts';
+
+/** Somebody who delivers is told that there is something in this lane; nothing depends on it but speed. */
+export type OutboxBell = (lane: OutboxLane) => Promise<void>;
+
+/** A conversation's place in an outbox. */
+export interface OutboxLane {
+  readonly accountId: string;
+  readonly lane: string;
+}
+
+export interface OutboxOptions {
+  readonly accountId: string;
+  /** tenants/<id>/outbox */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly bell?: OutboxBell | undefined;
+  readonly log: Log;
+  readonly now?: () => number;
+}
+
+export type NewOutbound = Omit<OutboundMessage, 'version' | 'id' | 'acceptedAt' | 'expiresAt'>;
+
+export interface Try {
+  readonly part: number;
+  readonly try: number;
+}
+
+/** A part of a message, by what the app calls it. */
+export interface SentPart {
+  readonly messageId: string;
+  readonly part: number;
+}
+
+const dayMs = 24 * 3_600_000;
+/** Of these no more wait than the limit says: they are what an agent that runs wild makes. */
+const limitedKinds: ReadonlySet<string> = new Set<OutboundMessage['kind']>(['message', 'reply']);
+/** An app tells how far a person has read within this time. */
+const readMarkDays = 8;
+
+/**
+ * What is said on chat apps: a file each, written before anybody says that it will be sent. The name follows from recipient, turn and call, so that a call which
+ * is made again after a crash finds its message here. What becomes of it is written beside it, and kept for `outboxKeptDays`.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #files: OutboxFiles;
+  /** From an app's id of a part. */
+  readonly #sent: OutboxPointers;
+  readonly #turns: OutboxPointers;
+  #lastAcceptedMs = 0;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#files = new OutboxFiles(options);
+    this.#sent = new OutboxPointers(join(options.folder, 'refs'));
+    this.#turns = new OutboxPointers(join(options.folder, 'turns'));
+  }
+
+  /**
+   * On disk when it returns. `isNew` is false when this call has said it before: the first one counts.
+   * @throws AppError too_many_waiting, for what agents say of their own accord
+   */
+  async accept(outbound: NewOutbound): Promise<{ readonly message: OutboundMessage; readonly isNew: boolean }> {
+    const id = this.idOf(outbound);
+    const known = await this.find(id);
+    if (known !== undefined) return { message: known, isNew: false };
+    if (limitedKinds.has(outbound.kind) && (await this.#isFull()))
+      throw new AppError('too_many_waiting', `${String(limits.outboxMaxWaiting)} messages wait to be sent already; no more are taken.`);
+    // Two of one process never have the same time: their order is that of acceptance.
+    const acceptedMs = Math.max(this.#nowMs(), this.#lastAcceptedMs + 1);
+    this.#lastAcceptedMs = acceptedMs;
+    const message = OutboundMessage.parse({
+      version: 1,
+      id,
+      ...outbound,
+      acceptedAt: new Date(acceptedMs).toISOString(),
+      expiresAt: new Date(acceptedMs + limits.outboxTtlSeconds * 1000).toISOString(),
+    });
+    await this.#turns.add(outbound.turnId, id);
+    const isNew = await this.#files.create(message);
+    await failpoint('outbox.after-file');
+    this.#ring(id);
+    return { message: (await this.find(id)) ?? message, isNew };
+  }
+
+  idOf({ channel, to, thread, turnId, callId }: Pick<NewOutbound, 'channel' | 'to' | 'thread' | 'turnId' | 'callId'>): string {
+    const said = hashOf(['outbound', this.#options.accountId, turnId, callId]);
+    return OutboundId.parse(`m_${laneIdOf({ channel, to, thread })}${said.slice(0, 20)}`);
+  }
+
+  /** On its way or ended; undefined when there is none, or it was long ago. */
+  async find(id: string): Promise<OutboundMessage | undefined> {
+    return (await this.#files.find(id))?.message;
+  }
+
+  /** A message and what became of it. */
+  async delivery(id: string): Promise<Delivery | undefined> {
+    return this.#files.find(id);
+  }
+
+  /** What is still to be sent, in order of acceptance. */
+  async waiting(): Promise<OutboundMessage[]> {
+    const lanes = await Promise.all((await this.lanes()).map(async (lane) => this.#files.waitingIn(lane)));
+    return lanes.flat().toSorted((a, b) => a.acceptedAt.localeCompare(b.acceptedAt) || a.id.localeCompare(b.id));
+  }
+
+  /** Conversations in which something is on its way. One directory read. */
+  async lanes(): Promise<string[]> {
+    return this.#files.lanes();
+  }
+
+  async isEmpty(lane: string): Promise<boolean> {
+    return (await this.#files.idsOf(lane)).length === 0;
+  }
+
+  /** What is to be sent first in this conversation. */
+  async head(lane: string): Promise<Delivery | undefined> {
+    const [first] = await this.#files.waitingIn(lane);
+    return first === undefined ? undefined : this.#files.onItsWay(first);
+  }
+
+  /** What this turn has said. */
+  async ofTurn(turnId: string): Promise<Delivery[]> {
+    const found = await Promise.all((await this.#turns.of(turnId)).map(async (id) => this.delivery(id)));
+    return found.filter((delivery) => delivery !== undefined);
+  }
+
+  /**
+   * A try may begin: on disk when it returns. False when it is another's, or the message is no longer on its way: then nothing may be sent. Without a result
+   * after it, nobody knows what the try came to.
+   */
+  async claim({ message }: Delivery, tried: Try): Promise<boolean> {
+    return this.#files.claim(message.id, tried);
+  }
+
+  /** Writes down what has happened, wherever the message is by now; the delivery as it is then. On disk when it returns. */
+  async record(id: string, steps: readonly DeliveryStep[]): Promise<Delivery | undefined> {
+    if (!(await this.#files.append(id, steps))) return undefined;
+    const delivery = await this.delivery(id);
+    if (delivery === undefined) return undefined;
+    for (const step of steps) {
+      if (step.kind === 'result' && step.providerMessageId !== undefined)
+        await this.#sent.add(sentKey(delivery.message.channel, step.providerMessageId), `${id} ${String(step.part)}`);
+    }
+    if (delivery.state === 'failed') await this.#files.moveToDead(delivery);
+    return delivery;
+  }
+
+  /** Takes a message out of its lane, when nothing is to be done for it any more. */
+  async end(delivery: Delivery): Promise<void> {
+    const { state } = delivery;
+    if (state === 'waiting') throw new TypeError('a message that waits cannot be ended');
+    await this.#files.end(delivery, state === 'sent' || state === 'delivered' || state === 'read' ? 'settled' : 'dead');
+  }
+
+  /** Sends again what did not arrive, what nobody knows of included. @throws AppError not_found, conflict */
+  async redrive(id: string, by: Actor): Promise<Delivery> {
+    const delivery = await this.delivery(id);
+    if (delivery === undefined) throw new AppError('not_found', 'There is no such message.');
+    if (delivery.state === 'waiting') throw new AppError('conflict', 'The message is on its way already.');
+    if (hasArrived(delivery)) throw new AppError('conflict', 'The app has all of the message: there is nothing to send again.');
+    const nowMs = this.#nowMs();
+    const expiresAt = new Date(nowMs + limits.outboxTtlSeconds * 1000).toISOString();
+    // One that has just ended may still stand in its lane.
+    await this.end(delivery);
+    await this.#files.takeUp(delivery, { kind: 'redrive', at: new Date(nowMs).toISOString(), by, expiresAt });
+    this.#ring(id);
+    return (await this.delivery(id)) ?? delivery;
+  }
+
+  /** The part that the app calls so; undefined when none of ours is known by that name. */
+  async findSent(channel: AppChannel, providerMessageId: string): Promise<SentPart | undefined> {
+    const [line] = (await this.#sent.of(sentKey(channel, providerMessageId))).toReversed();
+    const [messageId, part] = line?.split(' ') ?? [];
+    return messageId === undefined || part === undefined ? undefined : { messageId, part: Number(part) };
+  }
+
+  /** What was sent to somebody lately: for receipts that name a time and no message. */
+  async sentTo(channel: AppChannel, to: string): Promise<Delivery[]> {
+    const lane = laneIdOf({ channel, to });
+    const isTheirs = (id: string): boolean => laneOf(id) === lane;
+    const found = await Promise.all((await this.#files.waitingIn(lane)).map(async (message) => this.#files.onItsWay(message)));
+    for (const id of (await this.#files.deadIds()).filter(isTheirs)) found.push(...some(await this.#files.readDead(id)));
+    for (const day of (await this.#files.days()).slice(0, readMarkDays))
+      for (const id of (await this.#files.settledIds(day)).filter(isTheirs)) found.push(...some(await this.#files.readSettled(day, id)));
+    return found;
+  }
+
+  /** Those that a person may have to look at, in no order. */
+  async dead(): Promise<Delivery[]> {
+    return (await Promise.all((await this.#files.deadIds()).map(async (id) => this.#files.readDead(id)))).filter(
+      (found) => found !== undefined,
+    );
+  }
+
+  async onTheirWay(): Promise<Delivery[]> {
+    return Promise.all((await this.waiting()).map(async (message) => this.#files.onItsWay(message)));
+  }
+
+  /** Days with settled messages, the last one first, and what is settled of a day. */
+  async settledDays(): Promise<string[]> {
+    return this.#files.days();
+  }
+
+  async settledOf(day: string): Promise<Delivery[]> {
+    const found = await Promise.all((await this.#files.settledIds(day)).map(async (id) => this.#files.readSettled(day, id)));
+    return found.filter((delivery) => delivery !== undefined);
+  }
+
+  /** Clears away what is too old to be of use, and what writers that died in the middle left. */
+  async sweep(): Promise<void> {
+    await this.#files.sweep();
+    const untilMs = this.#nowMs() - limits.outboxKeptDays * dayMs;
+    const untilDay = new Date(untilMs).toISOString().slice(0, 10);
+    for (const day of await this.#files.days()) if (day < untilDay) await this.#files.removeDay(day);
+    for (const { message, updatedAt } of await this.dead()) if (Date.parse(updatedAt) < untilMs) await this.#files.removeDead(message.id);
+    await this.#sent.removeBefore(untilMs - dayMs);
+    await this.#turns.removeBefore(untilMs - dayMs);
+  }
+
+  async #isFull(): Promise<boolean> {
+    const ids = await Promise.all((await this.lanes()).map(async (lane) => this.#files.idsOf(lane)));
+    if (ids.flat().length < limits.outboxMaxWaiting) return false;
+    const counted = (await this.waiting()).filter(({ kind }) => limitedKinds.has(kind));
+    return counted.length >= limits.outboxMaxWaiting;
+  }
+
+  #ring(id: string): void {
+    const { bell, accountId, log } = this.#options;
+    if (bell !== undefined) background(bell({ accountId, lane: laneOf(id) }), log);
+  }
+
+  #nowMs(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+/** The conversation a message stands in line in: everything to one place on one channel. */
+export function laneIdOf({ channel, to, thread }: Pick<NewOutbound, 'channel' | 'to' | 'thread'>): string {
+  return hashOf([channel, to, thread ?? null]).slice(0, 12);
+}
+
+function hasArrived({ parts = [] }: Delivery): boolean {
+  return parts.length > 0 && parts.every((part) => part.state === 'sent' && part.receipt !== 'failed');
+}
+
+function sentKey(channel: AppChannel, providerMessageId: string): string {
+  return JSON.stringify([channel, providerMessageId]);
+}
+
+function hashOf(parts: readonly (string | null)[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+function some<Value>(value: Value | undefined): Value[] {
+  return value === undefined ? [] : [value];
+}

@@ -1,0 +1,122 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { ReceiptState, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import type { Delivery, TenantScope } from '@concierge/tenant';
+import { keyOf } from '../keys.ts';
+
+/** An app may tell sooner than the answer to our request has been written down. */
+const EARLY_SECONDS = 3600;
+const EARLY_MAX = 20;
+
+/** What an app tells of messages of ours, as its adapter reads it. */
+const Receipt = z.object({
+  /** null: all to this recipient up to `upToMs`. */
+  messageId: z.string().nullable(),
+  upToMs: z.number().nullable(),
+  recipient: z.string().nullable(),
+  state: ReceiptState,
+  /** Only of `failed`. */
+  errorCodes: z.array(z.string()).readonly(),
+});
+export type DeliveryReceipt = Readonly<z.infer<typeof Receipt>>;
+
+/** A state that a message has reached: called once it is on disk, and again by whoever repeats the work of one that died. */
+export type DeliveryTold = (scope: TenantScope, delivery: Delivery) => Promise<void>;
+
+export interface DeliveryReceiptsOptions {
+  readonly redis: Redis;
+  readonly told: DeliveryTold;
+  readonly now?: () => number;
+}
+
+interface OneReceipt {
+  readonly channel: AppChannel;
+  readonly messageId: string;
+  readonly receipt: DeliveryReceipt;
+}
+
+/** Receipts: what the apps tell of messages after they took them. They come late, early, twice and in any order; a state only moves forward. */
+export class DeliveryReceipts {
+  readonly #options: DeliveryReceiptsOptions;
+
+  constructor(options: DeliveryReceiptsOptions) {
+    this.#options = options;
+  }
+
+  /** On disk when it returns, where it says something new. What it does not know of is forgotten after an hour. */
+  async note(scope: TenantScope, channel: AppChannel, receipt: DeliveryReceipt): Promise<void> {
+    const { messageId } = receipt;
+    if (messageId === null) {
+      await this.#noteUpTo(scope, channel, receipt);
+      return;
+    }
+    if (await this.#noteOne(scope, { channel, messageId, receipt })) return;
+    const key = earlyKey(scope, channel, messageId);
+    await this.#options.redis
+      .multi()
+      .rpush(key, JSON.stringify(Receipt.parse(receipt)))
+      .ltrim(key, -EARLY_MAX, -1)
+      .expire(key, EARLY_SECONDS)
+      .exec();
+    // Its sender may have looked for early ones right before this one was laid down.
+    await this.#noteOne(scope, { channel, messageId, receipt });
+  }
+
+  /** Those that came before their message was known by this name: call once it is. */
+  async catchUp(scope: TenantScope, channel: AppChannel, messageId: string): Promise<void> {
+    const key = earlyKey(scope, channel, messageId);
+    for (const text of await this.#options.redis.lrange(key, 0, -1)) {
+      await this.#noteOne(scope, { channel, messageId, receipt: Receipt.parse(JSON.parse(text)) });
+    }
+  }
+
+  async #noteOne(scope: TenantScope, { channel, messageId, receipt }: OneReceipt): Promise<boolean> {
+    const sent = await scope.outbox.findSent(channel, messageId);
+    const delivery = sent === undefined ? undefined : await scope.outbox.delivery(sent.messageId);
+    if (sent === undefined || delivery === undefined) return false;
+    await this.#apply(scope, delivery, { parts: [sent.part], receipt });
+    return true;
+  }
+
+  async #noteUpTo(scope: TenantScope, channel: AppChannel, receipt: DeliveryReceipt): Promise<void> {
+    const { recipient, upToMs } = receipt;
+    if (recipient === null || upToMs === null) return;
+    for (const delivery of await scope.outbox.sentTo(channel, recipient)) {
+      const parts = (delivery.parts ?? []).flatMap((part, index) =>
+        part.sentAtMs !== undefined && part.sentAtMs <= upToMs ? [index] : [],
+      );
+      await this.#apply(scope, delivery, { parts, receipt });
+    }
+  }
+
+  async #apply(
+    scope: TenantScope,
+    before: Delivery,
+    { parts, receipt }: { parts: readonly number[]; receipt: DeliveryReceipt },
+  ): Promise<void> {
+    const at = new Date((this.#options.now ?? Date.now)()).toISOString();
+    const problem = receipt.state === 'failed' ? problemOf(receipt) : undefined;
+    const steps = parts.map((part): DeliveryStep => ({ kind: 'receipt', at, part, state: receipt.state, ...(problem && { problem }) }));
+    const news = steps.filter((step) => isNews(before, step));
+    if (news.length === 0) return;
+    const after = await scope.outbox.record(before.message.id, news);
+    if (after === undefined) return;
+    if (problem !== undefined && after.state === 'failed') await scope.channels.noteError(after.message.channel, problem);
+    if (after.state !== before.state && after.state !== 'waiting') await this.#options.told(scope, after);
+  }
+}
+
+/** Would the message's view change by it? */
+function isNews(delivery: Delivery, step: DeliveryStep): boolean {
+  if (step.kind !== 'receipt') return false;
+  return delivery.with([step]).parts?.[step.part]?.receipt !== delivery.parts?.[step.part]?.receipt;
+}
+
+function problemOf({ errorCodes }: DeliveryReceipt): DeliveryProblem {
+  const code = errorCodes[0] ?? 'failed';
+  return { code: code.slice(0, 100), message: 'The app took the message and could not deliver it.' };
+}
+
+function earlyKey({ accountId }: TenantScope, channel: AppChannel, messageId: string): string {
+  return keyOf.earlyReceipts(`${accountId}/${channel}/${messageId}`);
+}

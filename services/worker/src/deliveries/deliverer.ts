@@ -1,0 +1,321 @@
+import {
+  openSender,
+  paceOf,
+  renderParts,
+  replyWindow,
+  retryDelayMs,
+  surfaceOf,
+  WhatsAppSender,
+  type OpenBinding,
+  type Part,
+  type ProviderUrls,
+  type SendOutcome,
+  type Surface,
+} from '@concierge/channel';
+import { appNameOf, type AppChannel, type ChannelView, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import { failpoint, type Log } from '@concierge/runtime';
+import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
+import type { DeliveryLanes, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
+import type { DeliveryMetrics } from './delivery-metrics.ts';
+
+/** An answer that has not come by then does not come; and a part that is being sent ends within the grace of a stop. */
+const SEND_TIMEOUT_MS = 20_000;
+/** A binding that waits for a person, a suspended tenant: looked at again after so long. */
+const LOOK_AGAIN_MS = 30_000;
+/** A whole binding is held no longer than this at once, whatever the app says of one message. */
+const HOLD_MAX_MS = 60_000;
+/** Of one part, each for a reason of its own: an app that sends us in circles is left. */
+const TRIES_MAX = 30;
+
+export interface DelivererOptions {
+  readonly urls: ProviderUrls;
+  readonly lanes: Pick<DeliveryLanes, 'pace' | 'hold'>;
+  readonly receipts: Pick<DeliveryReceipts, 'catchUp'>;
+  /** Hears of each message whose way has ended, before it leaves its lane. */
+  readonly told: DeliveryTold;
+  readonly metrics: DeliveryMetrics;
+  readonly log: Log;
+  readonly now?: () => number;
+  /** From 0 to 1. */
+  readonly random?: () => number;
+}
+
+/** An app that is connected. */
+interface Connection {
+  readonly scope: TenantScope;
+  readonly binding: OpenBinding;
+  readonly view: ChannelView;
+  readonly surface: Surface;
+}
+
+/** A part that may be sent now, if nothing comes between. */
+interface Ready extends Connection {
+  readonly delivery: Delivery;
+  readonly index: number;
+  readonly part: Readonly<DeliveryPart>;
+}
+
+type Readiness = { readonly kind: 'ready'; readonly ready: Ready } | LaneStep;
+
+/**
+ * Delivers what is next in a conversation. For each try: may it be sent at all → is it its time → a claim on disk → the app → the result on disk. What comes
+ * after the claim happens once, whoever dies.
+ */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+  }
+
+  async deliverNext(scope: TenantScope, lane: string, signal: AbortSignal): Promise<LaneStep> {
+    const head = await scope.outbox.head(lane);
+    if (head === undefined) return { kind: 'empty' };
+    const delivery = await this.#closeOpenTries(scope, head);
+    if (delivery.state !== 'waiting') return this.#end(scope, delivery);
+    const readiness = await this.#look(scope, delivery);
+    return readiness.kind === 'ready' ? this.#try(readiness.ready, signal) : readiness;
+  }
+
+  /** Whoever began them has lost the conversation, or its life: what came of them nobody knows, so they are not begun again. */
+  async #closeOpenTries(scope: TenantScope, delivery: Delivery): Promise<Delivery> {
+    if (delivery.openTries.length === 0) return delivery;
+    const problem = { code: 'interrupted', message: 'The service stopped while it was being sent. It may have arrived.' };
+    const steps = delivery.openTries.map((open): DeliveryStep => ({
+      kind: 'result',
+      at: this.#now(),
+      ...open,
+      outcome: 'unknown',
+      problem,
+    }));
+    await this.#noteProblem(scope, delivery, { kind: 'unknown', ...problem });
+    return (await scope.outbox.record(delivery.message.id, steps)) ?? delivery.with(steps);
+  }
+
+  /** What keeps the message from being sent, if anything does. The cheap questions first; whether a person has the conversation last. */
+  async #look(scope: TenantScope, delivery: Delivery): Promise<Readiness> {
+    const nowMs = this.#nowMs();
+    const retryAtMs = delivery.next?.part.retryAtMs ?? 0;
+    if (nowMs >= delivery.expiresAtMs || retryAtMs >= delivery.expiresAtMs) return this.#expire(scope, delivery);
+    if (retryAtMs > nowMs) return { kind: 'parked', untilMs: retryAtMs };
+    const connection = await connectionOf(scope, delivery.message.channel);
+    if (connection === undefined) return { kind: 'parked', untilMs: Math.min(nowMs + LOOK_AGAIN_MS, delivery.expiresAtMs) };
+    return this.#lookAtContent(connection, delivery);
+  }
+
+  async #lookAtContent(connection: Connection, delivery: Delivery): Promise<Readiness> {
+    const { scope, surface } = connection;
+    const { channel, template } = delivery.message;
+    const rendered = delivery.parts === undefined ? await this.#render(scope, delivery, surface) : delivery;
+    const { next } = rendered;
+    if (next === undefined) return this.#refuse(scope, rendered, nothingToSee);
+    if (template === undefined && (await this.#isWindowClosed(scope, rendered, surface)))
+      return this.#refuse(scope, rendered, windowClosed(channel));
+    const waitMs = await this.#options.lanes.pace(laneOfDelivery(scope, rendered), channel, paceOf(surface, rendered.to));
+    if (waitMs > 0) return { kind: 'parked', untilMs: this.#nowMs() + waitMs };
+    if (await isHeldByPerson(scope, rendered)) return this.#refuse(scope, rendered, heldByPerson);
+    return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
+  }
+
+  /** Once: every try sends the same. */
+  async #render(scope: TenantScope, delivery: Delivery, surface: Surface): Promise<Delivery> {
+    const { id, text, template } = delivery.message;
+    const parts = template === undefined ? renderParts(text, surface) : [{ text, plain: text }];
+    const step: DeliveryStep = {
+      kind: 'parts',
+      at: this.#now(),
+      parts: parts.map((part: Part) => ({ text: part.text, plain: part.plain })),
+    };
+    return (await scope.outbox.record(id, [step])) ?? delivery.with([step]);
+  }
+
+  async #isWindowClosed(scope: TenantScope, { message }: Delivery, surface: Surface): Promise<boolean> {
+    const heard = message.inboundAt === undefined ? [] : [Date.parse(message.inboundAt)];
+    const known = replyWindow(surface, { lastInboundMs: heard[0], nowMs: this.#nowMs() });
+    if (known.state !== 'closed') return false;
+    const lastMs = await lastInboundMs(scope.sessions, message.sessionId);
+    return replyWindow(surface, { lastInboundMs: lastMs, nowMs: this.#nowMs() }).state === 'closed';
+  }
+
+  async #try(ready: Ready, signal: AbortSignal): Promise<LaneStep> {
+    const { scope, delivery, index, part } = ready;
+    const tried = { part: index, try: part.tries + 1 };
+    if (!(await scope.outbox.claim(delivery, tried))) return { kind: 'again' };
+    await failpoint('delivery.after-claim');
+    const outcome = this.#bounded(ready, await this.#send(ready, signal));
+    await failpoint('delivery.after-send');
+    const after = await scope.outbox.record(delivery.message.id, [this.#stepOf(ready, tried, outcome)]);
+    await this.#follow(ready, outcome);
+    if (after === undefined || after.state === 'waiting') return { kind: 'again' };
+    return this.#end(scope, after);
+  }
+
+  async #send({ scope, delivery, binding, index, part }: Ready, signal: AbortSignal): Promise<SendOutcome> {
+    const { to, message, replyTo } = delivery;
+    const { thread, template } = message;
+    const options = { urls: this.#options.urls, timeoutMs: SEND_TIMEOUT_MS };
+    try {
+      if (template !== undefined && binding.channel === 'channel_a') {
+        const { name, language, variables = [] } = template;
+        return await new WhatsAppSender(binding.settings, options).sendTemplate({ to, name, language, bodyParameters: variables }, signal);
+      }
+      return await openSender(binding, options).send(
+        {
+          to,
+          ...(thread !== undefined && { thread }),
+          part,
+          form: part.form,
+          ...(index === 0 && replyTo !== undefined && { replyTo }),
+          mark: `${message.id}.${String(index)}`,
+        },
+        signal,
+      );
+    } catch (error) {
+      if (!signal.aborted) this.#options.log.error({ accountId: scope.accountId, messageId: message.id, err: error }, 'nothing was sent');
+      return { kind: 'retry', backoff: 'ordinary', code: 'not_sent', message: 'The service stopped before anything was sent.' };
+    }
+  }
+
+  /** An app that asks for what it has got already will never take it. */
+  #bounded({ delivery, part }: Ready, outcome: SendOutcome): SendOutcome {
+    const isInVain =
+      (outcome.kind === 'resend_plain' && part.form === 'plain') ||
+      (outcome.kind === 'resend_without_reply' && delivery.replyTo === undefined) ||
+      (outcome.kind === 'resend_to' && outcome.to === delivery.to) ||
+      (outcome.kind !== 'sent' && outcome.kind !== 'unknown' && part.tries - part.earlierTries >= TRIES_MAX);
+    return isInVain && 'code' in outcome ? { kind: 'refused', code: outcome.code, message: outcome.message } : outcome;
+  }
+
+  #stepOf({ part }: Ready, tried: { readonly part: number; readonly try: number }, outcome: SendOutcome): DeliveryStep {
+    const result = { kind: 'result', at: this.#now(), ...tried, outcome: outcome.kind } as const;
+    if (outcome.kind === 'sent')
+      return { ...result, ...(outcome.providerMessageId !== undefined && { providerMessageId: outcome.providerMessageId }) };
+    const failed = { ...result, problem: { code: outcome.code, message: outcome.message } };
+    if (outcome.kind === 'resend_to') return { ...failed, to: outcome.to };
+    if (outcome.kind !== 'retry') return failed;
+    const delayMs = retryDelayMs(outcome, { attempts: part.attempts + 1, random: (this.#options.random ?? Math.random)() });
+    return { ...failed, retryAt: delayMs === undefined ? null : new Date(this.#nowMs() + delayMs).toISOString() };
+  }
+
+  /** What follows for the binding and the contact. */
+  async #follow(ready: Ready, outcome: SendOutcome): Promise<void> {
+    const { scope, delivery, surface } = ready;
+    const { channel } = delivery.message;
+    if (outcome.kind === 'sent') {
+      await scope.channels.note(channel, 'outbound', new Date(this.#nowMs()));
+      if (outcome.providerMessageId !== undefined) await this.#options.receipts.catchUp(scope, channel, outcome.providerMessageId);
+      return;
+    }
+    await this.#noteProblem(scope, delivery, outcome);
+    if (outcome.kind === 'retry' && outcome.backoff === 'ordinary' && outcome.afterMs !== undefined && !isOneGroups(surface, delivery))
+      await this.#options.lanes.hold({ accountId: scope.accountId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
+    if (outcome.kind === 'resend_to') await this.#moveContact(scope, delivery, outcome.to);
+    if (outcome.kind === 'binding_failed') await this.#disable(ready, outcome);
+  }
+
+  /** Until a person connects the app anew; unless somebody has just done so. */
+  async #disable({ scope, delivery, view }: Ready, problem: DeliveryProblem): Promise<void> {
+    const { channel } = delivery.message;
+    const { accountId } = scope;
+    this.#options.log.error({ accountId, channel, code: problem.code }, 'a chat app refuses the credentials of a binding: it is disabled');
+    if ((await scope.channels.find(channel))?.updatedAt !== view.updatedAt) return;
+    await scope.channels.setDisabled(channel, `${appNameOf(channel)} refuses its credentials (${problem.code}): ${problem.message}`);
+  }
+
+  async #moveContact(scope: TenantScope, { message, to }: Delivery, alias: string): Promise<void> {
+    await scope.contacts.addAlias({ channel: message.channel, alias, sender: to }).catch((error: unknown) => {
+      this.#options.log.warn(
+        { accountId: scope.accountId, messageId: message.id, err: error },
+        'a conversation has moved, and its alias is taken',
+      );
+    });
+  }
+
+  async #noteProblem(scope: TenantScope, { message }: Delivery, problem: DeliveryProblem & { readonly kind: string }): Promise<void> {
+    const { channel, id } = message;
+    const { kind, code } = problem;
+    this.#options.metrics.failed(channel, kind);
+    this.#options.log.warn({ accountId: scope.accountId, channel, messageId: id, kind, code }, 'a chat app did not take a message');
+    await scope.channels.noteError(channel, { code, message: problem.message });
+  }
+
+  async #expire(scope: TenantScope, delivery: Delivery): Promise<LaneStep> {
+    return this.#refuse(scope, delivery, { state: 'expired', problem: delivery.problem ?? neverInTime });
+  }
+
+  async #refuse(scope: TenantScope, delivery: Delivery, { state, problem }: Refusal): Promise<LaneStep> {
+    const step: DeliveryStep = { kind: 'end', at: this.#now(), state, problem };
+    return this.#end(scope, (await scope.outbox.record(delivery.message.id, [step])) ?? delivery.with([step]));
+  }
+
+  /** Told before it leaves its lane: whoever dies between is followed by another who tells it again. */
+  async #end(scope: TenantScope, delivery: Delivery): Promise<LaneStep> {
+    const { message, state } = delivery;
+    await this.#options.told(scope, delivery);
+    await scope.outbox.end(delivery);
+    this.#options.metrics.ended(message.channel, state);
+    this.#options.log.info(
+      { accountId: scope.accountId, messageId: message.id, channel: message.channel, kind: message.kind, state },
+      'delivery ended',
+    );
+    return { kind: 'again' };
+  }
+
+  #now(): string {
+    return new Date(this.#nowMs()).toISOString();
+  }
+
+  #nowMs(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+/** A reason of ours for which a message is not sent. */
+interface Refusal {
+  readonly state: 'failed' | 'expired' | 'withheld';
+  readonly problem: DeliveryProblem;
+}
+
+const neverInTime: DeliveryProblem = { code: 'expired', message: 'It could not be sent in time.' };
+const nothingToSee: Refusal = { state: 'failed', problem: { code: 'empty', message: 'Nothing of it can be seen.' } };
+const heldByPerson: Refusal = {
+  state: 'withheld',
+  problem: { code: 'handoff', message: 'A person has the conversation: the agent says nothing there.' },
+};
+
+function windowClosed(channel: AppChannel): Refusal {
+  const message = `${appNameOf(channel)} takes free text only within 24 hours after the contact has written.`;
+  return { state: 'withheld', problem: { code: 'window_closed', message } };
+}
+
+/** What a person says, and that one was asked for, goes out while a person has the conversation. */
+async function isHeldByPerson(scope: TenantScope, { message }: Delivery): Promise<boolean> {
+  if (message.kind === 'person' || message.kind === 'notice') return false;
+  return scope.handoffs.isPaused(message.sessionId);
+}
+
+/** undefined while nothing can be sent for this tenant on this channel. */
+async function connectionOf(scope: TenantScope, channel: AppChannel): Promise<Connection | undefined> {
+  if ((await scope.settings()).suspended === true) return undefined;
+  const view = await scope.channels.find(channel);
+  if (view?.state !== 'enabled') return undefined;
+  const settings = await scope.channels.open(channel);
+  if (settings === undefined) return undefined;
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- `open` gives the settings of this very channel; TypeScript loses the pairing
+  const binding = { channel, settings } as OpenBinding;
+  return { scope, binding, view, surface: surfaceOfBinding(binding) };
+}
+
+/** A page with an Instagram account speaks to both, and an id does not say where it is from: what Instagram takes, Messenger takes too. */
+function surfaceOfBinding(binding: OpenBinding): Surface {
+  return surfaceOf(binding.channel, { instagram: binding.channel === 'channel_b' && binding.settings.instagramId !== undefined });
+}
+
+/** Telegram limits groups each by itself. */
+function isOneGroups(surface: Surface, { to }: Delivery): boolean {
+  return surface === 'telegram' && to.startsWith('-');
+}
+
+function laneOfDelivery({ accountId }: TenantScope, { message }: Delivery): { readonly accountId: string; readonly lane: string } {
+  return { accountId, lane: laneOf(message.id) };
+}

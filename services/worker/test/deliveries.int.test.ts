@@ -1,0 +1,353 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { armFailpoints } from '@concierge/runtime';
+import type { NewOutbound } from '@concierge/tenant';
+import { botError, eventually, FakeMeta, graphError } from '@concierge/testing';
+import type { DeliveryReceipt } from '@concierge/turn';
+import { DeliveryStage, telegram } from './delivery-stage.ts';
+
+let stage: DeliveryStage;
+
+beforeEach(async () => {
+  stage = await DeliveryStage.open();
+});
+afterEach(async () => stage[Symbol.asyncDispose]());
+
+const texts = (): unknown[] => stage.telegram.sent.map(({ text }) => text);
+
+describe('a message to a chat app', () => {
+  it('is sent in its app’s signs, and settled', async () => {
+    const id = await stage.say('**Hello** Ann');
+    expect(await stage.deliver(id)).toEqual({ kind: 'empty' });
+    expect(stage.telegram.sent).toMatchObject([{ chat_id: 4242, text: '<b>Hello</b> Ann', parse_mode: 'HTML' }]);
+    expect((await stage.delivery(id)).fullView()).toMatchObject({ state: 'sent', problem: null, parts: [{ state: 'sent', tries: 1 }] });
+    expect(await stage.scope.outbox.waiting()).toEqual([]);
+    expect(await stage.scope.outbox.lanes()).toEqual([]);
+    expect((await stage.scope.channels.find('channel_c'))?.lastOutboundAt).toBe(new Date(stage.nowMs).toISOString());
+    expect(stage.told).toEqual(['sent']);
+  });
+
+  it('goes out part by part, in order', async () => {
+    const id = await stage.say(Array.from({ length: 900 }, (_, line) => `line ${String(line)}`).join('\n\n'));
+    await stage.deliver(id);
+    const numbers = texts().flatMap((text) =>
+      [...String(text).matchAll(/line (?<number>\d+)/gu)].map(({ groups }) => Number(groups?.['number'])),
+    );
+    expect(texts().length).toBeGreaterThan(1);
+    expect(numbers).toEqual(Array.from({ length: 900 }, (_, line) => line));
+  });
+
+  it('is not begun again when whoever tried it died before or after the app had it', async () => {
+    for (const point of ['delivery.after-claim', 'delivery.after-send']) {
+      armFailpoints(`${point}:throw`);
+      const id = await stage.say(`at ${point}`);
+      await expect(stage.deliver(id)).rejects.toThrow('fail point');
+      await stage.deliver(id);
+      expect((await stage.delivery(id)).view()).toMatchObject({ state: 'unknown', problem: { code: 'interrupted' } });
+    }
+    expect(texts()).toEqual(['at delivery.after-send']);
+    expect(stage.told).toEqual(['unknown', 'unknown']);
+  });
+
+  it('whose answer never came is unknown, is not sent again, and does not keep the parts after it', async () => {
+    stage.telegram.failSends('cut');
+    const id = await stage.say(`${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`);
+    expect(await stage.deliver(id)).toEqual({ kind: 'empty' });
+    expect(texts()).toEqual(['a'.repeat(4000), 'b'.repeat(4000)]);
+    expect((await stage.delivery(id)).fullView()).toMatchObject({ state: 'unknown', parts: [{ state: 'unknown' }, { state: 'sent' }] });
+    expect(stage.told).toEqual(['unknown']);
+  });
+
+  it('that is being sent when the worker must stop is unknown, too', async () => {
+    stage.telegram.failSends('hang');
+    const stop = new AbortController();
+    const id = await stage.say('Hello');
+    const delivered = stage.deliver(id, { signal: stop.signal });
+    await eventually(() => stage.telegram.sent.length === 1);
+    stop.abort(new Error('the worker stops'));
+    await delivered;
+    expect((await stage.delivery(id)).state).toBe('unknown');
+  });
+
+  it('of which a worker that was frozen tells late has arrived', async () => {
+    armFailpoints('delivery.after-claim:throw');
+    const id = await stage.say('Hello');
+    await expect(stage.deliver(id)).rejects.toThrow('fail point');
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('unknown');
+    const at = new Date(stage.nowMs).toISOString();
+    await stage.scope.outbox.record(id, [{ kind: 'result', at, part: 0, try: 1, outcome: 'sent', providerMessageId: '1' }]);
+    expect((await stage.delivery(id)).state).toBe('sent');
+  });
+});
+
+describe('what an app answers', () => {
+  it('to wait holds the message, and the binding for a while', async () => {
+    stage.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
+    const id = await stage.say('Hello');
+    expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 20_000 });
+    expect(stage.held).toEqual([{ channel: 'channel_c', ms: 20_000 }]);
+    expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 20_000 });
+    stage.nowMs += 20_000;
+    expect(await stage.deliver(id)).toEqual({ kind: 'empty' });
+    expect(texts()).toEqual(['Hello', 'Hello']);
+    expect((await stage.delivery(id)).state).toBe('sent');
+  });
+
+  it('to wait in a group holds nobody else', async () => {
+    stage.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
+    await stage.deliver(await stage.say('Hello', { to: '-100123' }));
+    expect(stage.held).toEqual([]);
+  });
+
+  it('to wait for hours parks the message; to wait longer than it is timely ends it', async () => {
+    stage.telegram.failSends(
+      botError(429, 'Too Many Requests', { retry_after: 7200 }),
+      botError(429, 'Too Many Requests', { retry_after: 90_000 }),
+    );
+    const id = await stage.say('Hello');
+    expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 7_200_000 });
+    stage.nowMs += 7_200_000;
+    expect(await stage.deliver(id)).toEqual({ kind: 'empty' });
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'expired', problem: { code: '429' } });
+  });
+
+  it('that is an error of its own is tried again later and later, and then given up', async () => {
+    stage.telegram.failSends(...Array.from({ length: 20 }, () => botError(500, 'Internal Server Error')));
+    const id = await stage.say('Hello');
+    const waits: number[] = [];
+    for (let count = 0; count < 20; count += 1) {
+      const step = await stage.deliver(id);
+      if (step.kind !== 'parked') break;
+      waits.push(step.untilMs - stage.nowMs);
+      stage.nowMs = step.untilMs;
+    }
+    expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000]);
+    expect((await stage.delivery(id)).fullView()).toMatchObject({ state: 'failed', problem: { code: '500' }, parts: [{ tries: 10 }] });
+    expect((await stage.scope.channels.find('channel_c'))?.lastError).toMatchObject({ code: '500' });
+  });
+
+  it('that it cannot read the markup gets it plain at once', async () => {
+    stage.telegram.failSends(botError(400, "Bad Request: can't parse entities: Unsupported start tag"));
+    const id = await stage.say('**Hello**');
+    await stage.deliver(id);
+    expect(stage.telegram.sent).toMatchObject([{ text: '<b>Hello</b>', parse_mode: 'HTML' }, { text: 'Hello' }]);
+    expect(stage.telegram.sent[1]).not.toHaveProperty('parse_mode');
+    expect((await stage.delivery(id)).state).toBe('sent');
+  });
+
+  it('that it cannot read even that ends it', async () => {
+    const refusal = botError(400, "Bad Request: can't parse entities: Unsupported start tag");
+    stage.telegram.failSends(refusal, refusal);
+    const id = await stage.say('**Hello**');
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'failed', problem: { code: '400' } });
+  });
+
+  it('that the message which is answered is gone gets it without the reference', async () => {
+    stage.telegram.failSends(botError(400, 'Bad Request: message to be replied not found'));
+    const id = await stage.say('Hello', { replyTo: '77' });
+    await stage.deliver(id);
+    expect(stage.telegram.sent).toMatchObject([{ reply_parameters: { message_id: 77 } }, { text: 'Hello' }]);
+    expect(stage.telegram.sent[1]).not.toHaveProperty('reply_parameters');
+  });
+
+  it('that a group has moved gets it there, and the group is known by both names', async () => {
+    stage.telegram.migrate(-4001, -1_002_003);
+    const id = await stage.say('Hello', { to: '-4001' });
+    await stage.deliver(id);
+    expect(stage.telegram.sent.map((sent) => sent['chat_id'])).toEqual([-4001, -1_002_003]);
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'sent', to: '-1002003' });
+    expect(await stage.scope.contacts.canonicalOf('channel_c', '-1002003')).toBe('-4001');
+  });
+
+  it('that this person has blocked the bot ends this message and no other', async () => {
+    stage.telegram.block(4242);
+    const [first, other] = [await stage.say('Hello'), await stage.say('Hello', { to: '7777' })];
+    await stage.deliver(first);
+    await stage.deliver(other);
+    expect((await stage.delivery(first)).view()).toMatchObject({ state: 'failed', problem: { code: '403' } });
+    expect((await stage.delivery(other)).state).toBe('sent');
+    expect(stage.told).toEqual(['failed', 'sent']);
+  });
+
+  it('that the credentials are not valid disables the binding; what waits is sent once it is connected anew', async () => {
+    stage.telegram.failSends(botError(401, 'Unauthorized'));
+    const id = await stage.say('Hello');
+    expect(await stage.deliver(id)).toMatchObject({ kind: 'parked' });
+    expect(await stage.scope.channels.find('channel_c')).toMatchObject({
+      state: 'disabled',
+      reason: 'telegram refuses its credentials (401): Unauthorized',
+      lastError: { code: '401' },
+    });
+    expect((await stage.delivery(id)).state).toBe('waiting');
+    expect(await stage.figures()).toContain('concierge_channel_failures_total{channel="channel_c",class="binding_failed"} 1');
+    await stage.connect('channel_c', telegram);
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('sent');
+  });
+
+  it('that comes after the owner has connected the app anew does not disable the new binding', async () => {
+    stage.telegram.failSends('hang');
+    const stop = new AbortController();
+    const id = await stage.say('Hello');
+    const delivered = stage.deliver(id, { signal: stop.signal });
+    await eventually(() => stage.telegram.sent.length === 1);
+    await stage.connect('channel_c', telegram);
+    stop.abort(new Error('the worker stops'));
+    await delivered;
+    expect((await stage.scope.channels.find('channel_c'))?.state).toBe('enabled');
+  });
+});
+
+describe('a message that must not be sent', () => {
+  it('any more, because its time is over, is not', async () => {
+    await stage.scope.channels.setDisabled('channel_c', 'for a test');
+    const id = await stage.say('Good morning');
+    expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 30_000 });
+    stage.nowMs += 24 * 3_600_000 + 60_000;
+    await stage.scope.channels.setDisabled('channel_c', null);
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('expired');
+    expect(texts()).toEqual([]);
+    expect(stage.told).toEqual(['expired']);
+  });
+
+  it('because a person has taken over right before the next part is withheld, and not sent later', async () => {
+    const id = await stage.say(`${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`);
+    const { sessionId } = (await stage.delivery(id)).message;
+    const by = stage.deliverer();
+    expect(await by.deliverNext(stage.scope, id.slice(2, 14), new AbortController().signal)).toEqual({ kind: 'again' });
+    await stage.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
+    await stage.deliver(id, { by });
+    expect(texts()).toEqual(['a'.repeat(4000)]);
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'withheld', problem: { code: 'handoff' } });
+    await stage.scope.handoffs.resume(sessionId, { kind: 'operator' });
+    await stage.deliver(id);
+    expect(texts()).toHaveLength(1);
+  });
+
+  it('by the agent is sent when it is a person’s, or says that one was asked for', async () => {
+    const { sessionId } = (await stage.delivery(await stage.say('of the agent'))).message;
+    await stage.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
+    await stage.say('of a person', { kind: 'person' });
+    await stage.deliver(await stage.say('somebody will come', { kind: 'notice' }));
+    expect(texts()).toEqual(['of a person', 'somebody will come']);
+  });
+
+  it('because nothing of it can be seen ends by itself', async () => {
+    const id = await stage.say('<!-- nothing -->\n\n&#8203;');
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toMatch(/sent|failed/u);
+  });
+
+  it('while its tenant is suspended waits', async () => {
+    await stage.scope.updateSettings({ suspended: true });
+    const id = await stage.say('Hello');
+    expect(await stage.deliver(id)).toMatchObject({ kind: 'parked' });
+    await stage.scope.updateSettings({ suspended: null });
+    expect(await stage.deliver(id)).toEqual({ kind: 'empty' });
+    expect(texts()).toEqual(['Hello']);
+  });
+});
+
+describe('on WhatsApp', () => {
+  const binding = { phoneNumberId: '1065', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
+  const to = '4930123456';
+  let meta: FakeMeta;
+
+  beforeEach(async () => {
+    meta = await new FakeMeta({ ...binding, pageId: '1', now: () => stage.nowMs }).start();
+    stage.clearing.use(meta);
+    stage.urls = { ...stage.urls, metaGraph: meta.url };
+    await stage.connect('channel_a', binding);
+  });
+
+  const say = async (text: string, facts: Partial<NewOutbound> = {}): Promise<string> =>
+    stage.say(text, { channel: 'channel_a', to, inboundAt: new Date(stage.nowMs).toISOString(), ...facts });
+
+  it('nothing is tried when the contact has not written within a day', async () => {
+    const id = await say('Hello', { inboundAt: new Date(stage.nowMs - 25 * 3_600_000).toISOString() });
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'withheld', problem: { code: 'window_closed' } });
+    expect(meta.calls).toEqual([]);
+  });
+
+  it('a window that WhatsApp counts otherwise ends the message just so', async () => {
+    const id = await say('Hello');
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'withheld', problem: { code: 'window_closed' } });
+    expect(meta.sent).toHaveLength(1);
+  });
+
+  it('a template goes out whenever it is', async () => {
+    const template = { name: 'parcel_here', language: 'en_US', variables: ['Ann'] };
+    const { inboundAt: _, ...facts } = { inboundAt: '', template, kind: 'message' as const };
+    const id = await stage.say('Your parcel is here, Ann.', { channel: 'channel_a', to, ...facts });
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('sent');
+    expect(meta.sent).toMatchObject([{ to, type: 'template', template: { name: 'parcel_here', language: { code: 'en_US' } } }]);
+  });
+
+  it('a limit between two holds their conversation alone', async () => {
+    meta.personWrites(to);
+    meta.failSends(graphError(131056, 'Pair rate limit hit'));
+    const id = await say('Hello');
+    expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 4000 });
+    expect(stage.held).toEqual([]);
+  });
+
+  it('receipts move a message forward, whatever order they come in, and find it by WhatsApp’s own id', async () => {
+    meta.personWrites(to);
+    const id = await say('Hello');
+    await stage.deliver(id);
+    const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';
+    for (const state of ['read', 'delivered', 'sent', 'failed'] as const)
+      await stage.receipts.note(stage.scope, 'channel_a', receipt({ messageId, state }));
+    expect((await stage.delivery(id)).state).toBe('read');
+    expect(stage.told).toEqual(['sent', 'read']);
+  });
+
+  it('a receipt that comes before our own answer is not lost', async () => {
+    meta.personWrites(to);
+    meta.failSends({ body: { messaging_product: 'whatsapp', messages: [{ id: 'wamid.early' }] } });
+    await stage.receipts.note(stage.scope, 'channel_a', receipt({ messageId: 'wamid.early', state: 'delivered' }));
+    const id = await say('Hello');
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('delivered');
+  });
+
+  it('one that failed after it was taken is a failure, which the owner can see', async () => {
+    meta.personWrites(to);
+    const id = await say('Hello');
+    await stage.deliver(id);
+    const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';
+    await stage.receipts.note(stage.scope, 'channel_a', receipt({ messageId, state: 'failed', errorCodes: ['131026'] }));
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'failed', problem: { code: '131026' } });
+    expect((await stage.scope.channels.find('channel_a'))?.lastError).toMatchObject({ code: '131026' });
+    expect(stage.told).toEqual(['sent', 'failed']);
+  });
+});
+
+describe('on Messenger', () => {
+  it('a mark says up to when all was read', async () => {
+    const settings = { pageId: '4042', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
+    const meta = await new FakeMeta({ ...settings, phoneNumberId: '1', now: () => stage.nowMs }).start();
+    stage.clearing.use(meta);
+    stage.urls = { ...stage.urls, metaGraph: meta.url };
+    await stage.connect('channel_b', settings);
+    meta.personWrites('777');
+    const ids: string[] = [];
+    for (const text of ['one', 'two', 'three']) {
+      ids.push(await stage.say(text, { channel: 'channel_b', to: '777', inboundAt: new Date(stage.nowMs).toISOString() }));
+      await stage.deliver(ids.at(-1) ?? '');
+      stage.nowMs += 60_000;
+    }
+    const upToMs = stage.nowMs - 90_000;
+    await stage.receipts.note(stage.scope, 'channel_b', receipt({ messageId: null, recipient: '777', upToMs, state: 'read' }));
+    expect(await Promise.all(ids.map(async (id) => (await stage.delivery(id)).state))).toEqual(['read', 'read', 'sent']);
+  });
+});
+
+function receipt(facts: Partial<DeliveryReceipt>): DeliveryReceipt {
+  return { messageId: null, recipient: null, upToMs: null, state: 'delivered', errorCodes: [], ...facts };
+}

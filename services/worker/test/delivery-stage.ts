@@ -1,0 +1,194 @@
+import type { AppChannel, ChannelSettings } from '@concierge/contract';
+import { providerUrls, type ProviderUrls } from '@concierge/channel';
+import { connectRedis, createLog } from '@concierge/runtime';
+import { openIndex, sessionIdOf, Tenants, type Delivery, type NewOutbound, type TenantScope } from '@concierge/tenant';
+import { FakeTelegram, temporaryDirectory, TestRedis } from '@concierge/testing';
+import {
+  DeliveryBells,
+  DeliveryLanes,
+  DeliveryReceipts,
+  DeliverySweeper,
+  DeliveryWorker,
+  type DeliverNext,
+  type LaneStep,
+} from '@concierge/turn';
+import { Registry } from 'prom-client';
+import { Deliverer } from '../src/deliveries/deliverer.ts';
+import { DeliveryMetrics } from '../src/deliveries/delivery-metrics.ts';
+
+export const log = createLog({ service: 'test', level: 'silent' });
+export const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };
+const stepsMax = 200;
+
+/** What goes out, over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
+export class DeliveryStage implements AsyncDisposable {
+  /** Messages are accepted by the machine's clock. */
+  nowMs = Date.now();
+  /** What `told` heard, in order. */
+  readonly told: string[] = [];
+  /** Bindings that were held, and for how long. */
+  readonly held: { readonly channel: string; readonly ms: number }[] = [];
+  readonly telegram = new FakeTelegram(telegram);
+  readonly registry = new Registry();
+  readonly clearing = new AsyncDisposableStack();
+  urls: ProviderUrls = providerUrls;
+  /** Right before a message would be claimed. */
+  beforeSend: () => Promise<void> = async () => Promise.resolve();
+  readonly #metrics = new DeliveryMetrics(this.registry);
+  #server!: TestRedis;
+  #dataDir = '';
+  #scope!: TenantScope;
+  #tenants!: Tenants;
+  #calls = 0;
+
+  static async open(): Promise<DeliveryStage> {
+    const stage = new DeliveryStage();
+    await stage.#start();
+    return stage;
+  }
+
+  get scope(): TenantScope {
+    return this.#scope;
+  }
+
+  get tenants(): Tenants {
+    return this.#tenants;
+  }
+
+  get server(): TestRedis {
+    return this.#server;
+  }
+
+  get receipts(): DeliveryReceipts {
+    return new DeliveryReceipts({ redis: this.redis(), told: async (_scope, { state }) => this.#hear(state), now: () => this.nowMs });
+  }
+
+  /** As Prometheus reads them. */
+  async figures(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  redis(): ReturnType<typeof connectRedis> {
+    const redis = connectRedis({ url: this.#server.url, role: 'worker', log });
+    this.clearing.defer(() => {
+      redis.disconnect();
+    });
+    return redis;
+  }
+
+  async connect<Channel extends AppChannel>(channel: Channel, settings: ChannelSettings[Channel]): Promise<void> {
+    await this.#scope.channels.connect(channel, settings);
+  }
+
+  /** A message for somebody on Telegram, unless the facts say otherwise. */
+  async say(text: string, facts: Partial<NewOutbound> = {}): Promise<string> {
+    this.#calls += 1;
+    const { channel = 'channel_c', to = '4242' } = facts;
+    const { message } = await this.#scope.outbox.accept({
+      kind: 'answer',
+      channel,
+      to,
+      sessionId: sessionIdOf('cs', channel, to),
+      text,
+      agent: 'cs',
+      turnId: `t_${String(this.#calls)}`,
+      callId: 'answer',
+      ...facts,
+    });
+    return message.id;
+  }
+
+  /** Another worker's deliverer. */
+  deliverer(): Deliverer {
+    const lanes = {
+      pace: async () => {
+        await this.beforeSend();
+        return 0;
+      },
+      hold: async ({ channel }: { readonly channel: string }, ms: number) => {
+        this.held.push({ channel, ms });
+        return Promise.resolve();
+      },
+    };
+    return new Deliverer({
+      urls: this.urls,
+      lanes,
+      receipts: this.receipts,
+      told: async (_scope, { state }) => this.#hear(state),
+      metrics: this.#metrics,
+      log,
+      now: () => this.nowMs,
+      random: () => 0,
+    });
+  }
+
+  /** Does all that can be done now for the message's conversation; the last step. */
+  async deliver(id: string, { by = this.deliverer(), signal = new AbortController().signal } = {}): Promise<LaneStep> {
+    const lane = id.slice(2, 14);
+    for (let count = 0; count < stepsMax; count += 1) {
+      const step = await by.deliverNext(this.#scope, lane, signal);
+      if (step.kind !== 'again') return step;
+    }
+    throw new Error('there is always something left to do');
+  }
+
+  async delivery(id: string): Promise<Delivery> {
+    const delivery = await this.#scope.outbox.delivery(id);
+    if (delivery === undefined) throw new Error(`no message ${id}`);
+    return delivery;
+  }
+
+  /** The parts that would be sent now, and what a queue does with them: workers, bells and a sweeper as in a service. */
+  queue(): {
+    readonly bells: DeliveryBells;
+    readonly lanes: DeliveryLanes;
+    readonly sweeper: DeliverySweeper;
+    readonly worker: (concurrency?: number) => DeliveryWorker;
+  } {
+    const redis = this.redis();
+    const lanes = new DeliveryLanes(redis);
+    const bells = new DeliveryBells({ redis, lanes, log, now: () => this.nowMs });
+    this.clearing.defer(async () => bells.stop());
+    const sweeper = new DeliverySweeper({ redis, lanes, bells, tenants: this.#tenants, log });
+    const worker = (concurrency = 4): DeliveryWorker => {
+      const deliverer = this.deliverer();
+      const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);
+      const made = new DeliveryWorker({
+        redis: this.redis(),
+        lanes,
+        bells,
+        tenants: this.#tenants,
+        concurrency,
+        deliverNext,
+        log,
+        now: () => this.nowMs,
+      });
+      made.start();
+      this.clearing.defer(async () => made.stop(0));
+      return made;
+    };
+    return { bells, lanes, sweeper, worker };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.clearing.disposeAsync();
+  }
+
+  async #start(): Promise<void> {
+    const folder = this.clearing.use(await temporaryDirectory());
+    this.#dataDir = folder.path;
+    this.#server = this.clearing.use(await TestRedis.start());
+    this.clearing.use(await this.telegram.start());
+    const index = await openIndex({ databaseUrl: undefined, dataDir: this.#dataDir, log });
+    this.clearing.defer(async () => index.close());
+    this.#tenants = new Tenants({ dataDir: this.#dataDir, index, keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32), log });
+    this.#scope = await this.#tenants.create('acme');
+    this.urls = { ...providerUrls, telegram: this.telegram.url };
+    await this.connect('channel_c', telegram);
+  }
+
+  async #hear(state: string): Promise<void> {
+    this.told.push(state);
+    return Promise.resolve();
+  }
+}
