@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { renderReport } from './auditor.ts';
 import { runCronKills } from './cron/cron-kills.ts';
 import { runSandboxKills } from './sandbox/sandbox-kills.ts';
+import { runWebhookKills } from './webhooks/webhook-kills.ts';
 import { runChaos, runFailPoints, runNaive, runRollingRestart, type Verdict } from './scenarios.ts';
 
 const { values: given } = parseArgs({
@@ -66,6 +67,18 @@ switch (given.scenario) {
     process.exitCode = report.findings.length > 0 ? 1 : 0;
     break;
   }
+  case 'webhooks': {
+    const report = await runWebhookKills({
+      seed,
+      messages: Number(given.turns),
+      people: 50,
+      kills: givenKills ?? 60,
+      flushes: Number(given.flushes),
+    });
+    process.stdout.write(`webhooks, seed ${String(seed)}: ${JSON.stringify(report, null, 2)}\n`);
+    process.exitCode = report.findings.length > 0 ? 1 : 0;
+    break;
+  }
   case 'chaos': {
     const load = { turns: Number(given.turns), conversations: Number(given.sessions), tenants: Number(given.tenants), overMs, burst: 3 };
     const faults = {
@@ -83,7 +96,7 @@ switch (given.scenario) {
     break;
   }
   default: {
-    process.stderr.write(`there is no scenario ${given.scenario}: chaos, failpoints, rolling, cron, sandbox or naive\n`);
+    process.stderr.write(`there is no scenario ${given.scenario}: chaos, failpoints, rolling, cron, sandbox, webhooks or naive\n`);
     process.exitCode = 2;
   }
 }

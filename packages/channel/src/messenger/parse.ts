@@ -45,7 +45,7 @@ function readItem(json: unknown, { account, own }: Account): InboundItem[] {
   const senderId = sender?.id;
   if (isEcho(item, own)) return [ignored('echo', orNull(message?.mid))];
   if (senderId === undefined) return [ignored('no_sender')];
-  const from = { account, senderId, sentAtMs: orNull(timestamp) };
+  const from = { senderId, sentAtMs: orNull(timestamp) };
   if (message !== undefined) return [readMessage(message, from)];
   if (postback !== undefined) return [readPostback(postback, from)];
   return readOther(item, json, senderId);

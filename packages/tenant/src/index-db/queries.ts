@@ -94,6 +94,7 @@ function turnViewOf(turn: IndexedTurn): TurnView {
     channel: turn.channel,
     origin: record.origin,
     ...(record.parentTurnId !== undefined && { parentTurnId: record.parentTurnId }),
+    ...(record.joinedTo !== undefined && { joinedTo: record.joinedTo }),
     status: record.status,
     acceptedAt: record.acceptedAt,
     startedAt: record.startedAt,

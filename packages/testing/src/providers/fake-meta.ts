@@ -78,10 +78,20 @@ export class FakeMeta extends FakeProvider {
     { retryDelaysMs = [1, 5, 25, 125] }: { readonly retryDelaysMs?: readonly number[] } = {},
   ): Promise<WebhookTry[]> {
     if (this.#webhook === undefined) throw new Error('Register a webhook first.');
+    return this.#bring(this.#webhook.url, payload, retryDelaysMs);
+  }
+
+  /** Brought there once, whatever is registered: a load balancer that chose this gateway. @returns the status; 0 without an answer */
+  async deliverTo(url: string, payload: object): Promise<number> {
+    const [only] = await this.#bring(url, payload, []);
+    return only?.status ?? 0;
+  }
+
+  async #bring(url: string, payload: object, retryDelaysMs: readonly number[]): Promise<WebhookTry[]> {
     const body = escapedJson(payload);
     const signature = createHmac('sha256', this.#options.appSecret).update(body).digest('hex');
     const headersOf = () => ({ 'x-hub-signature-256': `sha256=${signature}` });
-    return postWebhook({ url: this.#webhook.url, body, headersOf, timeoutMs: 20_000, retryDelaysMs });
+    return postWebhook({ url, body, headersOf, timeoutMs: 20_000, retryDelaysMs });
   }
 
   /** What WhatsApp tells about a message that it took: `read` before `delivered` before `sent`. */

@@ -1,0 +1,141 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { eventually, type ServiceProcess } from '@concierge/testing';
+import { z } from 'zod';
+import type { Client } from '../../contract/client.ts';
+import { ChatAppsStage, whatsAppText } from '../../e2e/chat-apps/chat-apps-stage.ts';
+import { numbered, numbersIn } from '../../e2e/chat-apps/numbered.ts';
+import { SeededRandom } from '../seeded-random.ts';
+
+export interface WebhookKills {
+  readonly seed: number;
+  readonly messages: number;
+  readonly people: number;
+  /** kill -9 of a gateway or a worker, started again at once. */
+  readonly kills: number;
+  /** Redis is emptied so often. */
+  readonly flushes: number;
+}
+
+export interface WebhookKillsReport {
+  readonly messages: number;
+  readonly deliveries: number;
+  readonly kills: number;
+  /** Parts of which nobody knows whether they were sent: the worker died while it asked the provider. Shown as such, and never sent again. */
+  readonly unknown: number;
+  /** Messages that no answer has heard, that two have heard, or that were heard in another order. */
+  readonly findings: readonly string[];
+}
+
+const TENANT = 'webhooks';
+const SETTLE_TIMEOUT_MS = 240_000;
+const REPEATS_MAX = 20;
+/** A provider's minutes are seconds here: long enough for a gateway to come back. */
+const RETRY_DELAYS_MS = [100, 300, 1000, 2000, 4000, 8000, 8000, 8000];
+
+/**
+ * Each message is brought one to twenty times, side by side and over gateways that die; workers die, too, and Redis forgets everything. What people were
+ * sent says which messages were heard: each once, each person's in order.
+ */
+export async function runWebhookKills({ seed, messages, people, kills, flushes }: WebhookKills): Promise<WebhookKillsReport> {
+  const random = new SeededRandom(seed);
+  await using stage = await ChatAppsStage.start({ gateways: 2, workers: 2 });
+  const owner = await stage.tenantOn(TENANT, 'whatsapp');
+  const persons = Array.from({ length: people }, (_, index) => `49170${String(index).padStart(7, '0')}`);
+  const faults = strike(stage, random.fork(), { kills, flushes });
+  const counts = await Promise.all(
+    persons.map(async (from) => speak(stage, random.fork(), { from, messages: Math.round(messages / people) })),
+  );
+  await faults;
+  await settle(stage);
+  const unknown = await unknownAnswers(owner);
+  return {
+    messages: Math.round(messages / people) * people,
+    deliveries: counts.reduce((sum, count) => sum + count, 0),
+    kills,
+    unknown: unknown.length,
+    findings: audit(stage, persons, { each: Math.round(messages / people), unknown }),
+  };
+}
+
+/** One person's messages, one after the other; each of them as often as the provider pleases. */
+async function speak(
+  stage: ChatAppsStage,
+  random: SeededRandom,
+  { from, messages }: { readonly from: string; readonly messages: number },
+): Promise<number> {
+  let deliveries = 0;
+  stage.meta.personWrites(from);
+  for (let number = 1; number <= messages; number += 1) {
+    const payload = whatsAppText({ from, id: `wamid.${from}.${String(number)}`, body: numbered(number) });
+    const repeats = random.chance(0.2) ? random.between(2, REPEATS_MAX) : 1;
+    const copies = Array.from({ length: repeats }, async () => bring(stage, payload, random.between(0, 1)));
+    const taken = await Promise.all(copies);
+    deliveries += taken.length;
+    if (!taken.some(Boolean)) throw new Error(`nobody took message ${String(number)} of ${from}`);
+    await wait(random.between(0, 400));
+  }
+  return deliveries;
+}
+
+/** To one gateway, then to the other, as a load balancer would. @returns whether it was taken in the end */
+async function bring(stage: ChatAppsStage, payload: object, first: number): Promise<boolean> {
+  for (const [attempt, delayMs] of [0, ...RETRY_DELAYS_MS].entries()) {
+    await wait(delayMs);
+    const url = stage.webhookUrl('whatsapp', TENANT, (first + attempt) % 2);
+    if ((await stage.meta.deliverTo(url, payload)) === 200) return true;
+  }
+  return false;
+}
+
+async function strike(
+  { system }: ChatAppsStage,
+  random: SeededRandom,
+  { kills, flushes }: { readonly kills: number; readonly flushes: number },
+): Promise<void> {
+  const targets: readonly ServiceProcess[] = [...system.gateways, ...system.workers];
+  const flushAt = new Set(Array.from({ length: flushes }, (_, index) => Math.round(((index + 1) * kills) / (flushes + 1))));
+  for (let kill = 1; kill <= kills; kill += 1) {
+    await wait(random.between(500, 1500));
+    const target = random.pick(targets);
+    await target.kill();
+    target.start();
+    if (flushAt.has(kill)) await system.redis.flush();
+  }
+}
+
+/** Nothing waits to be answered, and nothing to be sent. */
+async function settle({ system }: ChatAppsStage): Promise<void> {
+  const scope = await system.scope(TENANT);
+  const isAtRest = async (): Promise<boolean> => (await scope.inbox.turnIds()).length === 0 && (await scope.outbox.waiting()).length === 0;
+  await eventually(isAtRest, { timeoutMs: SETTLE_TIMEOUT_MS, everyMs: 500 });
+}
+
+const Deliveries = z.array(z.object({ id: z.string(), to: z.string(), text: z.string() }));
+
+/** Answers of which the service itself says that it does not know whether they were sent. */
+async function unknownAnswers(owner: Client): Promise<z.infer<typeof Deliveries>> {
+  return Deliveries.parse((await owner.get('/api/deliveries?status=unknown&limit=100')).json());
+}
+
+interface Expected {
+  readonly each: number;
+  readonly unknown: z.infer<typeof Deliveries>;
+}
+
+/** By what people were sent alone, and by what the service says that it does not know. */
+function audit({ meta }: ChatAppsStage, persons: readonly string[], { each, unknown }: Expected): string[] {
+  return persons.flatMap((from) => {
+    const answers = meta.sent.filter(({ to }) => to === from).map(({ text }) => z.object({ body: z.string() }).parse(text).body);
+    const heard = answers.flatMap((text) => numbersIn(text));
+    const unsure = new Set(unknown.filter(({ to }) => to === from).flatMap(({ text }) => numbersIn(text)));
+    const all = Array.from({ length: each }, (_, index) => index + 1);
+    const lost = all.filter((number) => !heard.includes(number) && !unsure.has(number));
+    const doubled = all.filter((number) => heard.indexOf(number) !== heard.lastIndexOf(number));
+    const inOrder = heard.every((number, place) => place === 0 || number >= (heard[place - 1] ?? 0));
+    return [
+      ...lost.map((number) => `${from}: nobody answered message ${String(number)}`),
+      ...doubled.map((number) => `${from}: message ${String(number)} was answered twice`),
+      ...(inOrder ? [] : [`${from}: answered out of order: ${heard.join(' ')}`]),
+    ];
+  });
+}

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually, say } from '@concierge/testing';
+import { z } from 'zod';
+import { appSettings, ChatAppsStage, messengerText, telegramText, whatsAppText } from './chat-apps-stage.ts';
+import { numbered, numbersIn } from './numbered.ts';
+
+const TurnList = z.array(z.object({ id: z.string(), status: z.string(), joinedTo: z.string().optional() }));
+
+let stage: ChatAppsStage;
+
+beforeAll(async () => {
+  stage = await ChatAppsStage.start({ gateways: 2, workers: 2 });
+}, 60_000);
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+});
+
+describe('a message on a chat app', () => {
+  it('is answered on WhatsApp, in its signs, while the person sees that somebody writes', async () => {
+    stage.model.when(/whatsapp one/u, [say('We open at **9**.')]);
+    await stage.tenantOn('shop-whatsapp', 'whatsapp');
+    const { verifyToken } = appSettings.whatsapp;
+    await stage.meta.register({ url: stage.webhookUrl('whatsapp', 'shop-whatsapp'), verifyToken });
+    stage.meta.personWrites('4915112345678');
+    await stage.meta.deliver(whatsAppText({ from: '4915112345678', id: 'wamid.one', body: 'whatsapp one: when do you open?' }));
+    const [sent] = await eventually(() => sentOrNothing(stage.meta.sent), { timeoutMs: 20_000 });
+    expect(sent).toMatchObject({ to: '4915112345678', type: 'text', text: { body: 'We open at *9*.' } });
+    expect(stage.meta.calls.some(({ body }) => body['typing_indicator'] !== undefined)).toBe(true);
+  });
+
+  it('is answered on Messenger', async () => {
+    stage.model.when(/messenger one/u, [say('Hello there.')]);
+    await stage.tenantOn('shop-messenger', 'messenger');
+    const before = stage.meta.sent.length;
+    const { verifyToken } = appSettings.messenger;
+    await stage.meta.register({ url: stage.webhookUrl('messenger', 'shop-messenger'), verifyToken });
+    stage.meta.personWrites('24680');
+    await stage.meta.deliver(messengerText({ from: '24680', id: 'mid.one', text: 'messenger one' }));
+    const [sent] = await eventually(() => sentOrNothing(stage.meta.sent.slice(before)), { timeoutMs: 20_000 });
+    expect(sent).toMatchObject({ recipient: { id: '24680' }, message: { text: 'Hello there.' } });
+    expect(stage.meta.calls.some(({ body }) => body['sender_action'] === 'typing_on')).toBe(true);
+  });
+
+  it('is answered on Telegram', async () => {
+    stage.model.when(/telegram one/u, [say('Yes, **we do**.')]);
+    await stage.tenantOn('shop-telegram', 'telegram');
+    await registerTelegram('shop-telegram');
+    await stage.telegram.deliver(55, telegramText({ from: 55, id: 1, text: 'telegram one: do you ship?' }));
+    const [sent] = await eventually(() => sentOrNothing(stage.telegram.sent), { timeoutMs: 20_000 });
+    expect(sent).toMatchObject({ chat_id: 55, text: 'Yes, <b>we do</b>.', parse_mode: 'HTML' });
+    expect(stage.telegram.callsTo('/sendChatAction').length).toBeGreaterThan(0);
+  });
+
+  it('is answered in its thread on Slack, once for a mention that comes as two events, and never to itself', async () => {
+    stage.model.when(/slack one/u, [say('At *noon*.')]);
+    await stage.tenantOn('shop-slack', 'slack');
+    await stage.slack.register(stage.webhookUrl('slack', 'shop-slack'));
+    const { botUserId } = appSettings.slack;
+    await stage.slack.deliverMention({
+      channel: 'C0SHOP',
+      user: 'U0ANN',
+      text: `<@${botUserId}> slack one: when?`,
+      ts: '1700000100.000200',
+    });
+    const [sent] = await eventually(() => sentOrNothing(stage.slack.sent), { timeoutMs: 20_000 });
+    expect(sent).toMatchObject({ channel: 'C0SHOP', text: 'At _noon_.' });
+    const turns = await ended('shop-slack');
+    expect(turns).toHaveLength(1);
+  });
+});
+
+describe('redelivery and bursts', () => {
+  it('answers a message once that is brought twenty times at once, over a gateway that dies and comes back', async () => {
+    await stage.tenantOn('redelivery', 'whatsapp');
+    const before = stage.meta.sent.length;
+    const from = '4915100000001';
+    stage.meta.personWrites(from);
+    const payload = whatsAppText({ from, id: `wamid.${randomBytes(4).toString('hex')}`, body: numbered(1) });
+    const { verifyToken } = appSettings.whatsapp;
+    await stage.meta.register({ url: stage.webhookUrl('whatsapp', 'redelivery'), verifyToken });
+    const retryDelaysMs = [200, 500, 1000, 2000, 4000, 8000];
+    const deliveries = Array.from({ length: 20 }, async () => stage.meta.deliver(payload, { retryDelaysMs }));
+    const [gateway] = stage.system.gateways;
+    await gateway?.kill();
+    gateway?.start();
+    const tries = await Promise.all(deliveries);
+    expect(tries.map((one) => one.at(-1)?.status)).toEqual(tries.map(() => 200));
+    await eventually(() => sentOrNothing(stage.meta.sent.slice(before)), { timeoutMs: 30_000 });
+    await stage.meta.deliver(payload, { retryDelaysMs });
+    expect(await ended('redelivery')).toHaveLength(1);
+    expect(textsTo(from, before)).toEqual(['heard 1']);
+  }, 60_000);
+
+  it('gives one good answer to five quick messages', async () => {
+    await stage.tenantOn('quick', 'telegram');
+    await registerTelegram('quick');
+    for (const number of [1, 2, 3, 4, 5])
+      await stage.telegram.deliver(77, telegramText({ from: 77, id: 700 + number, text: numbered(number) }));
+    const answers = () => stage.telegram.sent.filter((call) => call['chat_id'] === 77).map((call) => String(call['text']));
+    await eventually(() => answers().length > 0, { timeoutMs: 20_000 });
+    const turns = await ended('quick');
+    expect(answers()).toEqual(['heard 1 2 3 4 5']);
+    expect(turns).toHaveLength(5);
+    expect(turns.filter(({ joinedTo }) => joinedTo === undefined)).toHaveLength(1);
+  }, 60_000);
+
+  it('accepts 2,000 messages of 200 people at once, and answers each person in order, nothing left out and nothing twice', async () => {
+    await stage.tenantOn('burst', 'whatsapp');
+    const { verifyToken } = appSettings.whatsapp;
+    await stage.meta.register({ url: stage.webhookUrl('whatsapp', 'burst', 1), verifyToken });
+    const before = stage.meta.sent.length;
+    const people = Array.from({ length: 200 }, (_, index) => `49160${String(index).padStart(7, '0')}`);
+    const statuses = await Promise.all(
+      people.map(async (from) => {
+        stage.meta.personWrites(from);
+        const answered: number[] = [];
+        for (let number = 1; number <= 10; number += 1) {
+          const tries = await stage.meta.deliver(whatsAppText({ from, id: `wamid.${from}.${String(number)}`, body: numbered(number) }));
+          answered.push(...tries.map(({ status }) => status));
+        }
+        return answered;
+      }),
+    );
+    expect(statuses.flat().filter((status) => status !== 200)).toEqual([]);
+    const heardBy = (from: string): number[] => textsTo(from, before).flatMap((text) => numbersIn(text));
+    await eventually(() => people.every((from) => heardBy(from).length >= 10), { timeoutMs: 90_000, everyMs: 250 });
+    const wrong = people.filter((from) => heardBy(from).join(' ') !== '1 2 3 4 5 6 7 8 9 10');
+    expect(wrong.map((from) => [from, heardBy(from)])).toEqual([]);
+    expect(await ended('burst', 2000)).toHaveLength(2000);
+  }, 180_000);
+});
+
+/** undefined while there is nothing. */
+function sentOrNothing(sent: readonly Readonly<Record<string, unknown>>[]): readonly Readonly<Record<string, unknown>>[] | undefined {
+  return sent.length > 0 ? sent : undefined;
+}
+
+function textsTo(person: string, from: number): string[] {
+  const toPerson = stage.meta.sent.slice(from).filter(({ to }) => to === person);
+  return toPerson.map(({ text }) => z.object({ body: z.string() }).parse(text).body);
+}
+
+/** The turns of a tenant once none is on its way. */
+async function ended(tenantId: string, atLeast = 1): Promise<z.infer<typeof TurnList>> {
+  const scope = await stage.system.scope(tenantId);
+  await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 60_000, everyMs: 100 });
+  const turns: z.infer<typeof TurnList> = [];
+  let cursor: string | undefined;
+  do {
+    const page = await scope.index.listTurns({ limit: 100, ...(cursor === undefined ? {} : { cursor }) });
+    turns.push(...page.items.map(({ id, status, joinedTo }) => ({ id, status, joinedTo })));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  expect(turns.length).toBeGreaterThanOrEqual(atLeast);
+  return turns;
+}
+
+async function registerTelegram(tenantId: string): Promise<void> {
+  const { botToken, secretToken } = appSettings.telegram;
+  const body = JSON.stringify({ url: stage.webhookUrl('telegram', tenantId), secret_token: secretToken });
+  await fetch(`${stage.telegram.url}/bot${botToken}/setWebhook`, { method: 'POST', body });
+}
