@@ -2,7 +2,7 @@ import { ChatAppConnections } from '@concierge/channel';
 import { McpServers } from '@concierge/mcp';
 import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { DeliveryBells, DeliveryLanes, Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
+import { DeliveryBells, DeliveryLanes, DeliveryReceipts, Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
 import { Outbound, OutboundError } from '@concierge/web';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
@@ -11,7 +11,6 @@ import { Drain } from './http/drain.ts';
 import { createHttpServer, listen, stoppableHttp } from './http/http-server.ts';
 import { RouteServer } from './http/serve-route.ts';
 import { Inbound } from './inbound/inbound.ts';
-import type { ReceiptNotes } from './inbound/receipt-notes.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './ops/queue-dashboard.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
@@ -44,8 +43,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     explain: (error) => (error instanceof OutboundError ? error.message : undefined),
   });
   const connections = new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl });
-  // Receipts are counted as they come in.
-  const receipts: ReceiptNotes = { note: async () => Promise.resolve() };
+  const receipts = new DeliveryReceipts({ redis, told: async () => Promise.resolve() });
   const inbound = new Inbound({ turns, receipts, metrics, providerUrls: config.providerUrls, log });
   const handlers = createHandlers({
     tenants,

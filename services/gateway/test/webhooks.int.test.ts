@@ -280,6 +280,22 @@ describe('a group', () => {
   });
 });
 
+describe('a receipt', () => {
+  it('moves what was sent on to where the person has it', async () => {
+    const { outbox } = tenant.scope;
+    const sent = { channel: 'channel_a', to: '4915', sessionId: 'f'.repeat(32), text: 'Yes.', agent: 'cs', turnId: 't_1' } as const;
+    const { id } = (await outbox.accept({ ...sent, kind: 'message', callId: 'c1' })).message;
+    const at = new Date().toISOString();
+    await outbox.record(id, [{ kind: 'parts', at, parts: [{ text: 'Yes.', plain: 'Yes.' }] }]);
+    await outbox.record(id, [{ kind: 'result', at, part: 0, try: 1, outcome: 'sent', providerMessageId: 'wamid.ours' }]);
+    const statuses = [{ id: 'wamid.ours', status: 'read', timestamp: '1760000000', recipient_id: '4915' }];
+    const value = { messaging_product: 'whatsapp', metadata: { phone_number_id: whatsApp.phoneNumberId }, statuses };
+    const body = { object: 'whatsapp_business_account', entry: [{ id: 'waba', changes: [{ field: 'messages', value }] }] };
+    expect((await postWhatsApp(gateway, tenant.id, { body: JSON.stringify(body) })).status).toBe(200);
+    expect((await outbox.delivery(id))?.state).toBe('read');
+  });
+});
+
 describe('a pressed button', () => {
   it('is acknowledged to the app', async () => {
     const from = { id: 11, is_bot: false, first_name: 'Ada' };

@@ -1,13 +1,12 @@
 import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevocation, type ProviderUrls } from '@concierge/channel';
 import { AppError, appNameOf } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
-import type { Turns } from '@concierge/turn';
+import type { DeliveryReceipts, Turns } from '@concierge/turn';
 import { Slots } from '@concierge/web';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';
 import { busyRuleOf } from './busy-rule.ts';
 import { ChannelNotes } from './channel-notes.ts';
-import type { ReceiptNotes } from './receipt-notes.ts';
 import { Senders } from './senders.ts';
 import { chatAppOf, turnOfMessage } from './turn-of-message.ts';
 
@@ -17,7 +16,7 @@ const CALLBACK_TIMEOUT_MS = 10_000;
 
 export interface InboundOptions {
   readonly turns: Pick<Turns, 'accept'>;
-  readonly receipts: ReceiptNotes;
+  readonly receipts: Pick<DeliveryReceipts, 'note'>;
   readonly metrics: Pick<GatewayMetrics, 'inboundItems'>;
   readonly providerUrls: ProviderUrls;
   readonly log: Log;
@@ -98,6 +97,7 @@ export class Inbound {
         return this.#count(from, item.kind, item.reason);
       }
       case 'receipt': {
+        // No reason to have all of the delivery brought again.
         await this.#options.receipts.note(from.scope, from.channel, item).catch((error: unknown) => {
           const { accountId } = from.scope;
           this.#options.log.error({ accountId, channel: from.channel, state: item.state, err: error }, 'a receipt could not be noted');
