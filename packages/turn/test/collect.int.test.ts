@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { connectRedis, redisReady } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually } from '@concierge/testing';
-import { Doorbells, Lanes, Turns, type TurnReceipt } from '../src/index.ts';
+import { Doorbells, keyOf, Lanes, Turns, type TurnReceipt } from '../src/index.ts';
 import { input, log, Rig } from './rig.ts';
 
 // One lane is let go by the sweeper, which comes round every two seconds.
@@ -33,6 +33,13 @@ afterEach(async () => {
 /** As a message from a chat app is accepted. */
 async function say(text: string, { holdMs = SOON_MS, turns = rig.turns } = {}): Promise<TurnReceipt> {
   return await turns.accept(scope, input(text, { busy: 'collect', holdMs }));
+}
+
+/** Nobody has noticed it yet. */
+async function timeHasCome(sessionId: string): Promise<void> {
+  const redis = rig.server.client();
+  await redis.zadd(keyOf.heldBack, 'XX', 0, `acme/${sessionId}`);
+  redis.disconnect();
 }
 
 /** Another gateway than the rig's. */
@@ -75,8 +82,9 @@ describe('quick messages', () => {
   it('are found by the sweeper when the gateway that would have let them go has died', async () => {
     await rig.worker();
     await using gateway = await startGateway();
-    const { turnId } = await say('anybody?', { turns: gateway.turns });
+    const { turnId, sessionId } = await say('anybody?', { holdMs: HOUR_MS, turns: gateway.turns });
     await gateway.turns.stop();
+    await timeHasCome(sessionId);
     rig.sweeper.start();
     await rig.read(scope, turnId);
     expect(rig.started).toEqual([turnId]);

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { limits, type AcceptedTurn, type ChatAppMessage, type Session, type TurnStep } from '@concierge/contract';
+import { limits, type AcceptedTurn, type ChatAppMessage, type Session, type TurnStep, type UploadRef } from '@concierge/contract';
 import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { TurnCancelled, WorkerDraining, type TurnRun } from '@concierge/turn';
-import { say, Script, turnRun, usage } from './fixtures/scripted-run.ts';
+import { call, say, Script, turnRun, usage } from './fixtures/scripted-run.ts';
+import type { Lenders } from './capabilities/turn-capabilities.ts';
 import { unconnected } from './fixtures/unconnected.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
@@ -184,6 +185,28 @@ describe('messages that wait behind the one that is answered', () => {
       [turns[2]?.turnId, 'done', turns[0]?.turnId],
       [cancelled?.turnId, 'cancelled', undefined],
     ]);
+  });
+});
+
+describe('what tools see of several messages', () => {
+  it('is one message: its words, and all its files', async () => {
+    const attached = async (name: string): Promise<UploadRef> =>
+      scope.uploads.save({ name, type: 'text/plain', bytes: Buffer.from(name), text: name });
+    const [one, two] = [await attached('one.txt'), await attached('two.txt')];
+    const turns = await lane({ text: 'see', attachments: [one] }, { text: 'https://example.org/menu', attachments: [two] });
+    const seen: AcceptedTurn[] = [];
+    const lenders: Lenders = {
+      ...unconnected,
+      web: (run) => {
+        seen.push(run.turn);
+        return unconnected.web(run, { access: 'cs', tools: [] });
+      },
+    };
+    const metrics = new TurnMetrics(newMetrics('test'), () => 0);
+    const script = new Script(call('c1', 'view_attachment', { id: two.id }), say('ok'));
+    await new TurnRunner({ modelFor: () => script, lenders, metrics, log }).runTurn(runOf(turns));
+    expect(seen).toMatchObject([{ turnId: turns[0]?.turnId, text: 'see\n\nhttps://example.org/menu', attachments: [one, two] }]);
+    expect((await savedOf(turns)).messages[2]).toMatchObject({ role: 'tool', isError: false, output: expect.stringContaining('two.txt') });
   });
 });
 

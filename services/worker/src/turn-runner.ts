@@ -104,9 +104,12 @@ export class TurnRunner implements TurnHandlers {
       using _typing = this.#options.chatApps?.showTyping(run, turns);
       const settings = await run.scope.settings();
       const agent = await turnAgent(run, settings);
-      const set = await this.#toolSet(run, agent);
-      await using lent = lendCapabilities(this.#options.lenders, run, { access: agent.access, tools: set.names });
-      const loop = await this.#prepare(run, conversation, { turns, settings, agent, set, lent });
+      const context = await run.scope.context.load(contextOf(run, agent));
+      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns, heartbeat: context.heartbeat, timezone: settings.timezone });
+      const asked = askedRun(run, conversation);
+      const set = await this.#toolSet(asked, agent);
+      await using lent = lendCapabilities(this.#options.lenders, asked, { access: agent.access, tools: set.names });
+      const loop = this.#prepare(asked, conversation, { settings, agent, context, set, lent });
       return { status: 'done', finishReason: await runAgentLoop(loop) };
     } catch (error) {
       const outcome = outcomeOf(error, run.signal);
@@ -120,15 +123,20 @@ export class TurnRunner implements TurnHandlers {
     return this.#toolSets.of(agent, (await this.#options.attachedTools?.(run)) ?? []);
   }
 
-  async #prepare(run: TurnRun, conversation: Conversation, { turns, settings, agent, set, lent }: Prepared): Promise<LoopRun> {
+  /** Adds the user's message: once, and journaled as it was. */
+  async #ask(
+    run: TurnRun,
+    conversation: Conversation,
+    { turns, ...facts }: PromptFacts & { readonly turns: TurnsToAnswer },
+  ): Promise<void> {
+    const step = await promptStep(run, await this.#withFiles(run, turns), facts);
+    conversation.apply(step);
+    run.writer.record(step);
+  }
+
+  #prepare(run: TurnRun, conversation: Conversation, { settings, agent, context, set, lent }: Prepared): LoopRun {
     const { scope, turn, writer, signal } = run;
     const { access, allow, maxTurns, part } = agent;
-    const context = await scope.context.load({ agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' });
-    if (!conversation.hasPrompt) {
-      const step = await promptStep(run, await this.#withFiles(run, turns), { heartbeat: context.heartbeat, timezone: settings.timezone });
-      conversation.apply(step);
-      writer.record(step);
-    }
     const model = this.#options.modelFor(agent.model);
     const system = buildSystemPrompt({ ...context, part });
     const budget = contextBudget(model.facts, system, set);
@@ -218,9 +226,9 @@ export class TurnRunner implements TurnHandlers {
 }
 
 interface Prepared {
-  readonly turns: TurnsToAnswer;
   readonly settings: TenantSettings;
   readonly agent: TurnAgent;
+  readonly context: Awaited<ReturnType<TurnRun['scope']['context']['load']>>;
   readonly set: ToolSet;
   readonly lent: LentCapabilities;
 }
@@ -230,6 +238,16 @@ async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnO
   if (!conversation.hasPrompt) conversation.apply(await promptStep(run, [{ turn: run.turn }], { heartbeat: null, timezone: undefined }));
   breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;
+}
+
+function contextOf({ turn }: TurnRun, { access }: TurnAgent): Parameters<TurnRun['scope']['context']['load']>[0] {
+  return { agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' };
+}
+
+/** As tools see it: what it was asked is the whole message, with the words of those that it answers, too, and the files that came with them. */
+function askedRun(run: TurnRun, { prompt }: Conversation): TurnRun {
+  if (prompt === undefined) return run;
+  return { ...run, turn: { ...run.turn, text: prompt.text, attachments: prompt.attachments ?? [] } };
 }
 
 /** The turn that started this one has ended or is to end: nobody waits for the answer. */

@@ -8,11 +8,13 @@ import type {
   ToolCall,
   ToolMessage,
   TurnStep,
+  UserMessage,
 } from '@concierge/contract';
 import { NestedCalls, type NestedCall } from './nested-calls.ts';
 import { TurnTally } from './turn-tally.ts';
 
 type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
+type PromptStep = Extract<TurnStep, { kind: 'prompt' }>;
 type CompactionStep = Extract<TurnStep, { kind: 'compaction' }>;
 
 /** A call of the last reply and how far it came. */
@@ -42,7 +44,7 @@ export class Conversation {
   #summary: SessionSummary | null;
   #contextTokens: Session['contextTokens'];
   #messageCount: number;
-  #joined: readonly string[] = [];
+  #prompt: PromptStep | undefined;
   #replies = 0;
   #lastReply: AssistantStep | undefined;
   readonly #callIds = new Set<string>();
@@ -83,9 +85,14 @@ export class Conversation {
     return this.tally.startedAt !== null;
   }
 
-  /** Turns whose words are in the user's message of this turn, and which end with it. */
+  /** The user's message of this turn. */
+  get prompt(): UserMessage | undefined {
+    return this.#prompt?.message;
+  }
+
+  /** Turns whose words are in it, too, and which end with this one. */
   get joined(): readonly string[] {
-    return this.#joined;
+    return this.#prompt?.joined ?? [];
   }
 
   /** Finished model replies of this turn. */
@@ -155,7 +162,7 @@ export class Conversation {
     this.tally.count(step);
     switch (step.kind) {
       case 'prompt':
-        this.#joined = step.joined ?? [];
+        this.#prompt = step;
         this.#push(step.message);
         return;
       case 'assistant':

@@ -1,7 +1,8 @@
-import { openSender, type ChannelSender, type OpenBinding, type ProviderUrls } from '@concierge/channel';
-import { isAppChannel, type AcceptedTurn, type ChannelSettings, type ChatAppMessage } from '@concierge/contract';
+import { openSender, type ChannelSender, type ProviderUrls } from '@concierge/channel';
+import { isAppChannel, type AcceptedTurn, type ChatAppMessage } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
+import { openBinding } from './open-binding.ts';
 
 export interface ChatAppSendersOptions {
   readonly urls: ProviderUrls;
@@ -26,26 +27,6 @@ export class ChatAppSenders {
     });
     return binding && openSender(binding, { urls });
   }
-}
-
-async function openBinding(channels: TenantScope['channels'], channel: OpenBinding['channel']): Promise<OpenBinding | undefined> {
-  switch (channel) {
-    case 'channel_a':
-      return toBinding(await channels.open(channel), (settings) => ({ channel, settings }));
-    case 'channel_b':
-      return toBinding(await channels.open(channel), (settings) => ({ channel, settings }));
-    case 'channel_c':
-      return toBinding(await channels.open(channel), (settings) => ({ channel, settings }));
-    case 'channel_d':
-      return toBinding(await channels.open(channel), (settings) => ({ channel, settings }));
-  }
-}
-
-function toBinding<Settings extends ChannelSettings[OpenBinding['channel']]>(
-  settings: Settings | undefined,
-  make: (settings: Settings) => OpenBinding,
-): OpenBinding | undefined {
-  return settings && make(settings);
 }
 
 /** Where the turn's words came from, as providers are asked. */

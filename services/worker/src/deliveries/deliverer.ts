@@ -16,6 +16,7 @@ import { appNameOf, type AppChannel, type ChannelView, type DeliveryProblem, typ
 import { failpoint, type Log } from '@concierge/runtime';
 import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryLanes, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
+import { openBinding } from '../chat-apps/open-binding.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
 
 /** An answer that has not come by then does not come; and a part that is being sent ends within the grace of a stop. */
@@ -299,11 +300,8 @@ async function connectionOf(scope: TenantScope, channel: AppChannel): Promise<Co
   if ((await scope.settings()).suspended === true) return undefined;
   const view = await scope.channels.find(channel);
   if (view?.state !== 'enabled') return undefined;
-  const settings = await scope.channels.open(channel);
-  if (settings === undefined) return undefined;
-  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- `open` gives the settings of this very channel; TypeScript loses the pairing
-  const binding = { channel, settings } as OpenBinding;
-  return { scope, binding, view, surface: surfaceOfBinding(binding) };
+  const binding = await openBinding(scope.channels, channel);
+  return binding && { scope, binding, view, surface: surfaceOfBinding(binding) };
 }
 
 /** A page with an Instagram account speaks to both, and an id does not say where it is from: what Instagram takes, Messenger takes too. */
