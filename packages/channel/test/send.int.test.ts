@@ -313,18 +313,6 @@ describe('credentials of another account', () => {
   });
 });
 
-describe('a conversation of Messenger, as its messages name it', () => {
-  it('leads to the person in it', async () => {
-    const conversation = `${meta.pageId}:${places.messenger.to}`;
-    expect(await senderOf('messenger').send(message('messenger', 'Hi', { to: conversation }), signal)).toMatchObject({ kind: 'sent' });
-    expect(await senderOf('messenger').showTyping({ to: conversation }, signal)).toBe(true);
-    expect(fakeMeta.callsTo('/messages').map(({ body }) => body['recipient'])).toEqual([
-      { id: places.messenger.to },
-      { id: places.messenger.to },
-    ]);
-  });
-});
-
 describe('good credentials', () => {
   it('tell what inbound messages are read by, as far as the bot may know', async () => {
     const checked = async (sender: ChannelSender) => sender.checkCredentials(signal);

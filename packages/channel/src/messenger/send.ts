@@ -40,12 +40,12 @@ export class MessengerSender implements ChannelSender {
   async send({ to, part, form, mark }: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome> {
     const text = form === 'plain' ? part.plain : part.text;
     const message = { text, ...(mark !== undefined && { metadata: mark.slice(0, MARK_MAX_CHARACTERS) }) };
-    return outcomeOfMessengerSend(await this.#ask({ recipient: { id: personIn(to) }, messaging_type: 'RESPONSE', message }, signal));
+    return outcomeOfMessengerSend(await this.#ask({ recipient: { id: to }, messaging_type: 'RESPONSE', message }, signal));
   }
 
   async showTyping({ to }: TypingRequest, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
-    const answer = await this.#ask({ recipient: { id: personIn(to) }, sender_action: 'typing_on' }, signal);
+    const answer = await this.#ask({ recipient: { id: to }, sender_action: 'typing_on' }, signal);
     return 'status' in answer && answer.status === 200;
   }
 
@@ -62,9 +62,4 @@ export class MessengerSender implements ChannelSender {
   async #ask(body: object, signal: AbortSignal): Promise<ProviderAnswer | NoAnswer> {
     return askGraph(this.#access, { path: `${encodeURIComponent(this.#pageId)}/messages`, body, signal, timeoutMs: this.#timeoutMs });
   }
-}
-
-/** A conversation is named after the account that it is with and the person: `104042:777`. Who is asked for by an id alone is just that. */
-function personIn(to: string): string {
-  return to.slice(to.lastIndexOf(':') + 1);
 }
