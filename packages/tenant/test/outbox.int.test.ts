@@ -198,11 +198,11 @@ describe('a message that has ended', () => {
     await outbox.record(refused, [parts('Hello'), result('refused', { problem: { code: '400', message: 'No.' } })]);
     await outbox.end(await get(refused));
     nowMs += (limits.outboxKeptDays - 1) * dayMs;
-    await outbox.sweep();
+    await outbox.forget();
     expect((await get(id)).state).toBe('sent');
     expect((await get(refused)).state).toBe('failed');
     nowMs += 2 * dayMs;
-    await outbox.sweep();
+    await outbox.forget();
     expect(await outbox.delivery(id)).toBeUndefined();
     expect(await outbox.delivery(refused)).toBeUndefined();
   });

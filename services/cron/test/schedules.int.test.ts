@@ -197,6 +197,28 @@ describe('the reply of a run', () => {
     ]);
   });
 
+  it('is followed up when somebody looks at the run', async () => {
+    const schedule = await rig.schedule({ deliver });
+    const scope = await rig.scope();
+    await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
+    await lookAt('01:00:00');
+    await rig.answerAll({ reply: 'All is well.' });
+    await lookAt('01:00:05');
+    const [message] = await scope.outbox.waiting();
+    const id = message?.id ?? '';
+    const at = new Date().toISOString();
+    const delivered = async (): Promise<unknown> => (await scope.schedules.history(schedule.id, 1))[0]?.delivery;
+    expect(await delivered()).toMatchObject({ status: 'kept', messageId: id, reason: null });
+    await scope.outbox.record(id, [
+      { kind: 'parts', at, parts: [{ text: 'All is well.', plain: 'All is well.' }] },
+      { kind: 'result', at, part: 0, try: 1, outcome: 'sent' },
+    ]);
+    expect(await delivered()).toMatchObject({ status: 'sent', reason: null });
+    const problem = { code: '131026', message: 'The app could not deliver it.' };
+    await scope.outbox.record(id, [{ kind: 'receipt', at, part: 0, state: 'failed', problem }]);
+    expect(await delivered()).toMatchObject({ status: 'failed', reason: 'The app could not deliver it.' });
+  });
+
   it('that keeps failing is told to whoever gets it, and then not again for a while', async () => {
     const schedule = await rig.schedule({ deliver, alert: { afterFailures: 2, cooldown: '3h' } });
     const scope = await rig.scope();

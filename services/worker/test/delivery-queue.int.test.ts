@@ -50,6 +50,16 @@ describe('what was lost', () => {
     await eventually(async () => (await stage.delivery(id)).state === 'sent');
   });
 
+  it('with its tenant is not rung for any more', async () => {
+    const { worker, bells, lanes } = stage.queue();
+    const lane = { accountId: 'acme', lane: (await stage.say('Hello')).slice(2, 14) };
+    await bells.ring(lane);
+    await stage.tenants.delete('acme');
+    await worker().answer(lane);
+    await eventually(async () => (await lanes.unknown([lane])).length === 1);
+    expect(texts()).toEqual([]);
+  });
+
   it('with whoever had the conversation is sent by another, once its lease is over', async () => {
     const { worker, bells, lanes } = stage.queue();
     const id = await stage.say('Hello');

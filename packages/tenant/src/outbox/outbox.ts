@@ -215,9 +215,13 @@ export class Outbox {
     return found.filter((delivery) => delivery !== undefined);
   }
 
-  /** Clears away what is too old to be of use, and what writers that died in the middle left. */
+  /** Clears away what writers that died in the middle left. */
   async sweep(): Promise<void> {
     await this.#files.sweep();
+  }
+
+  /** Clears away what is too old to be of use. Looks at all that there is: not too often. */
+  async forget(): Promise<void> {
     const untilMs = this.#nowMs() - limits.outboxKeptDays * dayMs;
     const untilDay = new Date(untilMs).toISOString().slice(0, 10);
     for (const day of await this.#files.days()) if (day < untilDay) await this.#files.removeDay(day);

@@ -73,7 +73,9 @@ export class DeliverySweeper {
 
   async #clearAway(): Promise<void> {
     await this.#eachTenant(async (accountId) => {
-      await (await this.#options.tenants.open(accountId)).outbox.sweep();
+      const { outbox } = await this.#options.tenants.open(accountId);
+      await outbox.sweep();
+      await outbox.forget();
     });
   }
 

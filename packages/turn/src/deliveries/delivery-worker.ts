@@ -1,5 +1,6 @@
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { AppError } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import type { OutboxLane, Tenants, TenantScope } from '@concierge/tenant';
 import { answerDeliveryBells, type DeliveryBells } from './delivery-bells.ts';
@@ -69,25 +70,40 @@ export class DeliveryWorker {
 
   /** One bell. */
   async answer(lane: OutboxLane): Promise<void> {
-    const { lanes, bells, tenants } = this.#options;
+    const { lanes, bells } = this.#options;
     const lease = await lanes.take(lane);
     if (lease === undefined) return;
     this.#held.add(lease);
-    let step: LaneStep = { kind: 'parked', untilMs: this.#nowMs() + AFTER_FAILURE_MS };
-    let isEmpty = false;
+    const step = await this.#step(lane);
+    this.#held.delete(lease);
+    await lanes.release(lease, { isEmpty: step.kind === 'empty' });
+    // Whoever rang meanwhile was sent away: what came after the last look is seen now.
+    if (step.kind === 'empty' && (await this.#isEmpty(lane))) return;
+    await bells.ring(lane, step.kind === 'parked' ? step.untilMs : undefined);
+  }
+
+  async #step(lane: OutboxLane): Promise<LaneStep> {
     try {
-      const scope = await tenants.open(lane.accountId);
-      step = await this.#options.deliverNext(scope, lane.lane, this.#stop.signal);
-      isEmpty = step.kind === 'empty';
+      const scope = await this.#scopeOf(lane);
+      return scope === undefined ? { kind: 'empty' } : await this.#options.deliverNext(scope, lane.lane, this.#stop.signal);
     } catch (error) {
       this.#options.log.error({ ...lane, err: error }, 'a delivery failed inside the service');
-    } finally {
-      this.#held.delete(lease);
-      await lanes.release(lease, { isEmpty });
+      return { kind: 'parked', untilMs: this.#nowMs() + AFTER_FAILURE_MS };
     }
-    // Whoever rang meanwhile was sent away: what came after the last look is seen now.
-    if (isEmpty && (await (await tenants.open(lane.accountId)).outbox.isEmpty(lane.lane))) return;
-    await bells.ring(lane, step.kind === 'parked' ? step.untilMs : undefined);
+  }
+
+  async #isEmpty(lane: OutboxLane): Promise<boolean> {
+    return (await (await this.#scopeOf(lane))?.outbox.isEmpty(lane.lane)) ?? true;
+  }
+
+  /** undefined when the tenant has been deleted: its bells may ring for a while. */
+  async #scopeOf({ accountId }: OutboxLane): Promise<TenantScope | undefined> {
+    try {
+      return await this.#options.tenants.open(accountId);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'not_found') return undefined;
+      throw error;
+    }
   }
 
   async #keep(): Promise<void> {

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { TurnInput } from '@concierge/contract';
+import { connectRedis, createLog } from '@concierge/runtime';
+import type { Delivery, TenantScope } from '@concierge/tenant';
+import { eventually, FakeTelegram, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
+import { Doorbells, Lanes, Turns } from '@concierge/turn';
+import { telegram } from './delivery-stage.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+/** A lease has to run out before anybody else goes on. */
+const RECOVERY_MS = 45_000;
+
+let model: ScriptedModel;
+let fake: FakeTelegram;
+let system: System;
+let scope: TenantScope;
+let turns: Turns;
+const closers: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  model = await startScriptedModel();
+  fake = await new FakeTelegram(telegram).start();
+  // Messages are accepted here, as a gateway accepts them.
+  system = await System.start({ modelUrl: model.url, gateways: 0, workers: 1, env: { TELEGRAM_API_URL: fake.url } });
+  await system.createTenant('acme');
+  scope = await system.scope('acme');
+  await scope.channels.connect('channel_c', telegram);
+  const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
+  const doorbells = new Doorbells(redis, log);
+  turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+  closers.push(
+    async () => turns.stop(),
+    async () => doorbells.stop(),
+    async () => Promise.resolve(redis.disconnect()),
+  );
+});
+afterAll(async () => {
+  for (const close of closers) await close();
+  await system[Symbol.asyncDispose]();
+  await fake[Symbol.asyncDispose]();
+  await model.close();
+});
+
+function message(sender: string, text: string, facts: Partial<TurnInput> = {}): TurnInput {
+  return {
+    origin: 'webhook',
+    agent: 'cs',
+    authority: 'cs',
+    channel: 'channel_c',
+    sender,
+    contactId: null,
+    text,
+    attachments: [],
+    busy: 'queue',
+    dedupeId: `${sender}:${text}`,
+    requestHash: text,
+    keyId: null,
+    chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+    ...facts,
+  };
+}
+
+const sentTo = (chat: string): unknown[] => fake.sent.filter((sent) => String(sent['chat_id']) === chat);
+
+async function deliveredOf(turnId: string): Promise<Delivery> {
+  return eventually(
+    async () => {
+      const [delivery] = await scope.outbox.ofTurn(turnId);
+      return delivery !== undefined && delivery.state !== 'waiting' && (await scope.outbox.isEmpty(delivery.message.id.slice(2, 14)))
+        ? delivery
+        : undefined;
+    },
+    { timeoutMs: RECOVERY_MS },
+  );
+}
+
+describe('a message from a chat app', () => {
+  it('is answered there, and its turn says so', async () => {
+    model.when('are you open', [say('Until **18:00**.')]);
+    const { turnId } = await turns.accept(scope, message('4242', 'are you open'));
+    await deliveredOf(turnId);
+    expect(sentTo('4242')).toMatchObject([{ text: 'Until <b>18:00</b>.' }]);
+    expect(await turns.find(scope, turnId)).toMatchObject({ status: 'done', deliveries: [{ kind: 'answer', state: 'sent', to: '4242' }] });
+  });
+
+  it('of a group is answered there, in its topic, and names what is answered', async () => {
+    model.when('who is there', [say('I am.')]);
+    const chatApp = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '31', media: [], replyTo: null };
+    const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { chatApp }));
+    await deliveredOf(turnId);
+    expect(sentTo('-100777')).toMatchObject([{ text: 'I am.', message_thread_id: 9, reply_parameters: { message_id: 31 } }]);
+  });
+
+  it('that an API has in the name of a chat app is answered to the API alone', async () => {
+    model.when('from an api', [say('Hello, API.')]);
+    const { chatApp: _, ...input } = message('5555', 'from an api', { origin: 'api' });
+    const { turnId } = await turns.accept(scope, input);
+    await eventually(async () => (await turns.find(scope, turnId))?.status === 'done');
+    expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
+  });
+
+  it.each([
+    ['outbox.after-file:kill', { sends: 1, state: 'sent' }],
+    ['turn.after-save:kill', { sends: 1, state: 'sent' }],
+    ['delivery.after-claim:kill', { sends: 0, state: 'unknown' }],
+    ['delivery.after-send:kill', { sends: 1, state: 'unknown' }],
+  ])(
+    'is answered at most once, and never claimed to be when nobody knows: %s',
+    async (failpoint, expected) => {
+      const sender = String(6000 + failpoint.length);
+      model.when(`hello ${failpoint}`, [say('Hello.')], [say('Hello.')]);
+      const [worker] = system.workers;
+      await worker?.terminate();
+      worker?.start({ FAILPOINT: failpoint });
+      const { turnId } = await turns.accept(scope, message(sender, `hello ${failpoint}`));
+      await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
+      worker?.start();
+      const { state } = await deliveredOf(turnId);
+      expect({ state, sends: sentTo(sender).length }).toEqual(expected);
+    },
+    2 * RECOVERY_MS,
+  );
+});
