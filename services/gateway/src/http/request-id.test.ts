@@ -10,7 +10,7 @@ describe('requestIdOf', () => {
     'makes a fresh one instead of %p',
     (given) => {
       const made = requestIdOf(given);
-      expect(made).toMatch(/^r_[0-9a-f]{24}$/u);
+      expect(made).toMatch(/^r_[0-9a-f]{32}$/u);
       expect(requestIdOf(given)).not.toBe(made);
     },
   );
