@@ -146,6 +146,11 @@ function messagesOf(fixture: Fixture): InboundMessage[] {
   return itemsOf(fixture).filter((item) => item.kind === 'message');
 }
 
+/** Of Messenger the fixtures name a page and a person of it; ours is what an answer is addressed to. */
+function toldConversation(id: string, expected: string): string {
+  return expected.endsWith(`:${id}`) ? expected : id;
+}
+
 /** The message in the words of the fixtures; of media only what a fixture names. */
 function told(message: InboundMessage, expected: ExpectedMessage): ExpectedMessage {
   const { sender, conversation, location, cards, choice, referral } = message;
@@ -155,8 +160,7 @@ function told(message: InboundMessage, expected: ExpectedMessage): ExpectedMessa
     ...(expected.secondary_dedup !== undefined && { secondary_dedup: message.providerMessageId }),
     ...(expected.message_ref !== undefined && { message_ref: message.messageRef }),
     text: message.text,
-    // The fixtures name a page and a person of it; ours is what an answer is addressed to.
-    conversation_id: expected.conversation_id.endsWith(`:${conversation.id}`) ? expected.conversation_id : conversation.id,
+    conversation_id: toldConversation(conversation.id, expected.conversation_id),
     ...(conversation.threadId !== null && { thread_id: conversation.threadId }),
     is_group: conversation.isGroup,
     external: sender.isExternal,

@@ -24,7 +24,7 @@ function readEntry(json: unknown, own: readonly string[]): InboundItem[] {
   // The signature is the Meta app's, not the tenant's.
   if (!own.includes(account)) return [ignored('foreign')];
   const items = [
-    ...entry.messaging.flatMap((item) => readItem(item, { account, own })),
+    ...entry.messaging.flatMap((item) => readItem(item, own)),
     // Another app, or a person, has this conversation.
     ...entry.standby.map(() => ignored('standby')),
     // The test button of the app's dashboard; its sender is made up.
@@ -33,12 +33,7 @@ function readEntry(json: unknown, own: readonly string[]): InboundItem[] {
   return items.length === 0 ? [ignored('empty')] : items;
 }
 
-interface Account {
-  readonly account: string;
-  readonly own: readonly string[];
-}
-
-function readItem(json: unknown, { account, own }: Account): InboundItem[] {
+function readItem(json: unknown, own: readonly string[]): InboundItem[] {
   const item = Item.safeParse(json).data;
   if (item === undefined) return [ignored('unreadable')];
   const { message, postback, sender, timestamp } = item;
