@@ -1,6 +1,10 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
+/** Rules that would hide, and paint, whatever is not defended against them. */
+const ownStyles =
+  '* { color: red !important; font-size: 30px !important } body > :not(h1) { display: none !important; opacity: 0 !important }';
+
 /** Somebody's site, on an origin of its own, as strict as a site can be that carries the widget. */
 export class Shop implements AsyncDisposable {
   readonly origin: string;
@@ -13,13 +17,23 @@ export class Shop implements AsyncDisposable {
 
   /** `snippet` goes into its one page, which a script of `gateway` alone may run in. */
   static async open(gateway: string, snippet: (path: string) => string): Promise<Shop> {
-    const policy = ["default-src 'none'", `script-src ${gateway}`, `connect-src ${gateway}`, "require-trusted-types-for 'script'"].join(
-      '; ',
-    );
+    const policy = [
+      "default-src 'none'",
+      'img-src data:',
+      "style-src 'self'",
+      `script-src ${gateway}`,
+      `connect-src ${gateway}`,
+      "require-trusted-types-for 'script'",
+    ].join('; ');
     const server = createServer((request, response) => {
       const path = request.url ?? '/';
+      if (path === '/shop.css') {
+        response.writeHead(200, { 'Content-Type': 'text/css' }).end(ownStyles);
+        return;
+      }
       response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': policy });
-      const head = '<title>Shop</title><meta name="viewport" content="width=device-width, initial-scale=1">';
+      const head =
+        '<title>Shop</title><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/shop.css"><link rel="icon" href="data:,">';
       response.end(`<!doctype html><html lang="en"><head>${head}</head><body><h1>Shop</h1>${snippet(path)}</body></html>`);
     });
     await new Promise<void>((resolve) => {

@@ -62,6 +62,8 @@ inBrowser('the web widget', () => {
     const reply = await tab.hears('Yes, until six.');
     expect(await reply.locator('p').allTextContents()).toEqual(['Let me look.', 'Yes, until six.']);
     expect(await reply.locator('strong').textContent()).toBe('Yes');
+    const fontSize: unknown = await reply.evaluate('node => getComputedStyle(node).fontSize');
+    expect(fontSize).toBe('15px');
     expect(await reply.innerText()).not.toContain('memory_search');
     expect(shopping.complaints).toEqual([]);
     expect(shopping.foreignRequests).toEqual([]);
@@ -232,7 +234,7 @@ inBrowser('the web widget', () => {
     await tab.panel.waitFor();
     expect(await tab.panel.boundingBox()).toEqual({ x: 0, y: 0, width: 360, height: 640 });
     await tab.page.keyboard.type(`${'averyveryverylongword'.repeat(20)} [[say:ok]]`);
-    await tab.page.keyboard.press('Enter');
+    await tab.panel.getByRole('button', { name: 'Send' }).click();
     await tab.hears('ok');
     expect(await tab.page.evaluate('document.documentElement.scrollWidth')).toBe(360);
     await tab.page.keyboard.press('Escape');

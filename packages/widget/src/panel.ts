@@ -25,7 +25,8 @@ const speakers: Readonly<Record<Entry['from'], string>> = { visitor: 'You', agen
 
 /** The button and the panel. It draws what it is given and says what the visitor does; it knows no service. */
 export class Panel {
-  readonly #host = element('div', { 'data-concierge': '' });
+  /** A name of its own, so that no rule that a page has for all of its elements is meant for it. */
+  readonly #host = document.createElement('concierge-widget');
   readonly #launcher: HTMLButtonElement;
   readonly #panel: HTMLElement;
   readonly #log = element('div', { class: 'log', role: 'log', 'aria-live': 'polite', tabindex: '0' });

@@ -1,8 +1,11 @@
-/** The look of the widget, in a shadow root: nothing of the page reaches it, and it reaches nothing of the page. */
+/**
+ * The look of the widget, in a shadow root: nothing of the page reaches it, and it reaches nothing of the page. The host itself is the page's to style, but for
+ * what is important here: such rules of a shadow root win over those of the page.
+ */
 export function stylesOf({ colour, position }: { readonly colour: string; readonly position: 'left' | 'right' }): string {
   return `
-:host { all: initial; --accent: ${colour}; --on-accent: ${inkOn(colour)}; --paper: #fff; --ink: #1c2024; --soft: #f0f2f5; --line: #d8dde3; --quiet: #5b6570; --alarm: #b3261e;
-  color-scheme: light; font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; color: var(--ink); }
+:host { all: initial !important; --accent: ${colour}; --on-accent: ${inkOn(colour)}; --paper: #fff; --ink: #1c2024; --soft: #f0f2f5; --line: #d8dde3; --quiet: #5b6570; --alarm: #b3261e;
+  color-scheme: light dark !important; font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif !important; color: var(--ink) !important; }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
 button { font: inherit; color: inherit; cursor: pointer; border: 0; background: none; padding: 0; }
@@ -43,8 +46,8 @@ textarea { flex: 1; min-width: 0; resize: none; height: 40px; max-height: 140px;
 form button { height: 40px; padding: 0 14px; border-radius: 10px; background: var(--accent); color: var(--on-accent); font-weight: 600; }
 form button.stop { background: var(--soft); color: var(--ink); }
 form button:disabled { opacity: .5; cursor: default; }
-@media (max-width: 480px) { .panel { inset: 0; width: auto; height: 100dvh; border: 0; border-radius: 0; } }
-@media (prefers-color-scheme: dark) { :host { --paper: #16191d; --ink: #e8eaed; --soft: #262b31; --line: #363d45; --quiet: #9aa5b1; --alarm: #ff8a80; color-scheme: dark; } }
+@media (max-width: 480px) { .panel { inset: 0; width: auto; height: 100dvh; border: 0; border-radius: 0; } .panel:not([hidden]) + .launcher { display: none; } }
+@media (prefers-color-scheme: dark) { :host { --paper: #16191d; --ink: #e8eaed; --soft: #262b31; --line: #363d45; --quiet: #9aa5b1; --alarm: #ff8a80; } }
 @media (prefers-reduced-motion: reduce) { .dots i { animation: none; opacity: .7; } }
 `;
 }

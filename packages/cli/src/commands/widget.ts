@@ -15,14 +15,18 @@ interface EnableOptions {
 /** What goes into a page. Where browsers reach the gateway only PUBLIC_URL knows. */
 function snippetOf({ deployment }: Pick<CommandContext, 'deployment'>, key: string): string {
   const base = deployment.config.publicUrl ?? 'https://your-concierge.example';
-  return `<script src="${base.replace(/\/$/u, '')}/widget.js" data-key="${key}" async></script>`;
+  return `<script src="${base}/widget.js" data-key="${key}" async></script>`;
 }
 
 /** As it is shown, with the line for the pages. */
 function toAnswer(context: CommandContext, view: WidgetView): Answer {
   const snippet = view.key === null ? null : snippetOf(context, view.key);
   const about = describe(view);
-  return { json: { ...view, snippet }, text: snippet === null ? about : `${about}\n\n${snippet}` };
+  const hint =
+    context.deployment.config.publicUrl === undefined
+      ? '\n\nIts address is where browsers reach the gateway: set PUBLIC_URL, or fill it in.'
+      : '';
+  return { json: { ...view, snippet }, text: snippet === null ? about : `${about}\n\n${snippet}${hint}` };
 }
 
 function describe(view: WidgetView): string {
