@@ -13,11 +13,17 @@ let shop: Shop;
 /** Of the tenant whose widget the page carries. */
 let key: string;
 let tenantId: string;
+let secret = '';
 let token = '';
 let tenants = 0;
 
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 const numbers = Array.from({ length: 40 }, (_, index) => `n${String(index)}`).join(' ');
+
+function signed(sub: string, seconds: number): string {
+  const iat = Math.floor(Date.now() / 1000);
+  return signSenderToken({ sub, iat, exp: iat + seconds }, secret);
+}
 
 /** A visitor of a shop whose widget is of a tenant of its own. */
 async function visit({
@@ -27,9 +33,8 @@ async function visit({
   tenants += 1;
   ({ tenantId } = await system.createTenant(`shop-${String(tenants)}`));
   const { widget } = await system.scope(tenantId);
-  const secret = await widget.rotateSecret();
-  const iat = Math.floor(Date.now() / 1000);
-  token = signSenderToken({ sub: 'ann', iat, exp: iat + 600 }, secret);
+  secret = await widget.rotateSecret();
+  token = signed('ann', 600);
   const { appearance } = await widget.view();
   const view = await widget.put({ enabled: true, origins: [shop.origin], requireSenderToken, appearance });
   key = view.key ?? '';
@@ -62,7 +67,8 @@ inBrowser('the web widget', () => {
     const reply = await tab.hears('Yes, until six.');
     expect(await reply.locator('p').allTextContents()).toEqual(['Let me look.', 'Yes, until six.']);
     expect(await reply.locator('strong').textContent()).toBe('Yes');
-    const fontSize: unknown = await reply.evaluate('node => getComputedStyle(node).fontSize');
+    const shown = `document.querySelector('concierge-widget').shadowRoot.querySelector('[data-from=agent]')`;
+    const fontSize: unknown = await tab.page.evaluate(`getComputedStyle(${shown}).fontSize`);
     expect(fontSize).toBe('15px');
     expect(await reply.innerText()).not.toContain('memory_search');
     expect(shopping.complaints).toEqual([]);
@@ -224,6 +230,12 @@ inBrowser('the web widget', () => {
     await tab.open();
     await tab.say('[[say:Hello Ann]]');
     await tab.hears('Hello Ann');
+    await tab.panel.getByLabel('Message').fill('half a mess');
+    await tab.page.evaluate(`concierge.setToken(${JSON.stringify(signed('ann', 300))})`);
+    await tab.hears('Hello Ann');
+    expect(await tab.panel.getByLabel('Message').inputValue()).toBe('half a mess');
+    await tab.page.evaluate(`concierge.setToken(${JSON.stringify(signed('bob', 300))})`);
+    await tab.messages('visitor').waitFor({ state: 'detached' });
   });
 
   it('is used by keyboard alone, and fits a phone', async () => {

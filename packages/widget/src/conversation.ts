@@ -23,7 +23,8 @@ export interface Trouble {
 export interface ConversationOptions {
   readonly gateway: Gateway;
   readonly memory: BrowserMemory;
-  readonly who: Who;
+  /** The same person each time, with the token of the moment. */
+  readonly who: () => Who;
   readonly onChange: () => void;
 }
 
@@ -88,7 +89,7 @@ export class Conversation {
 
   /** Messages that another tab has sent, or that were on their way before a reload. Sent again they are the same messages. */
   takeUpKept(): void {
-    const kept = this.#options.memory.kept(this.#options.who);
+    const kept = this.#options.memory.kept(this.#options.who());
     for (const message of kept) if (!this.#known.has(message.key)) this.#run(message);
   }
 
@@ -125,7 +126,7 @@ export class Conversation {
   async #ask(): Promise<void> {
     const { gateway, who, onChange } = this.#options;
     try {
-      const answer = await gateway.conversation(who, this.#tag);
+      const answer = await gateway.conversation(who(), this.#tag);
       if (answer !== null) ({ tag: this.#tag, conversation: this.#told } = answer);
       this.#problem = null;
     } catch (error) {
@@ -152,8 +153,8 @@ export class Conversation {
   #changed(): void {
     if (this.#left) return;
     const { memory, who, onChange } = this.#options;
-    const others = memory.kept(who).filter(({ key }) => !this.#known.has(key));
-    memory.keep(who, [...others, ...this.#exchanges.filter(({ isOpen }) => isOpen)]);
+    const others = memory.kept(who()).filter(({ key }) => !this.#known.has(key));
+    memory.keep(who(), [...others, ...this.#exchanges.filter(({ isOpen }) => isOpen)]);
     onChange();
   }
 }

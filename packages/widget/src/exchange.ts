@@ -12,7 +12,8 @@ const SILENCE_MS = 45_000;
 
 export interface ExchangeOptions {
   readonly gateway: Gateway;
-  readonly who: Who;
+  /** Asked for each request: a token is replaced while the page is open. */
+  readonly who: () => Who;
   readonly message: KeptMessage;
   readonly onChange: () => void;
 }
@@ -82,7 +83,7 @@ export class Exchange {
 
   /** Asks the service to stop answering. */
   async stop(): Promise<void> {
-    if (this.#turnId !== null && this.isOpen) await this.#options.gateway.cancel(this.#options.who, this.#turnId);
+    if (this.#turnId !== null && this.isOpen) await this.#options.gateway.cancel(this.#options.who(), this.#turnId);
   }
 
   async #readOnce(): Promise<void> {
@@ -107,8 +108,8 @@ export class Exchange {
 
   async #open(signal: AbortSignal): Promise<Response> {
     const { gateway, who } = this.#options;
-    if (this.#turnId === null) return gateway.say(who, this, signal);
-    return gateway.follow(who, { turnId: this.#turnId, after: this.#after }, signal);
+    if (this.#turnId === null) return gateway.say(who(), this, signal);
+    return gateway.follow(who(), { turnId: this.#turnId, after: this.#after }, signal);
   }
 
   #take({ id, event }: StreamedEvent): void {

@@ -2,7 +2,7 @@ import { BrowserMemory, type TextStorage } from './browser-memory.ts';
 import { Conversation } from './conversation.ts';
 import { Gateway, type Who } from './gateway.ts';
 import { Panel } from './panel.ts';
-import type { Look } from './read-json.ts';
+import { subjectOf, type Look } from './read-json.ts';
 
 export interface WidgetOptions {
   /** Where the script came from. */
@@ -52,8 +52,11 @@ export class Widget {
   /** Another person from here on, or a new token of the same one; null: nobody who is known. */
   setToken(token: string | null): void {
     if (token === this.#token) return;
+    const isSame = token !== null && this.#token !== null && subjectOf(token) === subjectOf(this.#token);
     this.#token = token;
-    this.#startOver();
+    // What is written but not sent yet stays.
+    if (isSame && this.#conversation !== null) this.#watch(true);
+    else this.#startOver();
   }
 
   /** Forgets this visitor: what is said next begins a conversation of its own. */
@@ -84,7 +87,7 @@ export class Widget {
     const conversation = new Conversation({
       gateway: this.#gateway,
       memory: this.#memory,
-      who: this.#who(),
+      who: () => this.#who(),
       onChange: () => {
         this.#draw();
         // How soon to ask again may have changed: a person may have taken over.
