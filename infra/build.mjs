@@ -24,5 +24,6 @@ function run(command, args) {
 await bootstrap(import.meta.url, async () => {
   run('tsc', ['-b', 'services/gateway', 'services/worker', 'services/cron', 'services/ui', 'packages/cli']);
   copyAssets();
+  run(process.execPath, ['packages/widget/build.mjs']);
   run(process.execPath, ['services/ui/build.mjs']);
 });

@@ -10,7 +10,7 @@ import { BackgroundBuild } from './sandbox-image.mjs';
 import { chooseSandbox } from './sandbox.mjs';
 import { assertPortsAreFree, childEnvironment, createServices, portsOf, waitUntilReady } from './services.mjs';
 import { complain, say, StartError } from './terminal.mjs';
-import { buildUi } from './ui-build.mjs';
+import { buildUi, buildWidget } from './ui-build.mjs';
 
 const DEFAULT_GRACE_S = 25;
 /** Beyond the grace, what a service needs to close its connections. */
@@ -96,7 +96,7 @@ async function prepare(system, env, dataFolder) {
   return { redis, sandbox, model, childEnv };
 }
 
-/** The services, and beside them what only a first start has to make: the demo tenant and the console's pages. */
+/** The services, and beside them what only a first start has to make: the demo tenant, the console's pages and the web widget. */
 async function launch(system, { ports, dataFolder, childEnv }) {
   const { ui, ...others } = createServices(ports, childEnv);
   const services = [...Object.values(others), ui];
@@ -105,7 +105,7 @@ async function launch(system, { ports, dataFolder, childEnv }) {
   const pages = buildUi(childEnv).then(() => {
     if (!system.asked.aborted) ui.start();
   });
-  const [keys] = await Promise.all([demoKeys(dataFolder, childEnv), pages]);
+  const [keys] = await Promise.all([demoKeys(dataFolder, childEnv), pages, buildWidget(childEnv)]);
   return { keys, late: await waitUntilReady(services, ports, system.asked) };
 }
 

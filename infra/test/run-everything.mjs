@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runChecks } from '../check/run-checks.mjs';
-import { buildUi } from '../start/ui-build.mjs';
+import { buildUi, buildWidget } from '../start/ui-build.mjs';
 import { describeMachine, ensureRedis, ensureSandboxImage, hasPostgres, missingParts } from './machine.mjs';
 import { closingLine, noReport, outcomeOf, sumOf } from './outcome.mjs';
 
@@ -88,6 +88,7 @@ async function runAll({ all, named, jestArgs }, { noRedis, missing }) {
     outcomes.push({ kind: 'checks', ...(await runChecks()), skipped: [] });
   }
   if (named.includes('e2e')) await buildUi(process.env);
+  if (named.includes('e2e') || named.includes('integration')) await buildWidget(process.env);
   for (const kind of noRedis === null ? named : ['unit']) {
     if (kind !== 'unit') await image;
     outcomes.push(await runKind(kind, jestArgs));

@@ -8,6 +8,7 @@ import { reindexCommand } from './commands/reindex.ts';
 import { skillCommand } from './commands/skill.ts';
 import { tenantCommand } from './commands/tenant.ts';
 import { turnCommand } from './commands/turn.ts';
+import { widgetCommand } from './commands/widget.ts';
 import type { CommandContext } from './command-context.ts';
 
 function withJson(command: Command): Command {
@@ -26,6 +27,7 @@ export function createProgram(context: CommandContext): Command {
     keyCommand,
     skillCommand,
     channelCommand,
+    widgetCommand,
     cronCommand,
     deliveryCommand,
     reindexCommand,

@@ -14,6 +14,7 @@ export const errorCodes = {
   revoked_key: { status: 401, title: 'The API key has been revoked', retryable: false },
   invalid_signature: { status: 401, title: 'The signature is not valid', retryable: false },
   scope_required: { status: 403, title: 'The API key lacks the needed scope', retryable: false },
+  origin_refused: { status: 403, title: 'The widget may not be used from this origin', retryable: false },
   tenant_suspended: { status: 403, title: 'The tenant is suspended', retryable: false },
   not_found: { status: 404, title: 'Not found', retryable: false },
   method_not_allowed: { status: 405, title: 'Method not allowed', retryable: false },

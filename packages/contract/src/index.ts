@@ -126,6 +126,18 @@ export {
 } from './turn.ts';
 export { UploadId, UploadRef, UploadType, uploadTypes } from './upload.ts';
 export { RemovedSession, UsageDay, UsageRow } from './usage.ts';
+export {
+  SenderClaims,
+  WidgetAppearance,
+  WidgetBody,
+  WidgetConversation,
+  WidgetKey,
+  WidgetMessage,
+  WidgetRecord,
+  WidgetReply,
+  WidgetView,
+  widgetKeyPrefix,
+} from './widget.ts';
 export { FileItem } from './routes/files.ts';
 export { MemoryHit, MemoryNote } from './routes/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
@@ -144,3 +156,4 @@ export { routes, type RouteId, type Routes } from './routes/routes.ts';
 export { TenantView } from './routes/tenant.ts';
 export { UsageReport } from './routes/usage.ts';
 export { webhookPaths } from './routes/webhooks.ts';
+export { widgetEventData } from './routes/widget.ts';

@@ -104,6 +104,31 @@ export const limits = {
   handoffReasonMaxCharacters: 1000,
   handoffMaxHours: 30 * 24,
   contactNameMaxCharacters: 200,
+  widgetTitleMaxCharacters: 60,
+  widgetGreetingMaxCharacters: 500,
+  widgetOriginsMax: 50,
+  /** The id in a sender token: `user:` and it make a sender. */
+  widgetSubjectMaxCharacters: 200,
+  /** Characters of what a visitor's browser keeps: 128 bits in hex are 32. */
+  widgetVisitorMinCharacters: 32,
+  widgetVisitorMaxCharacters: 128,
+  /** From `iat` to `exp`. */
+  widgetTokenMaxSeconds: 24 * 3600,
+  /** How far the clock of the tenant's server may be off. */
+  widgetClockSkewSeconds: 60,
+  /** Latest time that a token may name. */
+  secondsMax: 253_402_300_799,
+  widgetMessagesPerVisitorMinute: 20,
+  /** Of all visitors of a tenant together. */
+  widgetMessagesPerMinute: 600,
+  /** Every other request of a visitor: reloads, resumptions, looks for a person's answer. */
+  widgetReadsPerVisitorMinute: 120,
+  widgetStreamsPerVisitor: 20,
+  /** The newest ones that a visitor is shown again. */
+  widgetMessagesShown: 100,
+  /** How often an open panel asks for what a person says. */
+  widgetAskWithPersonSeconds: 5,
+  widgetAskSeconds: 60,
   /** Messages of agents that wait to be sent, of one tenant; answers to people do not count, and are always taken. */
   outboxMaxWaiting: 1000,
   /** A message that could not be sent for so long is not sent at all. */

@@ -19,6 +19,7 @@ const ownFolders = [
   'cron',
   'handoffs',
   'outbox',
+  'widget',
   'uploads',
   'memory',
   'contacts',

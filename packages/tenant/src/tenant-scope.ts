@@ -27,6 +27,7 @@ import { Skills } from './skills.ts';
 import { TenantFiles } from './tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads.ts';
+import { WidgetStore } from './widget-store.ts';
 
 export interface TenantScopeOptions {
   readonly accountId: string;
@@ -80,6 +81,7 @@ export class TenantScope {
   readonly handoffs: Handoffs;
   readonly outbox: Outbox;
   readonly mcp: McpServerStore;
+  readonly widget: WidgetStore;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
@@ -117,6 +119,7 @@ export class TenantScope {
     this.index = index.forTenant(accountId, this.#source);
     const place = { accountId, folders, log };
     this.channels = new Channels({ ...place, folder: join(root, 'channels'), secrets: this.secrets });
+    this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), bell: outboxBell });
     const { sessions, index: ownIndex } = this;
@@ -186,6 +189,7 @@ export class TenantScope {
     await this.handoffs.sweep();
     await this.outbox.sweep();
     await this.mcp.sweep();
+    await this.widget.sweep();
     await this.#settings.sweep();
   }
 }

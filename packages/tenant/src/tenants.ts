@@ -17,6 +17,7 @@ import { SessionCache } from './session-cache.ts';
 import { writeStarter } from './starter.ts';
 import { isSystemError } from './system-error.ts';
 import { TenantScope } from './tenant-scope.ts';
+import { tenantOfWidgetKey, type OpenWidget } from './widget-store.ts';
 
 const openScopesMax = 10_000;
 const cachedKeysMax = 10_000;
@@ -141,6 +142,19 @@ export class Tenants {
     return { scope, key };
   }
 
+  /**
+   * Whose widget this publishable key is of. An unknown key, one of no tenant, and one of a widget that is switched off are the same.
+   * @throws AppError invalid_key
+   */
+  async openWidget(key: string): Promise<{ readonly scope: TenantScope; readonly widget: OpenWidget }> {
+    const accountId = tenantOfWidgetKey(key);
+    const scope = accountId === undefined ? undefined : await this.open(accountId).catch(ignoreNotFound);
+    const widget = await scope?.widget.open(key);
+    if (scope === undefined || widget === undefined) throw new AppError('invalid_key', 'The publishable key is not valid.');
+    this.#sweepOnce(scope);
+    return { scope, widget };
+  }
+
   /** A suspended tenant's keys are refused everywhere, with `tenant_suspended`; its accepted turns wait. @throws AppError not_found */
   async setSuspended(id: string, suspended: boolean): Promise<void> {
     const scope = await this.open(id);
@@ -205,6 +219,11 @@ export class Tenants {
   #rootOf(accountId: string): string {
     return join(this.#folder, accountId);
   }
+}
+
+function ignoreNotFound(error: unknown): undefined {
+  if (error instanceof AppError && error.code === 'not_found') return undefined;
+  throw error;
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -2,22 +2,25 @@ import express, { type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
 import { AppError, routes, type Route, type RouteId } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
+import type { Tenants } from '@concierge/tenant';
 import { docsScript, docsScriptPath } from './docs/docs-page.ts';
 import type { Handlers } from './http/call.ts';
 import { beginExchange } from './http/exchange.ts';
 import { handleError } from './http/handle-error.ts';
 import type { ErasedHandler, RouteServer } from './http/serve-route.ts';
+import { allowPreflight } from './widget/cross-origin.ts';
 import type { GatewayMetrics } from './metrics.ts';
 
 export interface AppOptions {
   readonly server: RouteServer;
   readonly handlers: Handlers;
+  readonly tenants: Pick<Tenants, 'openWidget'>;
   readonly metrics: GatewayMetrics;
   readonly log: Log;
 }
 
 /** The whole HTTP surface: every route of the contract, and an answer for whatever is none. */
-export function createApp({ server, handlers, metrics, log }: AppOptions): Express {
+export function createApp({ server, handlers, tenants, metrics, log }: AppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);
@@ -28,7 +31,7 @@ export function createApp({ server, handlers, metrics, log }: AppOptions): Expre
   app.set('trust proxy', false);
   app.use(beginExchange(), securityHeaders());
   app.get(docsScriptPath, docsScript());
-  mountRoutes(app, server, handlers);
+  mountRoutes(app, { server, handlers, tenants });
   app.use(() => {
     throw new AppError('not_found', 'There is no such page.');
   });
@@ -54,12 +57,12 @@ function securityHeaders(): RequestHandler {
   };
 }
 
-function mountRoutes(app: Express, server: RouteServer, handlers: Handlers): void {
+function mountRoutes(app: Express, { server, handlers, tenants }: Pick<AppOptions, 'server' | 'handlers' | 'tenants'>): void {
   const byPath = Map.groupBy(Object.values<Route>(routes), expressPath);
   for (const [path, all] of byPath) {
     const place = app.route(path);
     for (const route of all) place[route.method](server.serve(route, handlerOf(handlers, route)));
-    place.options(answerOptions(all)).all(refuseMethod(all));
+    place.options(answerOptions(all, tenants)).all(refuseMethod(all));
   }
 }
 
@@ -86,10 +89,12 @@ function refuseMethod(all: readonly Route[]): RequestHandler {
   };
 }
 
-/** Says what is possible. No CORS headers: browsers of other origins stay out. */
-function answerOptions(all: readonly Route[]): RequestHandler {
+/** Says what is possible. CORS headers only for the widget's paths: everywhere else browsers of other origins stay out. */
+function answerOptions(all: readonly Route[], tenants: AppOptions['tenants']): RequestHandler {
   const Allow = allowed(all);
-  return (_request, response) => {
+  const isOpen = all.some(({ auth }) => auth === 'widget' || auth === 'visitor');
+  return async (request, response) => {
+    if (isOpen) await allowPreflight(tenants, request, response);
     response.status(204).setHeader('Allow', Allow).end();
   };
 }

@@ -3,6 +3,7 @@ import { McpServers } from '@concierge/mcp';
 import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
 import { DeliveryBells, DeliveryLanes, DeliveryReceipts, Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
+import { widgetFile } from '@concierge/widget';
 import { Outbound, OutboundError } from '@concierge/web';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
@@ -15,6 +16,8 @@ import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './ops/queue-dashboard.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
 import { EventStreams } from './sse/event-streams.ts';
+import { WidgetLimits } from './widget/widget-limits.ts';
+import { WidgetScript } from './widget/widget-script.ts';
 
 const REDIS_START_TIMEOUT_MS = 30_000;
 
@@ -45,24 +48,23 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const connections = new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl });
   const receipts = new DeliveryReceipts({ redis, told: async () => Promise.resolve() });
   const inbound = new Inbound({ turns, receipts, metrics, providerUrls: config.providerUrls, log });
+  const rateLimits = new RateLimits(redis);
+  const widget = { widgetLimits: new WidgetLimits(rateLimits), widgetScript: new WidgetScript(widgetFile) };
+  const serving = { turns, turnStreams, eventStreams, metrics, drain, log };
   const handlers = createHandlers({
+    ...serving,
+    ...widget,
     tenants,
-    turns,
-    turnStreams,
-    eventStreams,
     queueDashboard,
     mcpServers,
     outbound,
     inbound,
     connections,
-    metrics,
-    drain,
     checks,
     now,
-    log,
   });
-  const server = new RouteServer({ tenants, rateLimits: new RateLimits(redis), drain, opsToken: config.opsToken, metrics, log });
-  const app = createApp({ server, handlers, metrics, log });
+  const server = new RouteServer({ tenants, rateLimits, drain, opsToken: config.opsToken, metrics, log });
+  const app = createApp({ server, handlers, tenants, metrics, log });
   const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });
   const port = await listen(http, config);
   log.info({ port }, 'gateway is listening');

@@ -127,7 +127,7 @@ async function importNotes(scope: TenantScope, newId: string | undefined): Promi
   const active = (await scope.schedules.list()).schedules.filter(({ enabled }) => enabled).length;
   if (newId !== undefined) {
     notes.push(
-      'Channels are not connected and messages that waited to be sent stayed behind: both belong to the other id. Connect the channels anew.',
+      'Channels are not connected and messages that waited to be sent stayed behind: both belong to the other id. Connect the channels anew. The web widget, if there was one, is to be set up anew, too.',
     );
     if (active > 0)
       notes.push(

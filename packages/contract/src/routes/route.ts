@@ -2,8 +2,11 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../error-code.ts';
 import type { KeyScope } from '../key.ts';
 
-/** `key`: an API key. `operator`: loopback or the operators' token. `signature`: a chat app's own. */
-export type RouteAuth = 'key' | 'operator' | 'signature' | 'none';
+/**
+ * `key`: an API key. `operator`: loopback or the operators' token. `signature`: a chat app's own. `widget`: a publishable key, from a page of an
+ * origin that its owner allows. `visitor`: as `widget`, and somebody who shows who they are.
+ */
+export type RouteAuth = 'key' | 'operator' | 'signature' | 'widget' | 'visitor' | 'none';
 export type RouteMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** What a request carries. `files`: multipart. `text`: any UTF-8 text, stored as sent. `raw`: bytes, read before anything interprets them. */
@@ -65,6 +68,7 @@ export interface Route {
     | 'deliveries'
     | 'mcp'
     | 'openai'
+    | 'widget'
     | 'webhooks'
     | 'operations';
   readonly summary: string;
@@ -89,15 +93,15 @@ export function defineRoute<const Definition extends Route>(route: Definition): 
   return route;
 }
 
-const codesOfKey = [
-  'missing_key',
-  'invalid_key',
-  'revoked_key',
-  'scope_required',
-  'tenant_suspended',
-  'rate_limited',
-  'overloaded',
-] as const;
+const codesOfWidget = ['missing_key', 'invalid_key', 'tenant_suspended', 'origin_refused', 'rate_limited', 'overloaded'] as const;
+const codesOfAuth = {
+  none: [],
+  key: ['missing_key', 'invalid_key', 'revoked_key', 'scope_required', 'tenant_suspended', 'rate_limited', 'overloaded'],
+  operator: ['invalid_key', 'missing_key'],
+  signature: ['invalid_signature'],
+  widget: codesOfWidget,
+  visitor: [...codesOfWidget, 'invalid_signature', 'invalid_request'],
+} as const satisfies Record<RouteAuth, readonly ErrorCode[]>;
 const codesOfBody = {
   json: ['invalid_json', 'invalid_request', 'too_large', 'unsupported_media_type'],
   files: ['invalid_request', 'too_large', 'unsupported_media_type'],
@@ -107,10 +111,7 @@ const codesOfBody = {
 
 /** Every code with which the route can answer. */
 export function errorsOf(route: Route): readonly ErrorCode[] {
-  const codes = new Set<ErrorCode>(route.errors);
-  if (route.auth === 'key') for (const code of codesOfKey) codes.add(code);
-  if (route.auth === 'operator') codes.add('invalid_key').add('missing_key');
-  if (route.auth === 'signature') codes.add('invalid_signature');
+  const codes = new Set<ErrorCode>([...route.errors, ...codesOfAuth[route.auth]]);
   if (route.body !== undefined) for (const code of codesOfBody[route.body.kind]) codes.add(code);
   if (route.query !== undefined || route.headers !== undefined) codes.add('invalid_request');
   if (route.waitsForTurn === true) codes.add('shutting_down');

@@ -17,6 +17,18 @@ import { cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
 import { createUploads } from './uploads.ts';
 import { getUsage } from './usage.ts';
 import { receiveWebhook, verifyWebhook } from './webhooks.ts';
+import {
+  cancelWidgetTurn,
+  followWidgetTurn,
+  getWidget,
+  putWidget,
+  rotateWidgetKey,
+  rotateWidgetSecret,
+  sendWidgetMessage,
+  widgetConversation,
+  widgetScript,
+  widgetSettings,
+} from './widget.ts';
 
 /** Every endpoint of the service by its id, in the order in which the documentation shows them. */
 export const routes = {
@@ -71,6 +83,16 @@ export const routes = {
   deleteMcpServer,
   testMcpServer,
   serveMcp,
+  getWidget,
+  putWidget,
+  rotateWidgetKey,
+  rotateWidgetSecret,
+  widgetScript,
+  widgetSettings,
+  sendWidgetMessage,
+  followWidgetTurn,
+  cancelWidgetTurn,
+  widgetConversation,
   verifyWebhook,
   receiveWebhook,
   livez,

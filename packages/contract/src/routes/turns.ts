@@ -7,6 +7,9 @@ import { defineRoute } from './route.ts';
 const lastEventId = z.string().regex(/^[0-9]{1,15}-[0-9]{1,15}$/u, 'is not an event id');
 const params = z.object({ id: z.string().min(1).max(128) });
 
+/** Empty: no event was seen yet. */
+export const lastEventHeaders = z.object({ 'last-event-id': z.union([z.literal(''), lastEventId]).optional() });
+
 export const listTurns = defineRoute({
   id: 'listTurns',
   method: 'get',
@@ -47,7 +50,7 @@ export const followTurn = defineRoute({
   waitsForTurn: true,
   params,
   query: z.strictObject({ lastEventId: lastEventId.optional() }),
-  headers: z.object({ 'last-event-id': z.union([z.literal(''), lastEventId]).optional() }),
+  headers: lastEventHeaders,
   answers: { 200: { description: 'The events of the turn.', events: true } },
   errors: ['not_found'],
 });

@@ -1,4 +1,5 @@
 import { builtInAgent, type Authority, type BusyPolicy, type ChannelName } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
 import type { TurnReceipt, Turns } from '@concierge/turn';
 import type { Caller } from '../http/call.ts';
 import type { GatewayMetrics } from '../metrics.ts';
@@ -12,8 +13,8 @@ export interface AcceptOptions {
   readonly metrics: Pick<GatewayMetrics, 'accepts'>;
 }
 
-/** What somebody with a key says to an agent, through whichever door. */
-export interface ChatRequest {
+/** What somebody says to an agent, through whichever door. */
+export interface Said {
   readonly agent: string;
   readonly authority: Authority;
   readonly channel: ChannelName;
@@ -24,18 +25,36 @@ export interface ChatRequest {
   /** What makes the attachments of two requests the same: their ids unless said. */
   readonly attachmentKeys?: readonly string[];
   readonly busy: BusyPolicy;
+}
+
+/** The same, by somebody with a key. */
+export interface ChatRequest extends Said {
   readonly idempotencyKey: string | undefined;
 }
 
-/** The way of every door into the turn path. @throws AppError as `Turns.accept` says, `overloaded`, `invalid_request` (attachments) */
-export async function acceptChat(options: AcceptOptions, caller: Caller, asked: ChatRequest): Promise<TurnReceipt> {
-  return options.admission.run(async () => accept(options, caller, asked));
+/** Under whose name it is accepted. */
+interface Speaker {
+  readonly scope: TenantScope;
+  readonly keyId: string | null;
+  readonly dedupeId: string | null;
 }
 
-async function accept({ turns, metrics }: AcceptOptions, { scope, key }: Caller, asked: ChatRequest): Promise<TurnReceipt> {
+/** As `acceptSaid`, with what the caller's key and `Idempotency-Key` make of it. */
+export async function acceptChat(options: AcceptOptions, { scope, key }: Caller, asked: ChatRequest): Promise<TurnReceipt> {
+  const { idempotencyKey, ...said } = asked;
+  const dedupeId = idempotencyKey === undefined ? null : `api:${idempotencyKey}`;
+  return acceptSaid(options, { scope, keyId: key.id, dedupeId }, said);
+}
+
+/** The way of every door into the turn path. @throws AppError as `Turns.accept` says, `overloaded`, `invalid_request` (attachments) */
+export async function acceptSaid(options: AcceptOptions, speaker: Speaker, said: Said): Promise<TurnReceipt> {
+  return options.admission.run(async () => accept(options, speaker, said));
+}
+
+async function accept({ turns, metrics }: AcceptOptions, { scope, keyId, dedupeId }: Speaker, asked: Said): Promise<TurnReceipt> {
   const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
   const attachments = await resolveAttachments(scope, asked.attachments);
-  const { agent, authority, channel, sender, contactId, message, busy, idempotencyKey } = asked;
+  const { agent, authority, channel, sender, contactId, message, busy } = asked;
   const attachmentKeys = asked.attachmentKeys ?? attachments.map(({ id }) => id);
   const receipt = await turns.accept(scope, {
     origin: 'api',
@@ -47,9 +66,9 @@ async function accept({ turns, metrics }: AcceptOptions, { scope, key }: Caller,
     text: message,
     attachments,
     busy,
-    dedupeId: idempotencyKey === undefined ? null : `api:${idempotencyKey}`,
+    dedupeId,
     requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentKeys }),
-    keyId: key.id,
+    keyId,
   });
   stop();
   return receipt;

@@ -1,6 +1,7 @@
 import { AppError, type ChatReply } from '@concierge/contract';
 import type { TurnStreams } from '@concierge/turn';
-import type { Call, Caller } from '../http/call.ts';
+import type { TenantScope } from '@concierge/tenant';
+import type { Call } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import { goneSignal } from '../http/gone-signal.ts';
 
@@ -12,7 +13,7 @@ export interface AwaitOptions {
 /** The whole reply of a turn, once it has ended. A client that goes away ends the waiting, never the turn. @throws AppError of a turn that failed */
 export async function awaitReply(
   { turnStreams, drain }: AwaitOptions,
-  { response, caller }: Pick<Call, 'response'> & { readonly caller: Caller },
+  { response, caller }: Pick<Call, 'response'> & { readonly caller: { readonly scope: TenantScope } },
   turnId: string,
 ): Promise<ChatReply> {
   const folded = await turnStreams.fold(caller.scope, turnId, AbortSignal.any([goneSignal(response), drain.ended]));

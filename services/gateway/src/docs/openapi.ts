@@ -7,6 +7,7 @@ import {
   limits,
   routes,
   turnEventData,
+  widgetEventData,
   type Route,
   type RouteAnswer,
 } from '@concierge/contract';
@@ -39,6 +40,7 @@ const tags = [
   { name: 'channels', description: 'Chat apps: WhatsApp, Messenger with Instagram, Telegram, Slack.' },
   { name: 'deliveries', description: 'What goes out to chat apps, and what became of it.' },
   { name: 'mcp', description: 'MCP servers for the agents, and the agents as an MCP server.' },
+  { name: 'widget', description: 'The web widget: its settings, and what pages of other sites ask with its publishable key.' },
   { name: 'webhooks', description: 'Inbound messages of chat apps.' },
   { name: 'operations', description: 'For whoever runs the service.' },
 ];
@@ -48,6 +50,10 @@ const eventLines = Object.keys(turnEventData)
   .join('\n');
 
 const eventsDescription = `Server-Sent Events, each with an \`event:\`, a \`data:\` (one line of JSON) and an \`id:\` line; a comment every ${String(limits.sseHeartbeatMs / 1000)} s of silence. \`session\` comes first, exactly one \`done\` or \`error\` last. Per tool call: \`tool_call_start\`, then any number of \`tool_call_progress\` if it takes longer and says something, \`tool_call_end\`, \`tool_result\`. The data of each type is in the schema \`TurnEventData\`:\n${eventLines}`;
+
+const WidgetEventData = z
+  .object(widgetEventData)
+  .meta({ id: 'WidgetEventData', description: 'The data of each event of a visitor\u2019s stream, by event type.' });
 
 /** The data of every event, by its type: what a stream's `data:` lines hold. */
 const TurnEventData = z.object(turnEventData).meta({ id: 'TurnEventData', description: 'The data of each turn event, by event type.' });
@@ -78,10 +84,24 @@ function makeDocument(): OpenApiDocument {
     tags,
     paths,
     components: {
-      schemas: { TurnEventData, Problem },
+      schemas: { TurnEventData, WidgetEventData, Problem },
       securitySchemes: {
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'A key of the tenant; begins with ck_live_.' },
         bearer: { type: 'http', scheme: 'bearer', description: 'The same key.' },
+        publishableKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-Widget-Key',
+          description:
+            'The widget\u2019s publishable key; begins with ck_pub_. Also as `Authorization: Bearer` or `?key=`. Only with an allowed `Origin`.',
+        },
+        visitor: { type: 'apiKey', in: 'header', name: 'X-Widget-Visitor', description: 'A secret that the visitor\u2019s browser keeps.' },
+        senderToken: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-Widget-Token',
+          description: 'Instead: who it is, signed by the tenant\u2019s server.',
+        },
         operator: {
           type: 'http',
           scheme: 'bearer',
@@ -110,6 +130,12 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
 
 function securityOf(route: Route): Record<string, string[]>[] {
   if (route.auth === 'key') return [{ apiKey: [] }, { bearer: [] }];
+  if (route.auth === 'widget') return [{ publishableKey: [] }];
+  if (route.auth === 'visitor')
+    return [
+      { publishableKey: [], visitor: [] },
+      { publishableKey: [], senderToken: [] },
+    ];
   return route.auth === 'operator' ? [{ operator: [] }, {}] : [];
 }
 

@@ -35,6 +35,10 @@ import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from './uploads.ts';
 import { usageHandlers } from './usage.ts';
 import { webhookHandlers } from './webhooks.ts';
+import { widgetSettingsHandlers } from './widget-settings.ts';
+import { widgetHandlers } from './widget.ts';
+import type { WidgetLimits } from '../widget/widget-limits.ts';
+import type { WidgetScript } from '../widget/widget-script.ts';
 
 /** Turns being accepted at once; several times what a disk writes down in a second would only wait. */
 const TURNS_ON_THEIR_WAY = 2000;
@@ -52,6 +56,8 @@ export interface HandlerOptions {
   readonly mcpServers: McpServers;
   readonly outbound: Outbound;
   readonly connections: ChatAppConnections;
+  readonly widgetLimits: WidgetLimits;
+  readonly widgetScript: WidgetScript;
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
@@ -62,7 +68,7 @@ export interface HandlerOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { checks, now, log } = options;
+  const { widgetLimits, widgetScript, checks, now, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
@@ -84,6 +90,8 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...deliveryHandlers(),
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
+    ...widgetSettingsHandlers(),
+    ...widgetHandlers({ ...accepting, turnStreams, eventStreams, drain, widgetLimits, widgetScript }),
     ...webhookHandlers({ tenants, inbound, metrics, now }),
     ...operationHandlers({ checks, drain, queueDashboard, registry: metrics.registry }),
   };

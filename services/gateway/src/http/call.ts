@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import type { Route, RouteAnswer, RouteId, Routes } from '@concierge/contract';
 import type { KeyRecord, TenantScope } from '@concierge/tenant';
 import type { z } from 'zod';
+import type { VisitorCaller, WidgetCaller } from '../widget/visitor.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
@@ -15,18 +16,27 @@ type ParsedBody<Body> = Body extends { readonly kind: 'json'; readonly schema: i
 
 type Field<Definition, Name extends string> = Definition extends Readonly<Record<Name, infer Value>> ? Value : undefined;
 
-/** Who calls: only routes with a key have one. */
+/** Who calls with an API key. */
 export interface Caller {
   readonly scope: TenantScope;
   readonly key: KeyRecord;
 }
+
+/** Who calls, by the route's kind of authentication; the other kinds name no tenant. */
+interface Callers {
+  readonly key: Caller;
+  readonly widget: WidgetCaller;
+  readonly visitor: VisitorCaller;
+}
+
+export type AnyCaller = Callers[keyof Callers];
 
 /** A request past authentication and validation: what a handler gets. */
 export interface Call<Definition extends Route = Route> {
   readonly request: Request;
   readonly response: Response;
   readonly requestId: string;
-  readonly caller: Definition['auth'] extends 'key' ? Caller : undefined;
+  readonly caller: Definition['auth'] extends keyof Callers ? Callers[Definition['auth']] : undefined;
   readonly params: Parsed<Field<Definition, 'params'>>;
   readonly query: Parsed<Field<Definition, 'query'>>;
   readonly headers: Parsed<Field<Definition, 'headers'>>;

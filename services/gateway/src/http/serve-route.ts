@@ -5,7 +5,9 @@ import type { KeyRecord, TenantScope, Tenants } from '@concierge/tenant';
 import type { RateLimits } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
 import { apiKeyOf } from './api-key.ts';
-import type { Caller } from './call.ts';
+import { admitOrigin, widgetKeyOf } from '../widget/cross-origin.ts';
+import { visitorOf, type WidgetCaller } from '../widget/visitor.ts';
+import type { AnyCaller } from './call.ts';
 import type { Drain } from './drain.ts';
 import { exchangeOf } from './exchange.ts';
 import { guardOperator } from './guard-operator.ts';
@@ -14,7 +16,7 @@ import { readBody } from './read-body.ts';
 import { validate } from './validate.ts';
 
 export interface ServeOptions {
-  readonly tenants: Pick<Tenants, 'authenticate'>;
+  readonly tenants: Pick<Tenants, 'authenticate' | 'openWidget'>;
   readonly rateLimits: RateLimits;
   readonly drain: Drain;
   readonly opsToken: string | undefined;
@@ -27,7 +29,7 @@ export interface ErasedCall {
   readonly request: Request;
   readonly response: Response;
   readonly requestId: string;
-  readonly caller: Caller | undefined;
+  readonly caller: AnyCaller | undefined;
   readonly params: unknown;
   readonly query: unknown;
   readonly headers: unknown;
@@ -82,7 +84,7 @@ export class RouteServer {
     }
   }
 
-  async #authenticate(route: Route, request: Request, response: Response): Promise<Caller | undefined> {
+  async #authenticate(route: Route, request: Request, response: Response): Promise<AnyCaller | undefined> {
     switch (route.auth) {
       case 'none':
       case 'signature': {
@@ -99,7 +101,22 @@ export class RouteServer {
         requireScope(route, caller.key);
         return caller;
       }
+      case 'widget':
+      case 'visitor': {
+        const caller = await this.#admitPage(request, response);
+        return route.auth === 'visitor' ? visitorOf(request.headers, caller, Date.now()) : caller;
+      }
     }
+  }
+
+  /** The origin before all that follows, so that a page that may ask can read why it is refused. */
+  async #admitPage(request: Request, response: Response): Promise<WidgetCaller> {
+    const caller = await this.#options.tenants.openWidget(widgetKeyOf(request));
+    exchangeOf(response).accountId = caller.scope.accountId;
+    admitOrigin(request, response, caller.widget);
+    if ((await caller.scope.settings()).suspended === true) throw new AppError('tenant_suspended');
+    await this.#countRequest(caller.scope, response);
+    return caller;
   }
 
   /** Counted before anything else is looked at: a malformed request spends the allowance too. */

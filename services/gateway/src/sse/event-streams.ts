@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { AppError } from '@concierge/contract';
+import { AppError, limits } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnStreams } from '@concierge/turn';
 import type { Drain } from '../http/drain.ts';
@@ -42,9 +42,10 @@ export class EventStreams implements Disposable {
   }
 
   /** Asked before a turn is accepted: what cannot be answered is not taken. @throws AppError `overloaded` */
-  refuseWhenFull(keyId: string): void {
-    if ((this.#perKey.get(keyId) ?? 0) < this.#options.maxPerKey) return;
-    throw new AppError('overloaded', 'This key has too many open streams.', { retryAfterSeconds: 5 });
+  refuseWhenFull(keyId: string, whose: 'key' | 'visitor' = 'key'): void {
+    const atMost = whose === 'key' ? this.#options.maxPerKey : limits.widgetStreamsPerVisitor;
+    if ((this.#perKey.get(keyId) ?? 0) < atMost) return;
+    throw new AppError('overloaded', `This ${whose} has too many open streams.`, { retryAfterSeconds: 5 });
   }
 
   /** Answers with the events of a turn. A client that goes away ends its stream, never the turn. */

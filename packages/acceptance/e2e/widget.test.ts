@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sessionIdOf, signSenderToken } from '@concierge/tenant';
+import { eventually, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { ShopVisit } from './shop-visit.ts';
+import { Shop } from './shop.ts';
+
+let model: ScriptedModel;
+let system: System;
+let browser: Browser;
+let shop: Shop;
+/** Of the tenant whose widget the page carries. */
+let key: string;
+let tenantId: string;
+let secret = '';
+let token = '';
+let tenants = 0;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+const numbers = Array.from({ length: 40 }, (_, index) => `n${String(index)}`).join(' ');
+
+function signed(sub: string, seconds: number): string {
+  const iat = Math.floor(Date.now() / 1000);
+  return signSenderToken({ sub, iat, exp: iat + seconds }, secret);
+}
+
+/** A visitor of a shop whose widget is of a tenant of its own. */
+async function visit({
+  requireSenderToken = false,
+  ...options
+}: BrowserContextOptions & { requireSenderToken?: boolean } = {}): Promise<ShopVisit> {
+  tenants += 1;
+  ({ tenantId } = await system.createTenant(`shop-${String(tenants)}`));
+  const { widget } = await system.scope(tenantId);
+  secret = await widget.rotateSecret();
+  token = signed('ann', 600);
+  const { appearance } = await widget.view();
+  const view = await widget.put({ enabled: true, origins: [shop.origin], requireSenderToken, appearance });
+  key = view.key ?? '';
+  return await ShopVisit.begin(browser, [shop.origin, system.url], options);
+}
+
+inBrowser('the web widget', () => {
+  beforeAll(async () => {
+    model = await startScriptedModel();
+    system = await System.start({ modelUrl: model.url });
+    shop = await Shop.open(system.url, (path) => {
+      const signed = path === '/signed' ? ` data-token="${token}"` : '';
+      return `<script src="${system.url}/widget.js" data-key="${key}"${signed} async></script>`;
+    });
+    browser = await startChromium(chromiumPath ?? '');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await shop[Symbol.asyncDispose]();
+    await system[Symbol.asyncDispose]();
+    await model.close();
+  });
+
+  it('streams a reply into a page of another origin, under a strict policy, and asks nobody else for anything', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.open();
+    await tab.hears('How can we help?');
+    await tab.say('Are you open? [[say:Let me look.]]+[[tools:memory_search {"query":"hours"}]] [[say:**Yes**, until six.]]');
+    const reply = await tab.hears('Yes, until six.');
+    expect(await reply.locator('p').allTextContents()).toEqual(['Let me look.', 'Yes, until six.']);
+    expect(await reply.locator('strong').textContent()).toBe('Yes');
+    const shown = `document.querySelector('concierge-widget').shadowRoot.querySelector('[data-from=agent]')`;
+    const fontSize: unknown = await tab.page.evaluate(`getComputedStyle(${shown}).fontSize`);
+    expect(fontSize).toBe('15px');
+    expect(await reply.innerText()).not.toContain('memory_search');
+    expect(shopping.complaints).toEqual([]);
+    expect(shopping.foreignRequests).toEqual([]);
+  });
+
+  it('goes on after a reload in mid-reply, and shows what was said before', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.open();
+    await tab.say('first [[say:an early answer]]');
+    await tab.hears('an early answer');
+    await tab.say(`[[say:${numbers}|chunks=40|delay=80]]`);
+    await tab.messages('agent').getByText('n3').waitFor();
+    await tab.page.reload();
+    await tab.open();
+    await tab.hears('an early answer');
+    await tab.hears(numbers);
+    expect(await tab.messages('visitor').count()).toBe(2);
+    expect(await tab.messages('agent').count()).toBe(3);
+    expect(model.requests.filter(({ raw }) => JSON.stringify(raw).includes(numbers))).toHaveLength(1);
+  });
+
+  it('goes on when the gateway is killed and comes back', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.open();
+    await tab.say(`[[say:${numbers}|chunks=40|delay=80]]`);
+    await tab.messages('agent').getByText('n3').waitFor();
+    await system.gateways[0]?.kill();
+    system.gateways[0]?.start();
+    await system.ready();
+    const reply = await tab.hears(numbers);
+    expect(await reply.innerText()).toContain(numbers);
+  });
+
+  it('shows a reply that is under way in a second tab, too', async () => {
+    await using shopping = await visit();
+    const [one, two] = [await shopping.tab(shop.origin), await shopping.tab(shop.origin)];
+    await two.open();
+    await one.page.bringToFront();
+    await one.open();
+    await one.say(`[[say:${numbers}|chunks=40|delay=60]]`);
+    await two.page.bringToFront();
+    await two.messages('agent').getByText('n3').waitFor();
+    await two.hears(numbers);
+    await one.page.bringToFront();
+    await one.hears(numbers);
+    for (const tab of [one, two]) expect(await tab.messages('visitor').count()).toBe(1);
+  });
+
+  it('keeps visitors apart, and begins anew when it is told to', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.open();
+    await tab.say('mine [[say:only for you]]');
+    await tab.hears('only for you');
+    const other = await ShopVisit.begin(browser, [shop.origin, system.url]);
+    const elsewhere = await other.tab(shop.origin);
+    await elsewhere.open();
+    await elsewhere.hears('How can we help?');
+    expect(await elsewhere.messages('visitor').count()).toBe(0);
+    await other[Symbol.asyncDispose]();
+    await tab.page.evaluate('concierge.reset()');
+    await tab.messages('visitor').waitFor({ state: 'detached' });
+    await tab.page.reload();
+    await tab.open();
+    await tab.hears('How can we help?');
+    expect(await tab.messages('visitor').count()).toBe(0);
+  });
+
+  it('leaves hostile Markdown what it is: text', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.open();
+    const hostile = [
+      '![pixel](https://evil.example/p.png)',
+      '<img src=x onerror=document.title="owned">',
+      '<script>document.title="owned"</script>',
+      '[click](javascript:document.title="owned")',
+      '[our page](https://evil.example/x)',
+    ].join(' ');
+    model.when(/hostile/u, [say(hostile)]);
+    await tab.say('hostile');
+    const reply = await tab.hears('our page');
+    expect(await reply.innerText()).toContain('<img src=x onerror=document.title="owned">');
+    expect(await reply.locator('img, script').count()).toBe(0);
+    const links = await reply
+      .getByRole('link')
+      .evaluateAll((all) => all.map((link) => [link.getAttribute('href'), link.getAttribute('rel')]));
+    expect(links.map(([href]) => href)).toEqual(['https://evil.example/p.png', 'https://evil.example/x']);
+    for (const [, rel] of links) expect(rel).toContain('noopener');
+    expect(await reply.innerText()).toContain('our page (evil.example)');
+    expect(await tab.page.title()).toBe('Shop');
+    expect(shopping.foreignRequests).toEqual([]);
+    expect(shopping.complaints).toEqual([]);
+  });
+
+  it('says what went wrong, and asks again', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    model.when(/Try this/u, [status(400)], [say('It worked')]);
+    await tab.open();
+    await tab.say('Try this');
+    await tab.panel.getByRole('alert').getByText('Something went wrong').waitFor();
+    await tab.panel.getByRole('button', { name: 'Try again' }).click();
+    await tab.hears('It worked');
+    expect(await tab.panel.getByRole('alert').innerText()).toBe('');
+  });
+
+  it('stops a reply', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.open();
+    await tab.say('[[say:one two three]]+[[hang]]');
+    await tab.messages('agent').getByText('one two three').waitFor();
+    const stop = tab.panel.getByRole('button', { name: 'Stop' });
+    await stop.click();
+    await tab.hears('one two three');
+    await stop.waitFor({ state: 'hidden' });
+    const { sessions, index } = await system.scope(tenantId);
+    const [item] = (await index.listSessions({ limit: 1 })).items;
+    expect(await sessions.turnRecords(item?.id ?? '')).toMatchObject([{ status: 'cancelled' }]);
+  });
+
+  it('shows a person’s answer while the panel is open', async () => {
+    await using shopping = await visit({ requireSenderToken: true });
+    const tab = await shopping.tab(`${shop.origin}/signed`);
+    const scope = await system.scope(tenantId);
+    const id = sessionIdOf('cs', 'web', 'user:ann');
+    await tab.open();
+    await tab.say('help [[say:One moment.]]');
+    await tab.hears('One moment.');
+    await scope.handoffs.request(id, { reason: 'asked', by: { kind: 'operator' } });
+    await tab.page.reload();
+    await tab.open();
+    await tab.panel.getByText('Someone of our team answers here.').waitFor();
+    const session = await eventually(async () => await scope.sessions.load(id));
+    if (session === undefined) throw new Error('no session');
+    const said = {
+      id: 'p1',
+      turnId: 't_p',
+      at: new Date().toISOString(),
+      role: 'assistant',
+      text: 'Jo here.',
+      by: { kind: 'operator' },
+    } as const;
+    await scope.sessions.publish({ ...session, revision: session.revision + 1, messages: [...session.messages, said] });
+    await tab.messages('person').getByText('Jo here.').waitFor();
+    expect(await tab.messages('person').innerText()).toContain('Team');
+  });
+
+  it('is not shown to somebody without a token where one is asked for', async () => {
+    await using shopping = await visit({ requireSenderToken: true });
+    const tab = await shopping.tab(shop.origin);
+    await tab.page.waitForFunction('window.concierge !== undefined');
+    expect(await tab.launcher.count()).toBe(0);
+    await tab.page.evaluate(`concierge.setToken(${JSON.stringify(token)})`);
+    await tab.open();
+    await tab.say('[[say:Hello Ann]]');
+    await tab.hears('Hello Ann');
+    await tab.panel.getByLabel('Message').fill('half a mess');
+    await tab.page.evaluate(`concierge.setToken(${JSON.stringify(signed('ann', 300))})`);
+    await tab.hears('Hello Ann');
+    expect(await tab.panel.getByLabel('Message').inputValue()).toBe('half a mess');
+    await tab.page.evaluate(`concierge.setToken(${JSON.stringify(signed('bob', 300))})`);
+    await tab.messages('visitor').waitFor({ state: 'detached' });
+  });
+
+  it('is used by keyboard alone, and fits a phone', async () => {
+    await using shopping = await visit({ viewport: { width: 360, height: 640 }, isMobile: true, hasTouch: true });
+    const tab = await shopping.tab(shop.origin);
+    await tab.launcher.focus();
+    await tab.page.keyboard.press('Enter');
+    await tab.panel.waitFor();
+    expect(await tab.panel.boundingBox()).toEqual({ x: 0, y: 0, width: 360, height: 640 });
+    await tab.page.keyboard.type(`${'averyveryverylongword'.repeat(20)} [[say:ok]]`);
+    await tab.panel.getByRole('button', { name: 'Send' }).click();
+    await tab.hears('ok');
+    expect(await tab.page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+    await tab.page.keyboard.press('Escape');
+    await tab.panel.waitFor({ state: 'hidden' });
+    expect(await tab.launcher.evaluate((button) => button.matches(':focus'))).toBe(true);
+  });
+});

@@ -1,0 +1,105 @@
+import { readKept, subjectOf } from './read-json.ts';
+import type { Who } from './gateway.ts';
+
+/** A message whose answer is not complete yet: enough to show it and to go on after a reload, or in another tab. */
+export interface KeptMessage {
+  readonly key: string;
+  readonly text: string;
+  readonly turnId: string | null;
+}
+
+/** The part of the browser's storage that is used. */
+export interface TextStorage {
+  getItem(name: string): string | null;
+  setItem(name: string, text: string): void;
+  removeItem(name: string): void;
+}
+
+const SECRET_BYTES = 32;
+
+/** What the browser remembers of one widget. Where it may keep nothing, or has no room, everything lasts as long as the page. */
+export class BrowserMemory {
+  readonly #storage: TextStorage | null;
+  readonly #prefix: string;
+  readonly #fallback = new Map<string, string>();
+
+  constructor(storage: TextStorage | null, widgetKey: string) {
+    this.#storage = storage;
+    this.#prefix = `concierge:${widgetKey}:`;
+  }
+
+  /** The secret by which the service knows this visitor again. */
+  visitorSecret(): string {
+    const known = this.#get('visitor');
+    if (known !== null && /^[A-Za-z0-9_-]{32,128}$/u.test(known)) return known;
+    const made = randomText(SECRET_BYTES);
+    this.#set('visitor', made);
+    return made;
+  }
+
+  forgetVisitor(): void {
+    this.#remove('visitor');
+  }
+
+  kept(who: Who): KeptMessage[] {
+    try {
+      const read: unknown = JSON.parse(this.#get(nameOf(who)) ?? '[]');
+      return Array.isArray(read) ? read.map((value) => readKept(value)).filter((message) => message !== null) : [];
+    } catch {
+      return [];
+    }
+  }
+
+  keep(who: Who, messages: readonly KeptMessage[]): void {
+    const text = messages.length === 0 ? null : JSON.stringify(messages.map(({ key, text, turnId }) => ({ key, text, turnId })));
+    // Asked with every piece of an answer, and rarely another one.
+    if (text === this.#get(nameOf(who))) return;
+    if (text === null) this.#remove(nameOf(who));
+    else this.#set(nameOf(who), text);
+  }
+
+  /** Is this the name, in the storage, of what is kept for them? */
+  isKeptName(name: string | null, who: Who): boolean {
+    return name === this.#prefix + nameOf(who);
+  }
+
+  #get(name: string): string | null {
+    const own = this.#fallback.get(name);
+    if (own !== undefined) return own;
+    try {
+      return this.#storage?.getItem(this.#prefix + name) ?? null;
+    } catch {
+      return null;
+    }
+  }
+
+  #set(name: string, text: string): void {
+    try {
+      if (this.#storage === null) throw new TypeError('nothing is kept here');
+      this.#storage.setItem(this.#prefix + name, text);
+      this.#fallback.delete(name);
+    } catch {
+      this.#fallback.set(name, text);
+    }
+  }
+
+  #remove(name: string): void {
+    this.#fallback.delete(name);
+    try {
+      this.#storage?.removeItem(this.#prefix + name);
+    } catch {
+      // Not allowed: nothing was kept there.
+    }
+  }
+}
+
+/** Each person of their own: a token's messages are not shown to whoever uses the browser next. */
+function nameOf(who: Who): string {
+  return who.kind === 'visitor' ? 'kept' : `kept:${subjectOf(who.token)}`;
+}
+
+/** Random, in letters, digits, - and _. */
+export function randomText(bytes: number): string {
+  const text = String.fromCharCode(...crypto.getRandomValues(new Uint8Array(bytes)));
+  return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}

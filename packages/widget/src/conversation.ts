@@ -1,0 +1,168 @@
+import type { WidgetConversation, WidgetMessage } from '@concierge/contract';
+import { randomText, type BrowserMemory, type KeptMessage } from './browser-memory.ts';
+import { Exchange } from './exchange.ts';
+import type { Failure } from './failure.ts';
+import { toFailure } from './failure.ts';
+import type { Gateway, Who } from './gateway.ts';
+
+/** One message as it is shown. */
+export interface Entry {
+  readonly id: string;
+  readonly from: WidgetMessage['from'];
+  readonly text: string;
+  /** `typing`: nothing was said yet. `growing`: more comes. */
+  readonly state: 'still' | 'typing' | 'growing';
+}
+
+/** What went wrong with a message, and the exchange that may be tried again. */
+export interface Trouble {
+  readonly key: string;
+  readonly words: string;
+}
+
+export interface ConversationOptions {
+  readonly gateway: Gateway;
+  readonly memory: BrowserMemory;
+  /** The same person each time, with the token of the moment. */
+  readonly who: () => Who;
+  readonly onChange: () => void;
+}
+
+/** Messages that wait for their answer at once: each holds a connection, of which a browser has six. */
+const OPEN_AT_MOST = 3;
+const KEY_BYTES = 16;
+
+/** One visitor's conversation: what the service tells, and after it the exchanges that are under way here or in another tab. */
+export class Conversation {
+  readonly #options: ConversationOptions;
+  #told: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
+  #tag: string | null = null;
+  #exchanges: Exchange[] = [];
+  /** Every key that was run here: what has ended here is not taken up again because another tab is slower. */
+  readonly #known = new Set<string>();
+  #refreshing: Promise<void> | null = null;
+  #problem: Failure | null = null;
+  #left = false;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  get entries(): Entry[] {
+    const own = new Set(this.#exchanges.map(({ turnId }) => turnId));
+    const told = this.#told.messages
+      .filter(({ turnId }) => !own.has(turnId))
+      .map(({ id, from, text }): Entry => ({ id, from, text, state: 'still' }));
+    return [...told, ...this.#exchanges.flatMap((exchange) => entriesOf(exchange))];
+  }
+
+  get troubles(): Trouble[] {
+    return this.#exchanges.flatMap(({ key, failure }) => (failure === null ? [] : [{ key, words: failure.message }]));
+  }
+
+  /** Why the messages so far could not be had; null when they could. */
+  get problem(): string | null {
+    return this.#problem?.message ?? null;
+  }
+
+  get withPerson(): boolean {
+    return this.#told.withPerson;
+  }
+
+  get askAgainMs(): number {
+    return this.#told.askAgainSeconds * 1000;
+  }
+
+  get isAnswering(): boolean {
+    return this.#exchanges.some(({ isOpen }) => isOpen);
+  }
+
+  get maySend(): boolean {
+    return this.#exchanges.filter(({ isOpen }) => isOpen).length < OPEN_AT_MOST;
+  }
+
+  /** Goes on with what was under way when the page was left. */
+  async begin(): Promise<void> {
+    this.takeUpKept();
+    await this.refresh();
+  }
+
+  /** Messages that another tab has sent, or that were on their way before a reload. Sent again they are the same messages. */
+  takeUpKept(): void {
+    const kept = this.#options.memory.kept(this.#options.who());
+    for (const message of kept) if (!this.#known.has(message.key)) this.#run(message);
+  }
+
+  send(text: string): void {
+    this.#run({ key: randomText(KEY_BYTES), text, turnId: null });
+  }
+
+  /** What the service never took is the same message again; what failed there is a new one. */
+  retry(key: string): void {
+    const failed = this.#exchanges.find((exchange) => exchange.key === key);
+    if (failed === undefined || failed.state !== 'failed') return;
+    this.#exchanges = this.#exchanges.filter((exchange) => exchange !== failed);
+    this.#run({ key: failed.turnId === null ? key : randomText(KEY_BYTES), text: failed.text, turnId: null });
+  }
+
+  stop(): void {
+    for (const exchange of this.#exchanges) if (exchange.isOpen) void exchange.stop().catch(() => undefined);
+  }
+
+  /** Asks what was said meanwhile. Never rejects. */
+  async refresh(): Promise<void> {
+    this.#refreshing ??= this.#ask().finally(() => {
+      this.#refreshing = null;
+    });
+    return this.#refreshing;
+  }
+
+  /** Nothing is shown or kept of it any more. */
+  leave(): void {
+    this.#left = true;
+    for (const exchange of this.#exchanges) exchange.leave();
+  }
+
+  async #ask(): Promise<void> {
+    const { gateway, who, onChange } = this.#options;
+    try {
+      const answer = await gateway.conversation(who(), this.#tag);
+      if (answer !== null) ({ tag: this.#tag, conversation: this.#told } = answer);
+      this.#problem = null;
+    } catch (error) {
+      this.#problem = toFailure(error);
+    }
+    const told = new Set(this.#told.messages.map(({ turnId }) => turnId));
+    this.#exchanges = this.#exchanges.filter(({ state, turnId }) => state !== 'done' || turnId === null || !told.has(turnId));
+    if (!this.#left) onChange();
+  }
+
+  #run(message: KeptMessage): void {
+    const { gateway, who } = this.#options;
+    const exchange = new Exchange({ gateway, who, message, onChange: () => this.#changed() });
+    this.#exchanges.push(exchange);
+    this.#known.add(message.key);
+    this.#changed();
+    void exchange.run().then(async () => {
+      // An answer that was being fetched when this one ended may be older than it.
+      await this.#refreshing;
+      await this.refresh();
+    });
+  }
+
+  #changed(): void {
+    if (this.#left) return;
+    const { memory, who, onChange } = this.#options;
+    const others = memory.kept(who()).filter(({ key }) => !this.#known.has(key));
+    memory.keep(who(), [...others, ...this.#exchanges.filter(({ isOpen }) => isOpen)]);
+    onChange();
+  }
+}
+
+function entriesOf(exchange: Exchange): Entry[] {
+  const { key, text, reply, isOpen } = exchange;
+  const said: Entry = { id: `${key}.said`, from: 'visitor', text, state: 'still' };
+  if (reply === '' && !isOpen) return [said];
+  const state = !isOpen ? 'still' : reply === '' ? 'typing' : 'growing';
+  return [said, { id: `${key}.reply`, from: 'agent', text: reply, state }];
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseInline, parseMarkdown } from './markdown.ts';
+
+const text = (words: string): object => ({ kind: 'text', text: words });
+
+describe('a line', () => {
+  it.each([
+    ['a **b** c', [text('a '), { kind: 'strong', children: [text('b')] }, text(' c')]],
+    ['*a* and _b_', [{ kind: 'emphasis', children: [text('a')] }, text(' and '), { kind: 'emphasis', children: [text('b')] }]],
+    ['**a *b***', [{ kind: 'strong', children: [text('a *b')] }, text('*')]],
+    ['`a*b*`', [{ kind: 'code', text: 'a*b*' }]],
+    ['[a](https://b.example/c)', [{ kind: 'link', href: 'https://b.example/c', label: 'a' }]],
+    ['![a](https://b.example/c.png)', [{ kind: 'link', href: 'https://b.example/c.png', label: 'a' }]],
+    ['see https://b.example/c.', [text('see '), { kind: 'link', href: 'https://b.example/c', label: 'https://b.example/c' }, text('.')]],
+  ])('%s has its forms', (line, parts) => {
+    expect(parseInline(line)).toEqual(parts);
+  });
+
+  it.each([
+    'snake_case_name',
+    '2 * 3 * 4',
+    'a ** b **',
+    '**half',
+    '`half',
+    '[half](http',
+    '[a](javascript:alert(1))',
+    '[a](data:text/html,x)',
+    '[a](//b.example)',
+    '[a](/b)',
+    '[a](https://user:pass@b.example)',
+    '<a href="x">y</a> &lt;',
+    'xhttps://b.example',
+  ])('%s stays as it is written', (line) => {
+    expect(parseInline(line)).toEqual([text(line)]);
+  });
+
+  it('costs no more than its length, however hostile', () => {
+    for (const sign of ['*', '_', '[', '`', '![', '[](', '**a', 'https://']) expect(parseInline(sign.repeat(20_000))).not.toEqual([]);
+  });
+});
+
+describe('a text', () => {
+  it('has paragraphs with line breaks, headings, quotes, lists and code', () => {
+    const parsed = parseMarkdown('# One\na\nb\n\n> c\n- d\n- e\n3. f\n```js\n<g>\n```\nh');
+    expect(parsed).toEqual([
+      { kind: 'heading', lines: [[text('One')]] },
+      { kind: 'paragraph', lines: [[text('a')], [text('b')]] },
+      { kind: 'quote', lines: [[text('c')]] },
+      { kind: 'list', start: null, items: [[text('d')], [text('e')]] },
+      { kind: 'list', start: 3, items: [[text('f')]] },
+      { kind: 'code', text: '<g>' },
+      { kind: 'paragraph', lines: [[text('h')]] },
+    ]);
+  });
+
+  it('has its code while the end of it has not come yet', () => {
+    expect(parseMarkdown('```\na\n*b*')).toEqual([{ kind: 'code', text: 'a\n*b*' }]);
+  });
+
+  it.each(['', '\n\n', '-', '#', '>', '1.', '```', '\r\n', '* \n* '])('of %j does no harm', (given) => {
+    expect(() => parseMarkdown(given)).not.toThrow();
+  });
+});

@@ -1,0 +1,64 @@
+/**
+ * The look of the widget, in a shadow root: nothing of the page reaches it, and it reaches nothing of the page. The host itself is the page's to style, but for
+ * what is important here: such rules of a shadow root win over those of the page.
+ */
+export function stylesOf({ colour, position }: { readonly colour: string; readonly position: 'left' | 'right' }): string {
+  return `
+:host { all: initial !important; --accent: ${colour}; --on-accent: ${inkOn(colour)}; --paper: #fff; --ink: #1c2024; --soft: #f0f2f5; --line: #d8dde3; --quiet: #5b6570; --alarm: #b3261e;
+  color-scheme: light dark !important; font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif !important; color: var(--ink) !important; }
+* { box-sizing: border-box; }
+[hidden] { display: none !important; }
+button { font: inherit; color: inherit; cursor: pointer; border: 0; background: none; padding: 0; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.launcher { position: fixed; ${position}: 20px; bottom: 20px; z-index: 2147483000; width: 56px; height: 56px; border-radius: 28px; background: var(--accent); color: var(--on-accent);
+  box-shadow: 0 4px 16px rgb(0 0 0 / 25%); display: grid; place-items: center; }
+.panel { position: fixed; ${position}: 20px; bottom: 88px; z-index: 2147483000; width: 380px; height: min(600px, calc(100dvh - 108px)); display: flex; flex-direction: column; overflow: hidden;
+  background: var(--paper); border: 1px solid var(--line); border-radius: 14px; box-shadow: 0 12px 40px rgb(0 0 0 / 25%); }
+header { display: flex; align-items: center; gap: 8px; padding: 12px 8px 12px 16px; background: var(--accent); color: var(--on-accent); }
+h2 { flex: 1; margin: 0; font-size: 16px; font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+header button { width: 36px; height: 36px; border-radius: 8px; display: grid; place-items: center; }
+header :focus-visible { outline-color: var(--on-accent); }
+.log { flex: 1; overflow-y: auto; overscroll-behavior: contain; padding: 16px; display: flex; flex-direction: column; gap: 10px; }
+.message { max-width: 85%; padding: 8px 12px; border-radius: 12px; background: var(--soft); align-self: flex-start; overflow-wrap: anywhere; }
+.message[data-from=visitor] { align-self: flex-end; background: var(--accent); color: var(--on-accent); white-space: pre-wrap; }
+.message[data-from=person] { border-inline-start: 3px solid var(--accent); }
+.who { display: block; font-size: 12px; color: var(--quiet); margin-bottom: 2px; }
+.message p, .message ul, .message ol, .message pre, .message blockquote { margin: 0 0 8px; }
+.message > :last-child { margin-bottom: 0; }
+.message ul, .message ol { padding-inline-start: 22px; }
+.message blockquote { border-inline-start: 3px solid var(--line); padding-inline-start: 10px; color: var(--quiet); }
+code, pre { font: 13px/1.45 ui-monospace, SFMono-Regular, Menlo, monospace; }
+pre { overflow-x: auto; padding: 8px; border-radius: 8px; background: var(--paper); }
+a { color: inherit; text-decoration: underline; }
+.leads { color: var(--quiet); font-size: 12px; }
+.dots { display: inline-flex; gap: 4px; padding: 5px 0; }
+.dots i { width: 7px; height: 7px; border-radius: 50%; background: var(--quiet); animation: beat 1.2s infinite; }
+.dots i:nth-child(2) { animation-delay: .2s; }
+.dots i:nth-child(3) { animation-delay: .4s; }
+@keyframes beat { 0%, 60%, 100% { opacity: .3; } 30% { opacity: 1; } }
+.note { padding: 6px 16px; font-size: 13px; color: var(--quiet); }
+.trouble { margin: 0 16px 8px; padding: 8px 12px; border-radius: 8px; border: 1px solid var(--alarm); color: var(--alarm); font-size: 14px; display: flex; gap: 8px; align-items: center; }
+.trouble span { flex: 1; }
+.trouble button { text-decoration: underline; }
+form { display: flex; gap: 8px; align-items: flex-end; padding: 12px; border-top: 1px solid var(--line); }
+textarea { flex: 1; min-width: 0; resize: none; height: 40px; max-height: 140px; padding: 8px 10px; font: inherit; font-size: 16px; color: inherit; background: var(--paper); border: 1px solid var(--line);
+  border-radius: 10px; }
+form button { height: 40px; padding: 0 14px; border-radius: 10px; background: var(--accent); color: var(--on-accent); font-weight: 600; }
+form button.stop { background: var(--soft); color: var(--ink); }
+form button:disabled { opacity: .5; cursor: default; }
+@media (max-width: 480px) { .panel { inset: 0; width: auto; height: 100dvh; border: 0; border-radius: 0; } .panel:not([hidden]) + .launcher { display: none; } }
+@media (prefers-color-scheme: dark) { :host { --paper: #16191d; --ink: #e8eaed; --soft: #262b31; --line: #363d45; --quiet: #9aa5b1; --alarm: #ff8a80; } }
+@media (prefers-reduced-motion: reduce) { .dots i { animation: none; opacity: .7; } }
+`;
+}
+
+/** Black or white, whichever can be read better on it (WCAG 2: relative luminance). */
+export function inkOn(colour: string): '#000' | '#fff' {
+  const [red, green, blue] = [1, 3, 5].map((at) => linear(Number.parseInt(colour.slice(at, at + 2), 16) / 255));
+  const luminance = 0.2126 * (red ?? 0) + 0.7152 * (green ?? 0) + 0.0722 * (blue ?? 0);
+  return (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) ? '#000' : '#fff';
+}
+
+function linear(share: number): number {
+  return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+}

@@ -1,0 +1,143 @@
+import { BrowserMemory, type TextStorage } from './browser-memory.ts';
+import { Conversation } from './conversation.ts';
+import { Gateway, type Who } from './gateway.ts';
+import { Panel } from './panel.ts';
+import { subjectOf, type Look } from './read-json.ts';
+
+export interface WidgetOptions {
+  /** Where the script came from. */
+  readonly base: string;
+  readonly key: string;
+  readonly token: string | null;
+}
+
+/** The widget of one page: who the visitor is, their conversation, and the panel that shows it once it may be shown. */
+export class Widget {
+  readonly #gateway: Gateway;
+  readonly #memory: BrowserMemory;
+  #token: string | null;
+  #look: Look | null = null;
+  #panel: Panel | null = null;
+  #conversation: Conversation | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #drawing = false;
+  #wantsOpen = false;
+
+  constructor({ base, key, token }: WidgetOptions) {
+    this.#gateway = new Gateway(base, key);
+    this.#memory = new BrowserMemory(storageOf(), key);
+    this.#token = token;
+  }
+
+  /** Rejects with a Failure when the widget may not be shown on this page. */
+  async start(): Promise<void> {
+    this.#look = await this.#gateway.look();
+    addEventListener('storage', ({ key }) => {
+      if (this.#memory.isKeptName(key, this.#who())) this.#conversation?.takeUpKept();
+    });
+    document.addEventListener('visibilitychange', () => this.#watch(true));
+    this.#show();
+  }
+
+  open(): void {
+    this.#wantsOpen = true;
+    this.#panel?.open();
+  }
+
+  close(): void {
+    this.#wantsOpen = false;
+    this.#panel?.close();
+  }
+
+  /** Another person from here on, or a new token of the same one; null: nobody who is known. */
+  setToken(token: string | null): void {
+    if (token === this.#token) return;
+    const isSame = token !== null && this.#token !== null && subjectOf(token) === subjectOf(this.#token);
+    this.#token = token;
+    // What is written but not sent yet stays.
+    if (isSame && this.#conversation !== null) this.#watch(true);
+    else this.#startOver();
+  }
+
+  /** Forgets this visitor: what is said next begins a conversation of its own. */
+  reset(): void {
+    this.#memory.keep(this.#who(), []);
+    this.#memory.forgetVisitor();
+    this.#startOver();
+  }
+
+  #who(): Who {
+    return this.#token === null ? { kind: 'visitor', secret: this.#memory.visitorSecret() } : { kind: 'token', token: this.#token };
+  }
+
+  #startOver(): void {
+    clearTimeout(this.#timer);
+    this.#conversation?.leave();
+    this.#conversation = null;
+    const wasOpen = this.#panel?.isOpen === true;
+    this.#panel?.remove();
+    this.#panel = null;
+    this.#wantsOpen = wasOpen;
+    this.#show();
+  }
+
+  /** Who has to be known and is not sees no widget. */
+  #show(): void {
+    if (this.#look === null || (this.#look.requireSenderToken && this.#token === null)) return;
+    const conversation = new Conversation({
+      gateway: this.#gateway,
+      memory: this.#memory,
+      who: () => this.#who(),
+      onChange: () => {
+        this.#draw();
+        // How soon to ask again may have changed: a person may have taken over.
+        this.#watch(false);
+      },
+    });
+    this.#conversation = conversation;
+    this.#panel = new Panel(this.#look.appearance, {
+      onSend: (text) => conversation.send(text),
+      onStop: () => conversation.stop(),
+      onRetry: (key) => conversation.retry(key),
+      onOpenChange: (isOpen) => this.#watch(isOpen),
+    });
+    this.#draw();
+    // Without a conversation there is nothing to ask for before the panel is opened.
+    if (this.#memory.kept(this.#who()).length > 0) void conversation.begin();
+    if (this.#wantsOpen) this.#panel.open();
+  }
+
+  /** Once for all changes of one frame. */
+  #draw(): void {
+    if (this.#drawing) return;
+    this.#drawing = true;
+    const draw = (): void => {
+      this.#drawing = false;
+      if (this.#conversation !== null) this.#panel?.draw(this.#conversation);
+    };
+    // A page in the background has no frames.
+    if (document.visibilityState === 'visible') requestAnimationFrame(draw);
+    else setTimeout(draw, 100);
+  }
+
+  /** While the panel is open and can be seen, it asks for what a person says; an answer that comes as a stream needs no asking. */
+  #watch(askNow: boolean): void {
+    clearTimeout(this.#timer);
+    const conversation = this.#conversation;
+    if (conversation === null || this.#panel?.isOpen !== true || document.visibilityState !== 'visible') return;
+    const asking = askNow ? conversation.begin() : Promise.resolve();
+    void asking.then(() => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#watch(!conversation.isAnswering), conversation.askAgainMs);
+    });
+  }
+}
+
+/** Undefined where the browser keeps nothing for this page; asking alone may throw. */
+function storageOf(): TextStorage | null {
+  try {
+    return globalThis.localStorage;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,123 @@
+import { AppError, type WidgetReply } from '@concierge/contract';
+import type { Turns } from '@concierge/turn';
+import { acceptSaid, type AcceptOptions } from '../chat/accept-chat.ts';
+import { awaitReply, type AwaitOptions } from '../chat/await-reply.ts';
+import { replyFormat } from '../chat/reply-format.ts';
+import { streamed, type Call, type Handlers } from '../http/call.ts';
+import { exchangeOf } from '../http/exchange.ts';
+import type { EventStreams } from '../sse/event-streams.ts';
+import { tellConversation } from '../widget/told-conversation.ts';
+import { visitorEncoding } from '../widget/visitor-events.ts';
+import type { VisitorCaller } from '../widget/visitor.ts';
+import type { WidgetLimits } from '../widget/widget-limits.ts';
+import type { WidgetScript } from '../widget/widget-script.ts';
+
+export interface WidgetOptions extends AcceptOptions, AwaitOptions {
+  readonly turns: Turns;
+  readonly eventStreams: EventStreams;
+  readonly widgetLimits: WidgetLimits;
+  readonly widgetScript: WidgetScript;
+}
+
+type WidgetHandlers = Pick<
+  Handlers,
+  'widgetScript' | 'widgetSettings' | 'sendWidgetMessage' | 'followWidgetTurn' | 'cancelWidgetTurn' | 'widgetConversation'
+>;
+
+/** What pages of other people's sites ask: for cs alone, and each visitor for their own conversation alone. */
+export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
+  const { turns, widgetLimits } = options;
+  return {
+    widgetScript: async ({ request, response }) => {
+      await options.widgetScript.send(request, response);
+      return streamed;
+    },
+    widgetSettings: ({ caller }) => {
+      const { appearance, requireSenderToken } = caller.widget;
+      return { kind: 'answer', status: 200, json: { appearance, requireSenderToken } };
+    },
+    sendWidgetMessage: async (call) => {
+      await widgetLimits.takeMessage(call.caller);
+      refuseWhenFull(options, call.caller);
+      const { turnId, replayed } = await accept(options, call.caller, { message: call.body.message, key: call.headers['idempotency-key'] });
+      exchangeOf(call.response).turnId = turnId;
+      if (replayed) call.response.setHeader('Idempotency-Replayed', 'true');
+      if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await replyOf(options, call, turnId) };
+      return follow(options, call, { turnId, after: null });
+    },
+    followWidgetTurn: async (call) => {
+      const { turnId } = call.params;
+      await widgetLimits.takeRead(call.caller);
+      await assertOwn(turns, call.caller, turnId);
+      refuseWhenFull(options, call.caller);
+      exchangeOf(call.response).turnId = turnId;
+      const after = call.headers['last-event-id'] ?? '';
+      return follow(options, call, { turnId, after: after === '' ? null : after });
+    },
+    cancelWidgetTurn: async ({ caller, params }) => {
+      await widgetLimits.takeRead(caller);
+      await assertOwn(turns, caller, params.turnId);
+      await turns.cancel(caller.scope, params.turnId);
+      return { kind: 'answer', status: 202 };
+    },
+    widgetConversation: async ({ caller, headers }) => {
+      await widgetLimits.takeRead(caller);
+      const { tag, conversation } = await tellConversation(caller, headers['if-none-match']);
+      if (conversation === null) return { kind: 'answer', status: 304, headers: { ETag: tag } };
+      return { kind: 'answer', status: 200, json: conversation, headers: { ETag: tag } };
+    },
+  };
+}
+
+type VisitorCall = Pick<Call, 'request' | 'response'> & { readonly caller: VisitorCaller };
+
+async function accept(
+  options: WidgetOptions,
+  { scope, sender, sessionId, name }: VisitorCaller,
+  { message, key }: { readonly message: string; readonly key: string | undefined },
+): Promise<Awaited<ReturnType<typeof acceptSaid>>> {
+  if (name !== null) await scope.contacts.remember({ sender, displayName: name });
+  return await acceptSaid(
+    options,
+    // No key of the tenant's has said it, so no key for cs alone may look at it.
+    { scope, keyId: null, dedupeId: key === undefined ? null : `widget:${sessionId}:${key}` },
+    {
+      agent: 'cs',
+      authority: 'cs',
+      channel: 'web',
+      sender,
+      contactId: null,
+      message,
+      attachments: [],
+      busy: 'queue',
+    },
+  );
+}
+
+/** One and the same answer, whether there is no such turn or it is somebody else's. @throws AppError `not_found` */
+async function assertOwn(turns: Pick<Turns, 'find'>, { scope, sessionId }: VisitorCaller, turnId: string): Promise<void> {
+  const turn = await turns.find(scope, turnId);
+  if (turn?.contact_id !== sessionId) throw new AppError('not_found', 'There is no such turn.');
+}
+
+function streamKeyOf({ scope, sessionId }: VisitorCaller): string {
+  return `widget:${scope.accountId}:${sessionId}`;
+}
+
+function refuseWhenFull({ eventStreams }: WidgetOptions, caller: VisitorCaller): void {
+  eventStreams.refuseWhenFull(streamKeyOf(caller), 'visitor');
+}
+
+function follow(
+  { eventStreams }: WidgetOptions,
+  { response, caller }: VisitorCall,
+  { turnId, after }: { readonly turnId: string; readonly after: string | null },
+): typeof streamed {
+  eventStreams.serve(response, { scope: caller.scope, turnId, keyId: streamKeyOf(caller), after, encoding: visitorEncoding });
+  return streamed;
+}
+
+async function replyOf(options: WidgetOptions, call: VisitorCall, turnId: string): Promise<WidgetReply> {
+  const { reply, finishReason } = await awaitReply(options, call, turnId);
+  return { turnId, reply, finishReason };
+}

@@ -1,0 +1,57 @@
+import { encodeServerSentEvent, type TurnEvent, type widgetEventData } from '@concierge/contract';
+import { readRendered } from '@concierge/turn';
+import type { z } from 'zod';
+import type { StreamEncoding } from '../sse/event-stream.ts';
+
+type VisitorEvent = {
+  readonly [Type in keyof typeof widgetEventData]: { readonly type: Type; readonly data: z.infer<(typeof widgetEventData)[Type]> };
+}[keyof typeof widgetEventData];
+
+/**
+ * What of a turn a visitor may know: the words, that something is being done, and how it ended. Which tools an agent has and what they are
+ * told and answer is the owner's.
+ */
+function visitorEventOf({ type, data }: TurnEvent): VisitorEvent | null {
+  switch (type) {
+    case 'session': {
+      return { type, data: { turnId: data.turnId } };
+    }
+    case 'text_delta': {
+      return { type, data };
+    }
+    case 'text_reset': {
+      return { type, data: { all: data.reason === 'stream_lost' } };
+    }
+    case 'tool_result': {
+      return { type: 'step', data: {} };
+    }
+    case 'done': {
+      return { type, data: { finishReason: data.finishReason } };
+    }
+    case 'error': {
+      return { type, data: { code: data.code, message: data.message, retryable: data.retryable } };
+    }
+    case 'tool_call_start':
+    case 'tool_call_progress':
+    case 'tool_call_end': {
+      return null;
+    }
+  }
+}
+
+/** Rendered events in, a visitor's out. Each keeps its id, so that a stream resumes after any of them. */
+export const visitorEncoding: StreamEncoding = {
+  encode: (sse) =>
+    sse
+      .split('\n\n')
+      .map((block) => encodeBlock(block))
+      .join(''),
+  cutOff: () => '',
+};
+
+function encodeBlock(block: string): string {
+  const [event] = readRendered(block);
+  const shown = event === undefined ? null : visitorEventOf(event);
+  if (shown === null) return '';
+  return encodeServerSentEvent(shown.type, JSON.stringify(shown.data), /\nid: (?<id>.*)$/u.exec(block)?.groups?.['id'] ?? '');
+}

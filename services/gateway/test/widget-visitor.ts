@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { Problem, WidgetConversation, WidgetReply, type WidgetBody } from '@concierge/contract';
+import type { TestGateway, TestTenant } from './test-gateway.ts';
+
+export const shop = 'https://shop.example';
+
+/** As a page of the shop would ask, for one visitor. */
+export class WidgetVisitor {
+  readonly #gateway: TestGateway;
+  readonly #headers: Record<string, string>;
+
+  constructor(gateway: TestGateway, headers: Record<string, string>) {
+    this.#gateway = gateway;
+    this.#headers = headers;
+  }
+
+  /** `headers` replaces some of the visitor's own; undefined leaves one out. */
+  async ask(path: string, init: RequestInit & { readonly own?: Readonly<Record<string, string | undefined>> } = {}): Promise<Response> {
+    const { own = {}, ...rest } = init;
+    const headers = new Headers(this.#headers);
+    for (const [name, value] of Object.entries(own)) {
+      if (value === undefined) headers.delete(name);
+      else headers.set(name, value);
+    }
+    return await fetch(`${this.#gateway.url}${path}`, { ...rest, headers });
+  }
+
+  async say(message: string, own: Readonly<Record<string, string | undefined>> = {}): Promise<Response> {
+    const headers = { 'Content-Type': 'application/json', Accept: 'application/json', ...own };
+    return await this.ask('/widget/messages', { method: 'POST', body: JSON.stringify({ message }), own: headers });
+  }
+}
+
+/** Switches the tenant's widget on for the shop's pages; its publishable key. */
+export async function enableWidget({ scope }: TestTenant, more: Partial<WidgetBody> = {}): Promise<string> {
+  const { appearance } = await scope.widget.view();
+  const view = await scope.widget.put({ enabled: true, origins: [shop], requireSenderToken: false, appearance, ...more });
+  return view.key ?? '';
+}
+
+export function newVisitor(gateway: TestGateway, key: string): WidgetVisitor {
+  const secret = randomBytes(16).toString('hex');
+  return new WidgetVisitor(gateway, { Origin: shop, Authorization: `Bearer ${key}`, 'X-Widget-Visitor': secret });
+}
+
+export function signedVisitor(gateway: TestGateway, key: string, token: string): WidgetVisitor {
+  return new WidgetVisitor(gateway, { Origin: shop, 'X-Widget-Key': key, 'X-Widget-Token': token });
+}
+
+/** Status and code of a problem. */
+export async function codeOf(response: Response): Promise<readonly [number, string]> {
+  const { status, code } = Problem.parse(await response.json());
+  return [status, code];
+}
+
+export async function replyOf(response: Response): Promise<WidgetReply> {
+  if (response.status !== 200) throw new Error(`${String(response.status)} ${await response.text()}`);
+  return WidgetReply.parse(await response.json());
+}
+
+export async function conversationOf(visitor: WidgetVisitor): Promise<WidgetConversation> {
+  return WidgetConversation.parse(await (await visitor.ask('/widget/conversation')).json());
+}
