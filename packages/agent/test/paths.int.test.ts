@@ -88,6 +88,7 @@ const privatePaths = [
   'cron/x.json',
   'handoffs/x.json',
   'outbox/x.json',
+  'events/endpoints/x.json',
 ];
 const topTools = new Set(['read', 'write', 'edit', 'list_files', 'search_files', 'memory_get', 'memory_forget']);
 const atTop = present.filter(({ tool, uses }) => topTools.has(tool) && Object.values(uses('keys')).includes('keys'));

@@ -21,6 +21,7 @@ const privateNames = new Set([
   'contacts',
   'handoffs',
   'outbox',
+  'events',
 ]);
 
 /**

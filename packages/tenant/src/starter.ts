@@ -19,6 +19,7 @@ const ownFolders = [
   'cron',
   'handoffs',
   'outbox',
+  'events',
   'uploads',
   'memory',
   'contacts',

@@ -64,6 +64,7 @@ export interface Route {
     | 'channels'
     | 'deliveries'
     | 'mcp'
+    | 'events'
     | 'openai'
     | 'webhooks'
     | 'operations';
