@@ -89,6 +89,16 @@ describe('cron', () => {
     expect((await call('cron', asked)).output).not.toContain('cannot be delivered');
   });
 
+  it('delivers to a webhook of the owner’s, which gets an endpoint of its own', async () => {
+    const { call } = box();
+    const url = 'https://example.com/report';
+    const made = await call('cron', { ...daily, deliver_channel: 'webhook', deliver_to: url });
+    expect(made.output).toContain(`The reply goes to ${url}.`);
+    expect(await scope.events.endpoints.list()).toMatchObject([{ url, types: [], state: 'enabled' }]);
+    const refused = await call('cron', { ...daily, deliver_channel: 'webhook', deliver_to: 'https://ann:secret@example.com/' }, 'c2');
+    expect(refused).toMatchObject({ isError: true, output: expect.stringContaining('no address of a webhook') });
+  });
+
   it('takes a moment in the zone it is meant in', async () => {
     await scope.updateSettings({ timezone: 'Europe/Berlin' });
     const year = String(new Date().getUTCFullYear() + 1);

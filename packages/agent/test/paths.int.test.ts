@@ -89,6 +89,7 @@ const privatePaths = [
   'handoffs/x.json',
   'outbox/x.json',
   'widget/widget.json',
+  'events/endpoints/x.json',
 ];
 const topTools = new Set(['read', 'write', 'edit', 'list_files', 'search_files', 'memory_get', 'memory_forget']);
 const atTop = present.filter(({ tool, uses }) => topTools.has(tool) && Object.values(uses('keys')).includes('keys'));

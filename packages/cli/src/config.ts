@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
 import { parseConfig } from '@concierge/runtime';
+import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
 
 const Environment = z.object({
@@ -17,6 +18,7 @@ const Environment = z.object({
     .optional(),
   KEY_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
   SECRETS_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
+  OUTBOUND_ALLOW: outboundAllow,
   PROVIDERS_FILE: z.string().optional(),
   SANDBOX: z.enum(['auto', 'docker', 'bubblewrap', 'off']).default('auto'),
   SANDBOX_IMAGE: z.string().default('concierge-sandbox'),
@@ -41,6 +43,8 @@ export interface Config extends ProviderSettings {
   readonly keySecret: string | undefined;
   /** From the same places; without it credentials can be neither kept nor used. */
   readonly secretsKey: string | undefined;
+  /** `host:port`s that URLs of tenants may lead to although they are not public. */
+  readonly outboundAllow: readonly string[];
   readonly providersFile: string;
   readonly sandbox: SandboxChoice;
   readonly logLevel: string;
@@ -72,6 +76,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: given.DATABASE_URL,
     keySecret: given.KEY_SECRET ?? secrets.KEY_SECRET,
     secretsKey: given.SECRETS_KEY ?? secrets.SECRETS_KEY,
+    outboundAllow: given.OUTBOUND_ALLOW,
     providersFile: given.PROVIDERS_FILE ?? join(dataDir, 'providers.json'),
     sandbox: { kind: given.SANDBOX, image: given.SANDBOX_IMAGE, runtime: given.SANDBOX_RUNTIME },
     logLevel: given.LOG_LEVEL,

@@ -3,6 +3,8 @@ import { channelCommand } from './commands/channel.ts';
 import { cronCommand } from './commands/cron.ts';
 import { deliveryCommand } from './commands/delivery.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { eventCommand } from './commands/event.ts';
+import { eventEndpointCommand } from './commands/event-endpoint.ts';
 import { keyCommand } from './commands/key.ts';
 import { reindexCommand } from './commands/reindex.ts';
 import { skillCommand } from './commands/skill.ts';
@@ -30,6 +32,8 @@ export function createProgram(context: CommandContext): Command {
     widgetCommand,
     cronCommand,
     deliveryCommand,
+    eventEndpointCommand,
+    eventCommand,
     reindexCommand,
     turnCommand,
     doctorCommand,

@@ -16,10 +16,10 @@ const FOLDER_MODE = 0o700;
 const LEFT_OUT =
   /^[^/]+\/(?:sessions\/\.revisions|settings|tenant\.last-good\.json|channels\/(?:whatsapp|messenger|telegram|slack)\.json)(?:\/|$)/u;
 /**
- * Of no use under another id, or of harm: keys (the widget's, too) and unanswered turns name the old one, credentials of channels are sealed for it, and a message that waits to
- * be sent would be sent by both.
+ * Of no use under another id, or of harm: keys (the widget's, too) and unanswered turns name the old one, credentials of channels and secrets of event
+ * endpoints are sealed for it, and a message or an event that waits to be sent would be sent by both.
  */
-const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|widget)\//u;
+const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget)\//u;
 
 export interface ArchiveReport {
   readonly tenantId: string;

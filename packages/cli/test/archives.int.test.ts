@@ -25,6 +25,7 @@ async function fillWithMessaging(scope: TenantScope): Promise<void> {
   await scope.handoffs.request(conversation, { reason: 'asked', by });
   await scope.contacts.remember({ sender: '4242', displayName: 'Bob' });
   const message = { kind: 'message', channel: 'channel_c', to: '4242', sessionId: conversation, text: 'Hi' } as const;
+  await scope.events.endpoints.create({ url: 'https://example.com/' });
   await scope.outbox.accept({ ...message, agent: 'admin', turnId: 't1', callId: 'c1' });
 }
 
@@ -89,6 +90,7 @@ describe('concierge tenant export and import', () => {
       expect(await scope.contacts.find('4242')).toMatchObject({ displayName: 'Bob' });
       expect(await scope.channels.list()).toEqual([]);
       expect(await scope.outbox.waiting()).toEqual([]);
+      expect(await scope.events.endpoints.list()).toEqual([]);
     });
   });
 
@@ -101,6 +103,7 @@ describe('concierge tenant export and import', () => {
     await concierge.withScope('acme', async (scope) => {
       expect(await scope.channels.open('channel_c')).toEqual({ botToken: 'token', secretToken: 'hook' });
       expect(await scope.outbox.waiting()).toHaveLength(1);
+      expect(await scope.events.endpoints.list()).toMatchObject([{ url: 'https://example.com/', state: 'enabled' }]);
     });
     await concierge.json('tenant', 'delete', 'acme');
     const { out } = await concierge.runWith({ SECRETS_KEY: 'another one that is long enough, too' }, 'tenant', 'import', archive);

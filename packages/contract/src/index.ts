@@ -47,7 +47,19 @@ export {
 } from './delivery.ts';
 export { Duration, durationMs } from './duration.ts';
 export { errorCodeNames, errorCodes, type ErrorCode } from './error-code.ts';
+export {
+  EventEndpoint,
+  EventEndpointHealth,
+  EventEndpointId,
+  EventEndpointPatch,
+  EventEndpointTest,
+  EventEndpointView,
+  EventEndpointWithSecret,
+  NewEventEndpoint,
+} from './event-endpoint.ts';
+export { EventId, EventRecord, EventStatus, EventTry, EventType, EventView, SubscribedType, eventData, type EventData } from './event.ts';
 export { Handoff, HandoffEnd, HandoffReason, HandoffView } from './handoff.ts';
+export { HttpUrl } from './http-url.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './outbound.ts';
@@ -96,7 +108,7 @@ export {
   TurnStep,
   UserMessage,
 } from './session.ts';
-export { RunDelivery, RunOutcome, RunTurn, ScheduleRun, ScheduleRunId, ScheduleRunView } from './schedule-run.ts';
+export { RunDelivery, RunDeliveryEnd, RunOutcome, RunTurn, ScheduleRun, ScheduleRunId, ScheduleRunView } from './schedule-run.ts';
 export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenant.ts';
 export { TimeZone } from './time-zone.ts';

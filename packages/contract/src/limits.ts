@@ -135,6 +135,22 @@ export const limits = {
   outboxTtlSeconds: 24 * 3600,
   /** What became of a message is known for so long. */
   outboxKeptDays: 30,
+  /** Event endpoints of one tenant. */
+  eventEndpointsMax: 20,
+  eventEndpointDescriptionMaxCharacters: 200,
+  /** One attempt at sending an event, until its answer has begun. */
+  eventTimeoutMs: 15_000,
+  /** Events under way to one endpoint at the same moment. */
+  eventsAtOnce: 5,
+  /** Tries of one event that are kept on file. */
+  eventTriesKept: 20,
+  eventSecretOverlapHours: 24,
+  eventsSentKeptDays: 7,
+  eventsDeadKeptDays: 30,
+  /** An endpoint that has failed for so long is disabled. */
+  eventEndpointFailingDays: 5,
+  /** Dead letters that one request has sent anew. */
+  eventsRedrivenMax: 1000,
 } as const;
 
 /** Length as the interface counts it. */

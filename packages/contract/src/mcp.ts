@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HttpUrl } from './http-url.ts';
 import { limits } from './limits.ts';
 import { AgentName } from './tenant.ts';
 
@@ -39,16 +40,6 @@ const HeaderValue = z
   .min(1)
   .max(4096)
   .regex(/^[\u0020-\u007e]+$/u, 'must be visible ASCII');
-
-const HttpUrl = z
-  .url({ protocol: /^https?$/u })
-  .max(2048)
-  .refine((url) => !hasCredentials(url), 'must not hold credentials: use a header');
-
-function hasCredentials(url: string): boolean {
-  const { username, password } = URL.parse(url) ?? { username: '', password: '' };
-  return username !== '' || password !== '';
-}
 
 /** PUT /api/mcp/{name}. Headers are write-only: null keeps the value that is stored. */
 export const McpServerBody = z

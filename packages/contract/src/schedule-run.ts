@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EventId } from './event.ts';
 import { OutboundId } from './outbound.ts';
 import { ScheduleId } from './schedule.ts';
 
@@ -18,12 +19,14 @@ export const RunTurn = z.strictObject({
 export type RunTurn = z.infer<typeof RunTurn>;
 
 /**
- * What became of the reply. `kept`: it is in the outbox and waits to be sent, as every message does; whoever looks at the run is told what has become of it
+ * What became of the reply. `kept`: it is on disk, in the outbox or as an event, and waits to be sent; whoever looks at the run is told what has become of it
  * since (see `deliveryStates`). `forgotten`: that was too long ago to be known.
  */
 export const RunDelivery = z.strictObject({
   status: z.enum(['kept', 'nothing_to_send', 'forgotten', 'sent', 'delivered', 'read', 'failed', 'unknown', 'expired', 'withheld']),
   messageId: OutboundId.nullable(),
+  /** Of a reply that goes to a webhook. */
+  eventId: EventId.nullable().default(null),
   reason: z.string().nullable(),
 });
 export type RunDelivery = z.infer<typeof RunDelivery>;
@@ -49,6 +52,15 @@ const fields = {
 /** tenants/<id>/cron/<schedule>/<run>.json: made once, when it is decided what becomes of a time; after that only its end is added. */
 export const ScheduleRun = z.strictObject({ version: z.literal(1), scheduleId: ScheduleId, ...fields });
 export type ScheduleRun = z.infer<typeof ScheduleRun>;
+
+/** cron/<schedule>/<run>.delivery.json: how the sending of its reply ended, from whoever sent it. */
+export const RunDeliveryEnd = z.strictObject({
+  version: z.literal(1),
+  eventId: EventId,
+  status: RunDelivery.shape.status.extract(['sent', 'failed']),
+  reason: z.string().nullable(),
+});
+export type RunDeliveryEnd = z.infer<typeof RunDeliveryEnd>;
 
 /** What GET /api/cron/{id}/runs shows. */
 export const ScheduleRunView = z.object(fields).meta({ id: 'ScheduleRun' });

@@ -3,6 +3,7 @@ import { Actor } from './actor.ts';
 import { AppChannel } from './channel-binding.ts';
 import { MessageText } from './chat.ts';
 import { Duration } from './duration.ts';
+import { HttpUrl } from './http-url.ts';
 import { limits } from './limits.ts';
 import { AgentName } from './tenant.ts';
 import { TimeZone } from './time-zone.ts';
@@ -21,8 +22,11 @@ export const ScheduleTiming = z.union([
 ]);
 export type ScheduleTiming = z.infer<typeof ScheduleTiming>;
 
-/** Where the reply goes: to a contact on a channel. */
-export const ScheduleDelivery = z.strictObject({ channel: AppChannel, to: z.string().min(1).max(limits.senderMaxCharacters) });
+/** Where the reply goes: to a contact on a channel, or to a URL, as the event `schedule.completed` of the endpoint that has it. */
+export const ScheduleDelivery = z.union([
+  z.strictObject({ channel: AppChannel, to: z.string().min(1).max(limits.senderMaxCharacters) }),
+  z.strictObject({ webhook: HttpUrl }),
+]);
 export type ScheduleDelivery = z.infer<typeof ScheduleDelivery>;
 
 export const MissedPolicy = z.enum(['run_once', 'skip', 'run_all']);

@@ -2,6 +2,9 @@ export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent } from './ag
 export { Channels } from './channels.ts';
 export { Contacts, type ContactsPage } from './contacts.ts';
 export { ContextFiles, type AgentContext, type ContextFile, type ContextRequest } from './context-files.ts';
+export { endpointIdOfEvent } from './events/event-id.ts';
+export type { EventEndpoints, OpenEndpoint } from './events/event-endpoints.ts';
+export type { TenantEvents, Happening, KeptEvent } from './events/tenant-events.ts';
 export { FolderSync } from './folder-sync.ts';
 export { FrontMatterError, parseFrontMatter, stringifyFrontMatter, type FrontMatter } from './front-matter.ts';
 export type { FileEntry } from './folder-tree.ts';

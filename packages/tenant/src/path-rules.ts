@@ -22,6 +22,7 @@ const privateNames = new Set([
   'handoffs',
   'outbox',
   'widget',
+  'events',
 ]);
 
 /**

@@ -20,6 +20,7 @@ const ownFolders = [
   'handoffs',
   'outbox',
   'widget',
+  'events',
   'uploads',
   'memory',
   'contacts',

@@ -5,6 +5,7 @@ import { Agents } from './agents.ts';
 import { Channels } from './channels.ts';
 import { Contacts } from './contacts.ts';
 import { ContextFiles } from './context-files.ts';
+import { TenantEvents } from './events/tenant-events.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { Handoffs } from './handoffs.ts';
 import { Inbox } from './inbox.ts';
@@ -80,6 +81,7 @@ export class TenantScope {
   readonly contacts: Contacts;
   readonly handoffs: Handoffs;
   readonly outbox: Outbox;
+  readonly events: TenantEvents;
   readonly mcp: McpServerStore;
   readonly widget: WidgetStore;
   readonly #settings: Settings;
@@ -122,7 +124,8 @@ export class TenantScope {
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), bell: outboxBell });
-    const { sessions, index: ownIndex } = this;
+    this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
+    const { sessions, index: ownIndex, events } = this;
     this.contacts = new Contacts({
       ...place,
       folder: join(root, 'contacts'),
@@ -135,6 +138,7 @@ export class TenantScope {
       folder: join(root, 'cron'),
       plan: async () => (await this.settings()).plan,
       outbox: this.outbox,
+      ensureEndpoint: async (url) => events.endpoints.ensure(url),
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
     const { memory } = this;
@@ -188,6 +192,7 @@ export class TenantScope {
     await this.schedules.sweep();
     await this.handoffs.sweep();
     await this.outbox.sweep();
+    await this.events.sweep();
     await this.mcp.sweep();
     await this.widget.sweep();
     await this.#settings.sweep();

@@ -5,6 +5,7 @@ import { AppError, limits, TenantId, tenantIdPattern, type TenantPlan } from '@c
 import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
+import { EventFiles } from './events/event-files.ts';
 import { FolderSync } from './folder-sync.ts';
 import type { Embedder } from './memory-search/embedder.ts';
 import type { IndexStore } from './index-db/index-store.ts';
@@ -104,6 +105,16 @@ export class Tenants {
     return await new Outbox({ accountId, folder: join(this.#rootOf(accountId), 'outbox'), folders: this.#folders, log }).lanes();
   }
 
+  /** Events that are still to be sent, for the sweeper: directory reads, without opening the tenant. */
+  async waitingEventIds(accountId: string): Promise<string[]> {
+    return await this.#eventFiles(accountId).waitingIds();
+  }
+
+  /** Clears away events that were kept long enough, without opening the tenant. */
+  async sweepEvents(accountId: string): Promise<void> {
+    await this.#eventFiles(accountId).sweep();
+  }
+
   /** For whoever fires schedules: ids of the tenant's, each with what changes when its file or its history does. Opens nothing. */
   async scheduleMarks(accountId: string): Promise<ReadonlyMap<string, string>> {
     return await markSchedules(join(this.#rootOf(accountId), 'cron'));
@@ -179,6 +190,11 @@ export class Tenants {
     const claims = decodeKey(rawKey, this.#options.keySecret);
     if (claims !== undefined) this.#claims.set(rawKey, claims);
     return claims;
+  }
+
+  #eventFiles(accountId: string): EventFiles {
+    const { log } = this.#options;
+    return new EventFiles({ accountId, folder: join(this.#rootOf(accountId), 'events'), folders: this.#folders, log });
   }
 
   #newScope(accountId: string): TenantScope {

@@ -16,6 +16,7 @@ const schedules = new Schedules({
   ...place,
   folder: `${root}/cron`,
   plan: () => Promise.resolve('standard'),
+  ensureEndpoint: () => Promise.resolve(),
   hasAgent: () => Promise.resolve(true),
 });
 const outbound = { kind: 'message', channel: 'channel_c', to: '4242', sessionId: '0'.repeat(32), agent: 'admin', turnId: 't_1' } as const;

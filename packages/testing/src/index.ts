@@ -39,4 +39,5 @@ export { onePixelPng, smallPdf } from './small-files.ts';
 export { ServiceProcess, type ServiceOptions } from './service-process.ts';
 export { meaningsOf, standInEmbedding, type Synonyms } from './stand-in-embedding.ts';
 export { System, type SystemOptions, type TenantKeys } from './system.ts';
+export { WebhookReceiver, type ReceivedWebhook, type WebhookAnswer } from './webhook-receiver.ts';
 export { temporaryDirectory } from './temporary-directory.ts';

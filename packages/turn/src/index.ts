@@ -2,6 +2,21 @@ export { TurnAcceptance, type TurnReceipt } from './accept.ts';
 export { Doorbells } from './doorbells.ts';
 export { DueSchedules, type ClaimedSchedule, type ScheduleKey } from './due-schedules.ts';
 export { endOf } from './ended-turn.ts';
+export { EventBells } from './events/event-bells.ts';
+export { EventSender, eventFetchPolicy, testMessage, type SentEvent } from './events/event-sender.ts';
+export { EventSweeper } from './events/event-sweeper.ts';
+export { EventWorker } from './events/event-worker.ts';
+export {
+  handoffRequested,
+  messageState,
+  scheduleCompleted,
+  scheduleFailing,
+  scheduleMissed,
+  turnEnded,
+  type EndedRun,
+  type MessageState,
+} from './events/happenings.ts';
+export { OutgoingEvents } from './events/outgoing-events.ts';
 export { TurnFold, type FoldedTurn } from './fold-events.ts';
 export { foldStream, type FoldedStream } from './fold-steps.ts';
 export { Lanes, type Lease, type Ring } from './lanes.ts';

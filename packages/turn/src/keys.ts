@@ -41,6 +41,12 @@ export const keyOf = {
   paceHold: (member: string): string => `${queuePrefix}:pace-hold:${member}`,
   /** Receipts of a message whose sender has not written down yet that it was sent. */
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
+  /** Events of one endpoint by the time of their next try; rebuilt from files. */
+  waitingEvents: (endpoint: string): string => `${queuePrefix}:waiting-events:${endpoint}`,
+  /** Who sends to an endpoint now. */
+  heldEndpoint: (endpoint: string): string => `${queuePrefix}:held-endpoint:${endpoint}`,
+  eventScanLock: `${queuePrefix}:event-scan-lock`,
+  eventClearLock: `${queuePrefix}:event-clear-lock`,
   requests: (accountId: string): string => `${queuePrefix}:requests:${accountId}`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,

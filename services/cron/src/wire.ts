@@ -1,9 +1,30 @@
-import { armFailpoints, assertNoEviction, connectRedis, redisReady, type Log, type Running } from '@concierge/runtime';
+import {
+  armFailpoints,
+  assertNoEviction,
+  connectRedis,
+  newMetrics,
+  redisReady,
+  serveMetrics,
+  type Log,
+  type Running,
+} from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { DeliveryBells, DeliveryLanes, DeliverySweeper, Doorbells, DueSchedules, Lanes, Sweeper, Turns } from '@concierge/turn';
+import {
+  DeliveryBells,
+  DeliveryLanes,
+  DeliverySweeper,
+  Doorbells,
+  DueSchedules,
+  EventBells,
+  Lanes,
+  OutgoingEvents,
+  Sweeper,
+  Turns,
+} from '@concierge/turn';
 import type { Config } from './config.ts';
 import { ScheduleAttention } from './schedules/schedule-attention.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
+import { ScheduleMetrics } from './schedules/schedule-metrics.ts';
 
 const REDIS_START_TIMEOUT_MS = 30_000;
 
@@ -24,14 +45,25 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   sweeper.start();
   const deliverySweeper = new DeliverySweeper({ redis, lanes: deliveryLanes, bells: deliveryBells, tenants, log });
   deliverySweeper.start();
-  const attention = new ScheduleAttention({ turns: new Turns({ redis, lanes, doorbells, log }), log, now: Date.now });
+  const bells = new EventBells(redis, log);
+  const registry = newMetrics('cron');
+  const attention = new ScheduleAttention({
+    turns: new Turns({ redis, lanes, doorbells, log }),
+    outgoingEvents: new OutgoingEvents({ bells, log }),
+    metrics: new ScheduleMetrics(registry),
+    log,
+    now: Date.now,
+  });
   const schedules = new ScheduleClock({ due: new DueSchedules(redis), tenants, attention, log, now: Date.now });
+  const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   schedules.start();
   return {
     stopInOrder: [
       schedules,
       sweeper,
       deliverySweeper,
+      ...(metricsServer === undefined ? [] : [metricsServer]),
+      { name: 'event bells', stop: async () => await bells.stop() },
       { name: 'doorbells', stop: async () => await doorbells.stop() },
       { name: 'delivery bells', stop: async () => await deliveryBells.stop() },
       { name: 'index', stop: async () => await index.close() },

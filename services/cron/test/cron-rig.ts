@@ -1,12 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Schedule, type Session, type TurnRecord } from '@concierge/contract';
-import { connectRedis, createLog } from '@concierge/runtime';
+import { connectRedis, createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
-import { Doorbells, DueSchedules, Lanes, Sweeper, Turns } from '@concierge/turn';
+import { Doorbells, DueSchedules, EventBells, Lanes, OutgoingEvents, Sweeper, Turns } from '@concierge/turn';
 import { ScheduleAttention } from '../src/schedules/schedule-attention.ts';
 import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
+import { ScheduleMetrics } from '../src/schedules/schedule-metrics.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 
@@ -14,7 +15,10 @@ const log = createLog({ service: 'test', level: 'silent' });
 export class CronRig implements AsyncDisposable {
   readonly redis: TestRedis;
   readonly tenants: Tenants;
+  /** Of all replicas together: each of them adds to the same figures. */
+  readonly registry = newMetrics('cron');
   nowMs = Date.parse('2027-03-01T00:00:00Z');
+  readonly #metrics = new ScheduleMetrics(this.registry);
   readonly #dataDir: string;
   readonly #index: IndexStore;
   readonly #stack: AsyncDisposableStack;
@@ -55,7 +59,15 @@ export class CronRig implements AsyncDisposable {
       redis.disconnect();
     });
     const now = (): number => this.nowMs;
-    const attention = new ScheduleAttention({ turns: new Turns({ redis, lanes: new Lanes(redis), doorbells, log }), log, now });
+    const bells = new EventBells(redis, log);
+    this.#stack.defer(async () => await bells.stop());
+    const attention = new ScheduleAttention({
+      turns: new Turns({ redis, lanes: new Lanes(redis), doorbells, log }),
+      outgoingEvents: new OutgoingEvents({ bells, log }),
+      metrics: this.#metrics,
+      log,
+      now,
+    });
     return new ScheduleClock({ due: new DueSchedules(redis), tenants: this.#newTenants(), attention, log, now });
   }
 

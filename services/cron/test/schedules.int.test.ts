@@ -237,6 +237,88 @@ describe('the reply of a run', () => {
   });
 });
 
+describe('a schedule that delivers to a webhook', () => {
+  const webhook = 'https://example.com/report';
+
+  it('makes one event of each reply, and its runs tell how the sending of it ended', async () => {
+    const scope = await rig.scope();
+    await scope.events.endpoints.ensure(webhook);
+    const schedule = await rig.schedule({ deliver: { webhook } });
+    await lookAt('01:00:00');
+    await rig.answerAll({ reply: 'All is well.' });
+    await lookAt('01:00:05');
+    await lookAt('01:00:10');
+    const { items } = await scope.events.list({ limit: 10 });
+    expect(items).toMatchObject([
+      {
+        type: 'schedule.completed',
+        status: 'waiting',
+        data: { tenant: 'acme', scheduleId: schedule.id, name: 'Report', text: 'All is well.' },
+      },
+    ]);
+    const [run] = await scope.schedules.history(schedule.id, 10);
+    const eventId = items[0]?.id ?? '';
+    expect(run?.delivery).toEqual({ status: 'kept', messageId: null, eventId, reason: null });
+    await scope.schedules.runs.noteDelivery(schedule.id, run?.id ?? '', { eventId, status: 'failed', reason: 'It answered 500.' });
+    expect((await scope.schedules.history(schedule.id, 10))[0]?.delivery).toMatchObject({ status: 'failed', reason: 'It answered 500.' });
+    await scope.schedules.runs.noteDelivery(schedule.id, run?.id ?? '', { eventId, status: 'sent', reason: null });
+    expect((await scope.schedules.history(schedule.id, 10))[0]?.delivery).toMatchObject({ status: 'sent', reason: null });
+  });
+
+  it('says so when its endpoint has gone', async () => {
+    const schedule = await rig.schedule({ deliver: { webhook } });
+    await lookAt('01:00:00');
+    await rig.answerAll({ reply: 'Nobody gets this.' });
+    await lookAt('01:00:05');
+    const [run] = await (await rig.scope()).schedules.history(schedule.id, 10);
+    expect(run?.delivery).toMatchObject({ status: 'failed', reason: expect.stringContaining('no event endpoint with this URL') });
+  });
+
+  it('tells the same place that it keeps failing, and it is counted', async () => {
+    const scope = await rig.scope();
+    await scope.events.endpoints.ensure(webhook);
+    await rig.schedule({ deliver: { webhook }, alert: { afterFailures: 2, cooldown: '3h' } });
+    for (const hour of ['01', '02', '03']) {
+      await lookAt(`${hour}:00:00`);
+      await rig.answerAll({ error: 'The model is away.' });
+      await lookAt(`${hour}:00:05`);
+    }
+    expect((await scope.events.list({ limit: 10 })).items).toMatchObject([
+      { type: 'schedule.failing', timestamp: '2027-03-01T02:00:00.000Z', data: { failures: 2, error: 'The model is away.' } },
+    ]);
+    const figures = await rig.registry.metrics();
+    expect(figures).toMatch(/concierge_schedule_failing_total\{service="cron"\} [1-9]/u);
+    expect(figures).toMatch(/concierge_schedule_runs_total\{outcome="failed",service="cron"\} [1-9]/u);
+  });
+});
+
+describe('a missed run', () => {
+  it('is told once to those who want to know, whatever number of replicas sees it', async () => {
+    const scope = await rig.scope();
+    await scope.events.endpoints.create({ url: 'https://example.com/missed', types: ['schedule.missed'] });
+    const schedule = await rig.schedule({ missed: 'skip' });
+    await look();
+    await lookAt('02:30:00');
+    await look();
+    const { items } = await scope.events.list({ limit: 10 });
+    expect(items).toMatchObject([
+      { type: 'schedule.missed', data: { scheduleId: schedule.id, scheduledAt: '2027-03-01T02:00:00.000Z' } },
+      { type: 'schedule.missed', data: { scheduleId: schedule.id, scheduledAt: '2027-03-01T01:00:00.000Z' } },
+    ]);
+  });
+
+  it('is told by another when the one that wrote it down died before it could', async () => {
+    const scope = await rig.scope();
+    await scope.events.endpoints.create({ url: 'https://example.com/missed', types: ['schedule.missed'] });
+    const schedule = await rig.schedule({ missed: 'skip' });
+    const tickMs = Date.parse('2027-03-01T01:00:00Z');
+    const decision = { id: runIdOf(tickMs), scheduledAt: new Date(tickMs).toISOString(), trigger: 'schedule', outcome: 'missed' } as const;
+    await scope.schedules.runs.decide(schedule.id, decision);
+    await lookAt('01:05:00');
+    expect((await scope.events.list({ limit: 10 })).items).toMatchObject([{ type: 'schedule.missed', data: { runId: decision.id } }]);
+  });
+});
+
 describe('the heartbeat', () => {
   const id = heartbeatIdOf('acme');
 

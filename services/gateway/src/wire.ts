@@ -2,9 +2,22 @@ import { ChatAppConnections } from '@concierge/channel';
 import { McpServers } from '@concierge/mcp';
 import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { DeliveryBells, DeliveryLanes, DeliveryReceipts, Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
-import { widgetFile } from '@concierge/widget';
+import {
+  DeliveryBells,
+  DeliveryLanes,
+  DeliveryReceipts,
+  Doorbells,
+  EventBells,
+  eventFetchPolicy,
+  EventSender,
+  Lanes,
+  OutgoingEvents,
+  RateLimits,
+  Turns,
+  TurnStreams,
+} from '@concierge/turn';
 import { Outbound, OutboundError } from '@concierge/web';
+import { widgetFile } from '@concierge/widget';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createHandlers } from './handlers/handlers.ts';
@@ -39,12 +52,13 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const drain = new Drain();
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
-  const queueDashboard = new QueueDashboard([...doorbells.queues, deliveryBells.queue]);
+  const bells = new EventBells(redis, log);
+  const outgoingEvents = new OutgoingEvents({ bells, log });
+  const queueDashboard = new QueueDashboard([...doorbells.queues, deliveryBells.queue, bells.queue]);
   const outbound = new Outbound({ allow: config.outboundAllow });
-  const mcpServers = new McpServers({
-    fetch: outbound.fetcher(),
-    explain: (error) => (error instanceof OutboundError ? error.message : undefined),
-  });
+  const explain = (error: unknown): string | undefined => (error instanceof OutboundError ? error.message : undefined);
+  const mcpServers = new McpServers({ fetch: outbound.fetcher(), explain });
+  const eventSender = new EventSender({ fetch: outbound.fetcher(eventFetchPolicy), explain });
   const connections = new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl });
   const receipts = new DeliveryReceipts({ redis, told: async () => Promise.resolve() });
   const inbound = new Inbound({ turns, receipts, metrics, providerUrls: config.providerUrls, log });
@@ -60,6 +74,8 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     outbound,
     inbound,
     connections,
+    outgoingEvents,
+    eventSender,
     checks,
     now,
   });
@@ -75,6 +91,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
       { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       turns,
+      { name: 'event bells', stop: async () => bells.stop() },
       { name: 'doorbells', stop: async () => doorbells.stop() },
       { name: 'delivery bells', stop: async () => deliveryBells.stop() },
       { name: 'index', stop: async () => index.close() },

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { TurnRecord } from '@concierge/contract';
-import { newMetrics } from '@concierge/runtime';
-import { serveMetrics } from './metrics-server.ts';
+import { newMetrics, serveMetrics } from '@concierge/runtime';
 import { TurnMetrics } from './turn-metrics.ts';
 
 const at = '2026-11-20T10:00:02.000Z';

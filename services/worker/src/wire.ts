@@ -3,7 +3,16 @@ import { limits } from '@concierge/contract';
 import { McpServers } from '@concierge/mcp';
 import { estimateTokens, type Providers } from '@concierge/model';
 import { Embeddings, Models } from '@concierge/model/openai';
-import { armFailpoints, assertNoEviction, connectRedis, newMetrics, redisReady, type Log, type Running } from '@concierge/runtime';
+import {
+  armFailpoints,
+  assertNoEviction,
+  connectRedis,
+  newMetrics,
+  redisReady,
+  serveMetrics,
+  type Log,
+  type Running,
+} from '@concierge/runtime';
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { openIndex, Tenants, type OutboxBell } from '@concierge/tenant';
@@ -14,7 +23,13 @@ import {
   DeliverySweeper,
   DeliveryWorker,
   Doorbells,
+  EventBells,
+  eventFetchPolicy,
+  EventSender,
+  EventSweeper,
+  EventWorker,
   Lanes,
+  OutgoingEvents,
   Sweeper,
   Turns,
   TurnStreams,
@@ -38,8 +53,9 @@ import type { Config } from './config.ts';
 import { answerFollowUp } from './deliveries/answer-follow-up.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { DeliveryMetrics } from './deliveries/delivery-metrics.ts';
+import { EventMetrics } from './event-metrics.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
-import { serveMetrics } from './metrics-server.ts';
+import { tellTurnEnd } from './tell-turn-end.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner, type ChosenModel } from './turn-runner.ts';
 
@@ -74,9 +90,10 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes, doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
-  const { pages, search, mcpServers } = wireOutside(config);
+  const { pages, search, mcpServers, eventSender } = wireOutside(config);
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
+  const events = wireEvents({ redis, tenants, sender: eventSender, metrics: new EventMetrics(registry), log });
   const runner = new TurnRunner({
     modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
@@ -87,7 +104,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     },
     chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
-    followUps: [answerFollowUp],
+    followUps: [answerFollowUp, tellTurnEnd(events.outgoing)],
     metrics,
     log,
   });
@@ -110,12 +127,11 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const deliveries = startableDeliveries(config, { ...outgoing, redis, tenants, registry, log });
   const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   await worker.start();
-  sweeper.start();
-  deliveries.start();
-  commands.reaper.start();
+  for (const part of [sweeper, deliveries, events, commands.reaper]) part.start();
   return {
     stopInOrder: [
       together(worker, deliveries),
+      ...events.stopInOrder,
       sweeper,
       ...commands.stopInOrder,
       { name: 'turn streams', stop: async () => turnStreams.stop() },
@@ -138,13 +154,39 @@ function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' 
   readonly pages: WebPages;
   readonly search: WebSearch | undefined;
   readonly mcpServers: McpServers;
+  readonly eventSender: EventSender;
 } {
   const outbound = new Outbound({ allow: outboundAllow });
-  const mcpServers = new McpServers({
-    fetch: outbound.fetcher({ timeoutMs: limits.toolTimeoutMaxMs }),
-    explain: (error) => (error instanceof OutboundError ? error.message : undefined),
-  });
-  return { pages: new WebPages(outbound), search: webSearch === undefined ? undefined : new WebSearch(webSearch), mcpServers };
+  const explain = (error: unknown): string | undefined => (error instanceof OutboundError ? error.message : undefined);
+  const mcpServers = new McpServers({ fetch: outbound.fetcher({ timeoutMs: limits.toolTimeoutMaxMs }), explain });
+  const eventSender = new EventSender({ fetch: outbound.fetcher(eventFetchPolicy), explain });
+  return { pages: new WebPages(outbound), search: webSearch === undefined ? undefined : new WebSearch(webSearch), mcpServers, eventSender };
+}
+
+interface EventParts {
+  readonly redis: ReturnType<typeof connectRedis>;
+  readonly tenants: Tenants;
+  readonly sender: EventSender;
+  readonly metrics: EventMetrics;
+  readonly log: Log;
+}
+
+/** What tells tenants' own systems of what happens; turns that are still running when it stops leave their events to the others. */
+function wireEvents({ redis, tenants, sender, metrics, log }: EventParts): Running & { readonly outgoing: OutgoingEvents; start(): void } {
+  const bells = new EventBells(redis, log);
+  const onTried: EventMetrics['tried'] = (type, outcome) => {
+    metrics.tried(type, outcome);
+  };
+  const worker = new EventWorker({ redis, bells, tenants, sender, onTried, log });
+  const sweeper = new EventSweeper({ redis, bells, tenants, log });
+  return {
+    outgoing: new OutgoingEvents({ bells, log }),
+    start: () => {
+      worker.start();
+      sweeper.start();
+    },
+    stopInOrder: [worker, sweeper, { name: 'event bells', stop: async () => bells.stop() }],
+  };
 }
 
 /** Both have the whole grace: what a turn says before the end of it can still go out within it. */

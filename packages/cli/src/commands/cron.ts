@@ -34,13 +34,15 @@ function parseTiming({ cron, every, at, timezone }: AddOptions, defaultZone: str
   return every === undefined ? { at: at ?? '' } : { every };
 }
 
-/** `telegram:4242` */
+/** `telegram:4242`, or the URL of a webhook. */
 function parseDelivery(text: string): ScheduleDelivery {
+  const webhook = ScheduleDelivery.safeParse({ webhook: text });
+  if (webhook.success) return webhook.data;
   const at = text.indexOf(':');
   const channel = Channel.safeParse(text.slice(0, at));
   const delivery = ScheduleDelivery.safeParse({ channel: channel.success ? channel.data : undefined, to: text.slice(at + 1) });
   if (!delivery.success)
-    throw new AppError('invalid_request', `${text} is nowhere to deliver to: give channel:recipient, such as telegram:4242.`);
+    throw new AppError('invalid_request', `${text} is nowhere to deliver to: give channel:recipient, such as telegram:4242, or a URL.`);
   return delivery.data;
 }
 
@@ -144,7 +146,7 @@ export function cronCommand(context: CommandContext): Command {
     .option('--at <time>', 'once, such as 2027-01-31T09:00:00+01:00')
     .option('--timezone <zone>', "of --cron; the tenant's when left out")
     .option('--agent <name>', 'which agent runs it; admin when left out')
-    .option('--deliver <channel:recipient>', 'where the reply is sent; nowhere when left out')
+    .option('--deliver <channel:recipient|url>', 'where the reply is sent; nowhere when left out')
     .addOption(new Option('--missed <policy>', 'runs missed while nothing ran').choices(MissedPolicy.options).default('run_once'))
     .addOption(new Option('--overlap <policy>', 'while the run before is not finished').choices(OverlapPolicy.options).default('skip'))
     .action(async (tenantId: string, options: AddOptions) => await add(context, tenantId, options));

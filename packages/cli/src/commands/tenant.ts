@@ -124,16 +124,21 @@ async function importFrom({ deployment, answer }: CommandContext, file: string, 
 async function importNotes(scope: TenantScope, newId: string | undefined): Promise<string[]> {
   const notes: string[] = [];
   const broken = (await scope.channels.list()).filter(({ state }) => state === 'broken').map(({ app }) => app);
+  const toWebhooks = (await scope.schedules.list()).schedules.filter(({ deliver }) => deliver !== null && 'webhook' in deliver).length;
   const active = (await scope.schedules.list()).schedules.filter(({ enabled }) => enabled).length;
   if (newId !== undefined) {
     notes.push(
-      'Channels are not connected and messages that waited to be sent stayed behind: both belong to the other id. Connect the channels anew. The web widget, if there was one, is to be set up anew, too.',
+      'Channels are not connected, and messages that waited to be sent and event endpoints stayed behind: all of them belong to the other id. Connect the channels anew. The web widget, if there was one, is to be set up anew, too.',
     );
     if (active > 0)
       notes.push(
         `${String(active)} schedules came along and are enabled, as those of the other tenant are: see concierge cron list ${scope.accountId}.`,
       );
   }
+  if (newId !== undefined && toWebhooks > 0)
+    notes.push(
+      `${String(toWebhooks)} schedules send their replies to webhooks: make event endpoints with these URLs (concierge event-endpoint add).`,
+    );
   if (broken.length > 0)
     notes.push(
       `The credentials of ${broken.join(', ')} cannot be opened with this SECRETS_KEY: use the one they were sealed with, or connect anew.`,

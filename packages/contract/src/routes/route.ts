@@ -67,6 +67,7 @@ export interface Route {
     | 'channels'
     | 'deliveries'
     | 'mcp'
+    | 'events'
     | 'openai'
     | 'widget'
     | 'webhooks'

@@ -3,6 +3,19 @@ import { deleteChannel, getChannel, listChannels, putChannel, testChannel } from
 import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import { getDelivery, listDeliveries, redriveDelivery } from './deliveries.ts';
+import {
+  createEventEndpoint,
+  deleteEventEndpoint,
+  getEvent,
+  getEventEndpoint,
+  listEventEndpoints,
+  listEvents,
+  redriveEvent,
+  redriveEventEndpoint,
+  rotateEventSecret,
+  testEventEndpoint,
+  updateEventEndpoint,
+} from './events.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
@@ -77,6 +90,17 @@ export const routes = {
   listDeliveries,
   getDelivery,
   redriveDelivery,
+  listEventEndpoints,
+  createEventEndpoint,
+  getEventEndpoint,
+  updateEventEndpoint,
+  deleteEventEndpoint,
+  rotateEventSecret,
+  testEventEndpoint,
+  redriveEventEndpoint,
+  listEvents,
+  getEvent,
+  redriveEvent,
   listMcpServers,
   getMcpServer,
   putMcpServer,

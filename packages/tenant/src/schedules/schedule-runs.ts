@@ -1,14 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError, limits, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
+import { AppError, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { FolderSync } from '../folder-sync.ts';
 import { RecordFolder } from '../record-folder.ts';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
+const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;
 const settledKept = 20_000;
+/** A missed run that is older was told of by whoever wrote it down, or by the replica that came after it. */
+const TELL_MS = 3_600_000;
 
 export interface ScheduleRunsOptions {
   readonly accountId: string;
@@ -32,6 +35,9 @@ export class ScheduleRuns {
   /** Runs of which nothing more is to come, so that a look at a schedule reads only the others. */
   readonly #settled = new LRUCache<string, true>({ max: settledKept });
 
+  /** Runs that this process has looked at to see whether they were missed. */
+  readonly #told = new LRUCache<string, true>({ max: settledKept });
+
   constructor(options: ScheduleRunsOptions) {
     this.#options = options;
   }
@@ -44,6 +50,20 @@ export class ScheduleRuns {
       .filter((run) => run !== undefined)
       .toSorted((a, b) => b.scheduledAt.localeCompare(a.scheduledAt) || b.id.localeCompare(a.id))
       .slice(0, limit);
+  }
+
+  /** As it stands now: with how the sending of its reply ended. */
+  async withDelivery(run: ScheduleRun): Promise<ScheduleRun> {
+    if (run.delivery?.status !== 'kept' || run.delivery.eventId === null) return run;
+    const end = await this.#deliveries(run.scheduleId).find(deliveryOf(run.id));
+    if (end?.eventId !== run.delivery.eventId) return run;
+    return { ...run, delivery: { ...run.delivery, status: end.status, reason: end.reason } };
+  }
+
+  /** For whoever sends a reply: a file of its own, since the run's is written by those who fire schedules. Does nothing for one that is gone. */
+  async noteDelivery(scheduleId: string, runId: string, end: Omit<RunDeliveryEnd, 'version'>): Promise<void> {
+    if ((await this.find(scheduleId, runId)) !== undefined)
+      await this.#deliveries(scheduleId).put(deliveryOf(runId), { version: 1, ...end });
   }
 
   async find(scheduleId: string, runId: string): Promise<ScheduleRun | undefined> {
@@ -79,6 +99,20 @@ export class ScheduleRuns {
     return this.#records(scheduleId).create(run.id, run);
   }
 
+  /** Calls for each missed run that was written down in the last hour, by anybody: once in each process, so that none is lost with the one that wrote it. */
+  async tellMissed(scheduleId: string, tell: (run: ScheduleRun) => Promise<void>): Promise<void> {
+    const records = this.#records(scheduleId);
+    for (const name of await records.names()) {
+      const key = `${scheduleId}/${name}`;
+      if (this.#told.has(key)) continue;
+      const run = await records.find(name);
+      const isNew = run !== undefined && Date.parse(run.recordedAt) > this.#nowMs() - TELL_MS;
+      if (isNew && run.outcome === 'missed') await tell(run);
+      // What becomes of a time is decided once: one that was not missed never will be.
+      this.#told.set(key, true);
+    }
+  }
+
   async put(run: ScheduleRun): Promise<void> {
     await this.#records(run.scheduleId).put(run.id, run);
   }
@@ -107,7 +141,9 @@ export class ScheduleRuns {
     const names = await this.#records(scheduleId).names();
     if (names.length <= limits.scheduleRunsKept) return;
     for (const { id } of (await this.list(scheduleId, names.length)).slice(limits.scheduleRunsKept)) {
-      if (this.#settled.has(`${scheduleId}/${id}`)) await this.#records(scheduleId).remove(id);
+      if (!this.#settled.has(`${scheduleId}/${id}`)) continue;
+      await this.#records(scheduleId).remove(id);
+      await this.#deliveries(scheduleId).remove(deliveryOf(id));
     }
   }
 
@@ -129,9 +165,18 @@ export class ScheduleRuns {
     return new RecordFolder({ folder: this.#folderOf(scheduleId), folders, accountId, log, schema: ScheduleRun, names: runNames });
   }
 
+  #deliveries(scheduleId: string): RecordFolder<typeof RunDeliveryEnd> {
+    const { folders, accountId, log } = this.#options;
+    return new RecordFolder({ folder: this.#folderOf(scheduleId), folders, accountId, log, schema: RunDeliveryEnd, names: deliveryNames });
+  }
+
   #nowMs(): number {
     return (this.#options.now ?? Date.now)();
   }
+}
+
+function deliveryOf(runId: string): string {
+  return `${runId}.delivery`;
 }
 
 /** The run of a time. */

@@ -51,6 +51,8 @@ export interface SchedulesOptions {
   readonly folders: FolderSync;
   readonly log: Log;
   readonly plan: () => Promise<TenantSettings['plan']>;
+  /** Makes sure that replies can be sent to this URL. */
+  readonly ensureEndpoint: (url: string) => Promise<void>;
   readonly hasAgent: (name: string) => Promise<boolean>;
   /** Messages that runs have sent; without them a run tells only that its reply was kept. */
   readonly outbox?: Pick<Outbox, 'delivery'>;
@@ -174,6 +176,7 @@ export class Schedules {
   async #withDelivery(run: ScheduleRun): Promise<ScheduleRun> {
     const { delivery } = run;
     const { outbox } = this.#options;
+    if (delivery?.eventId != null) return this.runs.withDelivery(run);
     if (outbox === undefined || delivery?.status !== 'kept' || delivery.messageId === null) return run;
     const found = await outbox.delivery(delivery.messageId);
     if (found === undefined) return { ...run, delivery: { ...delivery, status: 'forgotten' } };
@@ -193,9 +196,10 @@ export class Schedules {
 
   async #assertUsable({ agent, alert, deliver }: Pick<NewSchedule, 'agent' | 'alert' | 'deliver'>): Promise<void> {
     if (alert !== null && durationMs(alert.cooldown) < limits.scheduleMinMs) throw invalid('alert.cooldown', 'must be at least a minute');
-    if (deliver !== null && recipientOf(deliver.channel, deliver.to) === undefined)
+    if (deliver !== null && 'to' in deliver && recipientOf(deliver.channel, deliver.to) === undefined)
       throw invalid('deliver.to', `must be ${recipientWords[deliver.channel]}`);
     if (!(await this.#options.hasAgent(agent))) throw invalid('agent', `there is no agent ${agent}`);
+    if (deliver !== null && 'webhook' in deliver) await this.#options.ensureEndpoint(deliver.webhook);
   }
 
   /** Two processes at the same moment may each make the last one: a bound for reason's sake, not a quota to be exact about. */

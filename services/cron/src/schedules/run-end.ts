@@ -4,12 +4,14 @@ import {
   codePoints,
   durationMs,
   limits,
+  type AppChannel,
   type RunDelivery,
   type RunTurn,
   type Schedule,
   type ScheduleRun,
 } from '@concierge/contract';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { sessionIdOf, type Happening, type TenantScope } from '@concierge/tenant';
+import { scheduleCompleted, scheduleFailing, type EndedRun, type OutgoingEvents } from '@concierge/turn';
 
 /** The agent whose conversations are the contacts' own. */
 const contactsAgent = 'cs';
@@ -22,19 +24,37 @@ export async function endOfTurn(scope: TenantScope, turn: RunTurn): Promise<RunT
   return { ...turn, status: record.status, error: record.error?.message ?? null };
 }
 
-/** Puts the reply into the outbox, where one asked for that. The same run delivers once, however often this is called. */
-export async function deliverReply(scope: TenantScope, schedule: Schedule, turn: RunTurn): Promise<RunDelivery | null> {
-  if (schedule.deliver === null) return null;
+export interface RunInScope {
+  readonly scope: TenantScope;
+  readonly outgoingEvents: Pick<OutgoingEvents, 'emitTo'>;
+  readonly schedule: Schedule;
+  readonly run: ScheduleRun;
+}
+
+/** Puts the reply into the outbox, or makes an event of it, where one asked for that. The same run delivers once, however often this is called. */
+export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<RunDelivery | null> {
+  const { scope, schedule, run } = ended;
+  const { deliver } = schedule;
+  if (deliver === null) return null;
   const text = turn.status === 'done' ? await replyOf(scope, turn) : '';
-  if (text === '') return { status: 'nothing_to_send', messageId: null, reason: turn.error };
-  return keep(scope, schedule, { turn, callId: 'delivery', text });
+  if (text === '') return { status: 'nothing_to_send', messageId: null, eventId: null, reason: turn.error };
+  if ('webhook' in deliver) return emit(ended, deliver.webhook, scheduleCompleted({ schedule, run, turn }, text));
+  return keep(scope, { ...deliver, agent: schedule.agent }, { turn, callId: 'delivery', text });
 }
 
 /** Tells whoever gets the replies that the schedule keeps failing. */
-export async function deliverAlert(scope: TenantScope, schedule: Schedule, { turn, failures }: FailedRuns): Promise<void> {
-  if (schedule.deliver === null) return;
-  const text = `The schedule "${schedule.name}" has failed ${String(failures)} times in a row. The last time: ${turn.error ?? 'no reason was given'}`;
-  await keep(scope, schedule, { turn, callId: 'alert', text });
+export async function deliverAlert(ended: RunInScope, { turn, failures }: FailedRuns): Promise<void> {
+  const { scope, schedule, run } = ended;
+  const { deliver } = schedule;
+  if (deliver === null) return;
+  const why = turn.error ?? 'no reason was given';
+  if ('webhook' in deliver) {
+    const alert: EndedRun = { schedule, run, turn };
+    await emit(ended, deliver.webhook, scheduleFailing(alert, { failures, error: turn.error }));
+    return;
+  }
+  const text = `The schedule "${schedule.name}" has failed ${String(failures)} times in a row. The last time: ${why}`;
+  await keep(scope, { ...deliver, agent: schedule.agent }, { turn, callId: 'alert', text });
 }
 
 export interface FailedRuns {
@@ -50,11 +70,18 @@ export function failuresToTell(
 ): FailedRuns | undefined {
   if (alert === null || turn.status !== 'failed') return undefined;
   const ran = earlier.filter((run) => run.outcome === 'ran');
-  const good = ran.findIndex((run) => run.turn?.status !== 'failed');
-  const failures = 1 + (good === -1 ? ran.length : good);
+  const failures = failuresInARow(turn, ran);
   const quietSinceMs = nowMs - durationMs(alert.cooldown);
   const isToldAlready = ran.some(({ alertedAt }) => alertedAt !== null && Date.parse(alertedAt) > quietSinceMs);
   return failures >= alert.afterFailures && !isToldAlready ? { turn, failures } : undefined;
+}
+
+/** Up to now; `earlier`: the newest first. */
+export function failuresInARow(turn: RunTurn, earlier: readonly ScheduleRun[]): number {
+  if (turn.status !== 'failed') return 0;
+  const ran = earlier.filter((run) => run.outcome === 'ran');
+  const good = ran.findIndex((run) => run.turn?.status !== 'failed');
+  return 1 + (good === -1 ? ran.length : good);
 }
 
 async function replyOf(scope: TenantScope, { id, contact_id: sessionId }: RunTurn): Promise<string> {
@@ -72,20 +99,38 @@ interface Said {
   readonly text: string;
 }
 
-async function keep(scope: TenantScope, { agent, deliver }: Schedule, { turn, callId, text }: Said): Promise<RunDelivery | null> {
-  if (deliver === null) return null;
-  const { channel, to } = deliver;
+interface Recipient {
+  readonly channel: AppChannel;
+  readonly to: string;
+  /** Who says it. */
+  readonly agent: string;
+}
+
+async function keep(scope: TenantScope, { channel, to, agent }: Recipient, { turn, callId, text }: Said): Promise<RunDelivery> {
   const binding = await scope.channels.find(channel);
   if (binding?.state !== 'enabled') {
     const why = binding === undefined ? 'is not connected' : `is ${binding.state}`;
-    return { status: 'failed', messageId: null, reason: `${appNameOf(channel)} ${why}.` };
+    return { status: 'failed', messageId: null, eventId: null, reason: `${appNameOf(channel)} ${why}.` };
   }
   const sessionId = sessionIdOf(contactsAgent, channel, await scope.contacts.canonicalOf(channel, to));
   try {
     const kept = await scope.outbox.accept({ kind: 'message', channel, to, sessionId, text, agent, turnId: turn.id, callId });
-    return { status: 'kept', messageId: kept.message.id, reason: null };
+    return { status: 'kept', messageId: kept.message.id, eventId: null, reason: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { status: 'failed', messageId: null, reason: error.message };
+    return { status: 'failed', messageId: null, eventId: null, reason: error.message };
+  }
+}
+
+async function emit(
+  { scope, outgoingEvents }: RunInScope,
+  url: string,
+  happening: Happening<'schedule.completed'> | Happening<'schedule.failing'>,
+): Promise<RunDelivery> {
+  try {
+    return { status: 'kept', messageId: null, eventId: await outgoingEvents.emitTo(scope, url, happening), reason: null };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { status: 'failed', messageId: null, eventId: null, reason: error.message };
   }
 }

@@ -1,18 +1,23 @@
 import { createHash } from 'node:crypto';
-import { limits, type Schedule, type ScheduleRun, type TurnInput } from '@concierge/contract';
+import { limits, type RunTurn, type Schedule, type ScheduleRun, type TurnInput } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { nextRunMs, type TenantScope } from '@concierge/tenant';
-import type { Turns } from '@concierge/turn';
+import { scheduleMissed, type OutgoingEvents, type Turns } from '@concierge/turn';
 import { decideDue } from './due-runs.ts';
 import { heartbeatHindrance, heartbeatIdOf, heartbeatName, heartbeatOf, silence } from './heartbeat.ts';
-import { deliverAlert, deliverReply, endOfTurn, failuresToTell } from './run-end.ts';
+import { deliverAlert, deliverReply, endOfTurn, failuresInARow, failuresToTell } from './run-end.ts';
+import type { ScheduleMetrics } from './schedule-metrics.ts';
 
 /** How soon a run that waits or is under way is looked at again. */
 const OPEN_RUN_MS = 1000;
+/** So many failed runs in a row count as a schedule that keeps failing, where its owner has not said otherwise. */
+const FAILING_RUNS = 3;
 const SUSPENDED = 'the tenant is suspended';
 
 export interface ScheduleAttentionOptions {
   readonly turns: Pick<Turns, 'accept'>;
+  readonly outgoingEvents: Pick<OutgoingEvents, 'emit' | 'emitTo'>;
+  readonly metrics: ScheduleMetrics;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -45,6 +50,7 @@ export class ScheduleAttention {
     let open = await this.#endRuns(scope, schedule, await runs.open(scheduleId));
     if (schedule.enabled)
       await this.#decide(schedule, scope, { open, hindrance: await this.#hindrance(scope, { isSuspended, isHeartbeat }) });
+    await runs.tellMissed(scheduleId, async (run) => this.#options.outgoingEvents.emit(scope, scheduleMissed(schedule, run)));
     open = await this.#leaveOut(scope, await runs.open(scheduleId), { isSuspended, isPaused: !schedule.enabled });
     await this.#startNext(scope, schedule, open);
     await runs.prune(scheduleId);
@@ -67,6 +73,7 @@ export class ScheduleAttention {
       const isFirst = await runs.decide(schedule.id, decision);
       if (isFirst && decision.outcome !== 'waiting') {
         const { outcome, scheduledAt, reason } = decision;
+        this.#options.metrics.ended(outcome);
         this.#options.log.info({ ...this.#factsOf(scope, schedule), outcome, scheduledAt, reason }, 'a run was left out');
       }
     }
@@ -133,14 +140,16 @@ export class ScheduleAttention {
   async #end(scope: TenantScope, schedule: Schedule, run: ScheduleRun): Promise<boolean> {
     const turn = run.turn === null ? undefined : await endOfTurn(scope, run.turn);
     if (turn === undefined) return false;
-    const delivery = await deliverReply(scope, schedule, turn);
+    const ending = { scope, outgoingEvents: this.#options.outgoingEvents, schedule, run };
+    const delivery = await deliverReply(ending, turn);
     const { runs } = scope.schedules;
     const earlier = (await runs.list(schedule.id, limits.scheduleRunsKept)).filter(({ id }) => id !== run.id);
     const failed = failuresToTell(schedule, turn, { earlier, nowMs: this.#nowMs() });
     if (failed !== undefined) {
-      await deliverAlert(scope, schedule, failed);
+      await deliverAlert(ending, failed);
       this.#options.log.error({ ...this.#factsOf(scope, schedule), failures: failed.failures }, 'a schedule keeps failing');
     }
+    this.#count(schedule, turn, earlier);
     const alertedAt = failed === undefined ? null : new Date(this.#nowMs()).toISOString();
     await failpoint('schedule.before-end');
     const ended: ScheduleRun = { ...run, turn, delivery, alertedAt };
@@ -148,6 +157,11 @@ export class ScheduleAttention {
     if (turn.status !== 'lost' || (await runs.find(schedule.id, run.id))?.turn?.status === 'waiting') await runs.put(ended);
     if (schedule.id === heartbeatIdOf(scope.accountId)) await silence(scope, ended);
     return true;
+  }
+
+  #count({ alert }: Schedule, turn: RunTurn, earlier: readonly ScheduleRun[]): void {
+    this.#options.metrics.ended(turn.status);
+    if (failuresInARow(turn, earlier) >= (alert?.afterFailures ?? FAILING_RUNS)) this.#options.metrics.keepsFailing();
   }
 
   #factsOf({ accountId }: TenantScope, { id: scheduleId }: Schedule): { accountId: string; scheduleId: string } {

@@ -39,6 +39,7 @@ const tags = [
   { name: 'usage', description: 'Tokens and cost.' },
   { name: 'channels', description: 'Chat apps: WhatsApp, Messenger with Instagram, Telegram, Slack.' },
   { name: 'deliveries', description: 'What goes out to chat apps, and what became of it.' },
+  { name: 'events', description: 'What the tenant\u2019s own systems are told, by signed webhooks.' },
   { name: 'mcp', description: 'MCP servers for the agents, and the agents as an MCP server.' },
   { name: 'widget', description: 'The web widget: its settings, and what pages of other sites ask with its publishable key.' },
   { name: 'webhooks', description: 'Inbound messages of chat apps.' },

@@ -2,7 +2,7 @@ import type { ChatAppConnections } from '@concierge/channel';
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import type { TurnStreams, Turns } from '@concierge/turn';
+import type { EventSender, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
 import { Slots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
@@ -19,6 +19,7 @@ import { channelHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
 import { cronHandlers } from './cron.ts';
 import { deliveryHandlers } from './deliveries.ts';
+import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
 import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
@@ -58,6 +59,8 @@ export interface HandlerOptions {
   readonly connections: ChatAppConnections;
   readonly widgetLimits: WidgetLimits;
   readonly widgetScript: WidgetScript;
+  readonly outgoingEvents: OutgoingEvents;
+  readonly eventSender: EventSender;
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
@@ -68,7 +71,7 @@ export interface HandlerOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { widgetLimits, widgetScript, checks, now, log } = options;
+  const { widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
@@ -88,6 +91,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...cronHandlers(),
     ...channelHandlers({ connections }),
     ...deliveryHandlers(),
+    ...eventHandlers({ outgoingEvents, eventSender }),
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
     ...widgetSettingsHandlers(),

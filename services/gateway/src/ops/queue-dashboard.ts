@@ -3,6 +3,8 @@ import { AppError, routes } from '@concierge/contract';
 import type { Doorbells } from '@concierge/turn';
 import { Router, type Express, type Request, type RequestHandler, type Response } from 'express';
 
+type Queues = Doorbells['queues'];
+
 /** Strict but for styles, which the page's script makes as it runs. The web fonts that the page asks for stay out. */
 const policy = [
   "default-src 'none'",
@@ -18,10 +20,10 @@ const policy = [
 
 /** The queues of doorbells, for turns and for what goes out, for operators to look at and nothing else. */
 export class QueueDashboard {
-  readonly #queues: Doorbells['queues'];
+  readonly #queues: Queues;
   #board: Promise<RequestHandler> | undefined;
 
-  constructor(queues: Doorbells['queues']) {
+  constructor(queues: Queues) {
     this.#queues = queues;
   }
 
@@ -41,7 +43,7 @@ export class QueueDashboard {
 }
 
 /** Loaded when it is first asked for: most gateways never are, and start and idle without it. */
-async function openBoard(queues: Doorbells['queues']): Promise<RequestHandler> {
+async function openBoard(queues: Queues): Promise<RequestHandler> {
   const [{ createBullBoard }, { BullMQAdapter }, { ExpressAdapter }] = await Promise.all([
     import('@bull-board/api'),
     import('@bull-board/api/bullMQAdapter'),

@@ -1,8 +1,8 @@
-import { channelSynonyms, recipientOf, recipientWords, type AppName, type ScheduleDelivery } from '@concierge/contract';
+import { channelSynonyms, HttpUrl, recipientOf, recipientWords, type AppName, type ScheduleDelivery } from '@concierge/contract';
 import { ToolError } from '../tool.ts';
 
 interface AskedDelivery {
-  readonly deliver_channel?: AppName | 'none' | undefined;
+  readonly deliver_channel?: AppName | 'webhook' | 'none' | undefined;
   readonly deliver_to?: string | undefined;
 }
 
@@ -14,7 +14,13 @@ export function deliveryOf({ deliver_channel: app, deliver_to: to }: AskedDelive
     return null;
   }
   if (app === undefined || to === undefined)
-    throw new ToolError('deliver_channel and deliver_to go together: the app, and who gets it there.');
+    throw new ToolError('deliver_channel and deliver_to go together: the app, and who gets it there; or webhook, and its URL.');
+  if (app === 'webhook') {
+    const url = HttpUrl.safeParse(to);
+    if (!url.success)
+      throw new ToolError(`"${to}" is no address of a webhook: give a URL that begins with https:// and has no password in it.`);
+    return { webhook: url.data };
+  }
   const recipient = recipientOf(channelSynonyms[app], to);
   if (recipient === undefined) throw new ToolError(`"${to}" is nobody on ${app}: give ${recipientWords[channelSynonyms[app]]}.`);
   return { channel: channelSynonyms[app], to: recipient };

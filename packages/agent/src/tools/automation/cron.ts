@@ -42,10 +42,15 @@ const schema = z.strictObject({
   timezone: z.string().max(64).optional().describe('IANA zone for cron and at, such as Europe/Berlin. Default: the tenant’s.'),
   agent: AgentName.optional().describe('Which agent runs it. Default admin.'),
   deliver_channel: z
-    .enum(['none', 'whatsapp', 'messenger', 'telegram', 'slack'])
+    .enum(['none', 'whatsapp', 'messenger', 'telegram', 'slack', 'webhook'])
     .optional()
     .describe('Where the reply is sent. Default none: it stays in its conversation.'),
-  deliver_to: z.string().min(1).max(256).optional().describe('Who gets it there; needed with deliver_channel.'),
+  deliver_to: z
+    .string()
+    .min(1)
+    .max(2048)
+    .optional()
+    .describe('Who gets it there; with webhook the URL of a system of the owner’s, as the owner gave it. Needed with deliver_channel.'),
   missed: MissedPolicy.optional().describe(
     'Runs that were missed while the service was down: run_once (default) for all of them, skip, or run_all.',
   ),
@@ -118,7 +123,7 @@ async function show(id: string, context: ToolContext): Promise<string> {
 async function describe(schedule: Schedule, { schedules, messaging }: ToolContext): Promise<string> {
   const facts = { zone: await schedules.timezone(), minDistanceMs: await schedules.minDistanceMs() };
   const words = describeSchedule(schedule, facts);
-  const channel = schedule.deliver?.channel;
+  const channel = schedule.deliver !== null && 'channel' in schedule.deliver ? schedule.deliver.channel : undefined;
   if (channel === undefined || (await messaging.channels()).some((view) => view.channel === channel && view.state === 'enabled'))
     return words;
   return `${words}\nIts reply cannot be delivered: ${appNameOf(channel)} is not connected. ${howToConnect(appNameOf(channel))}`;

@@ -7,8 +7,12 @@ export function describeRun({ id, scheduledAt, trigger, outcome, reason, missedS
   const more = missedSince === null ? '' : `; others before it, since ${missedSince}, have no entry`;
   const ended = turn === null ? '' : `; turn ${turn.id} ${turn.status === 'waiting' ? 'is under way' : turn.status}${wordsOf(turn.error)}`;
   const session = turn === null ? '' : `, conversation ${turn.contact_id}`;
-  const delivered = delivery === null ? '' : `; reply ${deliveryWords[delivery.status]}${wordsOf(delivery.reason)}`;
+  const delivered = delivery === null ? '' : `; reply ${wordsOfDelivery(delivery)}${wordsOf(delivery.reason)}`;
   return `${id} ${scheduledAt}${asked} ${outcome}${because}${more}${ended}${session}${delivered}`;
+}
+
+function wordsOfDelivery({ status, eventId }: RunDelivery): string {
+  return status === 'kept' && eventId !== null ? 'is being sent to its webhook' : deliveryWords[status];
 }
 
 const deliveryWords: Readonly<Record<RunDelivery['status'], string>> = {

@@ -1,4 +1,4 @@
-import { appNameOf, type Schedule, type ScheduleTiming } from '@concierge/contract';
+import { appNameOf, type Schedule, type ScheduleDelivery, type ScheduleTiming } from '@concierge/contract';
 import { jitterMs, nextTicks, type Tick } from '@concierge/tenant';
 
 const RUNS_SHOWN = 5;
@@ -14,7 +14,7 @@ export function describeSchedule(
     `${id} "${name}", ${enabled ? 'enabled' : 'paused'}`,
     `When: ${timingWords(schedule.schedule)}${jitterSeconds === 0 ? '' : `, ${String(Math.round(jitterMs(schedule) / 1000))} seconds later each time`}`,
     ...(enabled ? runsOf(schedule, zone) : []),
-    `Agent: ${agent}. The reply goes ${deliver === null ? 'nowhere, it stays in its conversation' : `to ${deliver.to} on ${appNameOf(deliver.channel)}`}.`,
+    `Agent: ${agent}. The reply goes ${deliveryWords(deliver)}.`,
     `Missed runs: ${missed}. While one is running: ${overlap}. This plan’s least distance: ${String(minutes)} minute${minutes === 1 ? '' : 's'}.`,
     `Message: ${message}`,
   ].join('\n');
@@ -32,6 +32,11 @@ function runsOf(schedule: Schedule, tenantZone: string): string[] {
   const ticks = nextTicks(schedule, Date.now(), RUNS_SHOWN);
   if (ticks.length === 0) return ['Next runs: none, its time is over.'];
   return [`Next runs (${zone}):`, ...ticks.map((tick) => `- ${tickWords(tick, zone)}`)];
+}
+
+function deliveryWords(deliver: ScheduleDelivery | null): string {
+  if (deliver === null) return 'nowhere, it stays in its conversation';
+  return 'webhook' in deliver ? `to ${deliver.webhook}` : `to ${deliver.to} on ${appNameOf(deliver.channel)}`;
 }
 
 function timingWords(timing: ScheduleTiming): string {

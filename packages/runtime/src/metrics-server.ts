@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { Stoppable } from '@concierge/runtime';
 import type { Registry } from 'prom-client';
+import type { Stoppable } from './lifecycle.ts';
 
-/** Serves a worker's figures for Prometheus at `/metrics`, and nothing else. Rejects when the port is taken. */
+/** Serves a service's figures for Prometheus at `/metrics`, and nothing else, for services that speak no HTTP beside that. Rejects when the port is taken. */
 export async function serveMetrics(
   registry: Registry,
   address: { readonly port: number; readonly host: string },

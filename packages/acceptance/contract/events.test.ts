@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { z } from 'zod';
+import { EventEndpointWithSecret, EventView, ScheduleRunView, ScheduleView } from '@concierge/contract';
+import { eventually, WebhookReceiver } from '@concierge/testing';
+import { Webhook } from 'standardwebhooks';
+import { ContractSystem, type Tenant } from './fixture.ts';
+
+jest.setTimeout(120_000);
+
+let receiver: WebhookReceiver;
+let contract: ContractSystem;
+let tenant: Tenant;
+
+beforeEach(async () => {
+  receiver = await WebhookReceiver.start();
+  contract = await ContractSystem.start({ crons: 2, env: { OUTBOUND_ALLOW: receiver.place } });
+  tenant = await contract.tenant();
+});
+afterEach(async () => {
+  await contract[Symbol.asyncDispose]();
+  await receiver[Symbol.asyncDispose]();
+});
+
+async function endpoint(body: object): Promise<EventEndpointWithSecret> {
+  const answer = await tenant.as('admin').request('/api/event-endpoints', { body });
+  return EventEndpointWithSecret.parse(answer.json());
+}
+
+async function events(): Promise<EventView[]> {
+  return z.array(EventView).parse((await tenant.as('read').get('/api/events')).json());
+}
+
+describe('a tenant’s own system', () => {
+  it('is told of each turn once, by a signed webhook, when its worker is killed in between, too', async () => {
+    const { secret } = await endpoint({ url: receiver.url(), includeText: true });
+    const [worker] = contract.system.workers;
+    await worker?.kill();
+    worker?.start({ FAILPOINT: 'events.after-file:kill' });
+    const asked = tenant
+      .as('cs')
+      .request('/api/cs', { body: { message: '[[say:We are open.]]', sender: 'ann' }, headers: { Accept: 'application/json' } });
+    await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: 30_000 });
+    worker?.start();
+    expect((await asked).json()).toMatchObject({ reply: 'We are open.' });
+    const [webhook] = await receiver.until(1);
+    expect(new Webhook(secret).verify(webhook?.body ?? '', { ...webhook?.headers })).toMatchObject({
+      type: 'turn.completed',
+      data: { tenant: tenant.tenantId, agent: 'cs', finishReason: 'stop', text: 'We are open.' },
+    });
+    const [event] = await eventually(async () => {
+      const found = await events();
+      return found[0]?.status === 'sent' ? found : undefined;
+    });
+    expect(event?.id).toBe(webhook?.headers['webhook-id']);
+    expect(receiver.received).toHaveLength(1);
+    expect(await events()).toHaveLength(1);
+  });
+
+  it('gets the reply of a schedule that delivers to it, and the run tells that it did', async () => {
+    const client = tenant.as('admin');
+    const schedule = { at: new Date(Date.now() + 2000).toISOString() };
+    const deliver = { webhook: receiver.url('/report') };
+    const made = ScheduleView.parse(
+      (await client.request('/api/cron', { body: { name: 'Report', message: '[[say:All is well.]]', schedule, deliver } })).json(),
+    );
+    const [listed] = z.array(z.object({ id: z.string(), url: z.string() })).parse((await client.get('/api/event-endpoints')).json());
+    expect(listed?.url).toBe(deliver.webhook);
+    const { secret } = EventEndpointWithSecret.parse(
+      (await client.request(`/api/event-endpoints/${listed?.id ?? ''}/rotate-secret`, { method: 'POST' })).json(),
+    );
+    const [webhook] = await receiver.until(1);
+    expect(new Webhook(secret).verify(webhook?.body ?? '', { ...webhook?.headers })).toMatchObject({
+      type: 'schedule.completed',
+      data: { scheduleId: made.id, name: 'Report', scheduledAt: schedule.at, text: 'All is well.' },
+    });
+    const [run] = await eventually(async () => {
+      const runs = z.array(ScheduleRunView).parse((await client.get(`/api/cron/${made.id}/runs`)).json());
+      return runs[0]?.delivery?.status === 'sent' ? runs : undefined;
+    });
+    expect(run?.delivery).toMatchObject({ status: 'sent', eventId: webhook?.headers['webhook-id'], reason: null });
+  });
+});

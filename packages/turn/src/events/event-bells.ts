@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { Queue, Worker, type JobsOptions } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { RedisScript, type Log } from '@concierge/runtime';
+import { keyOf, queuePrefix } from '../keys.ts';
+
+export const eventQueue = 'events';
+
+const scripts = {
+  hold: new RedisScript(new URL('../lua/hold-endpoint.lua', import.meta.url)),
+  letGo: new RedisScript(new URL('../lua/let-go-endpoint.lua', import.meta.url)),
+};
+
+/** Prolonged all the time: whoever dies is soon followed by another. */
+const HOLD_MS = 10_000;
+export const HOLD_AGAIN_MS = 3000;
+
+/** One endpoint of one tenant. */
+export interface EndpointPlace {
+  readonly accountId: string;
+  readonly endpointId: string;
+}
+
+/** A job names an endpoint that may have something due; which events these are stands in a sorted set, and that can be made again from the files. */
+const BellJob = z.object({ accountId: z.string(), endpointId: z.string() });
+
+const jobOptions: JobsOptions = { attempts: 1, removeOnComplete: true, removeOnFail: true, sizeLimit: 1024 };
+const jobName = 'event';
+
+const Members = z.array(z.string());
+
+/**
+ * When each waiting event is to be tried, by endpoint, and the bells that call for it. All of it can be thrown away: what is true stands in the files.
+ */
+export class EventBells {
+  readonly queue: Queue;
+  readonly #redis: Redis;
+
+  constructor(redis: Redis, log: Log) {
+    this.#redis = redis;
+    this.queue = new Queue(eventQueue, {
+      connection: redis,
+      prefix: queuePrefix,
+      defaultJobOptions: jobOptions,
+      streams: { events: { maxLen: 100 } },
+      skipWaitingForReady: true,
+    });
+    this.queue.on('error', (error) => {
+      log.debug({ err: error }, 'event queue');
+    });
+  }
+
+  /** One that is planned already stays where it is. */
+  async lay(place: EndpointPlace, events: readonly { readonly id: string; readonly dueMs: number }[]): Promise<void> {
+    const scored = events.flatMap(({ id, dueMs }) => [String(dueMs), id]);
+    if (scored.length > 0) await this.#redis.zadd(keyOf.waitingEvents(memberOf(place)), 'NX', ...scored);
+  }
+
+  async plan(place: EndpointPlace, id: string, atMs: number): Promise<void> {
+    await this.#redis.zadd(keyOf.waitingEvents(memberOf(place)), atMs, id);
+  }
+
+  async forget(place: EndpointPlace, id: string): Promise<void> {
+    await this.#redis.zrem(keyOf.waitingEvents(memberOf(place)), id);
+  }
+
+  async due(place: EndpointPlace, nowMs: number, limit: number): Promise<string[]> {
+    const key = keyOf.waitingEvents(memberOf(place));
+    return Members.parse(await this.#redis.zrange(key, '-inf', String(nowMs), 'BYSCORE', 'LIMIT', 0, limit));
+  }
+
+  /** Of these ids those that are not planned. */
+  async unplanned(place: EndpointPlace, ids: readonly string[]): Promise<string[]> {
+    if (ids.length === 0) return [];
+    const scores = await this.#redis.zmscore(keyOf.waitingEvents(memberOf(place)), ...ids);
+    return ids.filter((_id, index) => scores[index] == null);
+  }
+
+  /** Something is due. Every call is heard, whoever is at work for the endpoint now. */
+  async ring(place: EndpointPlace): Promise<void> {
+    await this.queue.add(jobName, dataOf(place), { ...jobOptions, jobId: jobIdOf(place, randomUUID()) });
+  }
+
+  /** For what is left: at once, or when the next one is due. */
+  async ringNext(place: EndpointPlace, nowMs: number): Promise<void> {
+    const nextMs = await this.#nextMs(place);
+    if (nextMs === undefined) return;
+    if (nextMs <= nowMs) await this.ring(place);
+    else await this.#ringAt(place, { nextMs, nowMs });
+  }
+
+  /** As `ringNext`, by somebody who looks again and again: rings once until that is heard, and not where somebody is at work. */
+  async ringAgain(place: EndpointPlace, nowMs: number): Promise<void> {
+    const nextMs = await this.#nextMs(place);
+    if (nextMs === undefined || (await this.#redis.exists(keyOf.heldEndpoint(memberOf(place)))) === 1) return;
+    if (nextMs > nowMs) await this.#ringAt(place, { nextMs, nowMs });
+    else await this.queue.add(jobName, dataOf(place), { ...jobOptions, jobId: jobIdOf(place, 'again') });
+  }
+
+  /** False while it is another sender's. */
+  async hold(place: EndpointPlace, token: string): Promise<boolean> {
+    return (await scripts.hold.run(this.#redis, [keyOf.heldEndpoint(memberOf(place))], [token, HOLD_MS])) === 1;
+  }
+
+  async letGo(place: EndpointPlace, token: string): Promise<void> {
+    await scripts.letGo.run(this.#redis, [keyOf.heldEndpoint(memberOf(place))], [token]);
+  }
+
+  async stop(): Promise<void> {
+    await this.queue.close();
+  }
+
+  async #nextMs(place: EndpointPlace): Promise<number | undefined> {
+    const [, score] = await this.#redis.zrange(keyOf.waitingEvents(memberOf(place)), '0', '0', 'WITHSCORES');
+    return score === undefined ? undefined : Number(score);
+  }
+
+  /** One bell for one time: whoever rings for the same again adds nothing. */
+  async #ringAt(place: EndpointPlace, { nextMs, nowMs }: { readonly nextMs: number; readonly nowMs: number }): Promise<void> {
+    await this.queue.add(jobName, dataOf(place), { ...jobOptions, delay: nextMs - nowMs, jobId: jobIdOf(place, `at-${String(nextMs)}`) });
+  }
+}
+
+export interface AnswerEventsOptions {
+  readonly redis: Redis;
+  readonly concurrency: number;
+  readonly log: Log;
+  readonly answer: (place: EndpointPlace) => Promise<void>;
+}
+
+export function answerEventBells({ redis, concurrency, log, answer }: AnswerEventsOptions): Worker {
+  const worker = new Worker(
+    eventQueue,
+    async (job) => {
+      await answer(BellJob.parse(job.data));
+    },
+    {
+      connection: redis,
+      prefix: queuePrefix,
+      concurrency,
+      autorun: false,
+      lockDuration: 10_000,
+      stalledInterval: 5000,
+      maxStalledCount: 1000,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+    },
+  );
+  worker.on('error', (error) => {
+    log.debug({ err: error }, 'event worker');
+  });
+  worker.on('failed', (_job, error) => {
+    log.error({ err: error }, 'events could not be looked after');
+  });
+  return worker;
+}
+
+function dataOf({ accountId, endpointId }: EndpointPlace): z.infer<typeof BellJob> {
+  return { accountId, endpointId };
+}
+
+function memberOf({ accountId, endpointId }: EndpointPlace): string {
+  return `${accountId}/${endpointId}`;
+}
+
+function jobIdOf({ accountId, endpointId }: EndpointPlace, which: string): string {
+  return `${accountId}.${endpointId}.${which}`;
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { limits, type EventTry, type EventRecord } from '@concierge/contract';
+import type { OpenEndpoint } from '@concierge/tenant';
+import { Webhook } from 'standardwebhooks';
+import { retryAfterMs } from './event-retries.ts';
+
+export type EventFetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface EventSenderOptions {
+  /** Guarded: an endpoint's URL is a tenant's. Ends after `limits.eventTimeoutMs`. */
+  readonly fetch: EventFetch;
+  /** Why nothing came back, in words for the tenant; undefined for what is not theirs to know. */
+  readonly explain: (error: unknown) => string | undefined;
+  readonly now?: () => number;
+}
+
+/** What is sent: the same id and the same bytes at every try. */
+export type EventMessage = Pick<EventRecord, 'id' | 'type' | 'timestamp' | 'data'>;
+
+export interface SentEvent extends EventTry {
+  /** The endpoint wants nothing more, ever. */
+  readonly isGone: boolean;
+  readonly retryAfterMs: number;
+}
+
+const GONE = 410;
+
+/** One attempt at telling an endpoint, signed as Standard Webhooks says. A redirect is a failure: what is signed for one place goes to no other. */
+export class EventSender {
+  readonly #options: EventSenderOptions;
+
+  constructor(options: EventSenderOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with nothing but the reason of the signal. */
+  async send({ url, secrets }: OpenEndpoint, { id, type, timestamp, data }: EventMessage, signal: AbortSignal): Promise<SentEvent> {
+    const body = JSON.stringify({ type, timestamp, data });
+    const startedMs = this.#nowMs();
+    const at = new Date(startedMs);
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'Concierge/1.0',
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(startedMs / 1000)),
+      'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, at, body)).join(' '),
+    };
+    const facts = (): Pick<SentEvent, 'at' | 'ms'> => ({ at: at.toISOString(), ms: Math.max(0, Math.round(this.#nowMs() - startedMs)) });
+    try {
+      const response = await this.#options.fetch(url, { method: 'POST', headers, body, redirect: 'error', signal });
+      // What it says beside its status is of no use to anybody here.
+      await response.body?.cancel();
+      const { status } = response;
+      const retryAfter = retryAfterMs(response.headers.get('retry-after'), this.#nowMs());
+      return {
+        ...facts(),
+        status,
+        error: response.ok ? null : `It answered ${String(status)}.`,
+        isGone: status === GONE,
+        retryAfterMs: retryAfter,
+      };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { ...facts(), status: null, error: this.#options.explain(error) ?? 'The request failed.', isGone: false, retryAfterMs: 0 };
+    }
+  }
+
+  #nowMs(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+/** For an owner who wants to see whether an endpoint works. */
+export function testMessage(accountId: string): EventMessage {
+  const timestamp = new Date().toISOString();
+  return { id: `e_test_${randomBytes(12).toString('hex')}`, type: 'endpoint.test', timestamp, data: { tenant: accountId } };
+}
+
+/** What the guarded `fetch` is to keep to. */
+export const eventFetchPolicy = { timeoutMs: limits.eventTimeoutMs, maxRedirects: 0 } as const;

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import type { Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { AppError, limits, type EventRecord, type EventTry, type EventType } from '@concierge/contract';
+import { background, failpoint, type Log } from '@concierge/runtime';
+import { endpointIdOfEvent, type Tenants, type TenantScope } from '@concierge/tenant';
+import { answerEventBells, HOLD_AGAIN_MS, type EndpointPlace, type EventBells } from './event-bells.ts';
+import { retryDelayMs } from './event-retries.ts';
+import type { EventSender, SentEvent } from './event-sender.ts';
+
+/** Endpoints that one worker sends to at once; each of them waits for its answers most of the time. */
+const ENDPOINTS_AT_ONCE = 100;
+/** Of one endpoint, before others have their turn. */
+const ROUNDS = 20;
+/** After a failure of our own, such as a disk that is full. */
+const AGAIN_AFTER_MS = 30_000;
+
+export interface EventWorkerOptions {
+  readonly redis: Redis;
+  readonly bells: EventBells;
+  readonly tenants: Tenants;
+  readonly sender: EventSender;
+  readonly log: Log;
+  /** For figures: `failed` is tried again, `dead` is not. */
+  readonly onTried?: (type: EventType, outcome: 'sent' | 'failed' | 'dead') => void;
+  readonly now?: () => number;
+  readonly random?: () => number;
+}
+
+/**
+ * Sends events: takes an endpoint for itself, tries what is due, a few at a time, and writes down what came of it. The file is the truth: whoever dies in between leaves
+ * an event that is sent again, with the same id.
+ */
+export class EventWorker {
+  readonly name = 'event worker';
+  readonly #options: EventWorkerOptions;
+  readonly #answering: Worker;
+  readonly #stop = new AbortController();
+  #draining = false;
+
+  constructor(options: EventWorkerOptions) {
+    this.#options = options;
+    const { redis, log } = options;
+    this.#answering = answerEventBells({ redis, log, concurrency: ENDPOINTS_AT_ONCE, answer: async (place) => await this.#answer(place) });
+  }
+
+  start(): void {
+    background(this.#answering.run(), this.#options.log);
+  }
+
+  /** Requests under way get the grace; what had no answer then is sent again elsewhere. */
+  async stop(graceMs: number): Promise<void> {
+    this.#draining = true;
+    const timer = setTimeout(() => {
+      this.#stop.abort(new Error('the worker stops'));
+    }, graceMs);
+    await this.#answering.close();
+    clearTimeout(timer);
+  }
+
+  async #answer(place: EndpointPlace): Promise<void> {
+    const { bells } = this.#options;
+    const token = randomUUID();
+    // Whoever holds it looks for more before and after it lets go.
+    if (!(await bells.hold(place, token))) return;
+    const prolonging = setInterval(() => {
+      background(bells.hold(place, token), this.#options.log);
+    }, HOLD_AGAIN_MS);
+    try {
+      await this.#sendDue(place, token);
+    } finally {
+      clearInterval(prolonging);
+      await bells.letGo(place, token);
+    }
+    await bells.ringNext(place, this.#nowMs());
+  }
+
+  async #sendDue(place: EndpointPlace, token: string): Promise<void> {
+    const { bells } = this.#options;
+    const scope = await this.#scopeOf(place.accountId);
+    for (let round = 0; round < ROUNDS && !this.#draining; round += 1) {
+      const ids = await bells.due(place, this.#nowMs(), limits.eventsAtOnce);
+      if (ids.length === 0 || !(await bells.hold(place, token))) return;
+      await Promise.all(ids.map(async (id) => this.#attend(scope, place, id)));
+    }
+  }
+
+  async #scopeOf(accountId: string): Promise<TenantScope | undefined> {
+    return this.#options.tenants.open(accountId).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'not_found') return undefined;
+      throw error;
+    });
+  }
+
+  async #attend(scope: TenantScope | undefined, place: EndpointPlace, id: string): Promise<void> {
+    const { bells, log } = this.#options;
+    try {
+      const againMs = scope === undefined ? undefined : await this.#send(scope, place, id);
+      if (againMs === undefined) await bells.forget(place, id);
+      else await bells.plan(place, id, againMs);
+    } catch (error) {
+      if (this.#stop.signal.aborted) return;
+      log.error({ err: error, accountId: place.accountId, eventId: id }, 'an event could not be looked after');
+      await bells.plan(place, id, this.#nowMs() + AGAIN_AFTER_MS);
+    }
+  }
+
+  /** When it is to be tried again; undefined when nothing more is to come. */
+  async #send(scope: TenantScope, { endpointId }: EndpointPlace, id: string): Promise<number | undefined> {
+    const { files, endpoints } = scope.events;
+    const event = await files.waiting(id);
+    if (event === undefined) return undefined;
+    if (event.outcome !== null) {
+      await files.finishMove(id, event.outcome);
+      return undefined;
+    }
+    const hindrance = await endpoints.hindrance(endpointId);
+    if (hindrance !== null) return this.#settle(scope, event, { outcome: 'dead', reason: hindrance });
+    const endpoint = await endpoints.open(endpointId);
+    await failpoint('events.before-send');
+    const sent = await this.#options.sender.send(endpoint, event, this.#stop.signal);
+    await failpoint('events.after-send');
+    return this.#conclude(scope, withTry(event, sent), sent);
+  }
+
+  async #conclude(scope: TenantScope, event: EventRecord, { error, isGone, retryAfterMs }: SentEvent): Promise<number | undefined> {
+    const { files, endpoints } = scope.events;
+    const endpointId = endpointIdOfEvent(event.id);
+    if (error === null) {
+      await endpoints.noteSuccess(endpointId);
+      return this.#settle(scope, event, { outcome: 'sent', reason: null });
+    }
+    if (await endpoints.noteFailure(endpointId, { isGone }))
+      this.#options.log.warn({ accountId: scope.accountId, endpointId, error }, 'an event endpoint was disabled');
+    if (isGone) return this.#settle(scope, event, { outcome: 'dead', reason: error });
+    const delayMs = retryDelayMs(event.tries, { random: (this.#options.random ?? Math.random)(), retryAfterMs });
+    if (delayMs === undefined)
+      return this.#settle(scope, event, { outcome: 'dead', reason: `Every try has failed. The last one: ${error}` });
+    const atMs = this.#nowMs() + delayMs;
+    await files.put({ ...event, nextTryAt: new Date(atMs).toISOString() });
+    this.#tell(scope, event, 'failed');
+    return atMs;
+  }
+
+  async #settle(
+    scope: TenantScope,
+    event: EventRecord,
+    { outcome, reason }: { readonly outcome: 'sent' | 'dead'; readonly reason: string | null },
+  ): Promise<undefined> {
+    await this.#noteRun(scope, event, { outcome, reason });
+    await scope.events.files.settle({ ...event, outcome, reason });
+    this.#tell(scope, event, outcome);
+  }
+
+  /** The history of a schedule says how the sending of its replies ended. */
+  async #noteRun(
+    scope: TenantScope,
+    { id, type, data }: EventRecord,
+    end: { outcome: 'sent' | 'dead'; reason: string | null },
+  ): Promise<void> {
+    const { scheduleId, runId } = data;
+    if (type !== 'schedule.completed' || typeof scheduleId !== 'string' || typeof runId !== 'string') return;
+    const status = end.outcome === 'sent' ? 'sent' : 'failed';
+    await scope.schedules.runs.noteDelivery(scheduleId, runId, { eventId: id, status, reason: end.reason });
+  }
+
+  #tell({ accountId }: TenantScope, { id: eventId, type, tries, log }: EventRecord, outcome: 'sent' | 'failed' | 'dead'): void {
+    this.#options.onTried?.(type, outcome);
+    const last = log.at(-1);
+    const facts = { accountId, eventId, type, tries, status: last?.status, ms: last?.ms };
+    if (outcome === 'dead') this.#options.log.warn(facts, 'an event is a dead letter');
+    else this.#options.log.info({ ...facts, outcome }, 'an event was tried');
+  }
+
+  #nowMs(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+function withTry(event: EventRecord, { at, status, ms, error }: EventTry): EventRecord {
+  return { ...event, tries: event.tries + 1, log: [...event.log, { at, status, ms, error }].slice(-limits.eventTriesKept) };
+}

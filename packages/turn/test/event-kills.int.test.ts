@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, jest } from '@jest/globals';
+import { EventRig } from './event-rig.ts';
+
+jest.setTimeout(120_000);
+
+const teller = fileURLToPath(new URL('./event-teller.ts', import.meta.url));
+
+/** What was sent before the process died at this place; all of it is over when this returns. */
+async function tellAndDie(rig: EventRig, place: string, failpoint: string): Promise<void> {
+  const args = ['--conditions=@concierge/source', '--no-warnings', teller, rig.redis.url, rig.dataDir, place, `${failpoint}:kill`];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  const [, signal] = await once(child, 'exit');
+  expect(signal).toBe('SIGKILL');
+}
+
+/** Dies there; another worker and its sweeper go on. */
+async function sentBy(failpoint: string): Promise<{ ids: Set<string | undefined>; requests: number; sent: number }> {
+  await using rig = await EventRig.start();
+  const receiver = await rig.receiver();
+  await (await rig.scope()).events.endpoints.create({ url: receiver.url() });
+  await tellAndDie(rig, receiver.place, failpoint);
+  rig.worker({ allow: [receiver.place] });
+  rig.sweeper.start();
+  const { id } = await rig.eventThat(({ status }) => status === 'sent');
+  await rig.sweeper.stop();
+  const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+  return { ids: ids.union(new Set([id])), requests: receiver.received.length, sent: (await rig.events()).length };
+}
+
+const singly = { ids: 1, requests: 1, sent: 1 };
+
+describe('an event under kill -9', () => {
+  it('is sent all the same, with one id, and twice only when the answer was lost', async () => {
+    const places = ['after-file', 'before-bell', 'after-bell', 'before-send', 'after-send', 'before-move'];
+    const outcomes = await Promise.all(
+      places.map(async (place) => {
+        const { ids, requests, sent } = await sentBy(`events.${place}`);
+        return [place, { ids: ids.size, requests, sent }] as const;
+      }),
+    );
+    // Whether the bell was answered before the process died is left to chance there.
+    const told = outcomes.map(([place, outcome]) => [place, place === 'after-bell' ? { ...outcome, requests: 1 } : outcome]);
+    expect(Object.fromEntries(told)).toEqual({
+      'after-file': singly,
+      'before-bell': singly,
+      'after-bell': singly,
+      'before-send': singly,
+      'after-send': { ...singly, requests: 2 },
+      'before-move': singly,
+    });
+  });
+});

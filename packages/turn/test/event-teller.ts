@@ -1,0 +1,18 @@
+import { argv, env } from 'node:process';
+import { armFailpoints, connectRedis, createLog } from '@concierge/runtime';
+import { openIndex, Tenants } from '@concierge/tenant';
+import { Outbound } from '@concierge/web';
+import { EventBells, eventFetchPolicy, EventSender, EventWorker, OutgoingEvents } from '../src/index.ts';
+import { secrets, turnEnded } from './event-rig.ts';
+
+/** A process of its own that tells of one happening and sends it, until its fail point breaks it. */
+const [, , redisUrl = '', dataDir = '', allow = '', failpoints = ''] = argv;
+const log = createLog({ service: 'test', level: env['TEST_LOG'] ?? 'silent' });
+armFailpoints(failpoints);
+const redis = connectRedis({ url: redisUrl, role: 'worker', log });
+const index = await openIndex({ databaseUrl: undefined, dataDir, log });
+const tenants = new Tenants({ dataDir, index, ...secrets, log });
+const bells = new EventBells(redis, log);
+const sender = new EventSender({ fetch: new Outbound({ allow: [allow] }).fetcher(eventFetchPolicy), explain: String });
+new EventWorker({ redis, bells, tenants, sender, log }).start();
+await new OutgoingEvents({ bells, log }).emit(await tenants.open('acme'), turnEnded('t_1'));

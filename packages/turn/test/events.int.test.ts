@@ -1,0 +1,222 @@
+import { createHmac } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { limits, type EventEndpointWithSecret } from '@concierge/contract';
+import { eventually, type ReceivedWebhook, type WebhookReceiver } from '@concierge/testing';
+import { Webhook } from 'standardwebhooks';
+import { EventRig, turnEnded } from './event-rig.ts';
+
+jest.setTimeout(120_000);
+
+const HOUR_MS = 3_600_000;
+
+let rig: EventRig;
+let receiver: WebhookReceiver;
+
+beforeEach(async () => {
+  rig = await EventRig.start();
+  receiver = await rig.receiver();
+});
+afterEach(async () => await rig[Symbol.asyncDispose]());
+
+async function endpoint(
+  more: { url?: string; types?: ['turn.failed'] | []; includeText?: boolean } = {},
+): Promise<EventEndpointWithSecret> {
+  return (await rig.scope()).events.endpoints.create({ url: receiver.url(), ...more });
+}
+
+function startWorker(): void {
+  rig.worker({ allow: [receiver.place] });
+}
+
+function idsOf(received: readonly ReceivedWebhook[]): Set<string | undefined> {
+  return new Set(received.map(({ headers }) => headers['webhook-id']));
+}
+
+describe('an event', () => {
+  it('arrives once, in the form and with the signature of Standard Webhooks', async () => {
+    const { secret, id: endpointId } = await endpoint();
+    startWorker();
+    await rig.turnEnds('t_1');
+    const [webhook] = await receiver.until(1);
+    const { headers, body }: Pick<ReceivedWebhook, 'headers' | 'body'> = webhook ?? { headers: {}, body: '' };
+    expect(JSON.parse(body)).toEqual({
+      type: 'turn.completed',
+      timestamp: '2026-11-21T20:00:00.000Z',
+      data: expect.objectContaining({ tenant: 'acme', turnId: 't_1', agent: 'cs', finishReason: 'stop' }),
+    });
+    expect(headers['content-type']).toBe('application/json');
+    expect(new Webhook(secret).verify(body, { ...headers })).toEqual(JSON.parse(body));
+    const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
+    const digest = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
+      .update(signed)
+      .digest('base64');
+    expect(headers['webhook-signature']).toBe(`v1,${digest}`);
+    expect(() => new Webhook(secret).verify(`${body} `, { ...headers })).toThrow('No matching signature');
+    const event = await rig.eventThat(({ status }) => status === 'sent');
+    expect(event).toMatchObject({ id: headers['webhook-id'], endpointId, tries: 1, log: [{ status: 204, error: null }], nextTryAt: null });
+    expect(rig.tried).toEqual(['turn.completed sent']);
+  });
+
+  it('goes to those who want it, with the reply where they ask for it, and to nobody else', async () => {
+    const other = await rig.receiver();
+    await endpoint({ url: other.url('/failures'), types: ['turn.failed'] });
+    await endpoint({ url: other.url('/schedules'), types: [] });
+    await endpoint({ url: receiver.url('/plain') });
+    await endpoint({ url: receiver.url('/text'), includeText: true });
+    rig.worker({ allow: [receiver.place, other.place] });
+    await rig.turnEnds('t_1', 'We are open.');
+    const received = await receiver.until(2);
+    const texts = new Map(received.map(({ path, body }) => [path, body.includes('We are open.')]));
+    expect(texts).toEqual(
+      new Map([
+        ['/plain', false],
+        ['/text', true],
+      ]),
+    );
+    await eventually(async () => (await rig.events()).every(({ status }) => status === 'sent'));
+    expect(other.received).toEqual([]);
+  });
+
+  it('is one, however often and by whomever the same happening is told', async () => {
+    await endpoint();
+    await Promise.all([rig.turnEnds('t_1'), rig.turnEnds('t_1'), rig.turnEnds('t_1')]);
+    startWorker();
+    await rig.eventThat(({ status }) => status === 'sent');
+    await rig.turnEnds('t_1');
+    await rig.turnEnds('t_2');
+    await eventually(async () => (await rig.events()).filter(({ status }) => status === 'sent').length === 2);
+    expect(receiver.received).toHaveLength(2);
+    expect(await rig.events()).toHaveLength(2);
+  });
+
+  it('is signed with both secrets for a day after a new one was made', async () => {
+    const { id, secret: old } = await endpoint();
+    const { secret } = await (await rig.scope()).events.endpoints.rotateSecret(id);
+    startWorker();
+    await rig.turnEnds('t_1');
+    const [webhook] = await receiver.until(1);
+    expect(webhook?.headers['webhook-signature']?.split(' ')).toHaveLength(2);
+    for (const one of [old, secret]) expect(new Webhook(one).verify(webhook?.body ?? '', { ...webhook?.headers })).toBeDefined();
+  });
+
+  it('is tried again for days with the same id, then is a dead letter, and can be sent anew', async () => {
+    receiver.answer = () => ({ status: 500 });
+    await endpoint();
+    startWorker();
+    await rig.turnEnds('t_1');
+    const waits = [5 / 3600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS);
+    for (const [index, waitMs] of waits.entries()) {
+      const event = await rig.eventThat(({ tries }) => tries === index + 1);
+      const planned = Date.parse(event.nextTryAt ?? '') - Date.parse(event.log.at(-1)?.at ?? '') - rig.aheadMs;
+      expect(planned).toBeGreaterThanOrEqual(waitMs);
+      expect(planned).toBeLessThan(waitMs * 1.2 + 60_000);
+      await rig.later(waitMs * 1.1 + 60_000);
+    }
+    const dead = await rig.eventThat(({ status }) => status === 'dead');
+    expect(dead).toMatchObject({ tries: 10, reason: 'Every try has failed. The last one: It answered 500.', nextTryAt: null });
+    expect(dead.log).toHaveLength(10);
+    expect(rig.tried.at(-1)).toBe('turn.completed dead');
+    receiver.answer = () => ({ status: 200 });
+    const scope = await rig.scope();
+    await rig.outgoing.ring(scope, [await scope.events.redrive(dead.id)]);
+    const sent = await rig.eventThat(({ status }) => status === 'sent');
+    expect(sent).toMatchObject({ id: dead.id, tries: 1, reason: null });
+    expect(sent.log).toHaveLength(11);
+    expect(receiver.received).toHaveLength(11);
+    expect(idsOf(receiver.received)).toEqual(new Set([dead.id]));
+    await expect(scope.events.redrive(dead.id)).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('waits as long as the endpoint asks for', async () => {
+    receiver.answer = () => ({ status: 503, headers: { 'retry-after': '7200' } });
+    await endpoint();
+    startWorker();
+    await rig.turnEnds('t_1');
+    const event = await rig.eventThat(({ tries }) => tries === 1);
+    expect(Date.parse(event.nextTryAt ?? '') - Date.parse(event.log[0]?.at ?? '')).toBeGreaterThanOrEqual(2 * HOUR_MS);
+  });
+
+  it('that is answered with 410 disables its endpoint, until its owner enables it again', async () => {
+    receiver.answer = () => ({ status: 410 });
+    const { id } = await endpoint();
+    startWorker();
+    await rig.turnEnds('t_1');
+    const dead = await rig.eventThat(({ status }) => status === 'dead');
+    const { events } = await rig.scope();
+    expect(await events.endpoints.get(id)).toMatchObject({ state: 'disabled', reason: 'It answered 410 Gone.' });
+    await rig.turnEnds('t_2');
+    expect(await rig.events()).toHaveLength(1);
+    await expect(events.redrive(dead.id)).rejects.toThrow('It answered 410 Gone.');
+    await events.endpoints.update(id, { enabled: true });
+    receiver.answer = () => ({ status: 200 });
+    await rig.outgoing.ring(await rig.scope(), (await events.redriveAll(id, 0)).events);
+    await rig.eventThat(({ status }) => status === 'sent');
+    expect(await events.endpoints.get(id)).toMatchObject({ state: 'enabled', reason: null, failingSince: null });
+  });
+
+  it('is not sent to a private address, and follows no redirect', async () => {
+    const inside = await rig.receiver();
+    receiver.answer = () => ({ status: 307, headers: { location: inside.url() } });
+    await endpoint({ url: inside.url() });
+    await endpoint();
+    startWorker();
+    await rig.turnEnds('t_1');
+    await eventually(async () => (await rig.events()).every(({ tries }) => tries === 1));
+    const errors = (await rig.events()).map(({ log }) => log[0]?.error ?? '').toSorted((a, b) => a.localeCompare(b));
+    expect(errors).toEqual([expect.stringContaining('has no public address'), expect.stringContaining(' redirects ')]);
+    expect(inside.received).toEqual([]);
+  });
+
+  it('of an endpoint that was removed or disabled is a dead letter at its next try', async () => {
+    const { id } = await endpoint();
+    await rig.turnEnds('t_1');
+    await (await rig.scope()).events.endpoints.remove(id);
+    startWorker();
+    expect(await rig.eventThat(({ status }) => status === 'dead')).toMatchObject({ reason: 'Its endpoint was removed.', tries: 0 });
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+describe('endpoints', () => {
+  it('do not hold each other up, and get a few requests at once at most', async () => {
+    const slow = await rig.receiver();
+    slow.answer = () => 'hang';
+    await endpoint({ url: slow.url() });
+    const { id } = await endpoint();
+    rig.worker({ allow: [receiver.place, slow.place] });
+    for (let turn = 0; turn < 30; turn += 1) await rig.turnEnds(`t_${String(turn)}`);
+    await receiver.until(30);
+    await eventually(
+      async () => (await rig.events()).filter(({ endpointId, status }) => endpointId === id && status === 'sent').length === 30,
+    );
+    expect(slow.mostOpen).toBeLessThanOrEqual(limits.eventsAtOnce);
+    expect(receiver.mostOpen).toBeLessThanOrEqual(limits.eventsAtOnce);
+    expect(slow.received.length).toBeGreaterThan(0);
+  });
+});
+
+describe('what waits', () => {
+  it('is sent although its bell was lost', async () => {
+    await endpoint();
+    await (await rig.scope()).events.emit(turnEnded('t_1'));
+    startWorker();
+    await rig.sweeper.sweep();
+    await rig.eventThat(({ status }) => status === 'sent');
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('is found again, with the time of its next try, when Redis comes back empty', async () => {
+    receiver.answer = () => ({ status: 500 });
+    await endpoint();
+    startWorker();
+    await rig.turnEnds('t_1');
+    await rig.eventThat(({ tries }) => tries === 1);
+    await rig.redis.flush();
+    await rig.sweeper.sweep();
+    receiver.answer = () => ({ status: 200 });
+    expect(await rig.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });
+    await rig.later(HOUR_MS);
+    await rig.eventThat(({ status }) => status === 'sent');
+    expect(receiver.received).toHaveLength(2);
+  });
+});
