@@ -21,7 +21,7 @@ async function queue(): Promise<z.infer<typeof Queues>['queues'][number] | undef
   const response = await gateway.ask(undefined, `${path}/api/queues?activeQueue=turns`);
   expect(response.status).toBe(200);
   const { queues } = Queues.parse(await response.json());
-  expect(queues.map(({ name }) => name)).toEqual(['turns', 'turns-1', 'turns-2']);
+  expect(queues.map(({ name }) => name)).toEqual(['turns', 'turns-1', 'turns-2', 'deliveries']);
   return queues[0];
 }
 
