@@ -1,4 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits, type DeliveryStep } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
@@ -184,6 +184,37 @@ describe('a message that has ended', () => {
     expect(delivery.expiresAtMs).toBe(nowMs + limits.outboxTtlSeconds * 1000);
     expect(await outbox.waiting()).toHaveLength(1);
     expect(await outbox.dead()).toEqual([]);
+  });
+
+  it('is not taken up while it still stands in its lane: whoever ends it is about to put it away', async () => {
+    const id = await accept();
+    await outbox.record(id, [parts('Hello'), result('refused', { problem: { code: '400', message: 'No.' } })]);
+    await expect(outbox.redrive(id, operator)).rejects.toMatchObject({ code: 'conflict' });
+    await outbox.end(await get(id));
+    expect((await outbox.redrive(id, operator)).state).toBe('waiting');
+  });
+
+  it('stays on its way once it was taken up, when somebody who slept wants to put it away', async () => {
+    const id = await accept();
+    await outbox.record(id, [parts('Hello'), result('refused', { problem: { code: '400', message: 'No.' } })]);
+    const asleep = await get(id);
+    await outbox.end(asleep);
+    await outbox.redrive(id, operator);
+    await another().end(asleep);
+    expect((await get(id)).state).toBe('waiting');
+    expect(await outbox.waiting()).toHaveLength(1);
+  });
+
+  it('is found again when whoever took it up died in the middle', async () => {
+    const id = await accept();
+    await outbox.record(id, [parts('Hello'), result('refused', { problem: { code: '400', message: 'No.' } })]);
+    await outbox.end(await get(id));
+    await outbox.redrive(id, operator);
+    // As it is after the journal is back, and before the message is.
+    await rm(join(folder, id.slice(2, 14), `${id}.json`));
+    expect(await outbox.waiting()).toEqual([]);
+    await another().sweep();
+    expect((await outbox.head(id.slice(2, 14)))?.next).toMatchObject({ index: 0, part: { tries: 1 } });
   });
 
   it('is not taken up when it has arrived, is on its way, or never was', async () => {

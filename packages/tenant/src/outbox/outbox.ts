@@ -44,6 +44,7 @@ const dayMs = 24 * 3_600_000;
 const limitedKinds: ReadonlySet<string> = new Set<OutboundMessage['kind']>(['message', 'reply']);
 /** An app tells how far a person has read within this time. */
 const readMarkDays = 8;
+const filesAtOnce = 64;
 
 /**
  * What is said on chat apps: a file each, written before anybody says that it will be sent. The name follows from recipient, turn and call, so that a call which
@@ -70,8 +71,12 @@ export class Outbox {
    */
   async accept(outbound: NewOutbound): Promise<{ readonly message: OutboundMessage; readonly isNew: boolean }> {
     const id = this.idOf(outbound);
-    const known = await this.find(id);
-    if (known !== undefined) return { message: known, isNew: false };
+    const known = await this.delivery(id);
+    if (known !== undefined) {
+      // Whoever accepted it may have died before the bell.
+      if (known.state === 'waiting') this.#ring(id);
+      return { message: known.message, isNew: false };
+    }
     if (limitedKinds.has(outbound.kind) && (await this.#isFull()))
       throw new AppError('too_many_waiting', `${String(limits.outboxMaxWaiting)} messages wait to be sent already; no more are taken.`);
     // Two of one process never have the same time: their order is that of acceptance.
@@ -154,11 +159,13 @@ export class Outbox {
     return delivery;
   }
 
-  /** Takes a message out of its lane, when nothing is to be done for it any more. */
-  async end(delivery: Delivery): Promise<void> {
-    const { state } = delivery;
+  /** Takes a message out of its lane, when nothing is to be done for it any more. Leaves one that was taken up again since the caller looked. */
+  async end({ message, state }: Delivery): Promise<void> {
     if (state === 'waiting') throw new TypeError('a message that waits cannot be ended');
-    await this.#files.end(delivery, state === 'sent' || state === 'delivered' || state === 'read' ? 'settled' : 'dead');
+    const current = await this.delivery(message.id);
+    if (current === undefined || current.state === 'waiting') return;
+    const hasAllOfIt = current.state === 'sent' || current.state === 'delivered' || current.state === 'read';
+    await this.#files.end(current, hasAllOfIt ? 'settled' : 'dead');
   }
 
   /** Sends again what did not arrive, what nobody knows of included. @throws AppError not_found, conflict */
@@ -169,11 +176,15 @@ export class Outbox {
     if (hasArrived(delivery)) throw new AppError('conflict', 'The app has all of the message: there is nothing to send again.');
     const nowMs = this.#nowMs();
     const expiresAt = new Date(nowMs + limits.outboxTtlSeconds * 1000).toISOString();
-    // One that has just ended may still stand in its lane.
-    await this.end(delivery);
-    await this.#files.takeUp(delivery, { kind: 'redrive', at: new Date(nowMs).toISOString(), by, expiresAt });
+    // One that was sent and has failed after all may lie among the settled still.
+    await this.#files.moveToDead(delivery);
+    const isTakenUp = await this.#files.takeUp(delivery, { kind: 'redrive', at: new Date(nowMs).toISOString(), by, expiresAt });
+    const after = await this.delivery(id);
+    // Another has taken it up, unless it has only just ended and is still being put away.
+    if (after === undefined || (!isTakenUp && after.state !== 'waiting'))
+      throw new AppError('conflict', 'The message is just being put away; ask again in a moment.');
     this.#ring(id);
-    return (await this.delivery(id)) ?? delivery;
+    return after;
   }
 
   /** The part that the app calls so; undefined when none of ours is known by that name. */
@@ -196,9 +207,7 @@ export class Outbox {
 
   /** Those that a person may have to look at, in no order. */
   async dead(): Promise<Delivery[]> {
-    return (await Promise.all((await this.#files.deadIds()).map(async (id) => this.#files.readDead(id)))).filter(
-      (found) => found !== undefined,
-    );
+    return readEach(await this.#files.deadIds(), async (id) => this.#files.readDead(id));
   }
 
   async onTheirWay(): Promise<Delivery[]> {
@@ -211,8 +220,7 @@ export class Outbox {
   }
 
   async settledOf(day: string): Promise<Delivery[]> {
-    const found = await Promise.all((await this.#files.settledIds(day)).map(async (id) => this.#files.readSettled(day, id)));
-    return found.filter((delivery) => delivery !== undefined);
+    return readEach(await this.#files.settledIds(day), async (id) => this.#files.readSettled(day, id));
   }
 
   /** Clears away what writers that died in the middle left. */
@@ -262,6 +270,14 @@ function sentKey(channel: AppChannel, providerMessageId: string): string {
 
 function hashOf(parts: readonly (string | null)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+/** A day may have thousands: so many files are open at once and no more. */
+async function readEach(ids: readonly string[], read: (id: string) => Promise<Delivery | undefined>): Promise<Delivery[]> {
+  const found: Delivery[] = [];
+  for (let at = 0; at < ids.length; at += filesAtOnce)
+    found.push(...(await Promise.all(ids.slice(at, at + filesAtOnce).map(read))).flatMap(some));
+  return found;
 }
 
 function some<Value>(value: Value | undefined): Value[] {
