@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 const idHexDigits = 32;
 const unitSeparator = '\u001f';
@@ -24,5 +24,5 @@ export function isHashedName(name: string): boolean {
 }
 
 function firstDigits(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex').slice(0, idHexDigits);
+  return hash('sha256', text).slice(0, idHexDigits);
 }

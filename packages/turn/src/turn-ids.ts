@@ -1,9 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 const SEPARATOR = '\u001F';
 
 function hash32(parts: readonly string[]): string {
-  return createHash('sha256').update(parts.join(SEPARATOR)).digest('hex').slice(0, 32);
+  return hash('sha256', parts.join(SEPARATOR)).slice(0, 32);
 }
 
 /** Random, or derived where the surface has an id of its own, so that the same message is the same turn wherever it is accepted. */

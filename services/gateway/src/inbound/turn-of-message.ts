@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { InboundMessage } from '@concierge/channel';
 import { ChatAppMessage, limits, codePoints, type TurnInput } from '@concierge/contract';
 import type { BoundChannel } from './bound-channel.ts';
@@ -43,7 +43,7 @@ export function turnOfMessage({ channel, account }: BoundChannel, { message, cha
     ...rule,
     dedupeId,
     // Of the id alone: what else a delivery says may differ in the next one, and it is the same message.
-    requestHash: createHash('sha256').update(dedupeId).digest('hex'),
+    requestHash: hash('sha256', dedupeId),
     keyId: null,
     chatApp,
   };
