@@ -2,7 +2,7 @@ import { ChatAppConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
 import { connectRedis, createLog, redisReady, type Log } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
-import { Doorbells, Lanes, Turns } from '@concierge/turn';
+import { Doorbells, HandoffCalls, HandoffDesk, Lanes, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 
 const REDIS_TIMEOUT_MS = 3000;
@@ -74,6 +74,11 @@ export class Deployment {
     const redis = await this.redis();
     this.#doorbells ??= new Doorbells(redis, this.log);
     return new Turns({ redis, lanes: new Lanes(redis), doorbells: this.#doorbells, log: this.log });
+  }
+
+  async handoffDesk(): Promise<HandoffDesk> {
+    const turns = await this.turns();
+    return new HandoffDesk({ turns, calls: new HandoffCalls({ turns, log: this.log }) });
   }
 
   async close(): Promise<void> {

@@ -3,6 +3,7 @@ import { channelCommand } from './commands/channel.ts';
 import { cronCommand } from './commands/cron.ts';
 import { deliveryCommand } from './commands/delivery.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { handoffCommand } from './commands/handoff.ts';
 import { keyCommand } from './commands/key.ts';
 import { reindexCommand } from './commands/reindex.ts';
 import { skillCommand } from './commands/skill.ts';
@@ -28,6 +29,7 @@ export function createProgram(context: CommandContext): Command {
     channelCommand,
     cronCommand,
     deliveryCommand,
+    handoffCommand,
     reindexCommand,
     turnCommand,
     doctorCommand,

@@ -1,4 +1,4 @@
-export { Actor } from './actor.ts';
+export { Actor, actorName } from './actor.ts';
 export {
   AgentFrontMatter,
   AgentView,
@@ -47,7 +47,18 @@ export {
 } from './delivery.ts';
 export { Duration, durationMs } from './duration.ts';
 export { errorCodeNames, errorCodes, type ErrorCode } from './error-code.ts';
-export { Handoff, HandoffEnd, HandoffReason, HandoffView } from './handoff.ts';
+export {
+  Handoff,
+  HandoffBody,
+  HandoffCall,
+  HandoffEnd,
+  HandoffReason,
+  HandoffState,
+  HandoffView,
+  PersonMessageBody,
+  PersonMessageReceipt,
+  WaitingHandoff,
+} from './handoff.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './outbound.ts';

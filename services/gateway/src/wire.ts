@@ -2,7 +2,18 @@ import { ChatAppConnections } from '@concierge/channel';
 import { McpServers } from '@concierge/mcp';
 import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
-import { DeliveryBells, DeliveryLanes, DeliveryReceipts, Doorbells, Lanes, RateLimits, Turns, TurnStreams } from '@concierge/turn';
+import {
+  DeliveryBells,
+  DeliveryLanes,
+  DeliveryReceipts,
+  Doorbells,
+  HandoffCalls,
+  HandoffDesk,
+  Lanes,
+  RateLimits,
+  Turns,
+  TurnStreams,
+} from '@concierge/turn';
 import { Outbound, OutboundError } from '@concierge/web';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
@@ -32,6 +43,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber, log });
+  const handoffDesk = new HandoffDesk({ turns, calls: new HandoffCalls({ turns, log }) });
   const metrics = new GatewayMetrics();
   const drain = new Drain();
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
@@ -49,6 +61,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     tenants,
     turns,
     turnStreams,
+    handoffDesk,
     eventStreams,
     queueDashboard,
     mcpServers,

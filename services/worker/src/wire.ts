@@ -14,6 +14,9 @@ import {
   DeliverySweeper,
   DeliveryWorker,
   Doorbells,
+  HandoffCalls,
+  HandoffDesk,
+  HandoffWatch,
   Lanes,
   Sweeper,
   Turns,
@@ -39,7 +42,9 @@ import { answerFollowUp } from './deliveries/answer-follow-up.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { DeliveryMetrics } from './deliveries/delivery-metrics.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
+import { HandoffCommands } from './handoff-commands.ts';
 import { serveMetrics } from './metrics-server.ts';
+import { sendPersonsWords } from './send-persons-words.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner, type ChosenModel } from './turn-runner.ts';
 
@@ -74,6 +79,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes, doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
+  const handoffs = wireHandoffs({ turns, tenants, log });
   const { pages, search, mcpServers } = wireOutside(config);
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
@@ -84,10 +90,12 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       runtime: commands.lend,
       web: webLender({ pages, search, log }),
       ...lendSubagents({ turns, streams: turnStreams }),
+      askPerson: handoffs.askPerson,
     },
+    commands: handoffs.commands,
     chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
-    followUps: [answerFollowUp],
+    followUps: [answerFollowUp, sendPersonsWords],
     metrics,
     log,
   });
@@ -113,10 +121,12 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   sweeper.start();
   deliveries.start();
   commands.reaper.start();
+  handoffs.watch.start();
   return {
     stopInOrder: [
       together(worker, deliveries),
       sweeper,
+      handoffs.watch,
       ...commands.stopInOrder,
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       { name: 'MCP servers', stop: async () => mcpServers.close() },
@@ -130,6 +140,30 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
+  };
+}
+
+interface HandoffParts {
+  readonly turns: Turns;
+  readonly tenants: Tenants;
+  readonly log: Log;
+}
+
+/** What lets conversations pass between agents and persons. */
+function wireHandoffs({ turns, tenants, log }: HandoffParts): {
+  readonly askPerson: Lenders['askPerson'];
+  readonly commands: HandoffCommands;
+  readonly watch: HandoffWatch;
+} {
+  const calls = new HandoffCalls({ turns, log });
+  const desk = new HandoffDesk({ turns, calls });
+  return {
+    askPerson:
+      ({ scope, turn }) =>
+      async (asked) =>
+        desk.ask(scope, turn, asked),
+    commands: new HandoffCommands(desk),
+    watch: new HandoffWatch({ tenants, calls, log }),
   };
 }
 

@@ -53,6 +53,7 @@ export interface Route {
     | 'agents'
     | 'turns'
     | 'sessions'
+    | 'handoffs'
     | 'skills'
     | 'uploads'
     | 'tenant'

@@ -4,6 +4,7 @@ import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import { getDelivery, listDeliveries, redriveDelivery } from './deliveries.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
+import { answerAsPerson, getHandoff, giveBack, listHandoffs, takeOver } from './handoffs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
 import { searchMemory } from './memory.ts';
@@ -35,6 +36,11 @@ export const routes = {
   listSessions,
   getSession,
   deleteSession,
+  listHandoffs,
+  getHandoff,
+  takeOver,
+  giveBack,
+  answerAsPerson,
   listSkills,
   reindexSkills,
   createUploads,

@@ -2,7 +2,7 @@ import type { ChatAppConnections } from '@concierge/channel';
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import type { TurnStreams, Turns } from '@concierge/turn';
+import type { HandoffDesk, TurnStreams, Turns } from '@concierge/turn';
 import { Slots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
@@ -20,6 +20,7 @@ import { chatHandlers } from './chat.ts';
 import { cronHandlers } from './cron.ts';
 import { deliveryHandlers } from './deliveries.ts';
 import { fileHandlers } from './files.ts';
+import { handoffHandlers } from './handoffs.ts';
 import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
 import { mcpServerHandlers } from './mcp-servers.ts';
@@ -47,6 +48,7 @@ export interface HandlerOptions {
   readonly inbound: Inbound;
   readonly turns: Turns;
   readonly turnStreams: TurnStreams;
+  readonly handoffDesk: HandoffDesk;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
@@ -61,8 +63,9 @@ export interface HandlerOptions {
 
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
-  const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { checks, now, log } = options;
+  const { tenants, turns, turnStreams, handoffDesk, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics } =
+    options;
+  const { drain, checks, now, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
@@ -72,6 +75,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),
     ...sessionHandlers(),
+    ...handoffHandlers({ desk: handoffDesk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),
     ...tenantHandlers(),
