@@ -101,7 +101,6 @@ export class Handoffs {
       // First whom to tell: a process that dies after the next line leaves somebody waiting whom nobody knows of.
       if (call !== undefined)
         await this.#calls.put(handoff.id, { version: 1, handoffId: handoff.id, sessionId, at: handoff.since, ...call });
-      await failpoint('handoff.after-call');
       await this.#handoffs.put(sessionId, handoff);
       await failpoint('handoff.after-file');
       return { view: await this.#viewOf(handoff), isNew: true };

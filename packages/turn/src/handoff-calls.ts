@@ -74,7 +74,6 @@ export class HandoffCalls {
     if (handoff.state === 'paused') {
       const settings = (await scope.settings()).handoff ?? {};
       await this.#tellContact(scope, call, settings);
-      await failpoint('handoff.after-notice');
       if (call.callsOwner) await this.#callOwner(scope, { call, handoff, settings });
     }
     await this.#options.onRequested?.(scope, handoff);
