@@ -19,7 +19,7 @@ const LEFT_OUT =
  * Of no use under another id, or of harm: keys and unanswered turns name the old one, credentials of channels are sealed for it, and a message that waits to
  * be sent would be sent by both.
  */
-const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox)\//u;
+const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|handoffs\/calls)\//u;
 
 export interface ArchiveReport {
   readonly tenantId: string;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { AppError, HandoffReason, limits, MessageText, type HandoffState, type WaitingHandoff } from '@concierge/contract';
 import { Command } from 'commander';
 import { table } from '../answer.ts';
@@ -55,7 +54,7 @@ async function say({ deployment, answer }: CommandContext, at: { tenantId: strin
   const scope = await deployment.scope(at.tenantId);
   const words = MessageText.safeParse(text);
   if (!words.success) throw new AppError('invalid_request', `An answer has 1 to ${String(limits.messageMaxCharacters)} characters.`);
-  const said = { text: words.data, by: operator, dedupeId: `operator:${randomUUID()}`, keyId: null };
+  const said = { text: words.data, by: operator, dedupeId: null, keyId: null };
   const { turnId, sessionId } = await (await deployment.handoffDesk()).answer(scope, at.id, said);
   answer({ json: { turnId, contact_id: sessionId }, text: `Accepted as ${turnId}.` });
 }

@@ -1,6 +1,6 @@
 import type { HandoffState } from '@concierge/contract';
 import type { ReactNode } from 'react';
-import { exactTime, relativeTime } from '../../src/chat/relative-time.ts';
+import { clockTime, exactTime } from '../../src/chat/relative-time.ts';
 import { Button } from './button.tsx';
 import { PersonIcon } from './icons.tsx';
 import type { HandoffActions } from './use-handover.ts';
@@ -45,10 +45,14 @@ function Why({ state: { handoff } }: { readonly state: HandoffState }): ReactNod
       <span className="text-muted-foreground">
         Since{' '}
         <time dateTime={since} title={exactTime(since)}>
-          {relativeTime(since, now)}
+          {clockTime(since, now)}
         </time>
         {until === null ? ', until it is given back.' : ', until '}
-        {until !== null && <time dateTime={until}>{exactTime(until)}</time>}
+        {until !== null && (
+          <time dateTime={until} title={exactTime(until)}>
+            {clockTime(until, now)}
+          </time>
+        )}
       </span>
     </>
   );

@@ -75,7 +75,7 @@ export function PersonComposer({ onAnswer }: PersonComposerProps): ReactNode {
         <div className="flex items-center gap-1.5 p-2">
           <p id="person-composer-hint" className="flex min-w-0 flex-1 items-center gap-1.5 truncate pl-2 text-xs text-warn">
             <PersonIcon className="size-3.5 shrink-0" />
-            {length > limits.messageMaxCharacters ? 'Too long: shorten the message' : 'The contact reads this as written by a person'}
+            {length > limits.messageMaxCharacters ? 'Too long: shorten the message' : 'Goes to the contact in the agent’s place'}
           </p>
           <IconButton type="submit" tone="primary" label="Send as a person" className="rounded-xl!" disabled={!sendable}>
             {sending ? <SpinnerIcon /> : <SendIcon />}
