@@ -4,6 +4,7 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, sessionIdOf, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { HandoffCalls, HandoffDesk, type TurnReceipt, type TurnRun } from '@concierge/turn';
+import type { ChatApps } from './chat-apps/chat-apps.ts';
 import { call, say, Script, turnRun } from './fixtures/scripted-run.ts';
 import { unconnected } from './fixtures/unconnected.ts';
 import { HandoffCommands } from './handoff-commands.ts';
@@ -61,8 +62,9 @@ afterEach(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-function runner(model: ChosenModel = new Script()): TurnRunner {
+function runner(model: ChosenModel = new Script(), chatApps?: ChatApps): TurnRunner {
   return new TurnRunner({
+    ...(chatApps !== undefined && { chatApps }),
     modelFor: () => model,
     lenders: {
       ...unconnected,
@@ -114,6 +116,19 @@ describe('a turn of a conversation that a person has', () => {
     const session = await saved(bob.sessionId);
     expect(session.messages.at(-1)).toMatchObject({ role: 'user', text: 'is anybody there?' });
     expect(session.turns.at(-1)).toMatchObject({ status: 'done', finishReason: 'stop', heldBack: 'handoff', models: [], steps: [] });
+  });
+
+  it('keeps the files that came with the message for whoever looks at it', async () => {
+    await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
+    const upload = await scope.uploads.save({ name: 'receipt.png', type: 'image/png', bytes: Buffer.from('png') });
+    const chatApps: ChatApps = {
+      fetchFiles: async (_run, turns) => Promise.resolve(new Map(turns.map(({ turnId }) => [turnId, [{ upload }]]))),
+      showTyping: () => {
+        throw new Error('nobody types');
+      },
+    };
+    await runner(new Script(), chatApps).runTurn(runOf({ ...bob, text: 'here it is' }));
+    expect((await saved(bob.sessionId)).messages).toMatchObject([{ text: 'here it is', attachments: [{ name: 'receipt.png' }] }]);
   });
 
   it('is answered in order by the person, whose words go to the chat app once, however often they are run', async () => {
@@ -327,6 +342,19 @@ describe('a command on a chat app', () => {
   ] as const)('is no more than text from %s', async (_who, turn) => {
     expect(await replyTo(`/resume ${code}`, turn)).toBe('The model was asked.');
     expect(await scope.handoffs.isPaused(bob.sessionId)).toBe(true);
+  });
+
+  it('is not taken along by a message before it', async () => {
+    const follower = runOf({ ...ownerTurn, text: `/resume ${code}`, collects: true }).turn;
+    await scope.inbox.accept(follower);
+    const run = runOf(
+      { ...ownerTurn, text: 'one moment', collects: true },
+      { waitingBehind: async () => Promise.resolve([follower.turnId]) },
+    );
+    await runner(new Script(say('Take your time.'))).runTurn(run);
+    const session = await saved(ownerTurn.sessionId);
+    expect(session.messages[0]).toMatchObject({ role: 'user', text: 'one moment' });
+    expect(session.turns.map(({ id }) => id)).toEqual([run.turn.turnId]);
   });
 
   it('is text when it only looks like one', async () => {
