@@ -46,7 +46,7 @@ import { HandoffCommands } from './handoff-commands.ts';
 import { serveMetrics } from './metrics-server.ts';
 import { sendPersonsWords } from './send-persons-words.ts';
 import { TurnMetrics } from './turn-metrics.ts';
-import { TurnRunner, type ChosenModel } from './turn-runner.ts';
+import { TurnRunner } from './turn-runner.ts';
 
 type Redis = ReturnType<typeof connectRedis>;
 type Registry = ReturnType<typeof newMetrics>;
@@ -74,7 +74,6 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const outgoing = wireDeliveries(redis, log);
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: outgoing.outboxBell, log });
   const models = openModels(providers, { metrics, log });
-  const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
   const lanes = new Lanes(redis);
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes, doorbells, log });
@@ -84,7 +83,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const runner = new TurnRunner({
-    modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
+    modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
     lenders: {
       runtime: commands.lend,
@@ -118,10 +117,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const deliveries = startableDeliveries(config, { ...outgoing, redis, tenants, registry, log });
   const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   await worker.start();
-  sweeper.start();
-  deliveries.start();
-  commands.reaper.start();
-  handoffs.watch.start();
+  for (const part of [sweeper, deliveries, commands.reaper, handoffs.watch]) part.start();
   return {
     stopInOrder: [
       together(worker, deliveries),
