@@ -307,7 +307,7 @@ describe('handoff', () => {
     const { output, isError } = await call('handoff', { action: 'request', reason: 'Wants to speak about a refund.' });
     expect(isError).toBe(false);
     expect(output).toContain('A person is asked for.');
-    expect(output).toContain('nobody is notified');
+    expect(output).toContain('nothing that an agent writes is sent to the contact on a chat app');
     expect(await scope.handoffs.isPaused(bob.sessionId)).toBe(true);
     expect((await call('handoff', { action: 'request', reason: 'again' })).output).toContain('had been asked for already');
     expect((await call('handoff', { action: 'status' })).output).toContain('Wants to speak about a refund.');
@@ -342,5 +342,9 @@ describe('handoff', () => {
     expect((await call('handoff', { action: 'status', session_id: conversation.id })).output).toContain('resumed by the agent admin');
     expect(await call('handoff', { action: 'request', reason: 'x', session_id: 'f'.repeat(32) })).toMatchObject({ isError: true });
     expect(await call('handoff', { action: 'request' })).toMatchObject({ isError: true });
+    expect(await call('handoff', { action: 'request', reason: 'x' })).toMatchObject({
+      isError: true,
+      output: expect.stringContaining('This conversation is with the owner'),
+    });
   });
 });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome } from '@concierge/agent';
+import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome, type TurnCapabilities } from '@concierge/agent';
 import type { AcceptedTurn } from '@concierge/contract';
 import { createLog } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
@@ -58,7 +58,8 @@ export class ToolTenant implements AsyncDisposable {
     };
     const whole = { ...admin, acceptedAtMs: Date.now(), ...turn };
     const access = whole.agent === 'cs' ? 'cs' : whole.authority;
-    const context = toolScope({ scope, turn: whole, access, allow, capabilities: unusedCapabilities, status });
+    const askPerson: TurnCapabilities['askPerson'] = async ({ sessionId, ...wish }) => scope.handoffs.request(sessionId, wish);
+    const context = toolScope({ scope, turn: whole, access, allow, capabilities: { ...unusedCapabilities, askPerson }, status });
     const failures: unknown[] = [];
     const tools = new ToolBox({
       set: new ToolSet(allTools, context.access, allow),

@@ -2,7 +2,17 @@ import { ChatAppConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
 import { connectRedis, createLog, redisReady, type Log } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
-import { Doorbells, Lanes, Turns } from '@concierge/turn';
+import {
+  Doorbells,
+  EventBells,
+  HandoffCalls,
+  HandoffDesk,
+  handoffRequested,
+  Lanes,
+  OutgoingEvents,
+  Turns,
+  type HandoffCallsOptions,
+} from '@concierge/turn';
 import type { Config } from './config.ts';
 
 const REDIS_TIMEOUT_MS = 3000;
@@ -19,6 +29,7 @@ export class Deployment {
   /** Waited for once: a second command part is not to wait as long again for what is not there. */
   #redisReady: Promise<void> | undefined;
   #doorbells: Doorbells | undefined;
+  #eventBells: EventBells | undefined;
 
   constructor(config: Config) {
     this.config = config;
@@ -76,8 +87,17 @@ export class Deployment {
     return new Turns({ redis, lanes: new Lanes(redis), doorbells: this.#doorbells, log: this.log });
   }
 
+  async handoffDesk(): Promise<HandoffDesk> {
+    const turns = await this.turns();
+    this.#eventBells ??= new EventBells(await this.redis(), this.log);
+    const events = new OutgoingEvents({ bells: this.#eventBells, log: this.log });
+    const onRequested: HandoffCallsOptions['onRequested'] = async (scope, handoff) => events.emit(scope, handoffRequested(handoff));
+    return new HandoffDesk({ turns, calls: new HandoffCalls({ turns, onRequested, log: this.log }) });
+  }
+
   async close(): Promise<void> {
     await this.#doorbells?.stop();
+    await this.#eventBells?.stop();
     this.#redis?.disconnect();
     const index = await this.#index?.catch(() => undefined);
     await index?.close();

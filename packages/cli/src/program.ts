@@ -5,6 +5,7 @@ import { deliveryCommand } from './commands/delivery.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eventCommand } from './commands/event.ts';
 import { eventEndpointCommand } from './commands/event-endpoint.ts';
+import { handoffCommand } from './commands/handoff.ts';
 import { keyCommand } from './commands/key.ts';
 import { reindexCommand } from './commands/reindex.ts';
 import { skillCommand } from './commands/skill.ts';
@@ -34,6 +35,7 @@ export function createProgram(context: CommandContext): Command {
     deliveryCommand,
     eventEndpointCommand,
     eventCommand,
+    handoffCommand,
     reindexCommand,
     turnCommand,
     doctorCommand,

@@ -19,7 +19,7 @@ const LEFT_OUT =
  * Of no use under another id, or of harm: keys (the widget's, too) and unanswered turns name the old one, credentials of channels and secrets of event
  * endpoints are sealed for it, and a message or an event that waits to be sent would be sent by both.
  */
-const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget)\//u;
+const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget|handoffs\/calls)\//u;
 
 export interface ArchiveReport {
   readonly tenantId: string;

@@ -1,4 +1,4 @@
-import { AcceptedTurn, TurnView, type Session, type TurnRecord } from '@concierge/contract';
+import { AcceptedTurn, PersonMessageReceipt, TurnView, type Session, type TurnRecord } from '@concierge/contract';
 import { sessionIdOf } from '@concierge/tenant';
 import { TestRedis } from '@concierge/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -126,6 +126,43 @@ describe('concierge turn', () => {
     expect(await concierge.json('turn', 'cancel', 'acme', turnId)).toEqual({ turnId, status: 'waiting', cancelling: true });
     await concierge.withScope('acme', async (scope) => expect(await scope.inbox.isCancelled(turnId)).toBe(true));
     expect(await concierge.json('turn', 'cancel', 'acme', doneTurn)).toMatchObject({ cancelling: false });
+  });
+});
+
+describe('concierge handoff', () => {
+  it('takes a conversation over, says who waits, answers in it, and gives it back', async () => {
+    expect(await concierge.json('handoff', 'list', 'acme')).toEqual([]);
+    expect((await concierge.run('handoff', 'answer', 'acme', sessionId, 'Too early.')).err).toContain('take it over first');
+    const taken = await concierge.json('handoff', 'take', 'acme', sessionId, '--reason', 'Mine.', '--hours', '2');
+    expect(taken).toMatchObject({ state: 'paused', reason: 'Mine.', requestedBy: { kind: 'operator' } });
+    expect((await concierge.run('handoff', 'take', 'acme', sessionId)).out).toContain('was handed over already');
+    expect(await concierge.json('handoff', 'list', 'acme')).toMatchObject([
+      { sessionId, title: 'Where is my parcel?', lastMessage: { from: 'contact', text: 'Where is my parcel?' } },
+    ]);
+    expect((await concierge.run('handoff', 'list', 'acme')).out).toContain('contact: Where is my parcel?');
+    const { turnId } = PersonMessageReceipt.parse(await concierge.json('handoff', 'answer', 'acme', sessionId, 'It comes on Monday.'));
+    await concierge.withScope('acme', async (scope) =>
+      expect(await scope.inbox.read(turnId)).toMatchObject({
+        origin: 'person',
+        by: { kind: 'operator' },
+        text: 'It comes on Monday.',
+        sessionId,
+      }),
+    );
+    expect(await concierge.json('handoff', 'resume', 'acme', sessionId)).toMatchObject({ isPaused: false, handoff: { state: 'resumed' } });
+    expect((await concierge.run('handoff', 'resume', 'acme', sessionId)).out).toContain('has');
+  });
+
+  it.each([
+    [['take', 'acme', '0'.repeat(32)], 'no such session'],
+    [['take', 'acme', sessionId, '--hours', 'many'], '--hours must be a number'],
+    [['take', 'acme', sessionId, '--hours', '100000'], 'may last up to'],
+    [['take', 'acme', sessionId, '--reason', ''], '--reason'],
+    [['answer', 'acme', sessionId, ''], 'An answer has'],
+  ])('refuses %j', async (args, reason) => {
+    const { code, err } = await concierge.run('handoff', ...args);
+    expect(code).toBe(1);
+    expect(err).toContain(reason);
   });
 });
 

@@ -50,7 +50,7 @@ export const eventData = {
     ...facts,
     handoffId: z.string(),
     contact_id: ContactId,
-    requestedBy: z.enum(['agent', 'key', 'operator']),
+    requestedBy: z.enum(['agent', 'key', 'operator', 'contact']),
     until: z.iso.datetime().nullable(),
   }),
   'message.delivered': z.strictObject(messageFacts),

@@ -1,4 +1,4 @@
-export { Actor } from './actor.ts';
+export { Actor, actorName } from './actor.ts';
 export {
   AgentFrontMatter,
   AgentView,
@@ -58,7 +58,18 @@ export {
   NewEventEndpoint,
 } from './event-endpoint.ts';
 export { EventId, EventRecord, EventStatus, EventTry, EventType, EventView, SubscribedType, eventData, type EventData } from './event.ts';
-export { Handoff, HandoffEnd, HandoffReason, HandoffView } from './handoff.ts';
+export {
+  Handoff,
+  HandoffBody,
+  HandoffCall,
+  HandoffEnd,
+  HandoffReason,
+  HandoffState,
+  HandoffView,
+  PersonMessageBody,
+  PersonMessageReceipt,
+  WaitingHandoff,
+} from './handoff.ts';
 export { HttpUrl } from './http-url.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';

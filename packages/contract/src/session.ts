@@ -114,7 +114,7 @@ export type SessionView = z.infer<typeof SessionView>;
 /**
  * What a turn has finished, in order; the journal a recovering attempt folds. Internal: never sent to a client.
  * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between rounds; `nested_intent`
- * and `nested_result` while a command runs.
+ * and `nested_result` while a command runs. Where no model is called, `said` is all that follows, or all there is.
  */
 export const TurnStep = z.discriminatedUnion('kind', [
   /** `joined`: turns that waited behind this one and are answered with it; their words are part of the message. */
@@ -128,6 +128,8 @@ export const TurnStep = z.discriminatedUnion('kind', [
     firstTextAtMs: z.number().nullable(),
     durationMs: z.number(),
   }),
+  /** Words in the agent's place that no model wrote: a person's, or the service's own answer to a command. */
+  z.object({ kind: z.literal('said'), message: AssistantMessage }),
   z.object({ kind: z.literal('intent'), callId: z.string(), name: z.string() }),
   z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),
   /** A running command called a tool through the dispatcher. `parentId`: the call that the command belongs to. */

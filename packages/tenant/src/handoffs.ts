@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { AppError, Handoff, HandoffEnd, limits, type Actor, type HandoffView } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { join } from 'node:path';
+import { AppError, Handoff, HandoffCall, HandoffEnd, limits, type Actor, type HandoffView } from '@concierge/contract';
+import { failpoint, type Log } from '@concierge/runtime';
 import type { FolderSync } from './folder-sync.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import { RecordFolder } from './record-folder.ts';
@@ -21,6 +22,8 @@ export interface HandoffRequest {
   readonly by: Actor;
   /** After this the agent goes on by itself; without it, when somebody says so. */
   readonly hours?: number | undefined;
+  /** Whom to tell what; nobody without it. */
+  readonly call?: Omit<HandoffCall, 'version' | 'handoffId' | 'sessionId' | 'at'>;
 }
 
 /**
@@ -31,12 +34,21 @@ export interface HandoffRequest {
 export class Handoffs {
   readonly #handoffs: RecordFolder<typeof Handoff>;
   readonly #ends: RecordFolder<typeof HandoffEnd>;
+  readonly #calls: RecordFolder<typeof HandoffCall>;
   readonly #writers = new KeyedMutex();
   readonly #now: () => number;
 
   constructor({ folder, folders, accountId, log, now = Date.now }: HandoffsOptions) {
     this.#handoffs = new RecordFolder({ folder, folders, accountId, log, schema: Handoff, names: /^[0-9a-f]{32}$/u });
     this.#ends = new RecordFolder({ folder, folders, accountId, log, schema: HandoffEnd, names: /^[0-9a-f]{32}\.resumed$/u });
+    this.#calls = new RecordFolder({
+      folder: callsFolder(folder),
+      folders,
+      accountId,
+      log,
+      schema: HandoffCall,
+      names: /^h_[0-9a-f]{32}$/u,
+    });
     this.#now = now;
   }
 
@@ -69,7 +81,7 @@ export class Handoffs {
   /** On disk when it returns. A conversation that is paused already stays as it is; `isNew` says which. @throws AppError invalid_request */
   async request(
     sessionId: string,
-    { reason, by, hours }: HandoffRequest,
+    { reason, by, hours, call }: HandoffRequest,
   ): Promise<{ readonly view: HandoffView; readonly isNew: boolean }> {
     if (hours !== undefined && !(hours > 0 && hours <= limits.handoffMaxHours))
       throw new AppError('invalid_request', `A handoff may last up to ${String(limits.handoffMaxHours)} hours.`);
@@ -86,7 +98,11 @@ export class Handoffs {
         since: new Date(nowMs).toISOString(),
         until: hours === undefined ? null : new Date(nowMs + hours * hourMs).toISOString(),
       });
+      // First whom to tell: a process that dies after the next line leaves somebody waiting whom nobody knows of.
+      if (call !== undefined)
+        await this.#calls.put(handoff.id, { version: 1, handoffId: handoff.id, sessionId, at: handoff.since, ...call });
       await this.#handoffs.put(sessionId, handoff);
+      await failpoint('handoff.after-file');
       return { view: await this.#viewOf(handoff), isNew: true };
     });
   }
@@ -106,17 +122,39 @@ export class Handoffs {
     });
   }
 
+  /** Those of which not everybody has been told. */
+  async untold(): Promise<HandoffCall[]> {
+    const calls = await Promise.all((await this.#calls.names()).map(async (id) => this.#calls.find(id)));
+    return calls.filter((call) => call !== undefined);
+  }
+
+  /** Everybody has been told. */
+  async told(handoffId: string): Promise<void> {
+    await this.#calls.remove(handoffId);
+  }
+
+  /** The conversation is gone, and with it who had it. */
+  async forget(sessionId: string): Promise<void> {
+    await this.#handoffs.remove(sessionId);
+    await this.#ends.remove(endName(sessionId));
+  }
+
   async sweep(): Promise<void> {
+    await this.#calls.sweep();
     await this.#handoffs.sweep();
   }
 
   async #viewOf({ id, sessionId, reason, requestedBy, since, until }: Handoff): Promise<HandoffView> {
     const end = await this.#ends.find(endName(sessionId));
-    const shown = { sessionId, reason, requestedBy, since, until };
+    const shown = { id, sessionId, reason, requestedBy, since, until };
     if (end?.handoffId === id) return { ...shown, state: 'resumed', resumedBy: end.by, resumedAt: end.at };
     const isOver = until !== null && Date.parse(until) <= this.#now();
     return { ...shown, state: isOver ? 'expired' : 'paused', resumedBy: null, resumedAt: null };
   }
+}
+
+export function callsFolder(folder: string): string {
+  return join(folder, 'calls');
 }
 
 function endName(sessionId: string): string {

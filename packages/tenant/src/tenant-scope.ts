@@ -163,7 +163,10 @@ export class TenantScope {
   /** Removes a conversation from files and index; false when there is none. Its usage stays. */
   async removeSession(id: string): Promise<boolean> {
     const removed = await this.sessions.remove(id);
-    if (removed !== undefined) await this.index.removeSession(removed);
+    if (removed !== undefined) {
+      await this.index.removeSession(removed);
+      await this.handoffs.forget(id);
+    }
     return removed !== undefined;
   }
 

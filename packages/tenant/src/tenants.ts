@@ -10,6 +10,7 @@ import { FolderSync } from './folder-sync.ts';
 import type { Embedder } from './memory-search/embedder.ts';
 import type { IndexStore } from './index-db/index-store.ts';
 import { decodeKey, type KeyClaims } from './key-token.ts';
+import { callsFolder } from './handoffs.ts';
 import { Inbox } from './inbox.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';
 import { fileMark, markSchedules } from './schedules/schedule-marks.ts';
@@ -113,6 +114,15 @@ export class Tenants {
   /** Clears away events that were kept long enough, without opening the tenant. */
   async sweepEvents(accountId: string): Promise<void> {
     await this.#eventFiles(accountId).sweep();
+  }
+
+  /** Ids of handoffs of which not everybody has been told yet, for whoever tells them: one directory read, without opening the tenant. */
+  async untoldHandoffs(accountId: string): Promise<string[]> {
+    const files = await readdir(callsFolder(join(this.#rootOf(accountId), 'handoffs'))).catch((error: unknown) => {
+      if (isSystemError(error, 'ENOENT')) return [];
+      throw error;
+    });
+    return files.filter((file) => file.startsWith('h_'));
   }
 
   /** For whoever fires schedules: ids of the tenant's, each with what changes when its file or its history does. Opens nothing. */

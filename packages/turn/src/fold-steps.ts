@@ -33,7 +33,8 @@ export function withoutRepeats(journal: readonly TurnStep[]): TurnStep[] {
 function nameOf(step: TurnStep): string {
   switch (step.kind) {
     case 'prompt':
-    case 'assistant': {
+    case 'assistant':
+    case 'said': {
       return step.message.id;
     }
     case 'intent': {
@@ -62,7 +63,7 @@ class StreamFold implements FoldedStream {
     const step = toStep(entry);
     if (step !== null) {
       this.steps.push(step);
-      if (step.kind === 'assistant') this.interruptedText = false;
+      if (step.kind === 'assistant' || step.kind === 'said') this.interruptedText = false;
       return;
     }
     this.lastPublicId = entry.id;

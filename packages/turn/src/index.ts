@@ -6,6 +6,7 @@ export { EventBells } from './events/event-bells.ts';
 export { EventSender, eventFetchPolicy, testMessage, type SentEvent } from './events/event-sender.ts';
 export { EventSweeper } from './events/event-sweeper.ts';
 export { EventWorker } from './events/event-worker.ts';
+export { tellDeliveries } from './events/tell-deliveries.ts';
 export {
   handoffRequested,
   messageState,
@@ -19,6 +20,9 @@ export {
 export { OutgoingEvents } from './events/outgoing-events.ts';
 export { TurnFold, type FoldedTurn } from './fold-events.ts';
 export { foldStream, type FoldedStream } from './fold-steps.ts';
+export { CODE_MIN_CHARACTERS, codeOf, commandMark, HandoffCalls, type HandoffCallsOptions } from './handoff-calls.ts';
+export { HandoffDesk, type HandoffDeskOptions, type HandoffWish, type PersonsWords } from './handoff-desk.ts';
+export { HandoffWatch } from './handoff-watch.ts';
 export { Lanes, type Lease, type Ring } from './lanes.ts';
 export { doorbellQueueOf, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';

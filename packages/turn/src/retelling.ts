@@ -31,7 +31,7 @@ export function retellSteps(voice: Pick<TurnVoice, 'emit' | 'record'>, steps: re
   voice.emit(streamLost);
   const finished = new Set(steps.flatMap((step) => (step.kind === 'result' ? [step.message.callId] : [])));
   for (const step of steps) {
-    if (step.kind === 'assistant') for (const event of textOf(step.message)) voice.emit(event);
+    if (step.kind === 'assistant' || step.kind === 'said') for (const event of textOf(step.message)) voice.emit(event);
     voice.record(step);
     if (step.kind === 'assistant') {
       // A call without a result is begun by whoever goes on.

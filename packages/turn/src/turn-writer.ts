@@ -92,7 +92,7 @@ export class TurnWriter {
   record(step: TurnStep): void {
     this.#steps.push(step);
     this.#pending.push({ type: STEP, json: JSON.stringify(step), delta: null });
-    if (step.kind === 'assistant' || step.kind === 'result') this.#progress = true;
+    if (step.kind === 'assistant' || step.kind === 'said' || step.kind === 'result') this.#progress = true;
   }
 
   /** Puts all steps so far beside the inbox file, fsynced: an emptied Redis must not make a side effect happen again. */

@@ -24,7 +24,7 @@ import type { Doorbells } from './doorbells.ts';
 import { keyOf } from './keys.ts';
 import type { Lanes } from './lanes.ts';
 import { toStep, readEntries } from './stream-entry.ts';
-import { isTurnId } from './turn-ids.ts';
+import { isTurnId, turnIdOf } from './turn-ids.ts';
 
 export interface TurnsOptions {
   readonly redis: Redis;
@@ -106,6 +106,20 @@ export class Turns {
     if (turn === undefined) throw new AppError('not_found', 'There is no such turn.');
     if (turn.status === 'waiting' || turn.status === 'running') await this.#acceptance.cancel(scope, turnId);
     return turn;
+  }
+
+  /** The turn that was accepted under this id of its surface, if there ever was one. */
+  async findAccepted(scope: TenantScope, dedupeId: string): Promise<TurnView | undefined> {
+    return this.find(scope, turnIdOf(scope.accountId, dedupeId));
+  }
+
+  /** Cancels what the agent is just answering in a conversation; what waits there stays, and what a person says is said. */
+  async cancelRunning(scope: TenantScope, sessionId: string): Promise<void> {
+    for (const turnId of await scope.inbox.turnIds()) {
+      const turn = await scope.inbox.read(turnId);
+      if (turn?.sessionId !== sessionId || turn.origin === 'person') continue;
+      if ((await this.#liveFacts(turnId)).status === 'running') await this.#acceptance.cancel(scope, turnId);
+    }
   }
 
   /** Cancels what a turn has started and is still on its way: the truth is in the inbox, whoever accepted it. */
@@ -202,6 +216,7 @@ export function viewSteps(steps: readonly TurnStep[]): TurnStepView[] {
 function stepView(step: TurnStep): TurnStepView | null {
   switch (step.kind) {
     case 'prompt':
+    case 'said':
     case 'intent':
     case 'nested_intent': {
       return null;

@@ -10,11 +10,16 @@ import {
   EventBells,
   eventFetchPolicy,
   EventSender,
+  HandoffCalls,
+  HandoffDesk,
+  handoffRequested,
   Lanes,
   OutgoingEvents,
   RateLimits,
+  tellDeliveries,
   Turns,
   TurnStreams,
+  type HandoffCallsOptions,
 } from '@concierge/turn';
 import { Outbound, OutboundError } from '@concierge/web';
 import { widgetFile } from '@concierge/widget';
@@ -54,13 +59,15 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
   const bells = new EventBells(redis, log);
   const outgoingEvents = new OutgoingEvents({ bells, log });
+  const onRequested: HandoffCallsOptions['onRequested'] = async (scope, handoff) => outgoingEvents.emit(scope, handoffRequested(handoff));
+  const handoffDesk = new HandoffDesk({ turns, calls: new HandoffCalls({ turns, onRequested, log }) });
   const queueDashboard = new QueueDashboard([...doorbells.queues, deliveryBells.queue, bells.queue]);
   const outbound = new Outbound({ allow: config.outboundAllow });
   const explain = (error: unknown): string | undefined => (error instanceof OutboundError ? error.message : undefined);
   const mcpServers = new McpServers({ fetch: outbound.fetcher(), explain });
   const eventSender = new EventSender({ fetch: outbound.fetcher(eventFetchPolicy), explain });
   const connections = new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl });
-  const receipts = new DeliveryReceipts({ redis, told: async () => Promise.resolve() });
+  const receipts = new DeliveryReceipts({ redis, told: tellDeliveries(outgoingEvents) });
   const inbound = new Inbound({ turns, receipts, metrics, providerUrls: config.providerUrls, log });
   const rateLimits = new RateLimits(redis);
   const widget = { widgetLimits: new WidgetLimits(rateLimits), widgetScript: new WidgetScript(widgetFile) };
@@ -69,6 +76,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     ...serving,
     ...widget,
     tenants,
+    handoffDesk,
     queueDashboard,
     mcpServers,
     outbound,

@@ -4,7 +4,7 @@ import type { TurnRun } from '@concierge/turn';
 
 /** How a turn ended. `failed` carries what the client is told. */
 export type TurnOutcome =
-  | { readonly status: 'done'; readonly finishReason: FinishReason }
+  | { readonly status: 'done'; readonly finishReason: FinishReason; readonly heldBack?: 'handoff' }
   | { readonly status: 'cancelled' }
   | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string };
 
@@ -75,6 +75,7 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     steps: [...tally.steps],
     requestHash: turn.requestHash,
     keyId: turn.keyId,
+    ...(outcome.status === 'done' && outcome.heldBack !== undefined && { heldBack: outcome.heldBack }),
     ...(turn.grant !== undefined && { parentTurnId: turn.grant.parentTurnId }),
   };
 }

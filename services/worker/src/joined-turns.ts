@@ -2,6 +2,7 @@ import type { Conversation } from '@concierge/agent';
 import { codePoints, limits, type AcceptedTurn, type Session, type TurnRecord } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
+import { looksLikeCommand } from './handoff-commands.ts';
 
 /** The turn that runs, and those that are answered with it. */
 export type TurnsToAnswer = readonly [AcceptedTurn, ...AcceptedTurn[]];
@@ -70,6 +71,8 @@ async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly
 
 /** Said by the same person in the same place, with the same rights: as if it had been one message. */
 function isOfOneConversation(head: AcceptedTurn, other: AcceptedTurn): boolean {
+  // A command is carried out by itself; among other words it would be none.
+  if (looksLikeCommand(other.text)) return false;
   if (other.collects !== true || other.grant !== undefined || other.tools !== undefined) return false;
   return (['sender', 'agent', 'authority', 'origin'] as const).every((fact) => other[fact] === head[fact]) && isOfOneAddress(head, other);
 }

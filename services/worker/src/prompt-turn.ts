@@ -9,6 +9,7 @@ const IMAGE_BYTES_MAX = 20 * 1024 * 1024;
 export interface PromptFacts {
   readonly heartbeat: string | null;
   readonly timezone: string | undefined;
+  readonly isHeldBack?: boolean;
 }
 
 /** A turn whose words are part of the message, and what became of the files that came with them. */

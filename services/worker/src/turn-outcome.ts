@@ -34,6 +34,16 @@ function stoppedOutcome(reason: unknown): TurnOutcome {
 
 /** What an open tool call's result says after the turn ended so. */
 export function noteFor(outcome: TurnOutcome): string {
-  const why = outcome.status === 'cancelled' ? 'the turn was cancelled' : 'the turn ended in an error';
-  return `No result: ${why} before this call finished. It may have taken effect.`;
+  return `No result: ${whyOf(outcome)} before this call finished. It may have taken effect.`;
+}
+
+function whyOf(outcome: TurnOutcome): string {
+  switch (outcome.status) {
+    case 'done':
+      return 'a person took the conversation over';
+    case 'cancelled':
+      return 'the turn was cancelled';
+    case 'failed':
+      return 'the turn ended in an error';
+  }
 }

@@ -21,8 +21,11 @@ import { lendCapabilities, type Lenders, type LentCapabilities } from './capabil
 import type { ChatApps } from './chat-apps/chat-apps.ts';
 import { contextBudget, turnStatus } from './context-figures.ts';
 import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-session.ts';
+import { isHandedOver } from './handed-over.ts';
+import type { HandoffCommands } from './handoff-commands.ts';
 import { answeredTogether, joinedRecord, turnsNamed, turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
 import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn } from './prompt-turn.ts';
+import { speak } from './spoken-turn.ts';
 import { ToolSets } from './tool-sets.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
 import type { TurnMetrics } from './turn-metrics.ts';
@@ -41,6 +44,8 @@ export interface TurnRunnerOptions {
   modelFor(ref: string | undefined): ChosenModel;
   readonly tools?: readonly Tool[];
   readonly lenders: Lenders;
+  /** What the person may write who answers in the agent's place; without it nobody's text is more than text. */
+  readonly commands?: Pick<HandoffCommands, 'run'>;
   /**
    * What follows from an ended turn beside its end: called when the session that contains it is published and before the end is announced, again by
    * every attempt that finds it published. What is kept under an id that follows from the turn happens once.
@@ -100,9 +105,11 @@ export class TurnRunner implements TurnHandlers {
   async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {
     try {
       if (await isLeftBehind(run)) return await endEarly(run, conversation, { status: 'cancelled' });
+      const settings = await run.scope.settings();
+      const unasked = await this.#withoutModel(run, conversation, settings);
+      if (unasked !== undefined) return unasked;
       const turns = await turnsToAnswer(run, conversation);
       using _typing = this.#options.chatApps?.showTyping(run, turns);
-      const settings = await run.scope.settings();
       const agent = await turnAgent(run, settings);
       const context = await run.scope.context.load(contextOf(run, agent));
       if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns, heartbeat: context.heartbeat, timezone: settings.timezone });
@@ -116,6 +123,28 @@ export class TurnRunner implements TurnHandlers {
       if (outcome.status === 'failed') this.#options.log.warn({ ...factsOf(run), err: error, code: outcome.code }, 'turn failed');
       return endEarly(run, conversation, outcome);
     }
+  }
+
+  /** Turns that no agent answers: what a person says, what the service answers itself, and what came in while a person has the conversation. */
+  async #withoutModel(run: TurnRun, conversation: Conversation, { timezone }: TenantSettings): Promise<TurnOutcome | undefined> {
+    const { turn, signal } = run;
+    const done = { status: 'done', finishReason: 'stop' } as const;
+    signal.throwIfAborted();
+    if (turn.origin === 'person') {
+      await speak(run, conversation, turn.text);
+      return done;
+    }
+    const reply = await this.#options.commands?.run(run);
+    if (reply !== undefined) {
+      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns: [turn], heartbeat: null, timezone });
+      await speak(run, conversation, reply);
+      return done;
+    }
+    if (!(await isHandedOver(run))) return undefined;
+    // Not journaled: should this attempt die, the next one looks anew who has the conversation.
+    if (!conversation.hasPrompt)
+      conversation.apply(await promptStep(run, await this.#withFiles(run, [turn]), { heartbeat: null, timezone, isHeldBack: true }));
+    return endEarly(run, conversation, { ...done, heldBack: 'handoff' });
   }
 
   /** The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's access and every list allow. */
@@ -235,7 +264,9 @@ interface Prepared {
 
 /** Ends the conversation where it stands; the user's message is in it, whatever happened. */
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
-  if (!conversation.hasPrompt) conversation.apply(await promptStep(run, [{ turn: run.turn }], { heartbeat: null, timezone: undefined }));
+  // What a person was to say is no user's message.
+  if (!conversation.hasPrompt && run.turn.origin !== 'person')
+    conversation.apply(await promptStep(run, [{ turn: run.turn }], { heartbeat: null, timezone: undefined }));
   breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;
 }

@@ -28,14 +28,18 @@ import {
   EventSender,
   EventSweeper,
   EventWorker,
+  HandoffCalls,
+  HandoffDesk,
+  handoffRequested,
+  HandoffWatch,
   Lanes,
   OutgoingEvents,
   Sweeper,
+  tellDeliveries,
   Turns,
   TurnStreams,
   TurnWorker,
   type DeliverNext,
-  type DeliveryTold,
 } from '@concierge/turn';
 import { Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
 import { RunFolders } from './capabilities/runtime/run-folders.ts';
@@ -55,9 +59,11 @@ import { Deliverer } from './deliveries/deliverer.ts';
 import { DeliveryMetrics } from './deliveries/delivery-metrics.ts';
 import { EventMetrics } from './event-metrics.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
+import { HandoffCommands } from './handoff-commands.ts';
+import { sendPersonsWords } from './send-persons-words.ts';
 import { tellTurnEnd } from './tell-turn-end.ts';
 import { TurnMetrics } from './turn-metrics.ts';
-import { TurnRunner, type ChosenModel } from './turn-runner.ts';
+import { TurnRunner } from './turn-runner.ts';
 
 type Redis = ReturnType<typeof connectRedis>;
 type Registry = ReturnType<typeof newMetrics>;
@@ -85,26 +91,25 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const outgoing = wireDeliveries(redis, log);
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: outgoing.outboxBell, log });
   const models = openModels(providers, { metrics, log });
-  const modelFor = (ref: string | undefined): ChosenModel => models.forRef(ref);
-  const lanes = new Lanes(redis);
-  const doorbells = new Doorbells(redis, log);
-  const turns = new Turns({ redis, lanes, doorbells, log });
-  const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: config.redisUrl, role: 'subscriber', log }), log });
+  const { lanes, doorbells, turns, turnStreams } = wireTurns(config, redis, log);
   const { pages, search, mcpServers, eventSender } = wireOutside(config);
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const events = wireEvents({ redis, tenants, sender: eventSender, metrics: new EventMetrics(registry), log });
+  const handoffs = wireHandoffs({ turns, tenants, events: events.outgoing, log });
   const runner = new TurnRunner({
-    modelFor: isBreakable ? (ref) => withModelFailpoint(modelFor(ref)) : modelFor,
+    modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
     lenders: {
       runtime: commands.lend,
       web: webLender({ pages, search, log }),
       ...lendSubagents({ turns, streams: turnStreams }),
+      askPerson: handoffs.askPerson,
     },
+    commands: handoffs.commands,
     chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
-    followUps: [answerFollowUp, tellTurnEnd(events.outgoing)],
+    followUps: [answerFollowUp, sendPersonsWords, tellTurnEnd(events.outgoing)],
     metrics,
     log,
   });
@@ -124,15 +129,16 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     version: VERSION,
   });
   const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
-  const deliveries = startableDeliveries(config, { ...outgoing, redis, tenants, registry, log });
+  const deliveries = startableDeliveries(config, { ...outgoing, redis, tenants, events: events.outgoing, registry, log });
   const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   await worker.start();
-  for (const part of [sweeper, deliveries, events, commands.reaper]) part.start();
+  for (const part of [sweeper, deliveries, events, commands.reaper, handoffs.watch]) part.start();
   return {
     stopInOrder: [
       together(worker, deliveries),
       ...events.stopInOrder,
       sweeper,
+      handoffs.watch,
       ...commands.stopInOrder,
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       { name: 'MCP servers', stop: async () => mcpServers.close() },
@@ -146,6 +152,47 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
+  };
+}
+
+/** The way of turns that others ask for in the middle of one: in, and back. */
+function wireTurns({ redisUrl }: Config, redis: Redis, log: Log): TurnParts {
+  const lanes = new Lanes(redis);
+  const doorbells = new Doorbells(redis, log);
+  const turns = new Turns({ redis, lanes, doorbells, log });
+  const turnStreams = new TurnStreams({ redis, subscriber: connectRedis({ url: redisUrl, role: 'subscriber', log }), log });
+  return { lanes, doorbells, turns, turnStreams };
+}
+
+interface TurnParts {
+  readonly lanes: Lanes;
+  readonly doorbells: Doorbells;
+  readonly turns: Turns;
+  readonly turnStreams: TurnStreams;
+}
+
+interface HandoffParts {
+  readonly turns: Turns;
+  readonly tenants: Tenants;
+  readonly events: OutgoingEvents;
+  readonly log: Log;
+}
+
+/** What lets conversations pass between agents and persons. */
+function wireHandoffs({ turns, tenants, events, log }: HandoffParts): {
+  readonly askPerson: Lenders['askPerson'];
+  readonly commands: HandoffCommands;
+  readonly watch: HandoffWatch;
+} {
+  const calls = new HandoffCalls({ turns, onRequested: async (scope, handoff) => events.emit(scope, handoffRequested(handoff)), log });
+  const desk = new HandoffDesk({ turns, calls });
+  return {
+    askPerson:
+      ({ scope, turn }) =>
+      async (asked) =>
+        desk.ask(scope, turn, asked),
+    commands: new HandoffCommands(desk),
+    watch: new HandoffWatch({ tenants, calls, log }),
   };
 }
 
@@ -213,6 +260,7 @@ interface OutgoingParts {
 interface DeliveryParts extends OutgoingParts {
   readonly redis: Redis;
   readonly tenants: Tenants;
+  readonly events: OutgoingEvents;
   readonly registry: Registry;
   readonly log: Log;
 }
@@ -220,9 +268,9 @@ interface DeliveryParts extends OutgoingParts {
 /** Who sends, and who looks for what nobody was told of. */
 function startableDeliveries(
   { deliveryConcurrency, providerUrls }: Config,
-  { redis, tenants, registry, lanes, bells, log }: DeliveryParts,
+  { redis, tenants, events, registry, lanes, bells, log }: DeliveryParts,
 ): { start(): void; stop(graceMs: number): Promise<void> } {
-  const told: DeliveryTold = async () => Promise.resolve();
+  const told = tellDeliveries(events);
   const receipts = new DeliveryReceipts({ redis, told });
   const deliverer = new Deliverer({ urls: providerUrls, lanes, receipts, told, metrics: new DeliveryMetrics(registry), log });
   const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);

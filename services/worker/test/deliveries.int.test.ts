@@ -234,6 +234,15 @@ describe('a message that must not be sent', () => {
     expect(texts()).toEqual(['of a person', 'somebody will come']);
   });
 
+  it('before the agent asked for a person itself is sent, and its answer is not', async () => {
+    const turnId = 't_asking';
+    const reply = await stage.say('A colleague will answer.', { kind: 'reply', callId: 'c1', turnId });
+    const { sessionId } = (await stage.delivery(reply)).message;
+    await stage.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'agent', agent: 'cs', turnId } });
+    await stage.deliver(await stage.say('Anything else?', { turnId }));
+    expect(texts()).toEqual(['A colleague will answer.']);
+  });
+
   it('because nothing of it can be seen ends by itself', async () => {
     const id = await stage.say('<!-- nothing -->\n\n&#8203;');
     await stage.deliver(id);

@@ -42,7 +42,8 @@ function render(messages: readonly SessionMessage[], limitOf: (role: SessionMess
 }
 
 function speaker(message: SessionMessage): string {
-  return message.role === 'tool' ? `result of ${message.name}${message.isError ? ', failed' : ''}` : message.role;
+  if (message.role === 'tool') return `result of ${message.name}${message.isError ? ', failed' : ''}`;
+  return message.role === 'assistant' && message.by !== undefined ? "a person in the assistant's place" : message.role;
 }
 
 function body(message: SessionMessage): string {

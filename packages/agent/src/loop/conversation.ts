@@ -80,7 +80,7 @@ export class Conversation {
     return this.#messageCount;
   }
 
-  /** The user's message of this turn has been added. */
+  /** The turn's first message has been added: the user's, or where there is none, what a person said. */
   get hasPrompt(): boolean {
     return this.tally.startedAt !== null;
   }
@@ -95,7 +95,7 @@ export class Conversation {
     return this.#prompt?.joined ?? [];
   }
 
-  /** Finished model replies of this turn. */
+  /** Finished replies of this turn, whoever wrote them. */
   get replies(): number {
     return this.#replies;
   }
@@ -167,6 +167,10 @@ export class Conversation {
         return;
       case 'assistant':
         this.#applyReply(step);
+        return;
+      case 'said':
+        this.#replies += 1;
+        this.#push(step.message);
         return;
       case 'intent':
         this.#intended.add(step.callId);

@@ -1,4 +1,4 @@
-import type { SessionMessage, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
+import type { AssistantMessage, SessionMessage, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { ModelMessage } from '@concierge/model';
 import type { Conversation } from './conversation.ts';
 
@@ -47,7 +47,7 @@ class SentMessages {
         this.add({ role: 'user', content: this.#userContent(message) });
         return;
       case 'assistant':
-        this.add({ role: 'assistant', text: message.text, toolCalls: message.toolCalls ?? [] });
+        this.add({ role: 'assistant', text: textOf(message), toolCalls: message.toolCalls ?? [] });
         return;
       case 'tool':
         this.#addResult(message);
@@ -90,6 +90,14 @@ class SentMessages {
     return { type: 'image', ...image };
   }
 }
+
+/** As an assistant's message, which nobody else can forge: what a contact writes is never one. */
+function textOf({ text, by }: AssistantMessage): string {
+  return by === undefined ? text : `${PERSON_WROTE}\n\n${text}`;
+}
+
+const PERSON_WROTE =
+  '[Note of the service: a person of the team wrote this message in your place, while the conversation was handed over to them. The contact has read it as theirs. You never write such a note yourself.]';
 
 /** What stands for an old tool result that was cut to save room. */
 export function prunedNote(output: string): string {

@@ -40,7 +40,11 @@ export class TurnTally {
   count(step: TurnStep): void {
     switch (step.kind) {
       case 'prompt':
-        this.#startedAt ??= step.message.at;
+        this.#begin(step.message.at);
+        return;
+      case 'said':
+        this.#begin(step.message.at);
+        this.heardAt(Date.parse(step.message.at));
         return;
       case 'assistant':
         if (step.firstTextAtMs !== null) this.heardAt(step.firstTextAtMs);
@@ -61,6 +65,10 @@ export class TurnTally {
         this.#addStep('compaction', step.summary === null ? 'prune' : 'summarise', step);
         return;
     }
+  }
+
+  #begin(at: string): void {
+    this.#startedAt ??= at;
   }
 
   #addStep(

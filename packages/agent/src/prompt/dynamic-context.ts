@@ -10,6 +10,8 @@ export interface UserTurn {
   readonly now: Date;
   /** Another turn asked for it. */
   readonly isDelegated?: boolean;
+  /** A person had the conversation when it came in: no agent answers it. */
+  readonly isHeldBack?: boolean;
   /** Extracted text of the attachments that have any, in their order. */
   readonly attachments: readonly { readonly upload: UploadRef; readonly text: string | undefined }[];
 }
@@ -21,6 +23,8 @@ const DELEGATED =
   'Another agent asks for this. It reads the last message you write and nothing else; nobody can answer questions in between.';
 
 const IN_A_GROUP = 'This is said in a group of a chat app: others read along, and everything you answer goes to all of them.';
+const HELD_BACK =
+  'A person of the team had this conversation when this message came in. You were not shown it then and did not answer it; what the person answered follows, if they did.';
 
 /**
  * The user's message as the model is sent it: time and HEARTBEAT first, then what was said, then the text of its attachments. It is
@@ -29,8 +33,9 @@ const IN_A_GROUP = 'This is said in a group of a chat app: others read along, an
 export function dynamicContext(turn: UserTurn): string {
   const heartbeat = turn.heartbeat === null || turn.heartbeat.trim() === '' ? '' : `\n<heartbeat>\n${turn.heartbeat.trim()}\n</heartbeat>`;
   const delegated = turn.isDelegated === true ? `\n${DELEGATED}` : '';
+  const heldBack = turn.isHeldBack === true ? `\n${HELD_BACK}` : '';
   const group = turn.messages.some(({ chatApp }) => chatApp?.isGroup === true) ? `\n${IN_A_GROUP}` : '';
-  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${group}${heartbeat}\n</context>`;
+  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${group}${heldBack}${heartbeat}\n</context>`;
   const said = turn.messages.map((message) => saidText(message, { amongOthers: turn.messages.length > 1 })).filter((text) => text !== '');
   return [context, ...(said.length > 0 ? said : ['']), ...attachmentBlocks(turn.attachments)].join('\n\n');
 }

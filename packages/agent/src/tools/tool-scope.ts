@@ -41,7 +41,7 @@ export function toolScope({ scope, turn, access, allow, capabilities, status, sh
     skills: scope.skills,
     skillEditor: access === 'admin' ? scope.skillEditor : undefined,
     sessions: sessionsView(scope, access, turn.sessionId),
-    messaging: new TurnMessaging({ scope, turn, access }),
+    messaging: new TurnMessaging({ scope, turn, access, askPerson: capabilities.askPerson }),
     schedules: new TurnSchedules({ scope, turn, access, allow }),
     documents: documentsView({
       uploads: scope.uploads,

@@ -56,6 +56,7 @@ export interface Route {
     | 'agents'
     | 'turns'
     | 'sessions'
+    | 'handoffs'
     | 'skills'
     | 'uploads'
     | 'tenant'

@@ -17,6 +17,7 @@ import {
   updateEventEndpoint,
 } from './events.ts';
 import { deleteFile, getFile, listFiles, putFile } from './files.ts';
+import { answerAsPerson, getHandoff, giveBack, listHandoffs, takeOver } from './handoffs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
 import { searchMemory } from './memory.ts';
@@ -60,6 +61,11 @@ export const routes = {
   listSessions,
   getSession,
   deleteSession,
+  listHandoffs,
+  getHandoff,
+  takeOver,
+  giveBack,
+  answerAsPerson,
   listSkills,
   reindexSkills,
   createUploads,

@@ -17,7 +17,13 @@ export function turnEnded(
 }
 
 /** A person was asked to take a conversation over. */
-export function handoffRequested({ id, sessionId, requestedBy, since, until }: Handoff): Happening<'handoff.requested'> {
+export function handoffRequested({
+  id,
+  sessionId,
+  requestedBy,
+  since,
+  until,
+}: Pick<Handoff, 'id' | 'sessionId' | 'requestedBy' | 'since' | 'until'>): Happening<'handoff.requested'> {
   return {
     type: 'handoff.requested',
     key: id,

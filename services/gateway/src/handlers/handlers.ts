@@ -2,7 +2,7 @@ import type { ChatAppConnections } from '@concierge/channel';
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import type { EventSender, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
+import type { EventSender, HandoffDesk, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
 import { Slots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
@@ -21,6 +21,7 @@ import { cronHandlers } from './cron.ts';
 import { deliveryHandlers } from './deliveries.ts';
 import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
+import { handoffHandlers } from './handoffs.ts';
 import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
 import { mcpServerHandlers } from './mcp-servers.ts';
@@ -52,6 +53,7 @@ export interface HandlerOptions {
   readonly inbound: Inbound;
   readonly turns: Turns;
   readonly turnStreams: TurnStreams;
+  readonly handoffDesk: HandoffDesk;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
@@ -71,7 +73,7 @@ export interface HandlerOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
+  const { handoffDesk, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
@@ -81,6 +83,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),
     ...sessionHandlers(),
+    ...handoffHandlers({ desk: handoffDesk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),
     ...tenantHandlers(),

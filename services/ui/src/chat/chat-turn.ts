@@ -56,6 +56,8 @@ export interface ChatTurn {
   readonly key: string;
   readonly turnId: string | null;
   readonly question: Question | null;
+  /** A person says it in the agent's place; nobody has asked. */
+  readonly isPersons: boolean;
   readonly parts: readonly ReplyPart[];
   /** Parts before this index are settled: a `text_reset` leaves them alone. */
   readonly settled: number;
@@ -66,7 +68,17 @@ export interface ChatTurn {
 }
 
 export function newTurn(given: Pick<ChatTurn, 'key'> & Partial<ChatTurn>): ChatTurn {
-  return { turnId: null, question: null, parts: [], settled: 0, state: { at: 'sending' }, link: 'live', stopping: false, ...given };
+  return {
+    turnId: null,
+    question: null,
+    isPersons: false,
+    parts: [],
+    settled: 0,
+    state: { at: 'sending' },
+    link: 'live',
+    stopping: false,
+    ...given,
+  };
 }
 
 /** Whether nothing more will come. */

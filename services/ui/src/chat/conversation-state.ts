@@ -49,7 +49,13 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
     .map((view) => {
       const known = savedOf.get(view.id);
       shown.add(view.id);
-      return newTurn({ key: known?.key ?? view.id, turnId: view.id, question: known?.question ?? null, state: stateOf(view) });
+      return newTurn({
+        key: known?.key ?? view.id,
+        turnId: view.id,
+        question: known?.question ?? null,
+        isPersons: view.origin === 'person',
+        state: stateOf(view),
+      });
     });
   const remembered = saved
     .filter((turn) => turn.turnId === null || !shown.has(turn.turnId))

@@ -97,6 +97,22 @@ export class Conversation {
     this.#advance();
   }
 
+  /** Says something in the agent's place, of the person at the page. Rejects with a ChatFailure when it was not accepted. */
+  async answerAsPerson(text: string, idempotencyKey: string): Promise<void> {
+    const { contactId } = this.#state;
+    if (contactId === null) return;
+    const turnId = await this.#options.gateway.answerAsPerson(contactId, { message: text, idempotencyKey });
+    if (this.#state.turns.some((turn) => turn.turnId === turnId)) return;
+    const turn = newTurn({ key: turnId, turnId, isPersons: true, state: { at: 'waiting' } });
+    this.#set({ ...this.#state, turns: [...this.#state.turns, turn] });
+    this.#advance();
+  }
+
+  /** Shows what has been stored in the meantime. */
+  async refresh(): Promise<void> {
+    if (this.#state.load.at === 'ready') await this.#loadStored();
+  }
+
   /** Asks the service to end a turn; what it has said stays. */
   async stop(key: string): Promise<void> {
     const turnId = this.#turn(key)?.turnId;

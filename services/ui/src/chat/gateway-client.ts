@@ -1,4 +1,14 @@
-import { AgentView, SessionListItem, SessionView, TurnView, UploadRef } from '@concierge/contract';
+import {
+  AgentView,
+  HandoffState,
+  HandoffView,
+  PersonMessageReceipt,
+  SessionListItem,
+  SessionView,
+  TurnView,
+  UploadRef,
+  WaitingHandoff,
+} from '@concierge/contract';
 import { z } from 'zod';
 import { ChatFailure, failureOf, toFailure } from './chat-failure.ts';
 
@@ -17,6 +27,17 @@ export interface GatewayClientOptions {
 export interface SessionsPage {
   readonly items: readonly SessionListItem[];
   readonly nextCursor: string | null;
+}
+
+/** What may change while nobody touches the page. `isCounted`: asking often would use up what the tenant may ask in an hour. */
+export interface Watched<Value> {
+  readonly value: Value;
+  readonly isCounted: boolean;
+}
+
+export interface WaitingList {
+  readonly items: readonly WaitingHandoff[];
+  readonly total: number;
 }
 
 export interface SessionsQuery {
@@ -59,6 +80,33 @@ export class GatewayClient {
 
   async findSession(id: string): Promise<SessionView> {
     return read(await this.#call(`/api/sessions/${encodeURIComponent(id)}`), SessionView);
+  }
+
+  /** Conversations that wait for a person, the longest wait first. */
+  async listHandoffs(limit: number, signal: AbortSignal): Promise<Watched<WaitingList>> {
+    const response = await this.#call(`/api/handoffs?limit=${String(limit)}`, { signal });
+    const items = await read(response, z.array(WaitingHandoff));
+    return { value: { items, total: Number(response.headers.get('x-total-count') ?? items.length) }, isCounted: isCounted(response) };
+  }
+
+  async findHandoff(sessionId: string, signal: AbortSignal): Promise<Watched<HandoffState>> {
+    const response = await this.#call(`${sessionPath(sessionId)}/handoff`, { signal });
+    return { value: await read(response, HandoffState), isCounted: isCounted(response) };
+  }
+
+  /** Whoever asks is the person who takes it: nobody is called. */
+  async takeOver(sessionId: string): Promise<HandoffView> {
+    return read(await this.#post(`${sessionPath(sessionId)}/handoff`, { notify: false }), HandoffView);
+  }
+
+  async giveBack(sessionId: string): Promise<HandoffState> {
+    return read(await this.#post(`${sessionPath(sessionId)}/resume`, {}), HandoffState);
+  }
+
+  /** Says something in the agent's place. @returns the turn's id */
+  async answerAsPerson(sessionId: string, { message, idempotencyKey }: { message: string; idempotencyKey: string }): Promise<string> {
+    const response = await this.#post(`${sessionPath(sessionId)}/messages`, { message }, { 'idempotency-key': idempotencyKey });
+    return (await read(response, PersonMessageReceipt)).turnId;
   }
 
   async deleteSession(id: string): Promise<void> {
@@ -105,6 +153,10 @@ export class GatewayClient {
     return assertEventStream(response);
   }
 
+  async #post(path: string, body: Readonly<Record<string, unknown>>, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    return this.#call(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) });
+  }
+
   async #call(path: string, { timeoutMs = REQUEST_TIMEOUT_MS, signal, ...init }: Call = {}): Promise<Response> {
     const limit = AbortSignal.timeout(timeoutMs);
     return this.#send(path, { ...init, signal: signal == null ? limit : AbortSignal.any([signal, limit]) });
@@ -122,6 +174,15 @@ export class GatewayClient {
     if (failure.status === 401) onKeyRefused?.(failure);
     throw failure;
   }
+}
+
+function sessionPath(id: string): string {
+  return `/api/sessions/${encodeURIComponent(id)}`;
+}
+
+/** Said on every answer to a tenant that may ask only so often. */
+function isCounted(response: Response): boolean {
+  return response.headers.has('ratelimit-policy');
 }
 
 async function read<Schema extends z.ZodType>(response: Response, schema: Schema): Promise<z.output<Schema>> {

@@ -13,6 +13,13 @@ export function relativeTime(at: string, nowMs: number): string {
   return new Intl.DateTimeFormat(undefined, sameYear ? { day: 'numeric', month: 'short' } : { dateStyle: 'medium' }).format(new Date(at));
 }
 
+/** When: the time of day, and the date where it is not today's. */
+export function clockTime(at: string, nowMs: number): string {
+  const isToday = new Date(at).toDateString() === new Date(nowMs).toDateString();
+  const style = isToday ? ({ timeStyle: 'short' } as const) : ({ dateStyle: 'medium', timeStyle: 'short' } as const);
+  return new Intl.DateTimeFormat(undefined, style).format(new Date(at));
+}
+
 /** The exact time, for the hover text. */
 export function exactTime(at: string): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'medium' }).format(new Date(at));

@@ -39,6 +39,17 @@ function view(id: string, status: TurnView['status'], acceptedAt = at): TurnView
 }
 
 describe('turnsOfSession', () => {
+  it('knows what a person said in the agent’s place', () => {
+    const by = { kind: 'key', keyId: 'anna' } as const;
+    const turns = turnsOfSession(
+      sessionWith(question('t1', 'Hello?'), { ...answer('t2', 'Anna here.'), by }, answer('t3', 'The agent again.')),
+    );
+    expect(turns.map(({ isPersons }) => isPersons)).toEqual([false, true, false]);
+    expect(mergeTurns({ session: null, views: [{ ...view('t4', 'waiting'), origin: 'person' }], saved: [] })).toMatchObject([
+      { turnId: 't4', isPersons: true },
+    ]);
+  });
+
   it('groups messages by turn, with tool results in their calls', () => {
     const [turn] = turnsOfSession(
       sessionWith(

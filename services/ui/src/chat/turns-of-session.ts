@@ -48,7 +48,13 @@ function addMessage(turn: ChatTurn, message: Message): ChatTurn {
     }
     case 'assistant': {
       const parts = [...turn.parts, ...partsOf(message)];
-      return { ...turn, parts, settled: parts.length, state: message.partial === true ? cut(turn.state) : turn.state };
+      return {
+        ...turn,
+        isPersons: message.by !== undefined,
+        parts,
+        settled: parts.length,
+        state: message.partial === true ? cut(turn.state) : turn.state,
+      };
     }
     case 'tool': {
       return { ...turn, parts: turn.parts.map((part) => withResult(part, message)) };

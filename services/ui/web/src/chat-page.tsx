@@ -1,15 +1,19 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Conversation } from '../../src/chat/conversation.ts';
+import type { ConversationState } from '../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { AgentBadge, channelLabel } from './agent-badge.tsx';
 import { AgentChoice } from './agent-choice.tsx';
 import { Button, IconButton } from './button.tsx';
 import { ConversationView } from './conversation-view.tsx';
+import { HandoffBanner } from './handoff-banner.tsx';
 import { CloseIcon, DeviceIcon, LogoIcon, MenuIcon, MoonIcon, PlusIcon, SignOutIcon, SunIcon } from './icons.tsx';
 import { SessionList } from './session-list.tsx';
 import type { SignedIn } from './signed-in.ts';
 import { useTheme } from './theme.ts';
 import { useConversation, useConversationState } from './use-conversation.ts';
+import { useWaitingList } from './use-handoffs.ts';
+import { useHandover } from './use-handover.ts';
 import { goTo, useRoute } from './use-route.ts';
 
 export interface ChatPageProps {
@@ -21,6 +25,7 @@ export interface ChatPageProps {
 export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNode {
   const route = useRoute();
   const conversation = useConversation(gateway, route, reach);
+  const waiting = useWaitingList(gateway, reach === 'tenant');
   const [drawer, setDrawer] = useState(false);
   const newAgent = reach === 'cs' ? 'cs' : (conversation?.snapshot().agent ?? 'admin');
 
@@ -45,6 +50,7 @@ export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNod
         {reach === 'tenant' ? (
           <SessionList
             gateway={gateway}
+            waiting={waiting}
             contactId={route.page === 'conversation' ? route.contactId : null}
             onChosen={() => setDrawer(false)}
             onDeletedShown={() => begin(newAgent)}
@@ -77,6 +83,7 @@ function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: Con
     document.title = `${title} · Concierge`;
   }, [title]);
   const isNew = state.contactId === null && state.turns.length === 0;
+  const { handoff, actions, isHandable } = useHandover({ gateway, conversation, state, reach });
   return (
     <>
       <header className="flex min-h-14 items-center gap-2 border-b px-3 sm:px-5">
@@ -89,19 +96,37 @@ function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: Con
             <AgentChoice gateway={gateway} reach={reach} agent={state.agent} onAgent={onAgent} />
           </div>
         ) : (
-          <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">
-            {state.agent !== 'admin' && (
-              <span className="hidden max-w-48 truncate sm:inline">
-                {state.sender === null ? '' : `as ${state.sender} · `}
-                {channelLabel(state.channel)}
-              </span>
-            )}
-            <AgentBadge agent={state.agent} />
-          </p>
+          <WhoTalks state={state} />
+        )}
+        {isHandable && !handoff.isPaused && (
+          <Button disabled={actions.isBusy} onClick={actions.takeOver}>
+            Take over
+          </Button>
         )}
       </header>
-      <ConversationView key={conversationKey(conversation)} gateway={gateway} conversation={conversation} state={state} />
+      <HandoffBanner state={handoff} actions={actions} />
+      <ConversationView
+        key={conversationKey(conversation)}
+        gateway={gateway}
+        conversation={conversation}
+        state={state}
+        isHandedOver={handoff.isPaused}
+      />
     </>
+  );
+}
+
+function WhoTalks({ state: { agent, sender, channel } }: { readonly state: ConversationState }): ReactNode {
+  return (
+    <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">
+      {agent !== 'admin' && (
+        <span className="hidden max-w-48 truncate sm:inline">
+          {sender === null ? '' : `as ${sender} · `}
+          {channelLabel(channel)}
+        </span>
+      )}
+      <AgentBadge agent={agent} />
+    </p>
   );
 }
 

@@ -1,21 +1,12 @@
 import { codePoints, limits, uploadTypes, type UploadRef } from '@concierge/contract';
-import {
-  useEffect,
-  useEffectEvent,
-  useLayoutEffect,
-  useRef,
-  useState,
-  type ClipboardEvent,
-  type KeyboardEvent,
-  type ReactNode,
-  type RefObject,
-} from 'react';
+import { useEffect, useEffectEvent, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from 'react';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, IconButton } from './button.tsx';
 import { ClipIcon, SendIcon, SpinnerIcon, StopIcon } from './icons.tsx';
 import { useAttachments, type Attachments } from './use-attachments.ts';
 import { useFileDrop } from './use-file-drop.ts';
+import { useGrowingField } from './use-growing-field.ts';
 
 /** From here on the length is shown. */
 const COUNT_FROM = limits.messageMaxCharacters * 0.9;
@@ -37,17 +28,6 @@ export interface ComposerProps {
   readonly onSend: (text: string, attachments: UploadRef[]) => void;
   /** Null while there is nothing that could be stopped. */
   readonly onStop: (() => void) | null;
-}
-
-function useGrowingField(text: string): RefObject<HTMLTextAreaElement | null> {
-  const field = useRef<HTMLTextAreaElement>(null);
-  useLayoutEffect(() => {
-    const area = field.current;
-    if (area === null) return;
-    area.style.height = 'auto';
-    area.style.height = `${String(area.scrollHeight)}px`;
-  }, [text]);
-  return field;
 }
 
 export function Composer(props: ComposerProps): ReactNode {

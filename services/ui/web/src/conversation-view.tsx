@@ -9,6 +9,7 @@ import { Composer, type Draft } from './composer.tsx';
 import { SpinnerIcon } from './icons.tsx';
 import { preloadMarkdown } from './lazy-markdown.tsx';
 import { NewConversation } from './new-conversation.tsx';
+import { PersonComposer } from './person-composer.tsx';
 import { Transcript } from './transcript.tsx';
 import type { TurnActions } from './turn-card.tsx';
 
@@ -16,10 +17,12 @@ export interface ConversationViewProps {
   readonly gateway: GatewayClient;
   readonly conversation: Conversation;
   readonly state: ConversationState;
+  /** A person has it: who writes here writes as one. */
+  readonly isHandedOver: boolean;
 }
 
 /** One conversation with its message field. */
-export function ConversationView({ gateway, conversation, state }: ConversationViewProps): ReactNode {
+export function ConversationView({ gateway, conversation, state, isHandedOver }: ConversationViewProps): ReactNode {
   const [draft, setDraft] = useState<Draft>({ text: '', version: 0 });
   useEffect(preloadMarkdown, []);
 
@@ -46,16 +49,20 @@ export function ConversationView({ gateway, conversation, state }: ConversationV
         onContact={(contact) => conversation.playContact(contact)}
         onOpening={(text) => setDraft(({ version }) => ({ text, version: version + 1 }))}
       />
-      <Composer
-        gateway={gateway}
-        draft={draft}
-        placeholder={state.agent === 'cs' ? `Write as ${state.sender ?? 'a customer'}…` : 'Write to your agent…'}
-        disabled={state.load.at !== 'ready'}
-        busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}
-        stopping={running?.stopping === true}
-        onSend={(text, attachments) => conversation.send({ text, attachments })}
-        onStop={running === undefined ? null : () => void conversation.stop(running.key)}
-      />
+      {isHandedOver ? (
+        <PersonComposer onAnswer={async (text, key) => conversation.answerAsPerson(text, key)} />
+      ) : (
+        <Composer
+          gateway={gateway}
+          draft={draft}
+          placeholder={state.agent === 'cs' ? `Write as ${state.sender ?? 'a customer'}…` : 'Write to your agent…'}
+          disabled={state.load.at !== 'ready'}
+          busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}
+          stopping={running?.stopping === true}
+          onSend={(text, attachments) => conversation.send({ text, attachments })}
+          onStop={running === undefined ? null : () => void conversation.stop(running.key)}
+        />
+      )}
     </>
   );
 }

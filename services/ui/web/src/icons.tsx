@@ -21,6 +21,12 @@ function icon(shape: ReactNode): (props: IconProps) => ReactNode {
   );
 }
 
+export const PersonIcon = icon(
+  <>
+    <circle cx="12" cy="8" r="4" />
+    <path d="M4 21a8 8 0 0 1 16 0" />
+  </>,
+);
 export const PlusIcon = icon(<path d="M12 5v14M5 12h14" />);
 export const CloseIcon = icon(<path d="M18 6 6 18M6 6l12 12" />);
 export const MenuIcon = icon(<path d="M4 6h16M4 12h16M4 18h16" />);

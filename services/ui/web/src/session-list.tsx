@@ -2,14 +2,15 @@ import type { SessionListItem } from '@concierge/contract';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import { explain, toFailure } from '../../src/chat/chat-failure.ts';
-import type { GatewayClient } from '../../src/chat/gateway-client.ts';
+import type { GatewayClient, WaitingList } from '../../src/chat/gateway-client.ts';
 import { exactTime, relativeTime } from '../../src/chat/relative-time.ts';
 import { formatRoute } from '../../src/chat/route.ts';
 import { AgentBadge, channelLabel } from './agent-badge.tsx';
 import { Button, IconButton } from './button.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
-import { TrashIcon } from './icons.tsx';
+import { PersonIcon, TrashIcon } from './icons.tsx';
 import { Choice } from './choice.tsx';
+import { WaitingSection } from './waiting-section.tsx';
 
 const PAGE_SIZE = 30;
 const CLOCK_MS = 30_000;
@@ -28,13 +29,14 @@ function useNow(): number {
 
 export interface SessionListProps {
   readonly gateway: GatewayClient;
+  readonly waiting: WaitingList;
   readonly contactId: string | null;
   readonly onChosen: () => void;
   /** The conversation that is shown has been deleted. */
   readonly onDeletedShown: () => void;
 }
 
-export function SessionList({ gateway, contactId, onChosen, onDeletedShown }: SessionListProps): ReactNode {
+export function SessionList({ gateway, waiting, contactId, onChosen, onDeletedShown }: SessionListProps): ReactNode {
   const [filter, setFilter] = useState<'all' | 'admin' | 'cs'>('all');
   const [doomed, setDoomed] = useState<SessionListItem | null>(null);
   const now = useNow();
@@ -45,10 +47,12 @@ export function SessionList({ gateway, contactId, onChosen, onDeletedShown }: Se
     queryFn: async ({ pageParam, signal }) => gateway.listSessions({ agent, cursor: pageParam, limit: PAGE_SIZE }, signal),
     getNextPageParam: (page) => page.nextCursor,
   });
+  const waitingIds = new Set(waiting.items.map(({ sessionId }) => sessionId));
   const items = (sessions.data?.pages ?? []).flatMap((page) => page.items);
 
   return (
     <nav aria-label="Conversations" className="flex min-h-0 flex-1 flex-col">
+      <WaitingSection waiting={waiting} contactId={contactId} now={now} onChosen={onChosen} />
       <div className="px-3 pb-2">
         <Choice
           label="Show conversations of"
@@ -75,6 +79,7 @@ export function SessionList({ gateway, contactId, onChosen, onDeletedShown }: Se
               key={item.id}
               item={item}
               now={now}
+              waits={waitingIds.has(item.id)}
               current={item.id === contactId}
               onChosen={onChosen}
               onDelete={() => setDoomed(item)}
@@ -104,12 +109,14 @@ export function SessionList({ gateway, contactId, onChosen, onDeletedShown }: Se
 interface SessionRowProps {
   readonly item: SessionListItem;
   readonly now: number;
+  /** For a person. */
+  readonly waits: boolean;
   readonly current: boolean;
   readonly onChosen: () => void;
   readonly onDelete: () => void;
 }
 
-function SessionRow({ item, now, current, onChosen, onDelete }: SessionRowProps): ReactNode {
+function SessionRow({ item, now, waits, current, onChosen, onDelete }: SessionRowProps): ReactNode {
   return (
     <li className={`group relative rounded-lg ${current ? 'bg-primary-soft' : 'hover:bg-muted'}`}>
       <a
@@ -121,6 +128,11 @@ function SessionRow({ item, now, current, onChosen, onDelete }: SessionRowProps)
         <span className="block truncate pr-7 text-sm">{item.title === '' ? 'Untitled' : item.title}</span>
         <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
           <AgentBadge agent={item.agent} />
+          {waits && (
+            <span role="img" aria-label="Waits for a person" title="Waits for a person" className="text-warn">
+              <PersonIcon className="size-3.5" />
+            </span>
+          )}
           {item.channel !== 'web' && <span className="truncate">{channelLabel(item.channel)}</span>}
           <span className="tabular-nums">{item.messageCount} msg</span>
           <time dateTime={item.updatedAt} title={exactTime(item.updatedAt)} className="ml-auto tabular-nums">

@@ -5,7 +5,7 @@ import { hasEnded, replyText, type ChatTurn, type Question, type ReplyPart } fro
 import { exactTime } from '../../src/chat/relative-time.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, CopyButton } from './button.tsx';
-import { AlertIcon, RetryIcon, SpinnerIcon } from './icons.tsx';
+import { AlertIcon, PersonIcon, RetryIcon, SpinnerIcon } from './icons.tsx';
 import { LazyMarkdown } from './lazy-markdown.tsx';
 import { ToolCard } from './tool-card.tsx';
 
@@ -30,7 +30,7 @@ export const TurnCard = memo(function TurnCard({ turn, queued, last, actions }: 
   return (
     <article aria-label="Turn" aria-busy={!hasEnded(turn)} data-turn={turn.state.at} className="space-y-3">
       {turn.question !== null && <QuestionBubble question={turn.question} faded={queued || turn.state.at === 'sending'} />}
-      {turn.question === null && !hasEnded(turn) && (
+      {turn.question === null && !turn.isPersons && !hasEnded(turn) && (
         <p className="text-center text-xs text-muted-foreground">Answering a message that was sent elsewhere</p>
       )}
       {queued ? <QueuedLine turn={turn} actions={actions} /> : <Reply turn={turn} last={last} actions={actions} />}
@@ -81,8 +81,8 @@ function Reply({ turn, last, actions }: { readonly turn: ChatTurn; readonly last
   const streaming = !hasEnded(turn);
   const text = replyText(turn);
   return (
-    <div className="min-w-0">
-      <h3 className="sr-only">Agent</h3>
+    <div className={turn.isPersons ? 'min-w-0 border-l-2 border-warn pl-3' : 'min-w-0'}>
+      <Speaker isPerson={turn.isPersons} />
       {turn.parts.map((part, index) => (
         <Part
           key={part.kind === 'tool' ? part.id : `text-${String(index)}`}
@@ -95,10 +95,19 @@ function Reply({ turn, last, actions }: { readonly turn: ChatTurn; readonly last
       {!streaming && (
         <div className="mt-1 flex min-h-7 items-center gap-2 text-xs text-muted-foreground">
           {text !== '' && <CopyButton text={text} label="Copy reply" className="-ml-1.5" />}
-          <UsageLine turn={turn} />
+          {!turn.isPersons && <UsageLine turn={turn} />}
         </div>
       )}
     </div>
+  );
+}
+
+function Speaker({ isPerson }: { readonly isPerson: boolean }): ReactNode {
+  if (!isPerson) return <h3 className="sr-only">Agent</h3>;
+  return (
+    <h3 className="mb-1 flex items-center gap-1.5 text-xs font-medium text-warn">
+      <PersonIcon className="size-3.5" /> A person, in the agent’s place
+    </h3>
   );
 }
 
@@ -108,10 +117,10 @@ function Part({ part, streaming }: { readonly part: ReplyPart; readonly streamin
 }
 
 /** What is going on while nothing can be read. */
-function progressOf({ state, parts, stopping }: ChatTurn): string | null {
+function progressOf({ state, parts, stopping, isPersons }: ChatTurn): string | null {
   if (stopping) return 'Stopping…';
   if (state.at === 'sending') return 'Sending…';
-  if (state.at === 'waiting') return 'Waiting for the agent…';
+  if (state.at === 'waiting') return isPersons ? 'Sending…' : 'Waiting for the agent…';
   if (state.at !== 'running') return null;
   const last = parts.at(-1);
   return last?.kind === 'text' || (last?.kind === 'tool' && last.status === 'running') ? null : 'Thinking…';

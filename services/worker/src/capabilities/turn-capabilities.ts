@@ -22,6 +22,7 @@ export interface Lenders {
   runtime(run: TurnRun): LentRuntime;
   web(run: TurnRun, rights: TurnRights): TurnCapabilities['web'];
   subagents(run: TurnRun, rights: TurnRights): TurnCapabilities['subagents'] & AsyncDisposable;
+  askPerson(run: TurnRun): TurnCapabilities['askPerson'];
   /** Cancels what the turn has started, in whichever attempt, and is still on its way. */
   cancelSubagents(run: TurnRun): Promise<void>;
 }
@@ -34,6 +35,7 @@ export function lendCapabilities(lenders: Lenders, run: TurnRun, rights: TurnRig
     runtime,
     web: lenders.web(run, rights),
     subagents,
+    askPerson: lenders.askPerson(run),
     [Symbol.asyncDispose]: async () => {
       // First what can still ask for more: a command may start sub-agents through its dispatcher.
       await runtime[Symbol.asyncDispose]();

@@ -292,7 +292,15 @@ function windowClosed(channel: AppChannel): Refusal {
 /** What a person says, and that one was asked for, goes out while a person has the conversation. */
 async function isHeldByPerson(scope: TenantScope, { message }: Delivery): Promise<boolean> {
   if (message.kind === 'person' || message.kind === 'notice') return false;
-  return scope.handoffs.isPaused(message.sessionId);
+  if (!(await scope.handoffs.isPaused(message.sessionId))) return false;
+  return !(message.kind === 'reply' && (await isSaidBefore(scope, message)));
+}
+
+/** What an agent tells the contact before it asks for a person itself: that one will answer, say. It need not wait to be sent until then. */
+async function isSaidBefore(scope: TenantScope, { sessionId, turnId, acceptedAt }: Delivery['message']): Promise<boolean> {
+  const handoff = await scope.handoffs.find(sessionId);
+  const asker = handoff?.requestedBy;
+  return handoff !== undefined && asker?.kind === 'agent' && asker.turnId === turnId && acceptedAt <= handoff.since;
 }
 
 /** undefined while nothing can be sent for this tenant on this channel. */

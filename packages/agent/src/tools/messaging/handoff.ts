@@ -1,4 +1,4 @@
-import { ContactId, HandoffReason, limits, type Actor, type HandoffView } from '@concierge/contract';
+import { actorName, ContactId, HandoffReason, limits, type HandoffView } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
@@ -6,9 +6,9 @@ import type { ToolContext } from '../tool-context.ts';
 export const handoff = defineTool({
   name: 'handoff',
   description:
-    'Hands a conversation over to a person, and gives it back. request: from now on a person is to answer there, with a reason they can act on. status: who has it, and all that wait for a person. resume: the agent answers again. Without session_id it is about this conversation.',
+    'Hands a contact’s conversation over to a person, and gives it back. request: from now on a person is to answer there, not the agent, with a reason they can act on; the owner is told, and nothing that an agent writes reaches the contact until it is given back. status: who has it, and all that wait for a person. resume: the agent answers again; only when the owner wants that. request and resume need session_id.',
   narrowDescription:
-    'Asks for a person to take this conversation over. Use request when the contact asks for a human, is upset, or needs what you cannot or must not do; try to help first when you can. status tells whether a person has it. You cannot take it back yourself.',
+    'Asks for a person to take this conversation over. Use request when the contact asks for a human, is upset, or needs what you cannot or must not do; try to help first when you can. On a chat app nothing that you write after request reaches the contact, your answer to this message included: what they should know, such as that a person will answer, you say before, with reply. In a web conversation you say it in your answer. status tells whether a person has it. You cannot take it back yourself.',
   schema: z.strictObject({
     action: z.enum(['request', 'status', 'resume']).describe('What to do.'),
     reason: HandoffReason.optional().describe('For request: what the person should know and do, in a sentence or two.'),
@@ -17,8 +17,10 @@ export const handoff = defineTool({
       .positive()
       .max(limits.handoffMaxHours)
       .optional()
-      .describe('For request: the agent goes on by itself after so many hours. Default: only when somebody resumes.'),
-    session_id: ContactId.optional().describe('Another conversation, from sessions_list or contacts. Default: this one.'),
+      .describe(
+        'For request: the agent goes on by itself after so many hours. Default: as the owner has set it, else only when somebody resumes.',
+      ),
+    session_id: ContactId.optional().describe('Another conversation, from sessions_list or contacts. For status the default is this one.'),
   }),
   sideEffect: 'writes',
   run: async (input, context) => {
@@ -45,8 +47,8 @@ async function request({ reason, hours, session_id: sessionId }: Wish, { messagi
   return [
     isNew ? 'A person is asked for.' : 'A person had been asked for already.',
     describe(view),
-    'What is not connected yet: nobody is notified. The owner sees it when they ask their agent for the handoff status; until the pause is enforced, messages that come in still reach the agent.',
-    'Tell the contact briefly that a person will take over; promise no time. Then stop working on the matter.',
+    'The owner is told, and sees the conversation in their list. From here on nothing that an agent writes is sent to the contact on a chat app; in a web conversation the answer to the present message is the last they read of you, so say briefly that a person will answer, and promise no time.',
+    'Stop working on the matter.',
   ].join('\n');
 }
 
@@ -68,24 +70,13 @@ async function resume(sessionId: string | undefined, { messaging }: ToolContext)
 }
 
 function describe({ sessionId, state, reason, requestedBy, since, until, resumedBy, resumedAt }: HandoffView): string {
-  const facts = `Conversation ${sessionId}: ${state}; asked for by ${nameOf(requestedBy)} at ${since}: ${reason}`;
+  const facts = `Conversation ${sessionId}: ${state}; asked for by ${actorName(requestedBy)} at ${since}: ${reason}`;
   switch (state) {
     case 'paused':
       return until === null ? facts : `${facts} (until ${until})`;
     case 'expired':
       return `${facts} (its time was over at ${until ?? 'some time'})`;
     case 'resumed':
-      return `${facts} (resumed by ${resumedBy === null ? 'somebody' : nameOf(resumedBy)} at ${resumedAt ?? 'some time'})`;
-  }
-}
-
-function nameOf(actor: Actor): string {
-  switch (actor.kind) {
-    case 'agent':
-      return `the agent ${actor.agent}`;
-    case 'key':
-      return `key ${actor.keyId}`;
-    case 'operator':
-      return 'the operator';
+      return `${facts} (resumed by ${resumedBy === null ? 'somebody' : actorName(resumedBy)} at ${resumedAt ?? 'some time'})`;
   }
 }

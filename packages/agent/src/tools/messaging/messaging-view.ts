@@ -1,5 +1,5 @@
 import type { ReplyWindow } from '@concierge/channel';
-import type { AppName, ChannelView, ContactView, HandoffView, MessageTemplate, OutboundMessage } from '@concierge/contract';
+import type { Actor, AppName, ChannelView, ContactView, HandoffView, MessageTemplate, OutboundMessage } from '@concierge/contract';
 import type { ContactsPage } from '@concierge/tenant';
 
 export interface KeptMessage {
@@ -23,6 +23,11 @@ export interface HandoffWish {
   readonly reason: string;
   readonly hours: number | undefined;
 }
+
+/** Asks for a person in a conversation, in the name of the turn's agent, and has those told who are to hear of it. */
+export type AskPerson = (
+  asked: HandoffWish & { readonly sessionId: string; readonly by: Actor },
+) => Promise<{ readonly view: HandoffView; readonly isNew: boolean }>;
 
 /** Chat apps, contacts and handoffs, as far as the turn's agent may reach them: for cs, its own conversation. */
 export interface MessagingView {

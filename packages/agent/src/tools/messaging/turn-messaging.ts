@@ -16,7 +16,7 @@ import { lastInboundMs, sessionIdOf, type ContactsPage, type NewOutbound, type T
 import type { ToolAccess } from '../tool-access.ts';
 import { ToolError } from '../tool.ts';
 import { howToConnect } from './how-to-connect.ts';
-import type { HandoffWish, KeptMessage, MessagingView, WishedMessage } from './messaging-view.ts';
+import type { AskPerson, HandoffWish, KeptMessage, MessagingView, WishedMessage } from './messaging-view.ts';
 import { windowClosed } from './window-closed.ts';
 
 /** The agent whose conversations are the contacts' own. */
@@ -26,6 +26,7 @@ export interface MessagingSource {
   readonly scope: Pick<TenantScope, 'channels' | 'contacts' | 'handoffs' | 'outbox' | 'sessions'>;
   readonly turn: Pick<AcceptedTurn, 'acceptedAtMs' | 'agent' | 'channel' | 'chatApp' | 'sender' | 'sessionId' | 'turnId'>;
   readonly access: ToolAccess;
+  readonly askPerson: AskPerson;
 }
 
 /** Messaging as one turn may use it. */
@@ -33,11 +34,13 @@ export class TurnMessaging implements MessagingView {
   readonly #scope: MessagingSource['scope'];
   readonly #turn: MessagingSource['turn'];
   readonly #access: ToolAccess;
+  readonly #askPerson: AskPerson;
 
-  constructor({ scope, turn, access }: MessagingSource) {
+  constructor({ scope, turn, access, askPerson }: MessagingSource) {
     this.#scope = scope;
     this.#turn = turn;
     this.#access = access;
+    this.#askPerson = askPerson;
   }
 
   async channels(): Promise<readonly ChannelView[]> {
@@ -98,8 +101,9 @@ export class TurnMessaging implements MessagingView {
   }
 
   async requestHandoff({ reason, hours }: HandoffWish, sessionId: string | undefined): Promise<{ view: HandoffView; isNew: boolean }> {
-    const id = await this.#conversation(sessionId);
-    return this.#scope.handoffs.request(id, { reason, hours, by: this.#actor() });
+    if (this.#access === 'admin' && (sessionId === undefined || sessionId === this.#turn.sessionId))
+      throw new ToolError('This conversation is with the owner, who is a person: give session_id, from sessions_list or contacts.');
+    return this.#askPerson({ sessionId: await this.#conversation(sessionId), reason, hours, by: this.#actor() });
   }
 
   async findHandoff(sessionId: string | undefined): Promise<HandoffView | undefined> {

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startScriptedModel, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import type { Browser } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { ConsoleVisit } from './console-visit.ts';
+
+let model: ScriptedModel;
+let system: System;
+let browser: Browser;
+let keys: TenantKeys;
+let tenants = 0;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+/** A customer writes, from wherever they are. */
+async function write(message: string): Promise<{ readonly reply: string; readonly contact_id: string }> {
+  const response = await fetch(`${system.url}/api/cs`, {
+    method: 'POST',
+    headers: { 'x-api-key': keys.cs, 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ message, sender: 'bob', channel: 'telegram' }),
+  });
+  expect(response.status).toBe(200);
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the contract's tests look at its shape
+  return (await response.json()) as { reply: string; contact_id: string };
+}
+
+async function visitWith(): Promise<ConsoleVisit> {
+  tenants += 1;
+  keys = await system.createTenant(`handoff-${String(tenants)}`);
+  await write('Where is my parcel? [[say:On its way.]]');
+  const visit = await ConsoleVisit.open(browser, system.uiUrls[0] ?? '');
+  await visit.enter(keys.admin);
+  return visit;
+}
+
+const banner = ({ page }: ConsoleVisit) => page.getByRole('region', { name: 'Handed over' });
+const waiting = ({ page }: ConsoleVisit) => page.getByRole('region', { name: 'Waiting for a person' });
+const answer = ({ page }: ConsoleVisit) => page.getByLabel('Answer as a person');
+
+inBrowser('a handover in the console', () => {
+  beforeAll(async () => {
+    model = await startScriptedModel();
+    system = await System.start({ modelUrl: model.url, uis: 1 });
+    browser = await startChromium(chromiumPath ?? '');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await system[Symbol.asyncDispose]();
+    await model.close();
+  });
+
+  it('lets a person take a conversation over, answer in the agent’s place, and give it back', async () => {
+    await using visit = await visitWith();
+    await visit.page.getByRole('link', { name: /^Where is my parcel/u }).click();
+    await visit.turnReaches(0, 'done');
+    await visit.page.getByRole('button', { name: 'Take over' }).click();
+    await visit.shows(banner(visit));
+    await visit.shows(answer(visit));
+    expect(await visit.page.getByLabel('Message', { exact: true }).count()).toBe(0);
+    await visit.shows(waiting(visit).getByText('Where is my parcel?'));
+
+    // Without a reload: what the contact writes in the meantime, which no agent answers.
+    expect(await write('Hello? [[say:The agent speaks.]]')).toMatchObject({ reply: '' });
+    await visit.shows(visit.turn(1).getByText('Hello?'));
+
+    await answer(visit).fill('Anna here: it comes on Monday.');
+    await visit.page.keyboard.press('Enter');
+    await visit.shows(visit.turn(2).getByText('Anna here: it comes on Monday.'));
+    await visit.shows(visit.turn(2).getByText('A person, in the agent’s place'));
+    expect(await answer(visit).inputValue()).toBe('');
+
+    await visit.page.reload();
+    await visit.shows(visit.turn(2).getByText('A person, in the agent’s place'));
+    await visit.shows(banner(visit));
+    await visit.page.getByRole('button', { name: 'Give back to the agent' }).click();
+    await banner(visit).waitFor({ state: 'hidden' });
+    await waiting(visit).waitFor({ state: 'hidden' });
+    await visit.shows(visit.page.getByLabel('Message', { exact: true }));
+    expect(await write('And now? [[say:The agent speaks.]]')).toMatchObject({ reply: 'The agent speaks.' });
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('shows by itself that an agent has asked for a person, and why', async () => {
+    await using visit = await visitWith();
+    expect(await waiting(visit).count()).toBe(0);
+    await write('Refund! [[tools:handoff {"action":"request","reason":"Wants a refund of 40 euros."}]] [[say:A colleague will answer.]]');
+    await visit.shows(waiting(visit).getByText('Where is my parcel?'));
+    await visit.shows(visit.page.getByRole('img', { name: 'Waits for a person' }));
+    await waiting(visit).getByRole('link').click();
+    await visit.shows(banner(visit).getByText('Wants a refund of 40 euros.'));
+  });
+
+  it('says that an answer was not sent, and keeps it, when the agent has the conversation again', async () => {
+    await using visit = await visitWith();
+    await visit.page.getByRole('link', { name: /^Where is my parcel/u }).click();
+    await visit.page.getByRole('button', { name: 'Take over' }).click();
+    await visit.shows(answer(visit));
+    // The page does not hear that the agent has it again.
+    await visit.page.route('**/handoff', async (route) => route.abort());
+    const { handoffs, index } = await system.scope(keys.tenantId);
+    const [session] = (await index.listSessions({ limit: 1, agent: 'cs' })).items;
+    await handoffs.resume(session?.id ?? '', { kind: 'operator' });
+    await answer(visit).fill('Too late.');
+    await visit.page.keyboard.press('Enter');
+    await visit.shows(visit.page.getByRole('alert').getByText('Not sent.'));
+    expect(await answer(visit).inputValue()).toBe('Too late.');
+    const said = (await (await system.scope(keys.tenantId)).sessions.view(session?.id ?? ''))?.messages ?? [];
+    expect(JSON.stringify(said)).not.toContain('Too late.');
+  });
+});

@@ -1,0 +1,41 @@
+import type { AppChannel, DeliveryState } from '@concierge/contract';
+import { Delivery } from '@concierge/tenant';
+import type { DeliveryTold } from '../deliveries/delivery-receipts.ts';
+import { messageState } from './happenings.ts';
+import type { OutgoingEvents } from './outgoing-events.ts';
+
+/** Apps that never say more than that they took a message: there it has arrived as far as anybody knows. */
+const withoutReceipts: readonly AppChannel[] = ['channel_c', 'channel_d'];
+
+/** Tells of messages that have arrived, or will not. @throws what the disk says */
+export function tellDeliveries(outgoing: Pick<OutgoingEvents, 'emit'>): DeliveryTold {
+  return async (scope, delivery) => {
+    const end = endOf(delivery);
+    if (end === undefined) return;
+    const { id: messageId, channel, sessionId, turnId } = delivery.message;
+    const { state } = delivery;
+    const error = end === 'arrived' ? null : (delivery.problem ?? { code: state, message: 'The message was not delivered.' });
+    await outgoing.emit(scope, messageState({ messageId, channel, sessionId, turnId, state, at: reachedAt(delivery, end), error }));
+  };
+}
+
+function endOf({ state, message }: Delivery): 'arrived' | 'lost' | undefined {
+  const states: Readonly<Record<DeliveryState, 'arrived' | 'lost' | undefined>> = {
+    waiting: undefined,
+    sent: withoutReceipts.includes(message.channel) ? 'arrived' : undefined,
+    delivered: 'arrived',
+    read: 'arrived',
+    failed: 'lost',
+    unknown: 'lost',
+    expired: 'lost',
+    withheld: 'lost',
+  };
+  return states[state];
+}
+
+/** When it first came to this, whoever looks and however often: what follows, such as `read` after `delivered`, changes nothing. */
+function reachedAt(delivery: Delivery, end: 'arrived' | 'lost'): string {
+  const { message, steps } = delivery;
+  const first = steps.findIndex((_step, index) => endOf(new Delivery(message, steps.slice(0, index + 1))) === end);
+  return steps[first]?.at ?? delivery.updatedAt;
+}

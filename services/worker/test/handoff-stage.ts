@@ -1,0 +1,133 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Session, TurnInput } from '@concierge/contract';
+import { connectRedis, createLog } from '@concierge/runtime';
+import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { eventually, startScriptedModel, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import { Doorbells, Lanes, Turns } from '@concierge/turn';
+
+const log = createLog({ service: 'test', level: 'silent' });
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly json: Record<string, unknown>;
+}
+
+/** The whole system, with somebody on a chat app: their messages are accepted as the webhook accepts them. */
+export class HandoffStage implements AsyncDisposable {
+  readonly system: System;
+  readonly model: ScriptedModel;
+  readonly #turns: Turns;
+  readonly #close: () => Promise<void>;
+  #scope: TenantScope | undefined;
+  #keys: TenantKeys | undefined;
+
+  private constructor(system: System, model: ScriptedModel) {
+    this.system = system;
+    this.model = model;
+    const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
+    const doorbells = new Doorbells(redis, log);
+    this.#turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+    this.#close = async () => {
+      await doorbells.stop();
+      redis.disconnect();
+    };
+  }
+
+  static async start(): Promise<HandoffStage> {
+    const model = await startScriptedModel();
+    return new HandoffStage(await System.start({ modelUrl: model.url }), model);
+  }
+
+  /** A tenant of a test's own, whose owner is told on Telegram. */
+  async newTenant(): Promise<void> {
+    const id = `t-${randomBytes(6).toString('hex')}`;
+    this.#keys = await this.system.createTenant(id);
+    this.#scope = await this.system.scope(id);
+    await this.#scope.updateSettings({
+      handoff: { notify: { channel: 'telegram', to: '9001' }, notice: 'A colleague will answer.' },
+    });
+  }
+
+  get scope(): TenantScope {
+    if (this.#scope === undefined) throw new Error('no tenant yet');
+    return this.#scope;
+  }
+
+  sessionOf(sender: string): string {
+    return sessionIdOf('cs', 'channel_c', sender);
+  }
+
+  /** Somebody writes on Telegram. @returns the turn's id */
+  async write(sender: string, text: string): Promise<string> {
+    const messageRef = randomBytes(6).toString('hex');
+    const input: TurnInput = {
+      origin: 'webhook',
+      agent: 'cs',
+      authority: 'cs',
+      channel: 'channel_c',
+      sender,
+      contactId: null,
+      text,
+      attachments: [],
+      busy: 'queue',
+      dedupeId: `channel:channel_c:1:${messageRef}`,
+      requestHash: createHash('sha256').update(messageRef).digest('hex'),
+      keyId: null,
+      chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef, media: [], replyTo: null },
+    };
+    return (await this.#turns.accept(this.scope, input)).turnId;
+  }
+
+  /** The session once it holds the turn. */
+  async ended(sender: string, turnId: string): Promise<Session> {
+    return await eventually(
+      async () => {
+        const session = await this.scope.sessions.load(this.sessionOf(sender));
+        return session?.turns.some(({ id }) => id === turnId) === true ? session : undefined;
+      },
+      { timeoutMs: 40_000, everyMs: 50 },
+    );
+  }
+
+  async say(sender: string, text: string): Promise<Session> {
+    return await this.ended(sender, await this.write(sender, text));
+  }
+
+  async ask(
+    key: 'admin' | 'cs' | 'read',
+    path: string,
+    init: { readonly method?: string; readonly body?: unknown; readonly key?: string } = {},
+  ): Promise<Answer> {
+    const headers = new Headers({ 'x-api-key': this.#keys?.[key] ?? '', 'content-type': 'application/json' });
+    if (init.key !== undefined) headers.set('idempotency-key', init.key);
+    const { method = init.body === undefined ? 'GET' : 'POST' } = init;
+    const response = await fetch(`${this.system.url}${path}`, {
+      method,
+      headers,
+      ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
+    });
+    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- tests look at what they find in it
+    return { status: response.status, headers: response.headers, json: (await response.json()) as Record<string, unknown> };
+  }
+
+  /** Puts a worker in place of the one there is, which dies at the named place. */
+  async breakableWorker(failpoint: string): Promise<void> {
+    const [worker] = this.system.workers;
+    await worker?.kill();
+    worker?.start({ FAILPOINT: failpoint });
+  }
+
+  /** Waits until the worker has died of its fail point, and starts it again. */
+  async recoverWorker(): Promise<void> {
+    const [worker] = this.system.workers;
+    await eventually(() => worker?.alive === false, { timeoutMs: 40_000, everyMs: 50 });
+    worker?.start();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
+    await this.system[Symbol.asyncDispose]();
+    await this.model.close();
+  }
+}
