@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
 import { z } from 'zod';
 import { ScheduleRunView, ScheduleView, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import type { Answer } from './client.ts';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
 jest.setTimeout(60_000);
@@ -64,6 +65,24 @@ describe('schedules', () => {
     expect((await client.request(path, { method: 'DELETE' })).status).toBe(204);
     for (const gone of [path, `${path}/runs`]) expect((await client.get(gone)).problem()).toMatchObject({ code: 'not_found' });
     expect((await client.request(`${path}/run`, { method: 'POST' })).problem()).toMatchObject({ code: 'not_found' });
+  });
+
+  promise(['C/4/7', 'C/3/6'], 'deliver to a chat app under any of its names', async () => {
+    const client = (await contract.tenant()).as('admin');
+    const asked = async (deliver: unknown): Promise<Answer> =>
+      client.request('/api/cron', { body: { name: 'x', message: 'y', schedule: { every: '1h' }, deliver } });
+    const channel = 'channel_c';
+    for (const name of ['telegram', channel]) {
+      const made = (await asked({ channel: name, to: '77' })).json();
+      expect(made).toMatchObject({ deliver: { channel, to: '77' } });
+      const changed = await client.request(`/api/cron/${ScheduleView.parse(made).id}`, {
+        method: 'PATCH',
+        body: { deliver: { channel: 'slack', to: 'C0SHOP' } },
+      });
+      expect(changed.json()).toMatchObject({ deliver: { channel: 'channel_d', to: 'C0SHOP' } });
+    }
+    for (const wrong of [{ channel: 'web', to: '77' }, { channel: 'telegram' }, { webhook: 'ftp://example.com' }])
+      expect((await asked(wrong)).problem()).toMatchObject({ status: 400, errors: [{ path: expect.stringMatching(/^deliver/u) }] });
   });
 
   promise(['C/4/7'], 'are refused where they could not be kept to, with the field that is wrong', async () => {

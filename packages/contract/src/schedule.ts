@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Actor } from './actor.ts';
 import { AppChannel } from './channel-binding.ts';
+import { Channel } from './channel.ts';
 import { MessageText } from './chat.ts';
 import { Duration } from './duration.ts';
 import { HttpUrl } from './http-url.ts';
@@ -29,6 +30,20 @@ export const ScheduleDelivery = z.union([
 ]);
 export type ScheduleDelivery = z.infer<typeof ScheduleDelivery>;
 
+/** As somebody asks for it: a chat app under any of its names. */
+const AskedDelivery = z
+  .union(
+    [
+      z.strictObject({
+        channel: Channel.pipe(AppChannel),
+        to: z.string().min(1).max(limits.senderMaxCharacters),
+      }),
+      z.strictObject({ webhook: HttpUrl }),
+    ],
+    'must be {channel, to} with whatsapp, messenger, telegram or slack, {webhook} with an http or https URL, or null',
+  )
+  .nullable();
+
 export const MissedPolicy = z.enum(['run_once', 'skip', 'run_all']);
 /** What becomes of a run that is due while the one before it is not finished. */
 export const OverlapPolicy = z.enum(['skip', 'queue']);
@@ -55,7 +70,7 @@ export const NewSchedule = z
   .strictObject({
     ...definition,
     agent: AgentName.default('admin'),
-    deliver: ScheduleDelivery.nullable().default(null),
+    deliver: AskedDelivery.default(null),
     missed: MissedPolicy.default('run_once'),
     overlap: OverlapPolicy.default('skip'),
     jitterSeconds: definition.jitterSeconds.default(0),
@@ -66,7 +81,10 @@ export const NewSchedule = z
 export type NewSchedule = z.infer<typeof NewSchedule>;
 
 /** What PATCH /api/cron/{id} takes: each field replaces the one that was there. */
-export const SchedulePatch = z.strictObject(definition).partial().meta({ id: 'SchedulePatch' });
+export const SchedulePatch = z
+  .strictObject({ ...definition, deliver: AskedDelivery })
+  .partial()
+  .meta({ id: 'SchedulePatch' });
 export type SchedulePatch = z.infer<typeof SchedulePatch>;
 
 /**
