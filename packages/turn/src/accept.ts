@@ -45,7 +45,8 @@ export class TurnAcceptance {
     const turnId = turnIdOf(scope.accountId, input.dedupeId);
     const sessionId = await this.#resolveSession(scope, input, turnId);
     if (input.dedupeId !== null) {
-      const twin = await this.#findTwin(scope, turnId, sessionId);
+      // What Redis knows of it is asked with its place in the lane: nearly all messages are new.
+      const twin = await this.#findEnded(scope, turnId, sessionId);
       if (twin !== null) return replay(twin, input);
     }
     const turn = this.#toAccepted(scope, input, { turnId, sessionId });
@@ -132,6 +133,10 @@ export class TurnAcceptance {
   async #findTwin(scope: TenantScope, turnId: string, sessionId: string): Promise<Twin | null> {
     const [requestHash, session] = await this.#options.redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
     if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
+    return await this.#findEnded(scope, turnId, sessionId);
+  }
+
+  async #findEnded(scope: TenantScope, turnId: string, sessionId: string): Promise<Twin | null> {
     const saved = await scope.sessions.findTurn(sessionId, turnId);
     if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
     const indexed = await scope.index.findTurn(turnId).catch(() => undefined);
