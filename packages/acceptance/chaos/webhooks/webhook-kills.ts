@@ -30,7 +30,7 @@ const TENANT = 'webhooks';
 const SETTLE_TIMEOUT_MS = 240_000;
 const REPEATS_MAX = 20;
 /** A provider's minutes are seconds here: long enough for a gateway to come back. */
-const RETRY_DELAYS_MS = [100, 300, 1000, 2000, 4000, 8000, 8000, 8000];
+const RETRY_DELAYS_MS = [100, 300, 1000, ...Array.from({ length: 40 }, () => 2000)];
 
 /**
  * Each message is brought one to twenty times, side by side and over gateways that die; workers die, too, and Redis forgets everything. What people were
@@ -108,6 +108,7 @@ async function settle({ system }: ChatAppsStage): Promise<void> {
   const scope = await system.scope(TENANT);
   const isAtRest = async (): Promise<boolean> => (await scope.inbox.turnIds()).length === 0 && (await scope.outbox.waiting()).length === 0;
   await eventually(isAtRest, { timeoutMs: SETTLE_TIMEOUT_MS, everyMs: 500 });
+  await system.ready();
 }
 
 const Deliveries = z.array(z.object({ id: z.string(), to: z.string(), text: z.string() }));
