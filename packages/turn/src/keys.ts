@@ -32,6 +32,8 @@ export const keyOf = {
   schedulesLaid: `${queuePrefix}:schedules-laid`,
   /** Outboxes of conversations in which something is to be sent, by the time of their next bell. */
   deliveriesDue: `${queuePrefix}:deliveries-due`,
+  /** The same of one tenant: how many it has decides how soon each of them is served. */
+  deliveriesOf: (accountId: string): string => `${queuePrefix}:deliveries-of:${accountId}`,
   deliveryScanLock: `${queuePrefix}:delivery-scan-lock`,
   deliveryRetentionLock: `${queuePrefix}:delivery-retention-lock`,
   deliveryLease: (member: string): string => `${queuePrefix}:delivery-lease:${member}`,
