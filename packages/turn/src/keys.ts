@@ -43,6 +43,8 @@ export const keyOf = {
   paceHold: (member: string): string => `${queuePrefix}:pace-hold:${member}`,
   /** Receipts of a message whose sender has not written down yet that it was sent. */
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
+  /** Of which messages of a tenant there are such, the oldest first. */
+  earlyReceiptsOf: (accountId: string): string => `${queuePrefix}:early-receipts-of:${accountId}`,
   /** Events of one endpoint by the time of their next try; rebuilt from files. */
   waitingEvents: (endpoint: string): string => `${queuePrefix}:waiting-events:${endpoint}`,
   /** Who sends to an endpoint now. */
