@@ -1,4 +1,4 @@
-import type { AppChannel } from '@concierge/contract';
+import { limits, type AppChannel } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { Slots } from '@concierge/web';
@@ -41,8 +41,10 @@ export class ChannelNotes {
   }
 
   /** What somebody calls themselves. One that there is no room for is told again with their next message. */
-  displayName({ scope, channel }: Place, sender: string, displayName: string | null): void {
-    if (displayName === null || this.#waiting >= NAMES_WAITING_MAX) return;
+  displayName({ scope, channel }: Place, sender: string, given: string | null): void {
+    if (given === null || this.#waiting >= NAMES_WAITING_MAX) return;
+    // So many are held here, and no file keeps more of one.
+    const displayName = given.slice(0, limits.contactNameMaxCharacters);
     const key = `${scope.accountId}/${channel}/${sender}`;
     if (this.#names.get(key) === displayName) return;
     this.#names.set(key, displayName);
