@@ -33,10 +33,10 @@ export class ChannelNotes {
     background(scope.channels.note(channel, 'inbound'), this.#log);
   }
 
-  /** A conversation takes no more for now. */
+  /** A conversation, or the tenant, takes no more for now. */
   overflow({ scope, channel }: Place): void {
     if (this.#isLately(scope, channel, 'overflow')) return;
-    const message = 'Too many messages of one conversation wait to be answered; what came beyond them was dropped.';
+    const message = 'Too many messages wait to be answered, in one conversation or in all of them; what came beyond them was dropped.';
     background(scope.channels.noteError(channel, { code: 'too_many_waiting', message }), this.#log);
   }
 
