@@ -255,6 +255,15 @@ describe('Telegram', () => {
     expect(parse.telegram(telegramMessage({ ...group, ...fields }))).toMatchObject([{ kind: 'ignored', reason: 'not_addressed' }]);
   });
 
+  it.each([209, -1])(
+    'is not addressed by what covers more than a name: many of those would cost the square of the text (length %d)',
+    (length) => {
+      const text = `${'x'.repeat(200)}@shop_bot${length < 0 ? ' ' : ''}`;
+      const entities = [{ type: 'mention', offset: 0, length }];
+      expect(parse.telegram(telegramMessage({ ...group, text, entities }))).toMatchObject([{ kind: 'ignored', reason: 'not_addressed' }]);
+    },
+  );
+
   it('answers an administrator who writes as the group, and no other bot', () => {
     const anonymous = { from: { id: 1087968824, is_bot: true, first_name: 'Group' }, sender_chat: { id: -100, title: 'Team' } };
     const named = { text: '@shop_bot hi', entities: [{ type: 'mention', offset: 0, length: 9 }] };

@@ -11,10 +11,10 @@ const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /**
  * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What keeps tenant.json safe is made
- * again from it. Plain credentials that are right have been sealed by then; the others are nobody's to carry around.
+ * again from it. Plain credentials that are right have been sealed by then; the others, copies that an editor made of them, and what a process that died
+ * left half done are nobody's to carry around.
  */
-const LEFT_OUT =
-  /^[^/]+\/(?:sessions\/\.revisions|settings|tenant\.last-good\.json|channels\/(?:whatsapp|messenger|telegram|slack)\.json)(?:\/|$)/u;
+const LEFT_OUT = /^[^/]+\/(?:(?:sessions\/\.revisions|settings|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-d]\.)[^/])/u;
 /**
  * Of no use under another id, or of harm: keys (the widget's, too) and unanswered turns name the old one, credentials of channels and secrets of event
  * endpoints are sealed for it, and a message or an event that waits to be sent would be sent by both.

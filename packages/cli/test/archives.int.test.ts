@@ -59,7 +59,8 @@ describe('concierge tenant export and import', () => {
     await concierge.json('tenant', 'create', 'acme');
     const folder = join(concierge.dataDir, 'tenants', 'acme', 'channels');
     await writeFile(join(folder, 'telegram.json'), JSON.stringify({ botToken: 'very-secret', secretToken: 'hook' }));
-    await writeFile(join(folder, 'slack.json'), JSON.stringify({ botToken: 'very-secret' }));
+    for (const name of ['slack.json', 'telegram.json~', 'telegram.json.old', '.tmp-1-1'])
+      await writeFile(join(folder, name), JSON.stringify({ botToken: 'very-secret' }));
     await concierge.json('tenant', 'export', 'acme', archive);
     const names: string[] = [];
     await tar.list({ file: archive, onReadEntry: ({ path }) => names.push(path) });

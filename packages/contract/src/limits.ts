@@ -30,6 +30,8 @@ export const limits = {
   laneMaxWaiting: 50,
   /** The same for turns that collect: they are answered together. */
   collectMaxWaiting: 500,
+  /** Conversations of a tenant with turns that wait for their share: what waits is held in a Redis that all tenants have together. */
+  tenantMaxWaiting: 100_000,
   /** Turns that collect which are answered as one message, at most. */
   collectMaxMessages: 20,
   maxTurnsDefault: 20,

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
@@ -78,9 +78,8 @@ export class TurnAcceptance {
       }
       case 'full': {
         await scope.inbox.remove(turn.turnId);
-        throw new AppError('too_many_waiting', `At most ${String(mayWait(busy))} turns may wait in a session.`, {
-          retryAfterSeconds: 5,
-        });
+        const bounds = `${String(mayWait(busy))} turns may wait in a session, and ${String(limits.tenantMaxWaiting)} sessions of a tenant`;
+        throw new AppError('too_many_waiting', `At most ${bounds}.`, { retryAfterSeconds: 5 });
       }
       case 'exists': {
         // Still on its way: the sweeper laid our file before we did. Ended: it was run between our look and our write.

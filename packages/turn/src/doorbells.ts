@@ -22,6 +22,11 @@ const jobOptions: JobsOptions = {
 /** BullMQ's largest priority is 2^21; all doorbells carry one, since none would beat them all. */
 const MAX_PRIORITY = 1000;
 
+/** The more a tenant has to be done, the later each of it is: whoever has little is not behind whoever has much. */
+export function priorityOf(backlog: number): number {
+  return Math.min(Math.max(backlog, 1), MAX_PRIORITY);
+}
+
 const jobName = 'turn';
 
 function dataOf({ accountId, sessionId, turnId }: Ring): z.infer<typeof DoorbellJob> {
@@ -29,7 +34,7 @@ function dataOf({ accountId, sessionId, turnId }: Ring): z.infer<typeof Doorbell
 }
 
 function optionsOf({ turnId, at, backlog }: Ring): JobsOptions & { readonly jobId: string } {
-  return { ...jobOptions, jobId: `${turnId}.${String(at)}`, priority: Math.min(Math.max(backlog, 1), MAX_PRIORITY) };
+  return { ...jobOptions, jobId: `${turnId}.${String(at)}`, priority: priorityOf(backlog) };
 }
 
 function toJob(ring: Ring): { name: string; data: z.infer<typeof DoorbellJob>; opts: JobsOptions & { readonly jobId: string } } {

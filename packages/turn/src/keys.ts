@@ -32,6 +32,8 @@ export const keyOf = {
   schedulesLaid: `${queuePrefix}:schedules-laid`,
   /** Outboxes of conversations in which something is to be sent, by the time of their next bell. */
   deliveriesDue: `${queuePrefix}:deliveries-due`,
+  /** The same of one tenant: how many it has decides how soon each of them is served. */
+  deliveriesOf: (accountId: string): string => `${queuePrefix}:deliveries-of:${accountId}`,
   deliveryScanLock: `${queuePrefix}:delivery-scan-lock`,
   deliveryRetentionLock: `${queuePrefix}:delivery-retention-lock`,
   deliveryLease: (member: string): string => `${queuePrefix}:delivery-lease:${member}`,
@@ -41,6 +43,8 @@ export const keyOf = {
   paceHold: (member: string): string => `${queuePrefix}:pace-hold:${member}`,
   /** Receipts of a message whose sender has not written down yet that it was sent. */
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
+  /** Of which messages of a tenant there are such, the oldest first. */
+  earlyReceiptsOf: (accountId: string): string => `${queuePrefix}:early-receipts-of:${accountId}`,
   /** Events of one endpoint by the time of their next try; rebuilt from files. */
   waitingEvents: (endpoint: string): string => `${queuePrefix}:waiting-events:${endpoint}`,
   /** Who sends to an endpoint now. */

@@ -159,7 +159,7 @@ export class Lanes {
     const session = JSON.stringify({ contact_id: turn.sessionId, turnId: turn.turnId });
     const facts = [turn.turnId, turn.accountId, turn.sessionId, turn.acceptedAtMs, session, turn.requestHash];
     const rules = [busy, mayWait(busy), found, turn.keyId ?? '', turn.agent, FIRST_WAIT_MS, cancelled ? '1' : '0', depthOf(turn)];
-    const collecting = [busy === 'collect' ? holdMs : 0, turn.collects === true ? '1' : '0'];
+    const collecting = [busy === 'collect' ? holdMs : 0, turn.collects === true ? '1' : '0', limits.tenantMaxWaiting];
     const reply = PlacedReply.parse(await this.#run('accept', [...facts, ...rules, ...collecting]));
     switch (reply[0]) {
       case 'exists': {

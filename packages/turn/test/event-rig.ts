@@ -70,7 +70,7 @@ export class EventRig implements AsyncDisposable {
   }
 
   /** What one worker has; `allow`: places that its operator has opened. */
-  worker({ allow }: { readonly allow: readonly string[] }): EventWorker {
+  worker({ allow, concurrency }: { readonly allow: readonly string[]; readonly concurrency?: number }): EventWorker {
     const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
     const now = (): number => this.now();
     const sender = new EventSender({
@@ -78,7 +78,8 @@ export class EventRig implements AsyncDisposable {
       explain: (error) => (error instanceof OutboundError ? error.message : undefined),
     });
     const onTried = (type: string, outcome: string): void => void this.tried.push(`${type} ${outcome}`);
-    const worker = new EventWorker({ redis, bells: this.bells, tenants: this.tenants, sender, log, onTried, now, random: () => 0.5 });
+    const parts = { redis, bells: this.bells, tenants: this.tenants, sender, log };
+    const worker = new EventWorker({ ...parts, onTried, now, random: () => 0.5, ...(concurrency !== undefined && { concurrency }) });
     worker.start();
     this.#stack.defer(async () => {
       await worker.stop(0);

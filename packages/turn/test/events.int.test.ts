@@ -195,6 +195,25 @@ describe('endpoints', () => {
   });
 });
 
+it('an endpoint that fails goes behind the others after a few tries, however much waits for it', async () => {
+  const failing = await rig.receiver();
+  failing.answer = () => ({ status: 500 });
+  await endpoint({ url: failing.url(), types: [] });
+  await endpoint({ types: [] });
+  const scope = await rig.scope();
+  const waiting = Array.from({ length: 30 }, async (_, turn) => scope.events.emitTo(failing.url(), turnEnded(`t_${String(turn)}`)));
+  await rig.outgoing.ring(scope, await Promise.all(waiting));
+  await rig.outgoing.ring(scope, [await scope.events.emitTo(receiver.url(), turnEnded('t_good'))]);
+  let before = 0;
+  receiver.answer = () => {
+    before = failing.received.length;
+    return { status: 204 };
+  };
+  rig.worker({ allow: [receiver.place, failing.place], concurrency: 1 });
+  await failing.until(30);
+  expect(before).toBe(limits.eventsAtOnce);
+});
+
 describe('what waits', () => {
   it('is sent although its bell was lost', async () => {
     await endpoint();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis';
 import { limits, type AcceptedTurn } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
-import { keyOf, RateLimits, type Lanes, type Lease, type Ring } from '../src/index.ts';
+import { keyOf, queuePrefix, RateLimits, type Lanes, type Lease, type Ring } from '../src/index.ts';
 import { laidTurn as turn, LaneStage } from './lane-stage.ts';
 
 let stage: LaneStage;
@@ -88,6 +88,23 @@ describe('a share', () => {
     await place(turn('s2'));
     const rings = await lanes.finish(await take('s1'), [], { payload: 'x', state: 'done' });
     expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
+  });
+});
+
+describe('a tenant with as many conversations in its line as may be', () => {
+  const accept = async (given: AcceptedTurn, found: 'accepted' | 'orphan' = 'accepted'): Promise<string> =>
+    (await lanes.place(given, { busy: 'queue', found })).kind;
+
+  it('gets no more of them, goes on in those it has, and keeps nobody else out', async () => {
+    const known = turn('known');
+    await place(known);
+    // As if so many had been accepted.
+    await redis.eval("for n = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], n) end", 1, `${queuePrefix}:line:acme`, limits.tenantMaxWaiting);
+    expect(await accept(turn('new'))).toBe('full');
+    expect(await accept(turn('known'))).toBe('laid');
+    expect(await accept(turn('new', { accountId: 'other' }))).toBe('laid');
+    // It was accepted before, whatever Redis knew of it.
+    expect(await accept(turn('old'), 'orphan')).toBe('laid');
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseInline, parseMarkdown } from './markdown.ts';
+import { hostBeside, parseInline, parseMarkdown } from './markdown.ts';
 
 const text = (words: string): object => ({ kind: 'text', text: words });
 
@@ -60,4 +60,17 @@ describe('a text', () => {
   it.each(['', '\n\n', '-', '#', '>', '1.', '```', '\r\n', '* \n* '])('of %j does no harm', (given) => {
     expect(() => parseMarkdown(given)).not.toThrow();
   });
+});
+
+it('a label that is no address of the very host it leads to has that host beside it', () => {
+  const href = 'https://evil.example/login';
+  const besides = [
+    'https://evil.example/other',
+    'Log in',
+    'https://bank.example/?from=evil.example',
+    'https://evil.example.bank.example/',
+    'https://evil.example@bank.example/',
+    'https://bank.example/ https://evil.example/',
+  ].map((label) => hostBeside({ href, label }));
+  expect(besides).toEqual([null, ...Array.from({ length: 5 }, () => 'evil.example')]);
 });

@@ -162,6 +162,13 @@ function readAddress(text: string, at: number): Found | null {
   return href === null ? null : [{ kind: 'link', href, label: written }, at + written.length];
 }
 
+/** The host to be shown beside a link, unless the label is an address of that very host: a label can say anything, and other hosts may stand in an address. */
+export function hostBeside({ href, label }: { readonly href: string; readonly label: string }): string | null {
+  const { host } = new URL(href);
+  const shown = safeAddress(label);
+  return shown !== null && new URL(shown).host === host ? null : host;
+}
+
 /** http(s) alone, without a name and password that only pretend to be a host. */
 function safeAddress(text: string): string | null {
   if (!/^https?:\/\//iu.test(text) || !URL.canParse(text)) return null;

@@ -1,5 +1,5 @@
 import { element } from './dom.ts';
-import { parseMarkdown, type Block, type Inline } from './markdown.ts';
+import { hostBeside, parseMarkdown, type Block, type Inline } from './markdown.ts';
 
 /** A model's text as elements: made one by one, so that whatever it says stays what it is. */
 export function renderMarkdown(text: string): HTMLElement[] {
@@ -50,14 +50,14 @@ function renderPart(part: Inline): Node[] {
       return [element('em', {}, renderInline(part.children))];
     }
     case 'link': {
-      return renderLink(part.href, part.label);
+      return renderLink(part);
     }
   }
 }
 
-/** A label can say anything: where it leads stands beside it. */
-function renderLink(href: string, label: string): Node[] {
-  const link = element('a', { href, target: '_blank', rel: 'noopener noreferrer nofollow' }, [label]);
-  const { host } = new URL(href);
-  return label.includes(host) && /^https?:\/\//u.test(label) ? [link] : [link, element('span', { class: 'leads' }, [` (${host})`])];
+/** Where it leads stands beside what it is called. */
+function renderLink(link: { readonly href: string; readonly label: string }): Node[] {
+  const anchor = element('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer nofollow' }, [link.label]);
+  const host = hostBeside(link);
+  return host === null ? [anchor] : [anchor, element('span', { class: 'leads' }, [` (${host})`])];
 }

@@ -153,6 +153,32 @@ describe('a message', () => {
     expect(await counted('message', 'unreadable')).toBe(before + 1);
   });
 
+  it('larger than any that an app lets people send is acknowledged and kept nowhere', async () => {
+    gateway.holdTurns();
+    const before = await counted('message', 'unreadable');
+    const long = 'x'.repeat(300_000);
+    const say = (update_id: number, more: object): object => ({
+      update_id,
+      message: {
+        message_id: update_id,
+        date: 1,
+        chat: { id: 1, type: 'private' },
+        from: { id: 1, is_bot: false, first_name: 'A' },
+        ...more,
+      },
+    });
+    const inGroup = { chat: { id: -1, type: 'group' }, text: '@shop_bot hi', entities: [{ type: 'mention', offset: 0, length: 9 }] };
+    const updates = [
+      say(1, { ...inGroup, from: { id: long, is_bot: false, first_name: 'A' } }),
+      say(2, { text: 'hello', document: { file_id: 'f', file_name: long } }),
+      say(3, { contact: { phone_number: '1', first_name: long } }),
+      say(4, { chat: { id: 1, type: 'private' }, migrate_to_chat_id: long }),
+    ];
+    for (const update of updates) expect((await postTelegram(gateway, tenant.id, update)).status).toBe(200);
+    expect(await accepted()).toEqual([]);
+    expect(await counted('message', 'unreadable')).toBe(before + 3);
+  });
+
   it('that cannot be written down is not acknowledged, and is there after it came again', async () => {
     gateway.holdTurns();
     const body = whatsAppBody([

@@ -278,6 +278,19 @@ describe('how much visitors may ask', () => {
     await fillWindow(gateway.redis.url, preview.id, limits.previewRequestsPerHour);
     expect(await codeOf(await guest.ask('/widget/settings'))).toEqual([429, 'rate_limited']);
   });
+
+  it('never takes all of the tenant’s requests: its owner is not locked out', async () => {
+    const preview = await gateway.tenant('preview');
+    const guest = newVisitor(gateway, await enableWidget(preview));
+    const asked = Array.from({ length: limits.previewRequestsPerHour }, async () => {
+      const answer = await guest.ask('/widget/settings');
+      await answer.text();
+      return answer.status;
+    });
+    const statuses = await Promise.all(asked);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(limits.previewRequestsPerHour / 2);
+    expect((await gateway.ask(preview.admin, '/api/widget')).status).toBe(200);
+  });
 });
 
 /** Spends a window as that many requests would. */

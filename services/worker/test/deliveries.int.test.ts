@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { armFailpoints } from '@concierge/runtime';
 import type { NewOutbound } from '@concierge/tenant';
 import { botError, eventually, FakeMeta, graphError } from '@concierge/testing';
-import type { DeliveryReceipt } from '@concierge/turn';
+import { keyOf, type DeliveryReceipt } from '@concierge/turn';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
 
 let stage: DeliveryStage;
@@ -325,6 +325,26 @@ describe('on WhatsApp', () => {
     expect((await stage.delivery(id)).state).toBe('delivered');
   });
 
+  it('receipts of messages that never were take little room, and none from others', async () => {
+    const redis = stage.redis();
+    const rest = 'x'.repeat(10_000);
+    const other = await stage.tenants.create('other');
+    await stage.receipts.note(other, 'channel_a', receipt({ messageId: 'wamid.other' }));
+    for (let round = 0; round < 25; round += 1) {
+      const names = Array.from({ length: 100 }, (_, index) => `wamid.${String(round)}.${String(index)}`);
+      await Promise.all(
+        names.map(async (name) =>
+          stage.receipts.note(stage.scope, 'channel_a', receipt({ messageId: name + rest, state: 'failed', errorCodes: [rest, rest] })),
+        ),
+      );
+    }
+    expect(await redis.keys(`${keyOf.earlyReceipts('other')}/*`)).toHaveLength(1);
+    const kept = await redis.keys(`${keyOf.earlyReceipts('acme')}/*`);
+    expect(kept).toHaveLength(2000);
+    expect(await bytesOf(redis, kept[0])).toBeLessThan(1000);
+    expect(await bytesOf(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
+  });
+
   it('one that failed after it was taken is a failure, which the owner can see', async () => {
     meta.personWrites(to);
     const id = await say('Hello');
@@ -356,6 +376,10 @@ describe('on Messenger', () => {
     expect(await Promise.all(ids.map(async (id) => (await stage.delivery(id)).state))).toEqual(['read', 'read', 'sent']);
   });
 });
+
+async function bytesOf(redis: ReturnType<DeliveryStage['redis']>, key = ''): Promise<number | null> {
+  return redis.memory('USAGE', key);
+}
 
 function receipt(facts: Partial<DeliveryReceipt>): DeliveryReceipt {
   return { messageId: null, recipient: null, upToMs: null, state: 'delivered', errorCodes: [], ...facts };

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { botError, eventually, gate } from '@concierge/testing';
+import { sessionIdOf } from '@concierge/tenant';
 import { keyOf } from '@concierge/turn';
-import { DeliveryStage } from './delivery-stage.ts';
+import { DeliveryStage, telegram } from './delivery-stage.ts';
 
 let stage: DeliveryStage;
 
@@ -83,6 +84,32 @@ describe('what was lost', () => {
     expect(texts()).toEqual(['a'.repeat(4000), 'b'.repeat(4000), 'b'.repeat(4000)]);
     expect((await stage.delivery(id)).state).toBe('sent');
   });
+});
+
+it('a tenant with one message is not behind another with many', async () => {
+  const { bells, worker } = stage.queue();
+  for (let contact = 0; contact < 30; contact += 1) {
+    const id = await stage.say('loud', { to: String(5000 + contact) });
+    await bells.ring({ accountId: 'acme', lane: id.slice(2, 14) });
+  }
+  const quiet = await stage.tenants.create('quiet');
+  await quiet.channels.connect('channel_c', telegram);
+  const to = '4242';
+  const { message } = await quiet.outbox.accept({
+    kind: 'answer',
+    channel: 'channel_c',
+    to,
+    sessionId: sessionIdOf('cs', 'channel_c', to),
+    text: 'quiet',
+    agent: 'cs',
+    turnId: 't_quiet',
+    callId: 'answer',
+  });
+  await bells.ring({ accountId: 'quiet', lane: message.id.slice(2, 14) });
+  worker(1);
+  await eventually(() => texts().includes('quiet'));
+  // Only the very first one of the others was as urgent.
+  expect(texts().indexOf('quiet')).toBeLessThanOrEqual(1);
 });
 
 it('a worker that stops finishes the part that it is sending', async () => {

@@ -3,6 +3,9 @@ import { ignored, media, messageOrEmpty, orNull, textOrNull } from '../inbound/i
 import { conversationOf, personOf } from './people.ts';
 import { Entity, Message, PhotoSize, type File } from './wire.ts';
 
+/** A command and a name have 32 characters each at most, and a sign before each of them. */
+const NAME_MAX_UNITS = 100;
+
 export interface Bot {
   readonly id: string | undefined;
   /** Its user name in small letters; without it nobody can be seen to mention it. */
@@ -72,6 +75,8 @@ function names(text: string | undefined, entities: readonly unknown[], bot: Bot)
     if (entity === undefined) return false;
     if (entity.type === 'text_mention') return bot.id !== undefined && entity.user?.id === bot.id;
     if (entity.type !== 'mention' && entity.type !== 'bot_command') return false;
+    // Overlapping ones of the length of the text could cost its square.
+    if (entity.length < 1 || entity.length > NAME_MAX_UNITS) return false;
     const word = (text ?? '').slice(entity.offset, entity.offset + entity.length).toLowerCase();
     return bot.name !== undefined && word.slice(word.indexOf('@')) === `@${bot.name}`;
   });

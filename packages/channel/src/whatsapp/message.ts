@@ -1,8 +1,9 @@
 import type { IgnoredReason, InboundItem, InboundMessage, InboundSender, MediaKind, MediaReference } from '../channel-adapter.ts';
 import { ignored, media, messageOrEmpty, orNull, textOrNull } from '../inbound/items.ts';
-import { Card, Message, Product, type Contact, type File } from './wire.ts';
+import type { ContactBook } from './contact-book.ts';
+import { Card, Message, Product, type File } from './wire.ts';
 
-export function readMessage(json: unknown, contacts: readonly Contact[]): InboundItem[] {
+export function readMessage(json: unknown, contacts: ContactBook): InboundItem[] {
   const message = Message.safeParse(json).data;
   if (message === undefined) return [ignored('unreadable')];
   const { id, type = '' } = message;
@@ -114,21 +115,14 @@ function orderContent(order: Message['order']): Content {
  * The id that a business knows a person by comes before the telephone number, which people who have a user name need not show. Contacts are in another
  * order than messages, and not always of the same people.
  */
-function senderOf({ from, from_user_id }: Message, contacts: readonly Contact[]): InboundSender | undefined {
-  const contact = contactOf([from, from_user_id], contacts);
+function senderOf({ from, from_user_id }: Message, contacts: ContactBook): InboundSender | undefined {
+  const contact = contacts.contactOf([from, from_user_id]);
   const { wa_id, user_id, parent_user_id } = contact ?? {};
   const id = from_user_id ?? user_id ?? from ?? wa_id;
   if (id === undefined) return undefined;
   const ids = [from, wa_id, from_user_id, user_id, parent_user_id].filter((known) => known !== undefined);
   const aliases = [...new Set(ids)].filter((alias) => alias !== id);
   return { id, aliases, displayName: orNull(contact?.profile?.name), isExternal: false };
-}
-
-/** The one who wrote it; of a message without a sender the only one there is. */
-function contactOf(senderIds: readonly (string | undefined)[], contacts: readonly Contact[]): Contact | undefined {
-  const ids = senderIds.filter((known) => known !== undefined);
-  if (ids.length === 0) return contacts.length === 1 ? contacts[0] : undefined;
-  return contacts.find(({ wa_id, user_id }) => [wa_id, user_id].some((known) => known !== undefined && ids.includes(known)));
 }
 
 /** A person with another number is the same person. Contacts are absent here. */

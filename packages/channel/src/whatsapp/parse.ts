@@ -2,6 +2,7 @@ import type { ChannelSettings } from '@concierge/contract';
 import type { Delivery, InboundItem } from '../channel-adapter.ts';
 import { ignored, orNull, withoutTwins } from '../inbound/items.ts';
 import { readJson } from '../inbound/json.ts';
+import { ContactBook } from './contact-book.ts';
 import { readMessage } from './message.ts';
 import { Change, Contact, Entry, Envelope, ProviderError, Status, UserIdUpdate, Value } from './wire.ts';
 
@@ -31,7 +32,9 @@ function readChange(json: unknown, phoneNumberId: string): InboundItem[] {
 }
 
 function readValue(value: Value): InboundItem[] {
-  const contacts = value.contacts.map((contact) => Contact.safeParse(contact).data).filter((contact) => contact !== undefined);
+  const contacts = new ContactBook(
+    value.contacts.map((contact) => Contact.safeParse(contact).data).filter((contact) => contact !== undefined),
+  );
   const items = [...value.messages.flatMap((message) => readMessage(message, contacts)), ...value.statuses.map(readStatus)];
   if (items.length > 0) return items;
   return value.errors.map((error) => ignored('provider_error', orNull(ProviderError.safeParse(error).data?.code)));

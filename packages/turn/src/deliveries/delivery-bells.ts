@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Log } from '@concierge/runtime';
 import type { OutboxLane } from '@concierge/tenant';
+import { priorityOf } from '../doorbells.ts';
 import { deliveryQueueName, queuePrefix } from '../keys.ts';
 import type { DeliveryLanes } from './delivery-lanes.ts';
 
@@ -44,22 +45,24 @@ export class DeliveryBells {
   /** Rings for a conversation, now or at its time. One that is not heard is rung again by the sweeper. */
   async ring(lane: OutboxLane, atMs = this.#now()): Promise<void> {
     const delay = Math.max(0, atMs - this.#now());
-    if (!(await this.#lanes.expectBell(lane, delay))) return;
+    const backlog = await this.#lanes.expectBell(lane, delay);
+    if (backlog === 0) return;
     // The same conversation parked until the same time is one job.
-    await this.#add(lane, delay === 0 ? {} : { jobId: `${lane.accountId}.${lane.lane}.${String(atMs)}`, delay });
+    await this.#add(lane, { backlog, ...(delay > 0 && { jobId: `${lane.accountId}.${lane.lane}.${String(atMs)}`, delay }) });
   }
 
   /** For one whose bell was lost, as `DeliveryLanes.late` says. */
   async ringAgain(lane: OutboxLane): Promise<void> {
-    await this.#add(lane, {});
+    await this.#add(lane, { backlog: await this.#lanes.backlogOf(lane.accountId) });
   }
 
   async stop(): Promise<void> {
     await this.queue.close();
   }
 
-  async #add({ accountId, lane }: OutboxLane, options: JobsOptions): Promise<void> {
-    await this.queue.add(jobName, { accountId, lane }, { ...jobOptions, ...options });
+  /** A tenant with much to send is served after those with little. */
+  async #add({ accountId, lane }: OutboxLane, { backlog, ...options }: JobsOptions & { readonly backlog: number }): Promise<void> {
+    await this.queue.add(jobName, { accountId, lane }, { ...jobOptions, ...options, priority: priorityOf(backlog) });
   }
 }
 

@@ -18,6 +18,8 @@ const LEASE_MS = 10_000;
 const LATE_MS = 5000;
 /** One that was rung again is given so long. */
 const AGAIN_MS = 15_000;
+/** What waits for its pace, or is being sent, is of a tenant's backlog as well. */
+const BACKLOG_MS = 10_000;
 
 /** The right to send in one conversation; speed depends on it, and order, but never whether a part is sent twice. */
 export interface DeliveryLease extends OutboxLane {
@@ -44,9 +46,15 @@ export class DeliveryLanes {
     this.#redis = redis;
   }
 
-  /** False when one rings before that anyway. */
-  async expectBell(lane: OutboxLane, delayMs: number): Promise<boolean> {
-    return (await scripts.ring.run(this.#redis, [keyOf.deliveriesDue], [memberOf(lane), Math.ceil(delayMs)])) === 1;
+  /** Conversations of the tenant in which something is to be sent by then, this one included; 0 when a bell rings before that anyway. */
+  async expectBell(lane: OutboxLane, delayMs: number): Promise<number> {
+    const keys = [keyOf.deliveriesDue, keyOf.deliveriesOf(lane.accountId)];
+    return z.number().parse(await scripts.ring.run(this.#redis, keys, [memberOf(lane), Math.ceil(delayMs), BACKLOG_MS]));
+  }
+
+  /** Conversations of the tenant in which something is to be sent now. */
+  async backlogOf(accountId: string): Promise<number> {
+    return this.#redis.zcount(keyOf.deliveriesOf(accountId), '-inf', Date.now() + BACKLOG_MS);
   }
 
   /** undefined while another has it. */
@@ -100,7 +108,7 @@ export class DeliveryLanes {
 
   async #lease(verb: 'take' | 'keep' | 'release' | 'empty', lease: DeliveryLease): Promise<boolean> {
     const member = memberOf(lease);
-    const keys = [keyOf.deliveryLease(member), keyOf.deliveriesDue];
+    const keys = [keyOf.deliveryLease(member), keyOf.deliveriesDue, keyOf.deliveriesOf(lease.accountId)];
     return (await scripts.lease.run(this.#redis, keys, [verb, lease.token, member, LEASE_MS])) === 1;
   }
 }

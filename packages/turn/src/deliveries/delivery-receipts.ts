@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { RedisScript } from '@concierge/runtime';
 import { ReceiptState, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import type { Delivery, TenantScope } from '@concierge/tenant';
 import { keyOf } from '../keys.ts';
@@ -7,6 +9,11 @@ import { keyOf } from '../keys.ts';
 /** An app may tell sooner than the answer to our request has been written down. */
 const EARLY_SECONDS = 3600;
 const EARLY_MAX = 20;
+/** Messages of a tenant that early ones are kept of: they are early by moments, and whoever signs for a tenant may name messages that never were. */
+const EARLY_MESSAGES_MAX = 2000;
+const CODE_MAX_CHARACTERS = 100;
+
+const keepEarly = new RedisScript(new URL('../lua/early-receipt.lua', import.meta.url));
 
 /** What an app tells of messages of ours, as its adapter reads it. */
 const Receipt = z.object({
@@ -43,7 +50,7 @@ export class DeliveryReceipts {
     this.#options = options;
   }
 
-  /** On disk when it returns, where it says something new. What it does not know of is forgotten after an hour. */
+  /** On disk when it returns, where it says something new. What it does not know of is forgotten after an hour, or when much more comes. */
   async note(scope: TenantScope, channel: AppChannel, receipt: DeliveryReceipt): Promise<void> {
     const { messageId } = receipt;
     if (messageId === null) {
@@ -52,12 +59,11 @@ export class DeliveryReceipts {
     }
     if (await this.#noteOne(scope, { channel, messageId, receipt })) return;
     const key = earlyKey(scope, channel, messageId);
-    await this.#options.redis
-      .multi()
-      .rpush(key, JSON.stringify(Receipt.parse(receipt)))
-      .ltrim(key, -EARLY_MAX, -1)
-      .expire(key, EARLY_SECONDS)
-      .exec();
+    await keepEarly.run(
+      this.#options.redis,
+      [key, keyOf.earlyReceiptsOf(scope.accountId)],
+      [JSON.stringify(essenceOf(receipt)), EARLY_MAX, EARLY_SECONDS, EARLY_MESSAGES_MAX],
+    );
     // Its sender may have looked for early ones right before this one was laid down.
     await this.#noteOne(scope, { channel, messageId, receipt });
   }
@@ -114,9 +120,16 @@ function isNews(delivery: Delivery, step: DeliveryStep): boolean {
 
 function problemOf({ errorCodes }: DeliveryReceipt): DeliveryProblem {
   const code = errorCodes[0] ?? 'failed';
-  return { code: code.slice(0, 100), message: 'The app took the message and could not deliver it.' };
+  return { code: code.slice(0, CODE_MAX_CHARACTERS), message: 'The app took the message and could not deliver it.' };
 }
 
+/** As much of it as is used, however much was sent. */
+function essenceOf({ state, errorCodes }: DeliveryReceipt): DeliveryReceipt {
+  const codes = errorCodes.slice(0, 1).map((code) => code.slice(0, CODE_MAX_CHARACTERS));
+  return { messageId: null, upToMs: null, recipient: null, state, errorCodes: codes };
+}
+
+/** The app's own id may be of any length. */
 function earlyKey({ accountId }: TenantScope, channel: AppChannel, messageId: string): string {
-  return keyOf.earlyReceipts(`${accountId}/${channel}/${messageId}`);
+  return keyOf.earlyReceipts(`${accountId}/${channel}/${hash('sha256', messageId, 'base64url')}`);
 }

@@ -20,6 +20,8 @@ export interface EventWorkerOptions {
   readonly bells: EventBells;
   readonly tenants: Tenants;
   readonly sender: EventSender;
+  /** Endpoints that this worker sends to at once. */
+  readonly concurrency?: number;
   readonly log: Log;
   /** For figures: `failed` is tried again, `dead` is not. */
   readonly onTried?: (type: EventType, outcome: 'sent' | 'failed' | 'dead') => void;
@@ -40,8 +42,8 @@ export class EventWorker {
 
   constructor(options: EventWorkerOptions) {
     this.#options = options;
-    const { redis, log } = options;
-    this.#answering = answerEventBells({ redis, log, concurrency: ENDPOINTS_AT_ONCE, answer: async (place) => await this.#answer(place) });
+    const { redis, log, concurrency = ENDPOINTS_AT_ONCE } = options;
+    this.#answering = answerEventBells({ redis, log, concurrency, answer: async (place) => await this.#answer(place) });
   }
 
   start(): void {
@@ -81,7 +83,9 @@ export class EventWorker {
     for (let round = 0; round < ROUNDS && !this.#draining; round += 1) {
       const ids = await bells.due(place, this.#nowMs(), limits.eventsAtOnce);
       if (ids.length === 0 || !(await bells.hold(place, token))) return;
-      await Promise.all(ids.map(async (id) => this.#attend(scope, place, id)));
+      const done = await Promise.all(ids.map(async (id) => this.#attend(scope, place, id)));
+      // It may well have hung till the end of our patience: others first, then the next few.
+      if (!done.includes(true)) return;
     }
   }
 
@@ -92,16 +96,19 @@ export class EventWorker {
     });
   }
 
-  async #attend(scope: TenantScope | undefined, place: EndpointPlace, id: string): Promise<void> {
+  /** True when nothing more is to come for this event. */
+  async #attend(scope: TenantScope | undefined, place: EndpointPlace, id: string): Promise<boolean> {
     const { bells, log } = this.#options;
     try {
       const againMs = scope === undefined ? undefined : await this.#send(scope, place, id);
       if (againMs === undefined) await bells.forget(place, id);
       else await bells.plan(place, id, againMs);
+      return againMs === undefined;
     } catch (error) {
-      if (this.#stop.signal.aborted) return;
+      if (this.#stop.signal.aborted) return false;
       log.error({ err: error, accountId: place.accountId, eventId: id }, 'an event could not be looked after');
       await bells.plan(place, id, this.#nowMs() + AGAIN_AFTER_MS);
+      return false;
     }
   }
 

@@ -4,6 +4,7 @@
 --       7 busy policy (queue, reject, interrupt, collect)  8 turns that may wait  9 found: accepted, orphan or emptied
 --       10 key id or ''  11 agent  12 first wait of the sweeper, ms  13 '1' when already cancelled
 --       14 depth  15 how long an idle lane is held back with it, ms; 0: not at all  16 '1' when it collects
+--       17 conversations of the tenant that may stand in its line
 -- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'}
 --       | {'laid', head turn id, waiting before it, rings, ms until the lane ripens that is held back, or -1}
 -- Atomic because the check for a twin, the limit, the order in the lane and the share must be one decision.
@@ -32,6 +33,8 @@ local waiting = redis.call('LLEN', lane)
 if found == 'accepted' then
   local may_wait = tonumber(ARGV[8])
   if ARGV[7] == 'reject' and waiting > 0 then return { 'busy' } end
+  local line = prefix .. ':line:' .. pool_at(account, ARGV[14])
+  if waiting == 0 and redis.call('LLEN', line) >= tonumber(ARGV[17]) then return { 'full' } end
   if waiting > may_wait and (ARGV[7] == 'collect' or those_alone() > may_wait) then return { 'full' } end
 end
 

@@ -1,5 +1,5 @@
 -- Takes, keeps or gives back the right to send in one conversation.
--- KEYS  1 the lease  2 conversations by the time of their next bell
+-- KEYS  1 the lease  2 conversations by the time of their next bell  3 those of the tenant
 -- ARGV  1 'take', 'keep', 'release' or 'empty' (nothing is left to be sent)  2 token of the holder  3 account/lane  4 lease, ms
 -- Returns 1 when the lease is, or was, the holder's; 0 when it is another's
 -- Atomic because a lease that has passed on must stay as it is.
@@ -7,18 +7,29 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local verb, token, lane, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local holder = redis.call('GET', KEYS[1])
+
+local function next_bell(at)
+  redis.call('ZADD', KEYS[2], at, lane)
+  redis.call('ZADD', KEYS[3], at, lane)
+end
+
 if verb == 'take' then
   if holder then return 0 end
   redis.call('SET', KEYS[1], token, 'PX', lease)
-  redis.call('ZADD', KEYS[2], now + lease, lane)
+  next_bell(now + lease)
   return 1
 end
 if holder ~= token then return 0 end
 if verb == 'keep' then
   redis.call('PEXPIRE', KEYS[1], lease)
-  redis.call('ZADD', KEYS[2], now + lease, lane)
+  next_bell(now + lease)
   return 1
 end
 redis.call('DEL', KEYS[1])
-if verb == 'empty' then redis.call('ZREM', KEYS[2], lane) else redis.call('ZADD', KEYS[2], now, lane) end
+if verb == 'empty' then
+  redis.call('ZREM', KEYS[2], lane)
+  redis.call('ZREM', KEYS[3], lane)
+else
+  next_bell(now)
+end
 return 1

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { AppError, limits, type KeyScope, type Route } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { KeyRecord, TenantScope, Tenants } from '@concierge/tenant';
-import type { RateLimits } from '@concierge/turn';
+import type { RateLimits, RateLimitState } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
 import { apiKeyOf } from './api-key.ts';
 import { admitOrigin, widgetKeyOf } from '../widget/cross-origin.ts';
@@ -115,20 +115,36 @@ export class RouteServer {
     exchangeOf(response).accountId = caller.scope.accountId;
     admitOrigin(request, response, caller.widget);
     if ((await caller.scope.settings()).suspended === true) throw new AppError('tenant_suspended');
+    await this.#countVisitors(caller.scope);
     await this.#countRequest(caller.scope, response);
     return caller;
+  }
+
+  /** Anybody can read the publishable key in the source of a page: what strangers ask never spends all that the owner may. */
+  async #countVisitors(scope: TenantScope): Promise<void> {
+    const limit = await requestsPerHour(scope);
+    if (limit === undefined) return;
+    // No tenant's id has a colon: this window is nobody's window of requests.
+    await this.#take(`${scope.accountId}:visitors`, Math.ceil(limit / 2));
   }
 
   /** Counted before anything else is looked at: a malformed request spends the allowance too. */
   async #countRequest(scope: TenantScope, response: Response): Promise<void> {
     const limit = await requestsPerHour(scope);
     if (limit === undefined) return;
-    const state = await this.#options.rateLimits.take(scope.accountId, { limit, windowSeconds: 3600 }).catch((error: unknown) => {
+    await this.#take(scope.accountId, limit, ({ remaining, resetSeconds }) => {
+      response.setHeader('RateLimit-Policy', `"hourly";q=${String(limit)};w=3600`);
+      response.setHeader('RateLimit', `"hourly";r=${String(remaining)};t=${String(resetSeconds)}`);
+    });
+  }
+
+  /** @throws AppError `rate_limited`, `overloaded` */
+  async #take(window: string, limit: number, tell?: (state: RateLimitState) => void): Promise<void> {
+    const state = await this.#options.rateLimits.take(window, { limit, windowSeconds: 3600 }).catch((error: unknown) => {
       // An exact limit that cannot be counted is not silently dropped.
       throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
     });
-    response.setHeader('RateLimit-Policy', `"hourly";q=${String(limit)};w=3600`);
-    response.setHeader('RateLimit', `"hourly";r=${String(state.remaining)};t=${String(state.resetSeconds)}`);
+    tell?.(state);
     if (state.allowed) return;
     throw new AppError('rate_limited', `At most ${String(limit)} requests are allowed in an hour.`, {
       retryAfterSeconds: state.resetSeconds,

@@ -1,4 +1,4 @@
-import type { AppChannel } from '@concierge/contract';
+import { limits, type AppChannel } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { Slots } from '@concierge/web';
@@ -33,16 +33,18 @@ export class ChannelNotes {
     background(scope.channels.note(channel, 'inbound'), this.#log);
   }
 
-  /** A conversation takes no more for now. */
+  /** A conversation, or the tenant, takes no more for now. */
   overflow({ scope, channel }: Place): void {
     if (this.#isLately(scope, channel, 'overflow')) return;
-    const message = 'Too many messages of one conversation wait to be answered; what came beyond them was dropped.';
+    const message = 'Too many messages wait to be answered, in one conversation or in all of them; what came beyond them was dropped.';
     background(scope.channels.noteError(channel, { code: 'too_many_waiting', message }), this.#log);
   }
 
   /** What somebody calls themselves. One that there is no room for is told again with their next message. */
-  displayName({ scope, channel }: Place, sender: string, displayName: string | null): void {
-    if (displayName === null || this.#waiting >= NAMES_WAITING_MAX) return;
+  displayName({ scope, channel }: Place, sender: string, given: string | null): void {
+    if (given === null || this.#waiting >= NAMES_WAITING_MAX) return;
+    // So many are held here, and no file keeps more of one.
+    const displayName = given.slice(0, limits.contactNameMaxCharacters);
     const key = `${scope.accountId}/${channel}/${sender}`;
     if (this.#names.get(key) === displayName) return;
     this.#names.set(key, displayName);

@@ -2,16 +2,18 @@ import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevo
 import { AppError, appNameOf } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, Turns } from '@concierge/turn';
-import { Slots } from '@concierge/web';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';
 import { busyRuleOf } from './busy-rule.ts';
 import { ChannelNotes } from './channel-notes.ts';
 import { Senders } from './senders.ts';
+import { TenantSlots } from './tenant-slots.ts';
 import { chatAppOf, turnOfMessage } from './turn-of-message.ts';
 
 /** Messages on their way to the disk, over all deliveries: enough to share its syncs, and the others wait. */
 const MESSAGES_AT_ONCE = 256;
+/** Of one tenant: one batch alone may hold a thousand. */
+const TENANT_MESSAGES_AT_ONCE = 192;
 const CALLBACK_TIMEOUT_MS = 10_000;
 
 export interface InboundOptions {
@@ -30,7 +32,7 @@ export class Inbound {
   readonly #options: InboundOptions;
   readonly #senders = new Senders();
   readonly #notes: ChannelNotes;
-  readonly #writing = new Slots(MESSAGES_AT_ONCE);
+  readonly #writing = new TenantSlots({ count: MESSAGES_AT_ONCE, perTenant: TENANT_MESSAGES_AT_ONCE });
 
   constructor(options: InboundOptions) {
     this.#options = options;
@@ -62,7 +64,7 @@ export class Inbound {
   /** What could not be accepted is not overtaken by what the same person said next. */
   async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[]): Promise<void> {
     for (const message of messages) {
-      const fate = await this.#writing.run(async () => this.#accept(from, message));
+      const fate = await this.#writing.run(from.scope.accountId, async () => this.#accept(from, message));
       this.#count(from, 'message', fate);
     }
   }

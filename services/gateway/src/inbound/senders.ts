@@ -1,8 +1,10 @@
+import { hash } from 'node:crypto';
 import type { InboundAlias, InboundMessage } from '@concierge/channel';
 import { AppError, type AppChannel } from '@concierge/contract';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { LRUCache } from 'lru-cache';
 import type { BoundChannel } from './bound-channel.ts';
+import { isSenderId } from './turn-of-message.ts';
 
 /** Persons whose other ids this process has seen settled. */
 const settledMax = 50_000;
@@ -27,14 +29,15 @@ export class Senders {
     return scope.contacts.canonicalOf(channel, sender.id);
   }
 
-  /** A person or a conversation has another id from now on. False when that id belongs to somebody else already. */
+  /** A person or a conversation has another id from now on. False when that id belongs to somebody else already, or is none. */
   async note(place: Place, { of, from, to }: Pick<InboundAlias, 'of' | 'from' | 'to'>): Promise<boolean> {
+    if (!isSenderId(from) || !isSenderId(to)) return false;
     if (of === 'sender') return this.#settle(place, to, [from]);
     return addAlias(place, { alias: to, sender: from });
   }
 
   async #settleOnce(place: Place, id: string, others: readonly string[]): Promise<void> {
-    const key = [place.scope.accountId, place.channel, id, ...others].join('\u001F');
+    const key = hash('sha256', JSON.stringify([place.scope.accountId, place.channel, id, ...others]), 'base64url');
     if (this.#settled.has(key)) return;
     await this.#settle(place, id, others);
     this.#settled.set(key, true);

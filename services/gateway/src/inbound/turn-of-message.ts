@@ -4,8 +4,25 @@ import { ChatAppMessage, limits, codePoints, type TurnInput } from '@concierge/c
 import type { BoundChannel } from './bound-channel.ts';
 import type { BusyRule } from './busy-rule.ts';
 
-/** undefined when it has ids or numbers that no file of ours may hold. */
+/** All that comes beside a text. Orders and cards are the longest, and far from it. */
+const BESIDE_TEXT_MAX_CHARACTERS = 64 * 1024;
+
+/**
+ * undefined when it has ids or numbers that no file of ours may hold, or more than any app lets people send: whoever has the secret of a binding can sign
+ * what they like, and what is accepted is held in memory by all who deal with it.
+ */
 export function chatAppOf(message: InboundMessage): ChatAppMessage | undefined {
+  const { sender } = message;
+  if (![sender.id, ...sender.aliases].every(isSenderId)) return undefined;
+  const read = readChatApp(message);
+  return JSON.stringify(read ?? null).length > BESIDE_TEXT_MAX_CHARACTERS ? undefined : read;
+}
+
+export function isSenderId(id: string): boolean {
+  return id.length <= limits.senderMaxCharacters;
+}
+
+function readChatApp(message: InboundMessage): ChatAppMessage | undefined {
   const { conversation, messageRef, media, location, cards, choice, order, replyTo } = message;
   return ChatAppMessage.safeParse({
     address: { to: conversation.id, thread: conversation.threadId },

@@ -1,0 +1,23 @@
+import type { Contact } from './wire.ts';
+
+/** The people that a body tells of, by either of their ids: both people and messages may be so many that none is looked for among all. */
+export class ContactBook {
+  readonly #contacts: readonly Contact[];
+  /** The first place of each id. */
+  readonly #places = new Map<string, number>();
+
+  constructor(contacts: readonly Contact[]) {
+    this.#contacts = contacts;
+    for (const [place, { wa_id, user_id }] of contacts.entries()) {
+      for (const id of [wa_id, user_id]) if (id !== undefined && !this.#places.has(id)) this.#places.set(id, place);
+    }
+  }
+
+  /** The one who wrote it; of a message without a sender the only one there is. */
+  contactOf(senderIds: readonly (string | undefined)[]): Contact | undefined {
+    const ids = senderIds.filter((known) => known !== undefined);
+    if (ids.length === 0) return this.#contacts.length === 1 ? this.#contacts[0] : undefined;
+    const places = ids.map((id) => this.#places.get(id)).filter((place) => place !== undefined);
+    return places.length === 0 ? undefined : this.#contacts[Math.min(...places)];
+  }
+}
