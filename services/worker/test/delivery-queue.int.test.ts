@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { botError, eventually, gate } from '@concierge/testing';
 import { keyOf } from '@concierge/turn';
-import { DeliveryStage } from './delivery-stage.ts';
+import { DeliveryStage, telegram } from './delivery-stage.ts';
 
 let stage: DeliveryStage;
 
@@ -22,6 +22,19 @@ it('several parts and messages in one conversation are in order, however many wo
   await eventually(async () => (await stage.scope.outbox.waiting()).length === 0, { timeoutMs: 30_000 });
   const order = texts().map((text) => (String(text).startsWith('message') ? Number(String(text).slice(8, 9)) : 'x'));
   expect(order).toEqual([0, 'x', 1, 'x', 2, 'x', 3, 'x', 4, 'x', 5, 'x']);
+});
+
+it('what waited for an app to be connected goes out when it is, and not some time later', async () => {
+  const { worker, bells } = stage.queue();
+  stage.outboxBell = async (each) => bells.ring(each);
+  await stage.scope.channels.setDisabled('channel_c', 'for a test');
+  const id = await stage.say('Hello');
+  const lane = { accountId: 'acme', lane: id.slice(2, 14) };
+  const sender = worker();
+  await sender.answer(lane);
+  await stage.connect('channel_c', telegram);
+  // Without a sweeper, and by the test's clock, which stands still.
+  await eventually(async () => (await stage.delivery(id)).state === 'sent');
 });
 
 describe('what was lost', () => {
