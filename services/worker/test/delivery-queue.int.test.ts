@@ -35,6 +35,7 @@ it('what waited for an app to be connected goes out when it is, and not some tim
   await stage.connect('channel_c', telegram);
   // Without a sweeper, and by the test's clock, which stands still.
   await eventually(async () => (await stage.delivery(id)).state === 'sent');
+  expect(texts()).toEqual(['Hello']);
 });
 
 describe('what was lost', () => {
