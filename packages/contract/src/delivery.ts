@@ -49,6 +49,8 @@ export const DeliveryStep = z.discriminatedUnion('kind', [
     part: z.int().nonnegative(),
     try: z.int().positive(),
     outcome: TryOutcome,
+    /** When the app was asked: what it calls the time of a message is not before this. */
+    begunAt: z.iso.datetime().optional(),
     providerMessageId: z.string().optional(),
     problem: DeliveryProblem.optional(),
     /** Of `resend_to`. */

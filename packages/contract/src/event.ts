@@ -81,6 +81,7 @@ export const SubscribedType = EventType.extract([
   'message.delivered',
   'message.failed',
   'schedule.missed',
+  'schedule.failing',
 ]);
 export type SubscribedType = z.infer<typeof SubscribedType>;
 

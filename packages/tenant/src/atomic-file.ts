@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, open as openFile, writeFile } from 'node:fs';
-import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { link, open, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { FolderSync } from './folder-sync.ts';
+import { namesIn } from './names-in.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 
 /** Names that begin like this are left-overs of a write that was cut off, or of one that is under way. */
@@ -129,10 +130,7 @@ export async function appendLines(
 
 /** Removes temporaries older than `olderThanMs`; how many. A folder that is not there has none. */
 export async function sweepTemporaries(folder: string, olderThanMs = temporaryMaxAgeMs): Promise<number> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
-  });
+  const names = await namesIn(folder);
   return removeOldTemporaries(
     folder,
     names.filter((name) => name.startsWith(temporaryPrefix)),

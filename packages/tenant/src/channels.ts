@@ -31,6 +31,8 @@ export interface ChannelsOptions {
   readonly folder: string;
   readonly folders: FolderSync;
   readonly secrets: TenantSecrets;
+  /** Something can be sent by a channel again, or for the first time. */
+  readonly onOpened?: () => Promise<void>;
   readonly log: Log;
 }
 
@@ -168,6 +170,7 @@ export class Channels {
       });
       await this.#errors.remove(errorName(channel));
     });
+    await this.#options.onOpened?.();
   }
 
   /**
@@ -198,6 +201,7 @@ export class Channels {
         updatedAt: new Date().toISOString(),
       });
     });
+    if (reason === null) await this.#options.onOpened?.();
     return this.#existing(channel);
   }
 

@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   AppError,
@@ -14,10 +13,10 @@ import type { Log } from '@concierge/runtime';
 import type { FolderSync } from './folder-sync.ts';
 import type { TenantIndex } from './index-db/tenant-index.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
+import { namesIn } from './names-in.ts';
 import { RecordFolder } from './record-folder.ts';
 import { contactFolderOf, isHashedName, sessionIdOf } from './session-id.ts';
 import type { SessionStore } from './session-store.ts';
-import { isSystemError } from './system-error.ts';
 
 /** Conversations looked through for one page: those of the owner have no contact. */
 const scanMax = 200;
@@ -172,10 +171,7 @@ export class Contacts {
   }
 
   async #folderNames(): Promise<string[]> {
-    const names = await readdir(this.#options.folder).catch((error: unknown) => {
-      if (isSystemError(error, 'ENOENT')) return [];
-      throw error;
-    });
+    const names = await namesIn(this.#options.folder);
     return names.filter(isHashedName);
   }
 

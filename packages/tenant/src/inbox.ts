@@ -1,12 +1,13 @@
-import { readdir, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AcceptedTurn, TurnStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { appendLines, createFile, removeOldTemporaries, replaceFile, temporaryMaxAgeMs, temporaryPrefix } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, parseLines, readFreshIfThere, readIfThere } from './json-file.ts';
+import { namesIn } from './names-in.ts';
 import { lstatIfThere } from './quick-look.ts';
-import { ignoreMissing, isSystemError } from './system-error.ts';
+import { ignoreMissing } from './system-error.ts';
 
 const journalSuffix = '.journal.jsonl';
 const cancelSuffix = '.cancel';
@@ -123,10 +124,7 @@ export class Inbox {
   }
 
   async #names(): Promise<string[]> {
-    return readdir(this.#folder).catch((error: unknown) => {
-      if (isSystemError(error, 'ENOENT')) return [];
-      throw error;
-    });
+    return namesIn(this.#folder);
   }
 
   #pathOf(turnId: string, suffix: string): string {

@@ -27,6 +27,7 @@ export {
 } from './index-db/index.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys.ts';
 export { lastInboundMs } from './last-inbound.ts';
+export { lastReplyOf } from './last-reply.ts';
 export { isMemoryPath, type MemoryFiles, type MemoryText } from './memory-files.ts';
 export { Delivery, type DeliveryPart } from './outbox/delivery.ts';
 export { listDeliveries, type DeliveriesQuery } from './outbox/list-deliveries.ts';

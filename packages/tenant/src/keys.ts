@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, KeyScope, TenantId, type KeyView } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
@@ -9,6 +9,7 @@ import { createFile, replaceFile, sweepTemporaries } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere } from './json-file.ts';
 import { encodeKey, keyIdPattern, type KeyClaims } from './key-token.ts';
+import { namesIn } from './names-in.ts';
 import { isSystemError } from './system-error.ts';
 
 const usedEveryMs = 60_000;
@@ -95,10 +96,7 @@ export class Keys {
 
   /** Oldest first. */
   async list(): Promise<KeyView[]> {
-    const names = await readdir(this.#options.folder).catch((error: unknown) => {
-      if (isSystemError(error, 'ENOENT')) return [];
-      throw error;
-    });
+    const names = await namesIn(this.#options.folder);
     const views: KeyView[] = [];
     for (const name of names) {
       const id = name.endsWith('.json') ? name.slice(0, -'.json'.length) : '';

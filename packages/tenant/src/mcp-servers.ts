@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, unlink } from 'node:fs/promises';
+import { mkdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, limits, McpServerName, McpServerView, type McpServerBody } from '@concierge/contract';
 import { z } from 'zod';
@@ -7,6 +7,7 @@ import { createFile, replaceFile, sweepTemporaries } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere } from './json-file.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
+import { namesIn } from './names-in.ts';
 import { isSystemError } from './system-error.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 
@@ -147,10 +148,7 @@ export class McpServerStore {
   }
 
   async #names(): Promise<string[]> {
-    const names = await readdir(this.#options.folder).catch((error: unknown) => {
-      if (isSystemError(error, 'ENOENT')) return [];
-      throw error;
-    });
+    const names = await namesIn(this.#options.folder);
     return names
       .filter((name) => name.endsWith('.json'))
       .map((name) => name.slice(0, -'.json'.length))

@@ -1,10 +1,11 @@
-import { mkdir, readdir, unlink } from 'node:fs/promises';
+import { mkdir, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import { createFile, replaceFile, sweepTemporaries } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere, type Parsed } from './json-file.ts';
+import { namesIn } from './names-in.ts';
 import { lstatIfThere } from './quick-look.ts';
 import { isSystemError } from './system-error.ts';
 
@@ -29,10 +30,7 @@ export class RecordFolder<Schema extends z.ZodType> {
 
   /** Sorted; those of damaged files, too. */
   async names(): Promise<string[]> {
-    const files = await readdir(this.#options.folder).catch((error: unknown) => {
-      if (isSystemError(error, 'ENOENT')) return [];
-      throw error;
-    });
+    const files = await namesIn(this.#options.folder);
     return files
       .filter((file) => file.endsWith('.json'))
       .map((file) => file.slice(0, -'.json'.length))

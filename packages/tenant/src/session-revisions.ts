@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { linkNew, removeOldTemporaries, temporaryName, temporaryPrefix, writeTemporary } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
+import { namesIn } from './names-in.ts';
 import { lstatIfThere, quickReaddir } from './quick-look.ts';
 import { isHashedName } from './session-id.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
@@ -181,10 +182,7 @@ export class SessionRevisions {
   }
 
   async #names(): Promise<string[]> {
-    return readdir(this.#allRevisions()).catch((error: unknown) => {
-      if (isSystemError(error, 'ENOENT')) return [];
-      throw error;
-    });
+    return namesIn(this.#allRevisions());
   }
 
   /** A session's folder is made with its first revision only: a later one without a folder belongs to a session that was removed. */

@@ -120,7 +120,12 @@ export class TenantScope {
     this.#source = new FilesSource({ accountId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(accountId, this.#source);
     const place = { accountId, folders, log };
-    this.channels = new Channels({ ...place, folder: join(root, 'channels'), secrets: this.secrets });
+    this.channels = new Channels({
+      ...place,
+      folder: join(root, 'channels'),
+      secrets: this.secrets,
+      onOpened: async () => this.outbox.ringAll(),
+    });
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), bell: outboxBell });

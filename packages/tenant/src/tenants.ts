@@ -13,6 +13,7 @@ import { decodeKey, type KeyClaims } from './key-token.ts';
 import { callsFolder } from './handoffs.ts';
 import { Inbox } from './inbox.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';
+import { namesIn } from './names-in.ts';
 import { fileMark, markSchedules } from './schedules/schedule-marks.ts';
 import { Outbox, type OutboxBell } from './outbox/outbox.ts';
 import { SessionCache } from './session-cache.ts';
@@ -118,10 +119,7 @@ export class Tenants {
 
   /** Ids of handoffs of which not everybody has been told yet, for whoever tells them: one directory read, without opening the tenant. */
   async untoldHandoffs(accountId: string): Promise<string[]> {
-    const files = await readdir(callsFolder(join(this.#rootOf(accountId), 'handoffs'))).catch((error: unknown) => {
-      if (isSystemError(error, 'ENOENT')) return [];
-      throw error;
-    });
+    const files = await namesIn(callsFolder(join(this.#rootOf(accountId), 'handoffs')));
     return files.filter((file) => file.startsWith('h_'));
   }
 
@@ -147,6 +145,16 @@ export class Tenants {
     return opened;
   }
 
+  /** As `open`; undefined when there is no such tenant: what names it may have outlived it. */
+  async find(accountId: string): Promise<TenantScope | undefined> {
+    try {
+      return await this.open(accountId);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'not_found') return undefined;
+      throw error;
+    }
+  }
+
   /**
    * Whose key this is. The signature sorts out what nobody here has made; the key's record decides.
    * @throws AppError missing_key, invalid_key, revoked_key, tenant_suspended
@@ -169,7 +177,7 @@ export class Tenants {
    */
   async openWidget(key: string): Promise<{ readonly scope: TenantScope; readonly widget: OpenWidget }> {
     const accountId = tenantOfWidgetKey(key);
-    const scope = accountId === undefined ? undefined : await this.open(accountId).catch(ignoreNotFound);
+    const scope = accountId === undefined ? undefined : await this.find(accountId);
     const widget = await scope?.widget.open(key);
     if (scope === undefined || widget === undefined) throw new AppError('invalid_key', 'The publishable key is not valid.');
     this.#sweepOnce(scope);
@@ -245,11 +253,6 @@ export class Tenants {
   #rootOf(accountId: string): string {
     return join(this.#folder, accountId);
   }
-}
-
-function ignoreNotFound(error: unknown): undefined {
-  if (error instanceof AppError && error.code === 'not_found') return undefined;
-  throw error;
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -87,6 +87,13 @@ describe('a message that is accepted', () => {
     expect((await outbox.waiting()).map(({ id }) => id)).toEqual(ids);
   });
 
+  it('keeps its place also when the clock of whoever accepts the next one is behind', async () => {
+    const reply = await accept({ kind: 'reply' });
+    nowMs -= 5000;
+    const { message } = await another().accept({ ...outbound, kind: 'answer', callId: 'answer' });
+    expect((await outbox.waiting()).map(({ id }) => id)).toEqual([reply, message.id]);
+  });
+
   it('is still known when it was sent, so that the same call made again is not sent again', async () => {
     await settled();
     expect((await another().accept(outbound)).isNew).toBe(false);

@@ -237,6 +237,22 @@ describe('the reply of a run', () => {
   });
 });
 
+describe('a schedule that delivers nowhere', () => {
+  it('and keeps failing is told to the tenant’s own systems', async () => {
+    const scope = await rig.scope();
+    await scope.events.endpoints.create({ url: 'https://example.com/failing', types: ['schedule.failing'] });
+    const schedule = await rig.schedule({ alert: { afterFailures: 2, cooldown: '3h' } });
+    for (const hour of ['01', '02', '03']) {
+      await lookAt(`${hour}:00:00`);
+      await rig.answerAll({ error: 'The model is away.' });
+      await lookAt(`${hour}:00:05`);
+    }
+    expect((await scope.events.list({ limit: 10 })).items).toMatchObject([
+      { type: 'schedule.failing', timestamp: '2027-03-01T02:00:00.000Z', data: { scheduleId: schedule.id, failures: 2 } },
+    ]);
+  });
+});
+
 describe('a schedule that delivers to a webhook', () => {
   const webhook = 'https://example.com/report';
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { armFailpoints } from '@concierge/runtime';
 import type { NewOutbound } from '@concierge/tenant';
 import { botError, eventually, FakeMeta, graphError } from '@concierge/testing';
-import { keyOf, type DeliveryReceipt } from '@concierge/turn';
+import { DeliveryReceipts, keyOf, type DeliveryReceipt } from '@concierge/turn';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
 
 let stage: DeliveryStage;
@@ -226,6 +226,22 @@ describe('a message that must not be sent', () => {
     expect(texts()).toHaveLength(1);
   });
 
+  it('since a person has had the conversation in between is not sent late, unless somebody wants it all the same', async () => {
+    stage.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
+    const id = await stage.say('Monday, I think.');
+    const { sessionId } = (await stage.delivery(id)).message;
+    expect(await stage.deliver(id)).toMatchObject({ kind: 'parked' });
+    await stage.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
+    await stage.scope.handoffs.resume(sessionId, { kind: 'operator' });
+    stage.nowMs += 20_000;
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'withheld', problem: { code: 'handoff' } });
+    expect(texts()).toHaveLength(1);
+    await stage.scope.outbox.redrive(id, { kind: 'operator' });
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('sent');
+  });
+
   it('by the agent is sent when it is a person’s, or says that one was asked for', async () => {
     const { sessionId } = (await stage.delivery(await stage.say('of the agent'))).message;
     await stage.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
@@ -345,6 +361,22 @@ describe('on WhatsApp', () => {
     expect(await bytesOf(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
   });
 
+  it('a receipt that is brought again is told of again: whoever had it first may have died before that', async () => {
+    meta.personWrites(to);
+    const id = await say('Hello');
+    await stage.deliver(id);
+    const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';
+    const died = new DeliveryReceipts({
+      redis: stage.redis(),
+      told: async () => Promise.reject(new Error('it died')),
+      now: () => stage.nowMs,
+    });
+    const delivered = receipt({ messageId, state: 'delivered' });
+    await expect(died.note(stage.scope, 'channel_a', delivered)).rejects.toThrow('it died');
+    await stage.receipts.note(stage.scope, 'channel_a', delivered);
+    expect(stage.told).toEqual(['sent', 'delivered']);
+  });
+
   it('one that failed after it was taken is a failure, which the owner can see', async () => {
     meta.personWrites(to);
     const id = await say('Hello');
@@ -358,6 +390,26 @@ describe('on WhatsApp', () => {
 });
 
 describe('on Messenger', () => {
+  it('a mark that bears the time of a message means that one, too, although its answer took a while', async () => {
+    const settings = { pageId: '4042', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
+    let takenAtMs = 0;
+    const now = (): number => {
+      takenAtMs = stage.nowMs;
+      stage.nowMs += 300;
+      return takenAtMs;
+    };
+    const meta = await new FakeMeta({ ...settings, phoneNumberId: '1', now }).start();
+    stage.clearing.use(meta);
+    stage.urls = { ...stage.urls, metaGraph: meta.url };
+    await stage.connect('channel_b', settings);
+    meta.personWrites('777');
+    const id = await stage.say('one', { channel: 'channel_b', to: '777', inboundAt: new Date(stage.nowMs).toISOString() });
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('sent');
+    await stage.receipts.note(stage.scope, 'channel_b', receipt({ messageId: null, recipient: '777', upToMs: takenAtMs, state: 'read' }));
+    expect((await stage.delivery(id)).state).toBe('read');
+  });
+
   it('a mark says up to when all was read', async () => {
     const settings = { pageId: '4042', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
     const meta = await new FakeMeta({ ...settings, phoneNumberId: '1', now: () => stage.nowMs }).start();

@@ -25,6 +25,20 @@ it('several parts and messages in one conversation are in order, however many wo
   expect(order).toEqual([0, 'x', 1, 'x', 2, 'x', 3, 'x', 4, 'x', 5, 'x']);
 });
 
+it('what waited for an app to be connected goes out when it is, and not some time later', async () => {
+  const { worker, bells } = stage.queue();
+  stage.outboxBell = async (each) => bells.ring(each);
+  await stage.scope.channels.setDisabled('channel_c', 'for a test');
+  const id = await stage.say('Hello');
+  const lane = { accountId: 'acme', lane: id.slice(2, 14) };
+  const sender = worker();
+  await sender.answer(lane);
+  await stage.connect('channel_c', telegram);
+  // Without a sweeper, and by the test's clock, which stands still.
+  await eventually(async () => (await stage.delivery(id)).state === 'sent');
+  expect(texts()).toEqual(['Hello']);
+});
+
 describe('what was lost', () => {
   it('with Redis is rung for again', async () => {
     const { sweeper, worker } = stage.queue();

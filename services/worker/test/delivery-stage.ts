@@ -1,7 +1,7 @@
 import type { AppChannel, ChannelSettings } from '@concierge/contract';
 import { providerUrls, type ProviderUrls } from '@concierge/channel';
 import { connectRedis, createLog } from '@concierge/runtime';
-import { openIndex, sessionIdOf, Tenants, type Delivery, type NewOutbound, type TenantScope } from '@concierge/tenant';
+import { openIndex, sessionIdOf, Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
 import { FakeTelegram, temporaryDirectory, TestRedis } from '@concierge/testing';
 import {
   DeliveryBells,
@@ -34,6 +34,8 @@ export class DeliveryStage implements AsyncDisposable {
   urls: ProviderUrls = providerUrls;
   /** Right before a message would be claimed. */
   beforeSend: () => Promise<void> = async () => Promise.resolve();
+  /** Nobody hears it, unless the test has it ring. */
+  outboxBell: (lane: OutboxLane) => Promise<void> = async () => Promise.resolve();
   readonly #metrics = new DeliveryMetrics(this.registry);
   #server!: TestRedis;
   #dataDir = '';
@@ -181,7 +183,9 @@ export class DeliveryStage implements AsyncDisposable {
     this.clearing.use(await this.telegram.start());
     const index = await openIndex({ databaseUrl: undefined, dataDir: this.#dataDir, log });
     this.clearing.defer(async () => index.close());
-    this.#tenants = new Tenants({ dataDir: this.#dataDir, index, keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32), log });
+    const secrets = { keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32) };
+    const outboxBell = async (lane: OutboxLane): Promise<void> => this.outboxBell(lane);
+    this.#tenants = new Tenants({ dataDir: this.#dataDir, index, ...secrets, outboxBell, log });
     this.#scope = await this.#tenants.create('acme');
     this.urls = { ...providerUrls, telegram: this.telegram.url };
     await this.connect('channel_c', telegram);

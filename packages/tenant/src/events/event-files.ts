@@ -1,8 +1,9 @@
-import { mkdir, readdir, rename, rmdir, stat } from 'node:fs/promises';
+import { mkdir, rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError, EventId, EventRecord, limits, type EventStatus, type EventView } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import type { FolderSync } from '../folder-sync.ts';
+import { namesIn } from '../names-in.ts';
 import { lstatIfThere } from '../quick-look.ts';
 import { RecordFolder } from '../record-folder.ts';
 import { ignoreMissing, isSystemError } from '../system-error.ts';
@@ -184,7 +185,7 @@ export class EventFiles {
 
   /** The newest first. */
   async #hours(wanted: readonly EventStatus[]): Promise<string[]> {
-    const found = await Promise.all(wanted.map(async (status) => readdirIfThere(join(this.#options.folder, status))));
+    const found = await Promise.all(wanted.map(async (status) => namesIn(join(this.#options.folder, status))));
     return [...new Set(found.flat())]
       .filter((name) => hourNames.test(name))
       .toSorted()
@@ -240,15 +241,6 @@ function cursorOf(cursor: string | undefined): string | undefined {
   throw new AppError('invalid_request', 'The cursor is not valid', {
     errors: [{ path: 'cursor', message: 'is not a cursor of this list' }],
   });
-}
-
-async function readdirIfThere(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
-  }
 }
 
 function ignoreFull(error: unknown): void {

@@ -15,6 +15,7 @@ export interface DeliveryPart {
   attempts: number;
   form: 'formatted' | 'plain';
   retryAtMs: number | undefined;
+  /** Of the try that was taken, its beginning. */
   sentAtMs: number | undefined;
   providerMessageId: string | undefined;
   receipt: ReceiptState | undefined;
@@ -66,6 +67,11 @@ export class Delivery {
 
   get replyTo(): string | undefined {
     return this.#withoutReply ? undefined : this.message.replyTo;
+  }
+
+  /** Since when somebody wants it sent: its acceptance, or the last time a person had it sent again. */
+  get wantedAt(): string {
+    return this.steps.findLast(({ kind }) => kind === 'redrive')?.at ?? this.message.acceptedAt;
   }
 
   get expiresAtMs(): number {
@@ -202,9 +208,9 @@ export class Delivery {
   }
 }
 
-function markSent(part: DeliveryPart, { at, providerMessageId }: Result): void {
+function markSent(part: DeliveryPart, { at, begunAt = at, providerMessageId }: Result): void {
   if (part.state === 'sent') return;
-  Object.assign(part, { state: 'sent', sentAtMs: Date.parse(at), retryAtMs: undefined, problem: undefined, providerMessageId });
+  Object.assign(part, { state: 'sent', sentAtMs: Date.parse(begunAt), retryAtMs: undefined, problem: undefined, providerMessageId });
 }
 
 function markRetry(part: DeliveryPart, { retryAt }: Result): void {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
+import { mkdir, open, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DeliveryStep, OutboundMessage } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { appendLines, createFile, removeOldTemporaries, replaceFile, sweepTemporaries, temporaryPrefix } from '../atomic-file.ts';
 import type { FolderSync } from '../folder-sync.ts';
 import { parseJson, parseLines, readIfThere } from '../json-file.ts';
+import { namesIn } from '../names-in.ts';
 import { lstatIfThere } from '../quick-look.ts';
 import { ignoreMissing, isSystemError } from '../system-error.ts';
 import { Delivery } from './delivery.ts';
@@ -343,13 +344,6 @@ function idsAmong(names: readonly string[], ending: string): string[] {
     .filter((name) => name.endsWith(ending))
     .map((name) => name.slice(0, -ending.length))
     .filter(isMessageId);
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  return readdir(folder).catch((error: unknown) => {
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
-  });
 }
 
 async function removeIfEmpty(folder: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { appendFile, mkdir, readdir, stat, unlink } from 'node:fs/promises';
+import { appendFile, mkdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readIfThere } from '../json-file.ts';
-import { ignoreMissing, isSystemError } from '../system-error.ts';
+import { namesIn } from '../names-in.ts';
+import { ignoreMissing } from '../system-error.ts';
 
 /**
  * Small files that lead from something else to messages: from the app's own id, from a turn. A line each, found by the hash of what leads there. Not
@@ -43,11 +44,4 @@ export class OutboxPointers {
     const digest = createHash('sha256').update(key).digest('hex');
     return { folder: join(this.#folder, digest.slice(0, 2)), name: digest.slice(2, 34) };
   }
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  return readdir(folder).catch((error: unknown) => {
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
-  });
 }

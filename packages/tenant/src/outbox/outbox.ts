@@ -80,7 +80,8 @@ export class Outbox {
     if (limitedKinds.has(outbound.kind) && (await this.#isFull()))
       throw new AppError('too_many_waiting', `${String(limits.outboxMaxWaiting)} messages wait to be sent already; no more are taken.`);
     // Two of one process never have the same time: their order is that of acceptance.
-    const acceptedMs = Math.max(this.#nowMs(), this.#lastAcceptedMs + 1);
+    const nextMs = await this.#nextTimeMs(laneOf(id));
+    const acceptedMs = Math.max(this.#nowMs(), this.#lastAcceptedMs + 1, nextMs);
     this.#lastAcceptedMs = acceptedMs;
     const message = OutboundMessage.parse({
       version: 1,
@@ -205,6 +206,11 @@ export class Outbox {
     return found;
   }
 
+  /** What waits may go now: a channel was connected, say. */
+  async ringAll(): Promise<void> {
+    if (this.#options.bell !== undefined) for (const lane of await this.lanes()) this.#ringLane(lane);
+  }
+
   /** Those that a person may have to look at, in no order. */
   async dead(): Promise<Delivery[]> {
     return readEach(await this.#files.deadIds(), async (id) => this.#files.readDead(id));
@@ -246,8 +252,18 @@ export class Outbox {
   }
 
   #ring(id: string): void {
+    this.#ringLane(laneOf(id));
+  }
+
+  #ringLane(lane: string): void {
     const { bell, accountId, log } = this.#options;
-    if (bell !== undefined) background(bell({ accountId, lane: laneOf(id) }), log);
+    if (bell !== undefined) background(bell({ accountId, lane }), log);
+  }
+
+  /** Later than all that waits there, whoever accepted it and by whatever clock: an answer does not go before the reply that another worker made first. */
+  async #nextTimeMs(lane: string): Promise<number> {
+    const last = (await this.#files.waitingIn(lane)).at(-1);
+    return last === undefined ? 0 : Date.parse(last.acceptedAt) + 1;
   }
 
   #nowMs(): number {

@@ -1,15 +1,13 @@
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { namesIn } from '../names-in.ts';
 import { isSystemError } from '../system-error.ts';
 
 const definition = /^(s_[0-9a-f]{32})\.json$/u;
 
 /** Every schedule in the folder, with a mark that is another one after each change of its definition or its history. */
 export async function markSchedules(folder: string): Promise<ReadonlyMap<string, string>> {
-  const files = await readdir(folder).catch((error: unknown) => {
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
-  });
+  const files = await namesIn(folder);
   const ids = files.map((file) => definition.exec(file)?.[1]).filter((id) => id !== undefined);
   const marks = await Promise.all(
     ids.map(async (id) => [id, `${await fileMark(join(folder, `${id}.json`))} ${await fileMark(join(folder, id))}`] as const),

@@ -14,6 +14,8 @@ const EARLY_MESSAGES_MAX = 2000;
 const CODE_MAX_CHARACTERS = 100;
 
 const keepEarly = new RedisScript(new URL('../lua/early-receipt.lua', import.meta.url));
+/** A receipt that is brought again so soon may be that of somebody who died before all was told. */
+const TOLD_AGAIN_MS = 24 * 3600 * 1000;
 
 /** What an app tells of messages of ours, as its adapter reads it. */
 const Receipt = z.object({
@@ -100,11 +102,16 @@ export class DeliveryReceipts {
     before: Delivery,
     { parts, receipt }: { parts: readonly number[]; receipt: DeliveryReceipt },
   ): Promise<void> {
-    const at = new Date((this.#options.now ?? Date.now)()).toISOString();
+    const nowMs = (this.#options.now ?? Date.now)();
+    const at = new Date(nowMs).toISOString();
     const problem = receipt.state === 'failed' ? problemOf(receipt) : undefined;
     const steps = parts.map((part): DeliveryStep => ({ kind: 'receipt', at, part, state: receipt.state, ...(problem && { problem }) }));
     const news = steps.filter((step) => isNews(before, step));
-    if (news.length === 0) return;
+    if (news.length === 0) {
+      const isOfLate = nowMs - Date.parse(before.updatedAt) < TOLD_AGAIN_MS;
+      if (isOfLate && before.state !== 'waiting' && steps.some((step) => isKnown(before, step))) await this.#options.told(scope, before);
+      return;
+    }
     const after = await scope.outbox.record(before.message.id, news);
     if (after === undefined) return;
     if (problem !== undefined && after.state === 'failed') await scope.channels.noteError(after.message.channel, problem);
@@ -116,6 +123,11 @@ export class DeliveryReceipts {
 function isNews(delivery: Delivery, step: DeliveryStep): boolean {
   if (step.kind !== 'receipt') return false;
   return delivery.with([step]).parts?.[step.part]?.receipt !== delivery.parts?.[step.part]?.receipt;
+}
+
+/** It says what the last one said. */
+function isKnown({ parts }: Delivery, step: DeliveryStep): boolean {
+  return step.kind === 'receipt' && parts?.[step.part]?.receipt === step.state;
 }
 
 function problemOf({ errorCodes }: DeliveryReceipt): DeliveryProblem {

@@ -1,6 +1,5 @@
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { AppError } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import type { OutboxLane, Tenants, TenantScope } from '@concierge/tenant';
 import { answerDeliveryBells, type DeliveryBells } from './delivery-bells.ts';
@@ -98,12 +97,7 @@ export class DeliveryWorker {
 
   /** undefined when the tenant has been deleted: its bells may ring for a while. */
   async #scopeOf({ accountId }: OutboxLane): Promise<TenantScope | undefined> {
-    try {
-      return await this.#options.tenants.open(accountId);
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'not_found') return undefined;
-      throw error;
-    }
+    return this.#options.tenants.find(accountId);
   }
 
   async #keep(): Promise<void> {

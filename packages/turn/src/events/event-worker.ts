@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { AppError, limits, type EventRecord, type EventTry, type EventType } from '@concierge/contract';
+import { limits, type EventRecord, type EventTry, type EventType } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { endpointIdOfEvent, type Tenants, type TenantScope } from '@concierge/tenant';
 import { answerEventBells, HOLD_AGAIN_MS, type EndpointPlace, type EventBells } from './event-bells.ts';
@@ -78,8 +78,8 @@ export class EventWorker {
   }
 
   async #sendDue(place: EndpointPlace, token: string): Promise<void> {
-    const { bells } = this.#options;
-    const scope = await this.#scopeOf(place.accountId);
+    const { bells, tenants } = this.#options;
+    const scope = await tenants.find(place.accountId);
     for (let round = 0; round < ROUNDS && !this.#draining; round += 1) {
       const ids = await bells.due(place, this.#nowMs(), limits.eventsAtOnce);
       if (ids.length === 0 || !(await bells.hold(place, token))) return;
@@ -87,13 +87,6 @@ export class EventWorker {
       // It may well have hung till the end of our patience: others first, then the next few.
       if (!done.includes(true)) return;
     }
-  }
-
-  async #scopeOf(accountId: string): Promise<TenantScope | undefined> {
-    return this.#options.tenants.open(accountId).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'not_found') return undefined;
-      throw error;
-    });
   }
 
   /** True when nothing more is to come for this event. */

@@ -12,7 +12,9 @@ export function tellDeliveries(outgoing: Pick<OutgoingEvents, 'emit'>): Delivery
   return async (scope, delivery) => {
     const end = endOf(delivery);
     if (end === undefined) return;
-    const { id: messageId, channel, sessionId, turnId } = delivery.message;
+    const { id: messageId, kind, channel, sessionId } = delivery.message;
+    // Who asks for a person writes the notices of it: no turn says them.
+    const turnId = kind === 'notice' ? null : delivery.message.turnId;
     const { state } = delivery;
     const error = end === 'arrived' ? null : (delivery.problem ?? { code: state, message: 'The message was not delivered.' });
     await outgoing.emit(scope, messageState({ messageId, channel, sessionId, turnId, state, at: reachedAt(delivery, end), error }));

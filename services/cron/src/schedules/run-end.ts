@@ -1,16 +1,14 @@
 import {
   AppError,
   appNameOf,
-  codePoints,
   durationMs,
-  limits,
   type AppChannel,
   type RunDelivery,
   type RunTurn,
   type Schedule,
   type ScheduleRun,
 } from '@concierge/contract';
-import { sessionIdOf, type Happening, type TenantScope } from '@concierge/tenant';
+import { lastReplyOf, sessionIdOf, type Happening, type TenantScope } from '@concierge/tenant';
 import { scheduleCompleted, scheduleFailing, type EndedRun, type OutgoingEvents } from '@concierge/turn';
 
 /** The agent whose conversations are the contacts' own. */
@@ -26,7 +24,7 @@ export async function endOfTurn(scope: TenantScope, turn: RunTurn): Promise<RunT
 
 export interface RunInScope {
   readonly scope: TenantScope;
-  readonly outgoingEvents: Pick<OutgoingEvents, 'emitTo'>;
+  readonly outgoingEvents: Pick<OutgoingEvents, 'emit' | 'emitTo'>;
   readonly schedule: Schedule;
   readonly run: ScheduleRun;
 }
@@ -42,15 +40,17 @@ export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<Ru
   return keep(scope, { ...deliver, agent: schedule.agent }, { turn, callId: 'delivery', text });
 }
 
-/** Tells whoever gets the replies that the schedule keeps failing. */
+/** Tells whoever gets the replies, and the tenant's own systems that want to know, that the schedule keeps failing. */
 export async function deliverAlert(ended: RunInScope, { turn, failures }: FailedRuns): Promise<void> {
-  const { scope, schedule, run } = ended;
+  const { scope, outgoingEvents, schedule, run } = ended;
   const { deliver } = schedule;
-  if (deliver === null) return;
   const why = turn.error ?? 'no reason was given';
+  const failed: EndedRun = { schedule, run, turn };
+  const failing = scheduleFailing(failed, { failures, error: turn.error });
+  await outgoingEvents.emit(scope, failing);
+  if (deliver === null) return;
   if ('webhook' in deliver) {
-    const alert: EndedRun = { schedule, run, turn };
-    await emit(ended, deliver.webhook, scheduleFailing(alert, { failures, error: turn.error }));
+    await emit(ended, deliver.webhook, failing);
     return;
   }
   const text = `The schedule "${schedule.name}" has failed ${String(failures)} times in a row. The last time: ${why}`;
@@ -86,11 +86,7 @@ export function failuresInARow(turn: RunTurn, earlier: readonly ScheduleRun[]): 
 
 async function replyOf(scope: TenantScope, { id, contact_id: sessionId }: RunTurn): Promise<string> {
   const session = await scope.sessions.view(sessionId);
-  const last = session?.messages.findLast((message) => message.turnId === id && message.role === 'assistant');
-  const text = last?.role === 'assistant' ? last.text.trim() : '';
-  if (codePoints(text) <= limits.messageMaxCharacters) return text;
-  // As many UTF-16 units are never more code points.
-  return text.slice(0, limits.messageMaxCharacters).toWellFormed();
+  return session === undefined ? '' : lastReplyOf(session, id);
 }
 
 interface Said {

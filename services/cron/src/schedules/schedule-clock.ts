@@ -1,4 +1,3 @@
-import { AppError } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { ClaimedSchedule, DueSchedules, ScheduleKey } from '@concierge/turn';
@@ -104,10 +103,7 @@ export class ScheduleClock {
 
   async #lookAt({ accountId, scheduleId }: ClaimedSchedule): Promise<number | null> {
     const { tenants, attention } = this.#options;
-    const scope = await tenants.open(accountId).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'not_found') return undefined;
-      throw error;
-    });
+    const scope = await tenants.find(accountId);
     return scope === undefined ? null : attention.attend(scope, scheduleId);
   }
 }

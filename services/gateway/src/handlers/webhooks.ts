@@ -3,12 +3,12 @@ import { AppError, type AppChannel } from '@concierge/contract';
 import type { Tenants } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
 import { exchangeOf } from '../http/exchange.ts';
-import { accountOf, appChannelOf, findScope, openSettings, type BoundChannel } from '../inbound/bound-channel.ts';
+import { accountOf, appChannelOf, openSettings, type BoundChannel } from '../inbound/bound-channel.ts';
 import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 
 export interface WebhookOptions {
-  readonly tenants: Pick<Tenants, 'open'>;
+  readonly tenants: Pick<Tenants, 'find'>;
   readonly inbound: Pick<Inbound, 'take'>;
   readonly metrics: Pick<GatewayMetrics, 'acknowledgements'>;
   readonly now: () => number;
@@ -49,7 +49,7 @@ async function greet<Of extends AppChannel>(
   { channel, tenantId }: Door<Of>,
   query: WebhookQuery,
 ): Promise<string> {
-  const settings = await openSettings(await findScope(tenants, tenantId), channel);
+  const settings = await openSettings(await tenants.find(tenantId), channel);
   return channelAdapters[channel].inbound.handshake(query, settings) ?? refuse();
 }
 
@@ -60,7 +60,7 @@ async function receive<Of extends AppChannel>(
   request: WebhookRequest,
 ): Promise<{ readonly from: BoundChannel; readonly text: string }> {
   const adapter = channelAdapters[channel].inbound;
-  const scope = await findScope(tenants, tenantId);
+  const scope = await tenants.find(tenantId);
   const settings = await openSettings(scope, channel);
   const isSigned = adapter.verify(request, settings);
   if (!isSigned || settings === undefined || scope === undefined) return refuse();

@@ -1,5 +1,5 @@
 import { AppError, Channel, isAppChannel, type AppChannel, type ChannelSettings } from '@concierge/contract';
-import type { TenantScope, Tenants } from '@concierge/tenant';
+import type { TenantScope } from '@concierge/tenant';
 
 /** A tenant's chat app, as a delivery has proved to be for it. */
 export interface BoundChannel {
@@ -13,16 +13,6 @@ export interface BoundChannel {
 export function appChannelOf(name: string): AppChannel | undefined {
   const channel = Channel.safeParse(name).data;
   return channel !== undefined && isAppChannel(channel) ? channel : undefined;
-}
-
-/** undefined when there is no such tenant. */
-export async function findScope(tenants: Pick<Tenants, 'open'>, tenantId: string): Promise<TenantScope | undefined> {
-  try {
-    return await tenants.open(tenantId);
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'not_found') return undefined;
-    throw error;
-  }
 }
 
 /** undefined when the channel is not connected, is disabled, or cannot be read: all of them are the same from outside. */

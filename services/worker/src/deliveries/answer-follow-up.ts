@@ -1,4 +1,5 @@
-import { codePoints, isAppChannel, limits, type Session } from '@concierge/contract';
+import { isAppChannel } from '@concierge/contract';
+import { lastReplyOf } from '@concierge/tenant';
 import type { FollowUp } from '../turn-runner.ts';
 
 /** The reply of a turn that came from a chat app goes back to it: into the outbox, once, however often this is called. */
@@ -6,7 +7,7 @@ export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record)
   const { chatApp, channel, turnId } = turn;
   if (chatApp === undefined || !isAppChannel(channel)) return;
   if (record.status !== 'done' || record.joinedTo !== undefined || record.heldBack !== undefined) return;
-  const text = lastWords(session, turnId);
+  const text = lastReplyOf(session, turnId);
   if (text === '') return;
   const { address, isGroup, messageRef } = chatApp;
   await scope.outbox.accept({
@@ -24,12 +25,3 @@ export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record)
     inboundAt: new Date(turn.acceptedAtMs).toISOString(),
   });
 };
-
-/** What the agent said in the end; what it said before its tool calls was said to itself. */
-function lastWords({ messages }: Session, turnId: string): string {
-  const last = messages.findLast((message) => message.turnId === turnId && message.role === 'assistant');
-  const text = last?.role === 'assistant' ? last.text.trim() : '';
-  if (codePoints(text) <= limits.messageMaxCharacters) return text;
-  // As many UTF-16 units are never more code points.
-  return text.slice(0, limits.messageMaxCharacters).toWellFormed();
-}

@@ -56,6 +56,12 @@ interface Ready extends Connection {
   readonly part: Readonly<DeliveryPart>;
 }
 
+interface BegunTry {
+  readonly part: number;
+  readonly try: number;
+  readonly begunAt: string;
+}
+
 type Readiness = { readonly kind: 'ready'; readonly ready: Ready } | LaneStep;
 
 /**
@@ -143,9 +149,10 @@ export class Deliverer {
     const tried = { part: index, try: part.tries + 1 };
     if (!(await scope.outbox.claim(delivery, tried))) return { kind: 'again' };
     await failpoint('delivery.after-claim');
+    const begunAt = this.#now();
     const outcome = this.#bounded(ready, await this.#send(ready, signal));
     await failpoint('delivery.after-send');
-    const after = await scope.outbox.record(delivery.message.id, [this.#stepOf(ready, tried, outcome)]);
+    const after = await scope.outbox.record(delivery.message.id, [this.#stepOf(ready, { ...tried, begunAt }, outcome)]);
     await this.#follow(ready, outcome);
     if (after === undefined || after.state === 'waiting') return { kind: 'again' };
     return this.#end(scope, after);
@@ -187,7 +194,7 @@ export class Deliverer {
     return isInVain && 'code' in outcome ? { kind: 'refused', code: outcome.code, message: outcome.message } : outcome;
   }
 
-  #stepOf({ part }: Ready, tried: { readonly part: number; readonly try: number }, outcome: SendOutcome): DeliveryStep {
+  #stepOf({ part }: Ready, tried: BegunTry, outcome: SendOutcome): DeliveryStep {
     const result = { kind: 'result', at: this.#now(), ...tried, outcome: outcome.kind } as const;
     if (outcome.kind === 'sent')
       return { ...result, ...(outcome.providerMessageId !== undefined && { providerMessageId: outcome.providerMessageId }) };
@@ -290,10 +297,21 @@ function windowClosed(channel: AppChannel): Refusal {
 }
 
 /** What a person says, and that one was asked for, goes out while a person has the conversation. */
-async function isHeldByPerson(scope: TenantScope, { message }: Delivery): Promise<boolean> {
-  if (message.kind === 'person' || message.kind === 'notice') return false;
-  if (!(await scope.handoffs.isPaused(message.sessionId))) return false;
-  return !(message.kind === 'reply' && (await isSaidBefore(scope, message)));
+async function isHeldByPerson(scope: TenantScope, { message, wantedAt }: Delivery): Promise<boolean> {
+  const { kind, sessionId } = message;
+  if (kind === 'person' || kind === 'notice') return false;
+  if (!(await scope.handoffs.isPaused(sessionId)) && !(await hadPersonSince(scope, { sessionId, at: wantedAt }))) return false;
+  return !(kind === 'reply' && (await isSaidBefore(scope, message)));
+}
+
+/** What waited while a person had the conversation is not sent late: it does not go with what was said there since. */
+async function hadPersonSince(
+  scope: TenantScope,
+  { sessionId, at }: { readonly sessionId: string; readonly at: string },
+): Promise<boolean> {
+  const handoff = await scope.handoffs.find(sessionId);
+  const endedAt = handoff?.resumedAt ?? handoff?.until ?? null;
+  return endedAt !== null && at < endedAt;
 }
 
 /** What an agent tells the contact before it asks for a person itself: that one will answer, say. It need not wait to be sent until then. */
