@@ -26,7 +26,11 @@ export function appNameOf(channel: AppChannel): AppName {
 const identifier = z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/u, 'must be 1 to 128 letters, digits, _, . or -');
 /** Never empty: a signature with an empty secret is one that anybody can make. */
 const secret = z.string().regex(/^[\u0021-\u007E]{1,4096}$/u, 'must be 1 to 4096 visible ASCII characters without spaces');
-const metaSecrets = { accessToken: secret, verifyToken: secret, appSecret: secret };
+/** Goes into no header and no address, so that spaces inside do no harm. */
+const signingSecret = z
+  .string()
+  .regex(/^(?! )[\u0020-\u007E]{1,4096}(?<! )$/u, 'must be 1 to 4096 visible ASCII characters, with spaces at most inside');
+const metaSecrets = { accessToken: secret, verifyToken: signingSecret, appSecret: signingSecret };
 
 /** What connects each chat app (contract §4): PUT /api/channels/{channel}. */
 export const channelSettings = {
@@ -42,7 +46,7 @@ export const channelSettings = {
     })
     .meta({ id: 'TelegramSettings' }),
   channel_d: z
-    .strictObject({ botToken: secret, signingSecret: secret, teamId: identifier, botUserId: identifier, appId: identifier.optional() })
+    .strictObject({ botToken: secret, signingSecret, teamId: identifier, botUserId: identifier, appId: identifier.optional() })
     .meta({ id: 'SlackSettings' }),
 } as const satisfies Record<AppChannel, z.ZodObject>;
 
