@@ -78,7 +78,9 @@ function names(text: string | undefined, entities: readonly unknown[], bot: Bot)
     // Overlapping ones of the length of the text could cost its square.
     if (entity.length < 1 || entity.length > NAME_MAX_UNITS) return false;
     const word = (text ?? '').slice(entity.offset, entity.offset + entity.length).toLowerCase();
-    return bot.name !== undefined && word.slice(word.indexOf('@')) === `@${bot.name}`;
+    const name = word.slice(word.indexOf('@') + 1);
+    // While nobody has told us ours: the name of any bot. With privacy mode, which is the default, Telegram brings nothing that is meant for others.
+    return bot.name === undefined ? word.includes('@') && name.endsWith('bot') : word.includes('@') && name === bot.name;
   });
 }
 
