@@ -255,17 +255,6 @@ describe('Telegram', () => {
     expect(parse.telegram(telegramMessage({ ...group, ...fields }))).toMatchObject([{ kind: 'ignored', reason: 'not_addressed' }]);
   });
 
-  it('is addressed by the name of any bot while its own is not known, and of nobody else', () => {
-    const nameless = { ...settings.channel_c, botUsername: undefined };
-    const kindOf = (text: string, type: string): string | undefined => {
-      const update = telegramMessage({ ...group, text, entities: [{ type, offset: 0, length: text.length }] });
-      return items(channelAdapters.channel_c.inbound.parse(bytes(update), nameless))[0]?.kind;
-    };
-    expect([kindOf('@shop_bot', 'mention'), kindOf('/help@shop_bot', 'bot_command')]).toEqual(['message', 'message']);
-    for (const name of ['@ann', '@shop_bot2']) expect(kindOf(name, 'mention')).toBe('ignored');
-    for (const command of ['/help', '/robot']) expect(kindOf(command, 'bot_command')).toBe('ignored');
-  });
-
   it.each([209, -1])(
     'is not addressed by what covers more than a name: many of those would cost the square of the text (length %d)',
     (length) => {

@@ -78,10 +78,15 @@ function names(text: string | undefined, entities: readonly unknown[], bot: Bot)
     // Overlapping ones of the length of the text could cost its square.
     if (entity.length < 1 || entity.length > NAME_MAX_UNITS) return false;
     const word = (text ?? '').slice(entity.offset, entity.offset + entity.length).toLowerCase();
-    const name = word.slice(word.indexOf('@') + 1);
-    // While nobody has told us ours: the name of any bot. With privacy mode, which is the default, Telegram brings nothing that is meant for others.
-    return bot.name === undefined ? word.includes('@') && name.endsWith('bot') : word.includes('@') && name === bot.name;
+    return isNameOf(word, bot);
   });
+}
+
+/** While nobody has told us our name: that of any bot. With privacy mode, which is the default, Telegram brings nothing that is meant for others. */
+function isNameOf(word: string, bot: Bot): boolean {
+  const at = word.indexOf('@');
+  const name = at === -1 ? '' : word.slice(at + 1);
+  return bot.name === undefined ? name.endsWith('bot') : name === bot.name;
 }
 
 function mediaOf(message: Message): MediaReference[] {
