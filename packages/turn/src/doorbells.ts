@@ -1,9 +1,10 @@
-import { Queue, Worker, type JobsOptions } from 'bullmq';
+import type { JobsOptions, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { limits } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import { doorbellQueueOf, queuePrefix, type Lane } from './keys.ts';
+import { bellOptions, keptForDashboards, openBellQueue, openBellWorker } from './bell-queue.ts';
+import { doorbellQueueOf, type Lane } from './keys.ts';
 import type { Ring } from './lanes.ts';
 
 /**
@@ -12,12 +13,7 @@ import type { Ring } from './lanes.ts';
  */
 const DoorbellJob = z.object({ accountId: z.string(), sessionId: z.string(), turnId: z.string() });
 
-const jobOptions: JobsOptions = {
-  attempts: 1,
-  removeOnComplete: { age: 3600, count: 1000 },
-  removeOnFail: { age: 24 * 3600, count: 1000 },
-  sizeLimit: 1024,
-};
+const jobOptions = bellOptions(keptForDashboards);
 
 /** BullMQ's largest priority is 2^21; all doorbells carry one, since none would beat them all. */
 const MAX_PRIORITY = 1000;
@@ -49,7 +45,7 @@ export class Doorbells {
   readonly queues: readonly Queue[];
 
   constructor(redis: Redis, log: Log) {
-    this.queues = depths.map((depth) => openQueue(doorbellQueueOf(depth), redis, log));
+    this.queues = depths.map((depth) => openBellQueue(doorbellQueueOf(depth), { redis, kept: keptForDashboards, log }));
   }
 
   /** A tenant with many admitted lanes is served after those with few. A bell that is not heard is rung again by the sweeper. */
@@ -69,20 +65,6 @@ export class Doorbells {
   }
 }
 
-function openQueue(name: string, redis: Redis, log: Log): Queue {
-  const queue = new Queue(name, {
-    connection: redis,
-    prefix: queuePrefix,
-    defaultJobOptions: jobOptions,
-    streams: { events: { maxLen: 100 } },
-    skipWaitingForReady: true,
-  });
-  queue.on('error', (error) => {
-    log.debug({ err: error }, 'doorbell queue');
-  });
-  return queue;
-}
-
 export interface AnswerOptions {
   readonly redis: Redis;
   readonly concurrency: number;
@@ -92,28 +74,7 @@ export interface AnswerOptions {
   readonly answer: (lane: Lane, signal: AbortSignal | undefined) => Promise<void>;
 }
 
-/** Takes doorbells of one depth, so many at once. Settings: design/reliability, "Settings that the defaults get wrong". */
+/** Takes doorbells of one depth, so many at once. */
 export function answerDoorbells({ redis, depth, concurrency, log, answer }: AnswerOptions): Worker {
-  const worker = new Worker(
-    doorbellQueueOf(depth),
-    // Exactly three parameters: BullMQ passes the signal only to such a function.
-    async (job, _token, signal) => {
-      await answer(DoorbellJob.parse(job.data), signal);
-    },
-    {
-      connection: redis,
-      prefix: queuePrefix,
-      concurrency,
-      autorun: false,
-      lockDuration: 10_000,
-      stalledInterval: 5000,
-      maxStalledCount: 1000,
-      removeOnComplete: { age: 3600, count: 1000 },
-      removeOnFail: { age: 24 * 3600, count: 1000 },
-    },
-  );
-  worker.on('error', (error) => {
-    log.debug({ err: error }, 'doorbell worker');
-  });
-  return worker;
+  return openBellWorker(doorbellQueueOf(depth), { redis, concurrency, log, kept: keptForDashboards, schema: DoorbellJob, answer });
 }

@@ -1,17 +1,17 @@
-import { Queue, Worker, type JobsOptions } from 'bullmq';
+import type { JobsOptions, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Log } from '@concierge/runtime';
 import type { OutboxLane } from '@concierge/tenant';
+import { bellOptions, keptForDashboards, openBellQueue, openBellWorker } from '../bell-queue.ts';
 import { priorityOf } from '../doorbells.ts';
-import { deliveryQueueName, queuePrefix } from '../keys.ts';
+import { deliveryQueueName } from '../keys.ts';
 import type { DeliveryLanes } from './delivery-lanes.ts';
 
 /** A job names a conversation's outbox. Whoever answers takes its lease and sends one part: the one that is next, whichever that is by then. */
 const DeliveryJob = z.object({ accountId: z.string(), lane: z.string() });
 
-const kept = { removeOnComplete: { age: 3600, count: 1000 }, removeOnFail: { age: 24 * 3600, count: 1000 } } as const;
-const jobOptions: JobsOptions = { attempts: 1, sizeLimit: 1024, ...kept };
+const jobOptions = bellOptions(keptForDashboards);
 const jobName = 'part';
 
 export interface DeliveryBellsOptions {
@@ -30,16 +30,7 @@ export class DeliveryBells {
   constructor({ redis, lanes, log, now = Date.now }: DeliveryBellsOptions) {
     this.#lanes = lanes;
     this.#now = now;
-    this.queue = new Queue(deliveryQueueName, {
-      connection: redis,
-      prefix: queuePrefix,
-      defaultJobOptions: jobOptions,
-      streams: { events: { maxLen: 100 } },
-      skipWaitingForReady: true,
-    });
-    this.queue.on('error', (error) => {
-      log.debug({ err: error }, 'delivery queue');
-    });
+    this.queue = openBellQueue(deliveryQueueName, { redis, kept: keptForDashboards, log });
   }
 
   /** Rings for a conversation, now or at its time. One that is not heard is rung again by the sweeper. */
@@ -74,24 +65,5 @@ export interface AnswerDeliveriesOptions {
 }
 
 export function answerDeliveryBells({ redis, concurrency, log, answer }: AnswerDeliveriesOptions): Worker {
-  const worker = new Worker(
-    deliveryQueueName,
-    async (job) => {
-      await answer(DeliveryJob.parse(job.data));
-    },
-    {
-      connection: redis,
-      prefix: queuePrefix,
-      concurrency,
-      autorun: false,
-      lockDuration: 10_000,
-      stalledInterval: 5000,
-      maxStalledCount: 1000,
-      ...kept,
-    },
-  );
-  worker.on('error', (error) => {
-    log.debug({ err: error }, 'delivery worker');
-  });
-  return worker;
+  return openBellWorker(deliveryQueueName, { redis, concurrency, log, kept: keptForDashboards, schema: DeliveryJob, answer });
 }

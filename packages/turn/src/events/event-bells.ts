@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { Queue, Worker, type JobsOptions } from 'bullmq';
+import type { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript, type Log } from '@concierge/runtime';
-import { keyOf, queuePrefix } from '../keys.ts';
+import { bellOptions, openBellQueue, openBellWorker, type KeptBells } from '../bell-queue.ts';
+import { keyOf } from '../keys.ts';
 
 export const eventQueue = 'events';
 
@@ -25,7 +26,9 @@ export interface EndpointPlace {
 /** A job names an endpoint that may have something due; which events these are stands in a sorted set, and that can be made again from the files. */
 const BellJob = z.object({ accountId: z.string(), endpointId: z.string() });
 
-const jobOptions: JobsOptions = { attempts: 1, removeOnComplete: true, removeOnFail: true, sizeLimit: 1024 };
+/** Nothing: an id of a bell that has been answered must be free for the next one. */
+const kept: KeptBells = { removeOnComplete: { count: 0 }, removeOnFail: { count: 0 } };
+const jobOptions = bellOptions(kept);
 const jobName = 'event';
 
 const Members = z.array(z.string());
@@ -39,16 +42,7 @@ export class EventBells {
 
   constructor(redis: Redis, log: Log) {
     this.#redis = redis;
-    this.queue = new Queue(eventQueue, {
-      connection: redis,
-      prefix: queuePrefix,
-      defaultJobOptions: jobOptions,
-      streams: { events: { maxLen: 100 } },
-      skipWaitingForReady: true,
-    });
-    this.queue.on('error', (error) => {
-      log.debug({ err: error }, 'event queue');
-    });
+    this.queue = openBellQueue(eventQueue, { redis, kept, log });
   }
 
   /** One that is planned already stays where it is. */
@@ -130,26 +124,7 @@ export interface AnswerEventsOptions {
 }
 
 export function answerEventBells({ redis, concurrency, log, answer }: AnswerEventsOptions): Worker {
-  const worker = new Worker(
-    eventQueue,
-    async (job) => {
-      await answer(BellJob.parse(job.data));
-    },
-    {
-      connection: redis,
-      prefix: queuePrefix,
-      concurrency,
-      autorun: false,
-      lockDuration: 10_000,
-      stalledInterval: 5000,
-      maxStalledCount: 1000,
-      removeOnComplete: { count: 0 },
-      removeOnFail: { count: 0 },
-    },
-  );
-  worker.on('error', (error) => {
-    log.debug({ err: error }, 'event worker');
-  });
+  const worker = openBellWorker(eventQueue, { redis, concurrency, log, kept, schema: BellJob, answer });
   worker.on('failed', (_job, error) => {
     log.error({ err: error }, 'events could not be looked after');
   });
