@@ -26,6 +26,11 @@ export function readPipelineConfig(): PipelineConfig {
   };
 }
 
+/** Of the floor for webhooks: where it writes down what came. @throws ConfigError */
+export function readWebhookFloorConfig(): { readonly folder: string } {
+  return { folder: parseConfig(z.object({ WEBHOOKS_FOLDER: z.string() }), process.env).WEBHOOKS_FOLDER };
+}
+
 const EmbeddingsEnvironment = z.object({
   BENCH_EMBEDDINGS_URL: z.url().optional(),
   BENCH_EMBEDDINGS_MODEL: z.string().min(1).default('text-embedding-3-small'),

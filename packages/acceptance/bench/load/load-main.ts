@@ -25,6 +25,8 @@ const Webhooks = z.object({
   peopleEach: z.number(),
   measureMs: z.number(),
   total: z.number().optional(),
+  perSecond: z.number().optional(),
+  newcomers: z.boolean(),
   warmUpMs: z.number(),
 });
 const Order = z.union([
@@ -41,7 +43,10 @@ async function obey(order: z.infer<typeof Order>): Promise<void> {
   if ('hold' in order) await openStreams(order.hold);
   else if ('webhooks' in order) {
     const { webhooks } = order;
-    report({ kind: 'answered', result: await new WebhookLoad({ ...webhooks, total: webhooks.total }).run() });
+    report({
+      kind: 'answered',
+      result: await new WebhookLoad({ ...webhooks, total: webhooks.total, perSecond: webhooks.perSecond }).run(),
+    });
   } else {
     await new LoadRun({ ...order.load, senders: order.load.senders }).run({
       measuring: () => report({ kind: 'measuring' }),

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { HttpConnection } from './http-connection.ts';
 
@@ -16,6 +16,10 @@ export interface WebhookSpec {
   readonly measureMs: number;
   /** Deliveries in all; undefined: as long as it measures. */
   readonly total: number | undefined;
+  /** Deliveries that fall due in a second, whatever becomes of those before; undefined: each when the one before it on its connection is answered. */
+  readonly perSecond: number | undefined;
+  /** People whom no earlier load had. */
+  readonly newcomers: boolean;
   readonly warmUpMs: number;
 }
 
@@ -34,32 +38,35 @@ const acknowledged = 'HTTP/1.1 200 ';
 export class WebhookLoad {
   readonly #spec: WebhookSpec;
   readonly #run = randomBytes(4).toString('hex');
+  readonly #prefix: string;
   readonly #latencyMs: number[] = [];
   #begun = 0;
   #refused = 0;
   #firstRefusal: string | null = null;
+  #startedMs = 0;
   #isMeasuring = false;
   #isEnding = false;
 
   constructor(spec: WebhookSpec) {
     this.#spec = spec;
+    this.#prefix = spec.newcomers ? `48${String(randomInt(100, 1000))}` : '49151';
   }
 
   async run(): Promise<WebhookResult> {
     const { connections, total, warmUpMs, measureMs } = this.#spec;
     this.#isMeasuring = total !== undefined;
-    let startedMs = performance.now();
+    this.#startedMs = performance.now();
     const slots = Promise.all(Array.from({ length: connections }, async (_, slot) => this.#runSlot(slot)));
     if (total === undefined) {
       await wait(warmUpMs);
-      [this.#isMeasuring, startedMs] = [true, performance.now()];
+      [this.#isMeasuring, this.#startedMs] = [true, performance.now()];
       await wait(measureMs);
       this.#isMeasuring = false;
       this.#isEnding = true;
     }
     const endedMs = performance.now();
     await slots;
-    const seconds = ((total === undefined ? endedMs : performance.now()) - startedMs) / 1000;
+    const seconds = ((total === undefined ? endedMs : performance.now()) - this.#startedMs) / 1000;
     const latencyMs = this.#latencyMs.toSorted((one, other) => one - other);
     return { acknowledged: latencyMs.length, seconds, latencyMs, refused: this.#refused, firstRefusal: this.#firstRefusal };
   }
@@ -67,12 +74,20 @@ export class WebhookLoad {
   async #runSlot(slot: number): Promise<void> {
     const connection = new HttpConnection(this.#spec.port, acknowledged);
     for (let sent = 0; !this.#isEnding && this.#begun < (this.#spec.total ?? Number.POSITIVE_INFINITY); sent += 1) {
+      const dueMs = this.#dueMs(this.#begun);
       this.#begun += 1;
+      await wait(Math.max(0, dueMs - performance.now()));
       const { body, firstTextMs } = await connection.send(this.#delivery(slot, sent));
       if (firstTextMs === undefined) this.#refuse(body);
-      else if (this.#isMeasuring) this.#latencyMs.push(firstTextMs);
+      else if (this.#isMeasuring) this.#latencyMs.push(performance.now() - dueMs);
     }
     connection.close();
+  }
+
+  /** Late ones count from when they were due: a slow service does not slow those down who write to it. */
+  #dueMs(before: number): number {
+    const { perSecond } = this.#spec;
+    return perSecond === undefined ? performance.now() : this.#startedMs + (before * 1000) / perSecond;
   }
 
   #refuse(answer: string): void {
@@ -82,7 +97,7 @@ export class WebhookLoad {
 
   #delivery(slot: number, sent: number): string {
     const { paths, phoneNumberId, appSecret, peopleEach } = this.#spec;
-    const person = `49151${String(slot).padStart(4, '0')}${String(sent % peopleEach).padStart(3, '0')}`;
+    const person = `${this.#prefix}${String(slot).padStart(4, '0')}${String(sent % peopleEach).padStart(3, '0')}`;
     const id = `wamid.${this.#run}-${String(slot)}-${String(sent)}`;
     const text = { body: 'What is the state of my order? It should have been here by now, I think.' };
     const value = {

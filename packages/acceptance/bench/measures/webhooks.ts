@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { System } from '@concierge/testing';
 import { BenchProcess } from '../bench-process.ts';
 import { percentile } from '../bench.ts';
@@ -10,6 +13,9 @@ const CONNECTIONS = 128;
 const ROUNDS = 2;
 const BURST = 20_000;
 const TENANTS = 8;
+/** A campaign is answered: people who never wrote before, each with ten messages. */
+const CROWD = { people: 200, messages: 2000, perSecond: 500 };
+const crowdLoad = { connections: CROWD.people, peopleEach: 1, newcomers: true, total: CROWD.messages, perSecond: CROWD.perSecond };
 const binding = { phoneNumberId: '106540352242922', accessToken: 'unused', verifyToken: 'unused', appSecret: 'bench-secret' };
 const load = {
   phoneNumberId: binding.phoneNumberId,
@@ -19,29 +25,43 @@ const load = {
   warmUpMs: 3000,
   measureMs: 4000,
   total: undefined,
+  perSecond: undefined,
+  newcomers: false,
 };
 
 type Target = Pick<WebhookSpec, 'port' | 'paths'>;
+type Round = Readonly<Record<'empty' | 'kept' | 'product', WebhookResult>>;
 
 /**
- * How fast a gateway acknowledges messages that it has written down, beside an Express handler that does nothing. No worker runs meanwhile: what follows is
- * not measured here, and a burst comes faster than it is answered.
+ * How fast a gateway acknowledges messages that it has written down, beside Express handlers that do nothing, and nothing but write down. No worker runs
+ * meanwhile: what follows is not measured here, and a burst comes faster than it is answered.
  */
 export async function measureWebhooks(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();
   const driver = parts.use(await LoadDriver.start());
-  const floor = parts.use(await BenchProcess.start('pipeline/webhook-main.ts', sharedEnvironment));
+  const floor = await startFloor(parts);
   const system = parts.use(await System.start({ modelUrl: 'http://127.0.0.1:9', env: { ...sharedEnvironment, NODE_ENV: 'production' } }));
-  const empty: Target = { port: floor.port, paths: ['/webhook'] };
-  const product: Target = { port: Number(new URL(system.url).port), paths: await bindTenants(system) };
+  const targets = { ...floor, product: { port: Number(new URL(system.url).port), paths: await bindTenants(system) } };
   // The gateway is ready, which it is not without a worker.
   await Promise.all(system.workers.map(async (worker) => worker.kill()));
-  const rounds: { readonly empty: WebhookResult; readonly product: WebhookResult }[] = [];
+  const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    rounds.push({ empty: await driver.webhooks({ ...load, ...empty }), product: await driver.webhooks({ ...load, ...product }) });
+    const empty = await driver.webhooks({ ...load, ...targets.empty });
+    const kept = await driver.webhooks({ ...load, ...targets.kept });
+    rounds.push({ empty, kept, product: await driver.webhooks({ ...load, ...targets.product }) });
   }
-  const burst = await driver.webhooks({ ...load, ...product, connections: 1000, peopleEach: 1, total: BURST });
-  return [...rowsOf(together(rounds.map((round) => round.product)), together(rounds.map((round) => round.empty))), ...burstRows(burst)];
+  const crowd = await driver.webhooks({ ...load, ...targets.product, ...crowdLoad });
+  const burst = await driver.webhooks({ ...load, ...targets.product, connections: 1000, peopleEach: 1, total: BURST });
+  return [...rowsOf(rounds), ...crowdRows(crowd), ...burstRows(burst)];
+}
+
+async function startFloor(parts: AsyncDisposableStack): Promise<Record<'empty' | 'kept', Target>> {
+  const folder = await mkdtemp(join(tmpdir(), 'concierge-webhooks-'));
+  parts.defer(async () => rm(folder, { recursive: true, force: true }));
+  const tenants = Array.from({ length: TENANTS }, (_, tenant) => `bench-${String(tenant)}`);
+  for (const tenant of tenants) await mkdir(join(folder, tenant));
+  const { port } = parts.use(await BenchProcess.start('pipeline/webhook-main.ts', { ...sharedEnvironment, WEBHOOKS_FOLDER: folder }));
+  return { empty: { port, paths: ['/empty'] }, kept: { port, paths: tenants.map((tenant) => `/kept/${tenant}`) } };
 }
 
 async function bindTenants(system: System): Promise<string[]> {
@@ -66,17 +86,34 @@ function together(results: readonly WebhookResult[]): WebhookResult {
   };
 }
 
-function rowsOf(product: WebhookResult, empty: WebhookResult): Row[] {
+function rowsOf(rounds: readonly Round[]): Row[] {
+  const of = (who: keyof Round): WebhookResult => together(rounds.map((round) => round[who]));
+  const [product, empty, kept] = [of('product'), of('empty'), of('kept')];
   const rate = ({ acknowledged, seconds }: WebhookResult): number => acknowledged / seconds;
   const measure = `webhooks, ${String(CONNECTIONS)} connections`;
   const acknowledged = { measure: `${measure}, acknowledged`, unit: '1/s', product: rate(product) };
-  const at = (share: number) => ({ unit: 'ms', product: percentile(product.latencyMs, share) });
+  const slowest = { measure: `${measure}, p99`, unit: 'ms', product: percentile(product.latencyMs, 0.99) };
+  const median = { measure: `${measure}, p50`, unit: 'ms', product: percentile(product.latencyMs, 0.5) };
+  const [emptyName, keptName] = ['empty Express', 'Express, one file'];
   return [
     absoluteRow(acknowledged, { atLeast: 2500 }),
-    ratioRow(acknowledged, { name: 'empty Express', value: rate(empty) }, null),
-    ratioRow({ measure: `${measure}, p50`, ...at(0.5) }, { name: 'empty Express', value: percentile(empty.latencyMs, 0.5) }, null),
-    absoluteRow({ measure: `${measure}, p99`, ...at(0.99) }, { atMost: 60 }),
+    ratioRow(acknowledged, { name: emptyName, value: rate(empty) }, null),
+    ratioRow(acknowledged, { name: keptName, value: rate(kept) }, null),
+    ratioRow(median, { name: emptyName, value: percentile(empty.latencyMs, 0.5) }, null),
+    ratioRow(median, { name: keptName, value: percentile(kept.latencyMs, 0.5) }, null),
+    absoluteRow(slowest, { atMost: 60 }),
+    ratioRow(slowest, { name: keptName, value: percentile(kept.latencyMs, 0.99) }, null),
     absoluteRow({ measure: `${measure}, refused`, unit: '', product: product.refused }, { atMost: 0 }),
+  ];
+}
+
+function crowdRows(crowd: WebhookResult): Row[] {
+  const measure = `${CROWD.messages.toLocaleString('en')} webhooks of ${String(CROWD.people)} newcomers, ${String(CROWD.perSecond)} a second`;
+  const at = (share: number) => ({ unit: 'ms', product: percentile(crowd.latencyMs, share) });
+  return [
+    absoluteRow({ measure: `${measure}, p50`, ...at(0.5) }, { atMost: 50 }),
+    absoluteRow({ measure: `${measure}, p99`, ...at(0.99) }, null),
+    absoluteRow({ measure: `${measure}, refused`, unit: '', product: crowd.refused }, { atMost: 0 }),
   ];
 }
 

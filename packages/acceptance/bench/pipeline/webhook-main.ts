@@ -1,11 +1,20 @@
-// The floor for webhooks: an Express handler that reads the body and answers.
+// The floors for webhooks: Express handlers that read the body and answer, the second once it has written the body down.
+import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import express from 'express';
+import { readWebhookFloorConfig } from '../config.ts';
+import { SessionFile } from './session-file.ts';
 
+const { folder } = readWebhookFloorConfig();
 const app = express();
 app.disable('x-powered-by');
 app.use(express.raw({ type: () => true }));
-app.post('/webhook', (_request, response) => {
+app.post('/empty', (_request, response) => {
+  response.end();
+});
+app.post('/kept/:tenant', async ({ params, body }, response) => {
+  await new SessionFile(join(folder, params.tenant), randomUUID()).write([{ role: 'user', text: String(body) }]);
   response.end();
 });
 const server = app.listen(0, '127.0.0.1', () => {
