@@ -2,7 +2,7 @@ import { mkdir, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Log } from '@concierge/runtime';
 import type { z } from 'zod';
-import { createFile, replaceFile, sweepTemporaries } from './atomic-file.ts';
+import { createFile, replaceFile, sweepTemporaries, type AtomicWrite } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere, type Parsed } from './json-file.ts';
 import { namesIn } from './names-in.ts';
@@ -63,12 +63,12 @@ export class RecordFolder<Schema extends z.ZodType> {
 
   /** False when there is one of this name already; on disk either way. */
   async create(name: string, record: z.output<Schema>): Promise<boolean> {
-    return createFile(await this.#file(name, record));
+    return this.#write(name, record, createFile);
   }
 
   /** In place of the one that was there, if any. */
   async put(name: string, record: z.output<Schema>): Promise<void> {
-    await replaceFile(await this.#file(name, record));
+    await this.#write(name, record, replaceFile);
   }
 
   /** False when there was none. */
@@ -90,20 +90,22 @@ export class RecordFolder<Schema extends z.ZodType> {
     await sweepTemporaries(this.#options.folder);
   }
 
-  /** The folder's own name must last as long as what is in it. */
-  async #makeFolder(): Promise<void> {
-    const { folder, folders } = this.#options;
-    const first = await mkdir(folder, { recursive: true });
-    if (first === undefined) return;
-    const parents: string[] = [];
-    for (let made = folder; made.length >= first.length; made = dirname(made)) parents.push(dirname(made));
-    await Promise.all(parents.map(async (parent) => folders.sync(parent)));
-  }
-
-  async #file(name: string, record: z.output<Schema>): Promise<Parameters<typeof createFile>[0]> {
+  async #write<Result>(name: string, record: z.output<Schema>, write: (file: AtomicWrite) => Promise<Result>): Promise<Result> {
     const { folder, names, folders } = this.#options;
     if (!names.test(name)) throw new TypeError(`not a name of this folder: ${name}`);
-    await this.#makeFolder();
-    return { folder, name: `${name}.json`, content: `${JSON.stringify(record, undefined, 2)}\n`, folders };
+    const content = `${JSON.stringify(record, undefined, 2)}\n`;
+    const firstMade = await mkdir(folder, { recursive: true });
+    // At once: all of it is on disk when this returns, and in which order it came there matters to nobody.
+    const [result] = await Promise.all([write({ folder, name: `${name}.json`, content, folders }), this.#keepFolder(firstMade)]);
+    return result;
+  }
+
+  /** The folder's own name must last as long as what is in it. `firstMade`: the uppermost of the folders that were made for it. */
+  async #keepFolder(firstMade: string | undefined): Promise<void> {
+    if (firstMade === undefined) return;
+    const { folder, folders } = this.#options;
+    const parents: string[] = [];
+    for (let made = folder; made.length >= firstMade.length; made = dirname(made)) parents.push(dirname(made));
+    await Promise.all(parents.map(async (parent) => folders.sync(parent)));
   }
 }
