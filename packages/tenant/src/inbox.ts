@@ -2,7 +2,8 @@ import { rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AcceptedTurn, TurnStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
-import { appendLines, createFile, removeOldTemporaries, replaceFile, temporaryMaxAgeMs, temporaryPrefix } from './atomic-file.ts';
+import { appendLines, removeOldTemporaries, temporaryMaxAgeMs, temporaryPrefix } from './atomic-file.ts';
+import type { FileWriter } from './file-writer.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, parseLines, readFreshIfThere, readIfThere } from './json-file.ts';
 import { namesIn } from './names-in.ts';
@@ -23,6 +24,7 @@ export interface InboxOptions {
   /** tenants/<id>/inbox */
   readonly folder: string;
   readonly folders: FolderSync;
+  readonly writer: FileWriter;
   readonly log: Log;
 }
 
@@ -33,11 +35,13 @@ export interface InboxOptions {
 export class Inbox {
   readonly #folder: string;
   readonly #folders: FolderSync;
+  readonly #writer: FileWriter;
   readonly #log: Log;
 
-  constructor({ folder, folders, log }: InboxOptions) {
+  constructor({ folder, folders, writer, log }: InboxOptions) {
     this.#folder = folder;
     this.#folders = folders;
+    this.#writer = writer;
     this.#log = log;
   }
 
@@ -47,7 +51,7 @@ export class Inbox {
    */
   async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
     const file = { folder: this.#folder, name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(turn), folders: this.#folders };
-    const created = isUnique ? await replaceFile(file).then(() => true) : await createFile(file);
+    const created = isUnique ? await this.#writer.replace(file).then(() => true) : await this.#writer.create(file);
     await failpoint('inbox.after-file');
     return created ? 'accepted' : 'exists';
   }

@@ -6,6 +6,7 @@ import { Channels } from './channels.ts';
 import { Contacts } from './contacts.ts';
 import { ContextFiles } from './context-files.ts';
 import { TenantEvents } from './events/tenant-events.ts';
+import type { FileWriter } from './file-writer.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { Handoffs } from './handoffs.ts';
 import { Inbox } from './inbox.ts';
@@ -39,6 +40,7 @@ export interface TenantScopeOptions {
   /** SECRETS_KEY */
   readonly secretsKey: string | undefined;
   readonly folders: FolderSync;
+  readonly writer: FileWriter;
   readonly sessionCache: SessionCache;
   /** Without one, memory is searched by words alone. */
   readonly embedder: Embedder | undefined;
@@ -88,7 +90,7 @@ export class TenantScope {
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
 
-  constructor({ accountId, root, index, keys, secretsKey, folders, sessionCache, embedder, outboxBell, log }: TenantScopeOptions) {
+  constructor({ accountId, root, index, keys, secretsKey, folders, writer, sessionCache, embedder, outboxBell, log }: TenantScopeOptions) {
     this.accountId = accountId;
     this.root = root;
     this.keys = keys;
@@ -103,7 +105,7 @@ export class TenantScope {
     });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     this.sessions = new SessionStore({ accountId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
-    this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, log });
+    this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, writer, log });
     this.skills = new Skills(root, this.files);
     this.agents = new Agents(root, this.files);
     const reindex = async (): Promise<void> => {

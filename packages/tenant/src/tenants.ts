@@ -6,6 +6,7 @@ import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { EventFiles } from './events/event-files.ts';
+import { FileWriter } from './file-writer.ts';
 import { FolderSync } from './folder-sync.ts';
 import type { Embedder } from './memory-search/embedder.ts';
 import type { IndexStore } from './index-db/index-store.ts';
@@ -50,6 +51,7 @@ export class Tenants {
   readonly #options: TenantsOptions;
   readonly #folder: string;
   readonly #folders = new FolderSync();
+  readonly #writer = new FileWriter();
   readonly #sessionCache = new SessionCache();
   readonly #keyRecords: KeyRecordCache = new LRUCache({ max: cachedKeysMax, ttl: limits.keyCacheMs });
   /** Of keys whose signature was good; the record is looked at each time. */
@@ -98,7 +100,8 @@ export class Tenants {
   /** What is accepted and not yet answered, for the sweeper: one directory read, without opening the tenant. */
   async inboxTurnIds(accountId: string): Promise<string[]> {
     const { log } = this.#options;
-    return await new Inbox({ folder: join(this.#rootOf(accountId), 'inbox'), folders: this.#folders, log }).turnIds();
+    const inbox = new Inbox({ folder: join(this.#rootOf(accountId), 'inbox'), folders: this.#folders, writer: this.#writer, log });
+    return await inbox.turnIds();
   }
 
   /** Conversations in which something is to be sent, for whoever looks after them: one directory read, without opening the tenant. */
@@ -224,6 +227,7 @@ export class Tenants {
       keys: this.#newKeys(accountId),
       secretsKey,
       folders: this.#folders,
+      writer: this.#writer,
       sessionCache: this.#sessionCache,
       embedder,
       outboxBell,

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { TurnStep } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
+import { FileWriter } from '../src/file-writer.ts';
 import { FolderSync } from '../src/folder-sync.ts';
 import { Inbox } from '../src/inbox.ts';
 import { acceptedTurn, silentLog, temporaryFolder } from './support.ts';
 
-const inboxIn = (folder: string): Inbox => new Inbox({ folder, folders: new FolderSync(), log: silentLog });
+const inboxIn = (folder: string): Inbox => new Inbox({ folder, folders: new FolderSync(), writer: new FileWriter(), log: silentLog });
 const intent = (callId: string): TurnStep => ({ kind: 'intent', callId, name: 'bash' });
 
 describe('the inbox', () => {

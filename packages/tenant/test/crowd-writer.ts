@@ -1,0 +1,45 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { argv, stdout } from 'node:process';
+import { setTimeout as wait } from 'node:timers/promises';
+import { FileWriter } from '../src/file-writer.ts';
+import { FolderSync } from '../src/folder-sync.ts';
+import { isSystemError } from '../src/system-error.ts';
+
+/** A process that writes two crowds of files and ends. Between them a thread has time to start; the second has every other name of the first. */
+const [, , root = ''] = argv;
+const CROWD = 200;
+const FOLDERS = 4;
+const writer = new FileWriter();
+const folders = new FolderSync();
+let threads = 0;
+process.on('worker', () => (threads += 1));
+
+const folderOf = (index: number): string => join(root, String(index % FOLDERS));
+const file = (index: number, content: string) => ({ folder: folderOf(index), name: `${String(index)}.txt`, content, folders });
+const createAll = async (indexes: readonly number[], content: string): Promise<number> => {
+  const created = await Promise.all(indexes.map(async (index) => writer.create(file(index, `${content} ${String(index)}`))));
+  return created.filter(Boolean).length;
+};
+
+for (let index = 0; index < FOLDERS; index += 1) await mkdir(folderOf(index));
+const first = await createAll(
+  Array.from({ length: CROWD }, (_, index) => index),
+  'first',
+);
+await wait(1500);
+const second = await createAll(
+  Array.from({ length: CROWD }, (_, index) => index * 2),
+  'second',
+);
+const failures = await Promise.all(
+  Array.from({ length: CROWD }, async (_, index) =>
+    writer.create({ ...file(index, 'lost'), folder: join(root, 'missing') }).then(
+      () => 'written',
+      (error: unknown) =>
+        isSystemError(error, 'ENOENT') ? `${error.code} ${error.syscall} ${String(error.path?.startsWith(root))}` : String(error),
+    ),
+  ),
+);
+await Promise.all(Array.from({ length: CROWD }, async (_, index) => writer.replace(file(index, `third ${String(index)}`))));
+stdout.write(JSON.stringify({ threads, first, second, failures: [...new Set(failures)] }));
