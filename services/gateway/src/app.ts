@@ -58,7 +58,11 @@ function securityHeaders(): RequestHandler {
 }
 
 function mountRoutes(app: Express, { server, handlers, tenants }: Pick<AppOptions, 'server' | 'handlers' | 'tenants'>): void {
-  const byPath = Map.groupBy(Object.values<Route>(routes), expressPath);
+  // Express tries one path after the other, and nothing comes in such bursts as webhooks.
+  const [first, others] = [true, false].map((isSigned) =>
+    Object.values<Route>(routes).filter(({ auth }) => (auth === 'signature') === isSigned),
+  );
+  const byPath = Map.groupBy([...(first ?? []), ...(others ?? [])], expressPath);
   for (const [path, all] of byPath) {
     const place = app.route(path);
     for (const route of all) place[route.method](server.serve(route, handlerOf(handlers, route)));

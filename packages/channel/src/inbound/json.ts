@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
 /** What `revive` changes can only come of these: in JSON, U+0000 and half a pair are escaped, and a decoder gives neither. */
-const suspicious = /\\u(?:0000|d[89a-f])|\d{16}/iu;
+const suspicious = /\\u(?:0000|[dD][89a-fA-F])|\d{16}/u;
+const decoder = new TextDecoder();
 
 /**
  * The value that the bytes mean, or undefined when they are not JSON. Strings lose U+0000 and lone surrogates, which no database takes; whole numbers
@@ -9,7 +10,7 @@ const suspicious = /\\u(?:0000|d[89a-f])|\d{16}/iu;
  */
 export function readJson(body: Uint8Array): unknown {
   try {
-    const text = new TextDecoder().decode(body);
+    const text = decoder.decode(body);
     // To look at each value takes several times as long as to read them all.
     return suspicious.test(text) ? JSON.parse(text, revive) : JSON.parse(text);
   } catch {
@@ -38,8 +39,8 @@ export function maybe<Schema extends z.ZodType>(schema: Schema) {
 /** Ids come as strings or as numbers. */
 export const id = z.union([z.string().min(1), z.number()]).transform(String);
 
-/** Each is read by itself: one that is damaged does not take the others with it. */
-export const list = z.array(z.unknown()).catch([]);
+/** Each is read by itself: one that is damaged does not take the others with it. Most bodies have but one of their lists, and a default costs less than a catch. */
+export const list = z.array(z.unknown()).default([]).catch([]);
 
 /** As a number or in digits. */
 export const milliseconds = z.union([z.number(), z.string().regex(/^\d{1,16}$/u)]).transform(Number);

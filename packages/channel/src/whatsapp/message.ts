@@ -1,7 +1,9 @@
+import type { z } from 'zod';
 import type { IgnoredReason, InboundItem, InboundMessage, InboundSender, MediaKind, MediaReference } from '../channel-adapter.ts';
 import { ignored, media, messageOrEmpty, orNull, textOrNull } from '../inbound/items.ts';
+import { list } from '../inbound/json.ts';
 import type { ContactBook } from './contact-book.ts';
-import { Card, Message, Product, type File } from './wire.ts';
+import { Button, Card, File, Interactive, Location, Message, Order, Product, Revoke, System, Text } from './wire.ts';
 
 export function readMessage(json: unknown, contacts: ContactBook): InboundItem[] {
   const message = Message.safeParse(json).data;
@@ -12,8 +14,8 @@ export function readMessage(json: unknown, contacts: ContactBook): InboundItem[]
   if (type === 'system') return readSystem(message);
   const reason = silentTypes.get(type);
   if (reason !== undefined) return [ignored(reason, id)];
-  if (type === 'revoke') return [{ kind: 'retraction', messageRef: message.revoke?.original_message_id ?? id }];
-  const content = contents.get(type)?.(message);
+  if (type === 'revoke') return [{ kind: 'retraction', messageRef: Revoke.safeParse(message['revoke']).data?.original_message_id ?? id }];
+  const content = contents.get(type)?.(message[type]);
   if (content === undefined) return [ignored('other_event', type)];
   const sender = senderOf(message, contacts);
   if (sender === undefined) return [ignored('no_sender', id)];
@@ -45,22 +47,30 @@ const silentTypes: ReadonlyMap<string, IgnoredReason> = new Map([
 type Content = Partial<Pick<InboundMessage, 'text' | 'media' | 'location' | 'cards' | 'choice' | 'order'>>;
 
 /** Maps, as types are words of somebody else, and `constructor` is one that every object has. */
-const contents: ReadonlyMap<string, (message: Message) => Content> = new Map<string, (message: Message) => Content>([
-  ['text', ({ text }) => ({ text: textOrNull(text?.body) })],
-  ['image', ({ image }) => fileContent('image', image)],
-  ['video', ({ video }) => fileContent('video', video)],
-  ['document', ({ document }) => fileContent('document', document)],
-  ['audio', ({ audio }) => fileContent(audio?.voice === true ? 'voice' : 'audio', audio)],
-  ['sticker', ({ sticker }) => fileContent('sticker', sticker)],
-  ['location', ({ location }) => locationContent(location)],
-  ['contacts', (message) => cardContent(message.contacts ?? [])],
-  ['interactive', ({ interactive }) => interactiveContent(interactive)],
-  ['button', ({ button }) => choiceContent({ kind: 'button', id: button?.payload ?? button?.text, title: button?.text })],
-  ['order', ({ order }) => orderContent(order)],
+const contents: ReadonlyMap<string, (part: unknown) => Content> = new Map<string, (part: unknown) => Content>([
+  ['text', reader(Text, ({ body }) => ({ text: textOrNull(body) }))],
+  ['image', reader(File, (image) => fileContent('image', image))],
+  ['video', reader(File, (video) => fileContent('video', video))],
+  ['document', reader(File, (document) => fileContent('document', document))],
+  ['audio', reader(File, (audio) => fileContent(audio.voice === true ? 'voice' : 'audio', audio))],
+  ['sticker', reader(File, (sticker) => fileContent('sticker', sticker))],
+  ['location', reader(Location, locationContent)],
+  ['contacts', reader(list, cardContent)],
+  ['interactive', reader(Interactive, interactiveContent)],
+  ['button', reader(Button, ({ payload, text }) => choiceContent({ kind: 'button', id: payload ?? text, title: text }))],
+  ['order', reader(Order, orderContent)],
 ]);
 
-function fileContent(kind: MediaKind, file: File | undefined): Content {
-  return file === undefined ? {} : { text: textOrNull(file.caption), media: [referenceTo(kind, file)] };
+/** Nothing, when the part is not what its type says. */
+function reader<Part extends z.ZodType>(schema: Part, read: (part: z.output<Part>) => Content): (part: unknown) => Content {
+  return (given) => {
+    const part = schema.safeParse(given);
+    return part.success ? read(part.data) : {};
+  };
+}
+
+function fileContent(kind: MediaKind, file: File): Content {
+  return { text: textOrNull(file.caption), media: [referenceTo(kind, file)] };
 }
 
 function referenceTo(kind: MediaKind, file: File): MediaReference {
@@ -68,8 +78,7 @@ function referenceTo(kind: MediaKind, file: File): MediaReference {
   return media({ kind, id, url, mediaType: mime_type, fileName: filename, sha256 });
 }
 
-function locationContent(location: Message['location']): Content {
-  if (location === undefined) return {};
+function locationContent(location: Location): Content {
   const { latitude, longitude, name = null, address = null } = location;
   return { location: { latitude, longitude, name, address } };
 }
@@ -80,8 +89,7 @@ function cardContent(contacts: readonly unknown[]): Content {
 }
 
 /** The object may be missing, with an error in its place. */
-function interactiveContent(interactive: Message['interactive']): Content {
-  const { button_reply, list_reply, nfm_reply } = interactive ?? {};
+function interactiveContent({ button_reply, list_reply, nfm_reply }: Interactive): Content {
   if (button_reply !== undefined) return choiceContent({ kind: 'button_reply', ...button_reply });
   if (list_reply !== undefined) return choiceContent({ kind: 'list_reply', ...list_reply });
   // A filled-in form: what was filled in is all that there is.
@@ -99,8 +107,7 @@ function choiceContent({ kind, id, title }: Chosen): Content {
   return text === null ? {} : { text, choice: { kind, id: id ?? text, title: orNull(title) } };
 }
 
-function orderContent(order: Message['order']): Content {
-  if (order === undefined) return {};
+function orderContent(order: Order): Content {
   const items = order.product_items.map((item) => Product.safeParse(item).data).filter((item) => item !== undefined);
   return {
     text: textOrNull(order.text),
@@ -127,7 +134,8 @@ function senderOf({ from, from_user_id }: Message, contacts: ContactBook): Inbou
 
 /** A person with another number is the same person. Contacts are absent here. */
 function readSystem(message: Message): InboundItem[] {
-  const { from, from_user_id, system } = message;
+  const { from, from_user_id } = message;
+  const system = System.safeParse(message['system']).data;
   const changes = [
     { from, to: system?.wa_id },
     { from: from_user_id, to: system?.user_id },

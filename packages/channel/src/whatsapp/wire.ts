@@ -26,7 +26,7 @@ export const Contact = z.object({
 });
 export type Contact = z.infer<typeof Contact>;
 
-const File = z.object({
+export const File = z.object({
   id,
   mime_type: maybe(z.string()),
   sha256: maybe(z.string()),
@@ -39,7 +39,8 @@ export type File = z.infer<typeof File>;
 
 const Choice = z.object({ id: maybe(id), title: maybe(z.string()) });
 
-export const Message = z.object({
+/** What every message has; its content lies under the name of its type and is read as that. */
+export const Message = z.looseObject({
   id: maybe(id),
   type: maybe(z.string()),
   from: maybe(id),
@@ -48,27 +49,29 @@ export const Message = z.object({
   timestamp: maybe(seconds),
   context: maybe(z.object({ id: maybe(id) })),
   referral: maybe(z.object({ source_type: maybe(z.string()), source_id: maybe(id) })),
-  text: maybe(z.object({ body: maybe(z.string()) })),
-  image: maybe(File),
-  video: maybe(File),
-  document: maybe(File),
-  audio: maybe(File),
-  sticker: maybe(File),
-  location: maybe(z.object({ latitude: z.number(), longitude: z.number(), name: maybe(z.string()), address: maybe(z.string()) })),
-  contacts: maybe(list),
-  interactive: maybe(
-    z.object({
-      button_reply: maybe(Choice),
-      list_reply: maybe(Choice),
-      nfm_reply: maybe(z.object({ name: maybe(z.string()), response_json: maybe(z.string()) })),
-    }),
-  ),
-  button: maybe(z.object({ payload: maybe(z.string()), text: maybe(z.string()) })),
-  order: maybe(z.object({ catalog_id: maybe(id), text: maybe(z.string()), product_items: list })),
-  system: maybe(z.object({ type: maybe(z.string()), wa_id: maybe(id), user_id: maybe(id) })),
-  revoke: maybe(z.object({ original_message_id: maybe(id) })),
 });
 export type Message = z.infer<typeof Message>;
+
+export const Text = z.object({ body: maybe(z.string()) });
+
+export const Location = z.object({ latitude: z.number(), longitude: z.number(), name: maybe(z.string()), address: maybe(z.string()) });
+export type Location = z.infer<typeof Location>;
+
+export const Interactive = z.object({
+  button_reply: maybe(Choice),
+  list_reply: maybe(Choice),
+  nfm_reply: maybe(z.object({ name: maybe(z.string()), response_json: maybe(z.string()) })),
+});
+export type Interactive = z.infer<typeof Interactive>;
+
+export const Button = z.object({ payload: maybe(z.string()), text: maybe(z.string()) });
+
+export const Order = z.object({ catalog_id: maybe(id), text: maybe(z.string()), product_items: list });
+export type Order = z.infer<typeof Order>;
+
+export const System = z.object({ type: maybe(z.string()), wa_id: maybe(id), user_id: maybe(id) });
+
+export const Revoke = z.object({ original_message_id: maybe(id) });
 
 export const Card = z.object({ name: z.object({ formatted_name: z.string() }) });
 
