@@ -76,11 +76,12 @@ export class SessionStore {
   async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
     const listed = isHashedName(id) ? await this.#revisions.list(id) : undefined;
     const newest = listed?.numbers.at(-1);
-    if (listed !== undefined && newest !== undefined && this.#cache.get(this.#cacheKey(id))?.session.revision !== newest) {
+    if (newest !== undefined && this.#cache.get(this.#cacheKey(id))?.session.revision !== newest) {
       const text = await this.#revisions.read(id, newest);
       if (text?.includes(`"${turnId}"`) === false) return undefined;
     }
-    return (await this.load(id))?.turns.find((record) => record.id === turnId);
+    const session = newest === undefined && isHashedName(id) ? await this.#adoptView(id) : await this.load(id);
+    return session?.turns.find((record) => record.id === turnId);
   }
 
   /**

@@ -96,21 +96,22 @@ export interface EntryToWrite {
 }
 
 const RingReply = z.tuple([z.string(), z.string(), z.number(), z.number(), z.number()]);
+/** Tried one after the other: first what most turns get. */
 const PlacedReply = z.union([
+  z.tuple([z.literal('laid'), z.string(), z.number(), z.array(RingReply), z.number()]),
   z.tuple([z.literal('exists'), TurnStatus, z.string(), z.string()]),
   z.tuple([z.literal('busy')]),
   z.tuple([z.literal('full')]),
-  z.tuple([z.literal('laid'), z.string(), z.number(), z.array(RingReply), z.number()]),
 ]);
 const LeaseReply = z.union([
+  z.tuple([z.literal('leased'), z.string(), z.string(), z.number(), z.number(), z.string(), z.string(), z.string()]),
   z.tuple([z.literal('idle'), z.array(RingReply)]),
   z.tuple([z.literal('held')]),
-  z.tuple([z.literal('leased'), z.string(), z.string(), z.number(), z.number(), z.string(), z.string(), z.string()]),
 ]);
 const RenewReply = z.tuple([z.array(z.string()), z.array(z.string())]);
 const FoundReply = z.array(z.tuple([z.string(), RingReply]));
 const RipenReply = z.tuple([FoundReply, z.number()]);
-const FinishReply = z.union([z.tuple([z.literal('lost')]), z.tuple([z.literal('finished'), z.array(RingReply)])]);
+const FinishReply = z.union([z.tuple([z.literal('finished'), z.array(RingReply)]), z.tuple([z.literal('lost')])]);
 
 function ringsOf(accountId: string, replies: readonly z.infer<typeof RingReply>[]): Ring[] {
   return replies.map(([sessionId, turnId, backlog, at, depth]) => ({ accountId, sessionId, turnId, backlog, at, depth }));
