@@ -39,6 +39,14 @@ export class SessionHistory {
     return { messages: [...messages.values()], turns: [...turns.values()] };
   }
 
+  /** One that compaction took out. A file that does not name it is not parsed. */
+  async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
+    const text = await readIfThere(this.#pathOf(id));
+    if (text?.includes(`"${turnId}"`) !== true) return undefined;
+    const turns = parseLines(HistoryLine, text).flatMap((line) => (line.kind === 'turn' ? [line.turn] : []));
+    return turns.find((turn) => turn.id === turnId);
+  }
+
   async remove(id: string): Promise<void> {
     await ignoreMissing(unlink(this.#pathOf(id)));
   }

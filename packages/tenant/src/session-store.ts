@@ -84,6 +84,11 @@ export class SessionStore {
     return session?.turns.find((record) => record.id === turnId);
   }
 
+  /** As `findTurn`, of a turn that compaction has taken out of the session's file; reads all of the history. */
+  async findCompactedTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
+    return isHashedName(id) ? this.#history.findTurn(id, turnId) : undefined;
+  }
+
   /**
    * Publishes `next` as the session's newest revision; it and its place are on disk when this returns. A new session has
    * revision 1, any other the loaded one plus 1. After a RevisionConflict load again, and look whether the turn is in there: a

@@ -138,7 +138,12 @@ export class TurnAcceptance {
   async #findEnded(scope: TenantScope, turnId: string, sessionId: string): Promise<Twin | null> {
     const saved = await scope.sessions.findTurn(sessionId, turnId);
     if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
-    const indexed = await scope.index.findTurn(turnId).catch(() => undefined);
+    const indexed = await scope.index.findTurn(turnId).catch((): null => null);
+    if (indexed === null) {
+      // The index cannot be asked. The history is long, and the only other one that knows.
+      const compacted = await scope.sessions.findCompactedTurn(sessionId, turnId);
+      return compacted === undefined ? null : { turnId, sessionId, requestHash: compacted.requestHash };
+    }
     return indexed === undefined ? null : { turnId, sessionId: indexed.sessionId, requestHash: indexed.record.requestHash };
   }
 

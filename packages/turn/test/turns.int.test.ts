@@ -1,3 +1,5 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { AppError, type TurnStep } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
@@ -93,6 +95,28 @@ describe('the same message', () => {
     await rig.read(scope, receipts[0]?.turnId ?? '');
     await rig.server.flush();
     expect(await rig.turns.accept(scope, input('once', twice))).toMatchObject({ turnId: receipts[0]?.turnId, replayed: true });
+    expect(rig.started).toHaveLength(1);
+  });
+
+  it('is known when Redis is empty, the index cannot be asked, and compaction has taken its turn out of the session', async () => {
+    const scope = await rig.scope();
+    await rig.worker();
+    const first = await rig.turns.accept(scope, input('long ago', { dedupeId: 'key-1' }));
+    await rig.read(scope, first.turnId);
+    const session = await scope.sessions.load(first.sessionId);
+    if (session === undefined) throw new Error('no session');
+    await scope.sessions.appendHistory(
+      session.id,
+      session.turns.map((turn) => ({ kind: 'turn', turn })),
+    );
+    await scope.sessions.publish({ ...session, revision: session.revision + 1, turns: [] });
+    await rig.server.flush();
+    const database = join(rig.dataDir, 'index', scope.accountId, 'data.db');
+    await rm(database);
+    await mkdir(database);
+    await expect(scope.index.findTurn(first.turnId)).rejects.toThrow();
+    expect(await rig.turns.accept(scope, input('long ago', { dedupeId: 'key-1' }))).toEqual({ ...first, replayed: true });
+    await expect(rig.turns.accept(scope, input('another', { dedupeId: 'key-1' }))).rejects.toMatchObject({ code: 'idempotency_conflict' });
     expect(rig.started).toHaveLength(1);
   });
 
