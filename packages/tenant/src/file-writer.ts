@@ -8,7 +8,8 @@ const threadFile = new URL(import.meta.url.endsWith('.ts') ? './write-thread.ts'
 /** So many files at once are a crowd: a thread is worth its few megabytes then. */
 const CROWD = 16;
 const QUIET_MS = 30_000;
-const MEMORY_MB = 64;
+/** Larger ones are few, and would be copied from thread to thread. */
+const TEXT_MAX_CHARACTERS = 64 * 1024;
 
 type TextFile = Pick<AtomicWrite, 'folder' | 'name' | 'folders'> & { readonly content: string };
 
@@ -20,29 +21,41 @@ type TextFile = Pick<AtomicWrite, 'folder' | 'name' | 'folders'> & { readonly co
 export class FileWriter {
   #thread: WriteThread | undefined;
   #underWay = 0;
+  #nextStartMs = -Infinity;
 
   /** False when the name is taken; on disk either way (see `createFile`). */
   async create(file: TextFile): Promise<boolean> {
-    return this.#counted(async () => this.#readyThread()?.write(file, false) ?? createFile(file));
+    return this.#counted(async () => this.#threadFor(file)?.write(file, false) ?? createFile(file));
   }
 
   /** In place of the one that was there, if any (see `replaceFile`). */
   async replace(file: TextFile): Promise<void> {
-    await this.#counted(async () => this.#readyThread()?.write(file, true) ?? replaceFile(file));
+    await this.#counted(async () => this.#threadFor(file)?.write(file, true) ?? replaceFile(file));
   }
 
   async #counted<Result>(write: () => Promise<Result>): Promise<Result> {
     this.#underWay += 1;
     try {
-      if (this.#underWay >= CROWD) this.#thread ??= new WriteThread(() => (this.#thread = undefined));
+      if (this.#underWay >= CROWD) this.#startThread();
       return await write();
     } finally {
       this.#underWay -= 1;
     }
   }
 
-  #readyThread(): WriteThread | undefined {
-    return this.#thread?.isReady === true ? this.#thread : undefined;
+  /** Not again at once when it could not start, or died. */
+  #startThread(): void {
+    if (this.#thread !== undefined || performance.now() < this.#nextStartMs) return;
+    this.#nextStartMs = performance.now() + QUIET_MS;
+    try {
+      this.#thread = new WriteThread(() => (this.#thread = undefined));
+    } catch {
+      // The system has no more threads to give; what can be written is written here.
+    }
+  }
+
+  #threadFor({ content }: TextFile): WriteThread | undefined {
+    return this.#thread?.isReady === true && content.length <= TEXT_MAX_CHARACTERS ? this.#thread : undefined;
   }
 }
 
@@ -57,7 +70,7 @@ class WriteThread {
   isReady = false;
 
   constructor(onEnd: () => void) {
-    this.#thread = new Worker(threadFile, { env: {}, resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB } });
+    this.#thread = new Worker(threadFile, { env: {} });
     this.#thread.unref();
     this.#thread.on('message', (outcomes: readonly WriteOutcome[]) => {
       this.isReady = true;
@@ -69,7 +82,8 @@ class WriteThread {
     this.#thread.once('exit', () => {
       onEnd();
       // Whether they were written, nobody knows: as with any error of a disk.
-      for (const { reject } of this.#waiting.values()) reject(new Error('the thread that writes files has ended', { cause: reason }));
+      const error = Object.assign(new Error('the thread that writes files has ended', { cause: reason }), { code: 'EIO' });
+      for (const { reject } of this.#waiting.values()) reject(error);
     });
   }
 

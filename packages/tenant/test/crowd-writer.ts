@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv, stdout } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { FileWriter } from '../src/file-writer.ts';
 import { FolderSync } from '../src/folder-sync.ts';
 import { isSystemError } from '../src/system-error.ts';
@@ -12,8 +13,8 @@ const CROWD = 200;
 const FOLDERS = 4;
 const writer = new FileWriter();
 const folders = new FolderSync();
-let threads = 0;
-process.on('worker', () => (threads += 1));
+const threads: Worker[] = [];
+process.on('worker', (thread) => threads.push(thread));
 
 const folderOf = (index: number): string => join(root, String(index % FOLDERS));
 const file = (index: number, content: string) => ({ folder: folderOf(index), name: `${String(index)}.txt`, content, folders });
@@ -42,4 +43,25 @@ const failures = await Promise.all(
   ),
 );
 await Promise.all(Array.from({ length: CROWD }, async (_, index) => writer.replace(file(index, `third ${String(index)}`))));
-stdout.write(JSON.stringify({ threads, first, second, failures: [...new Set(failures)] }));
+const dying = Array.from({ length: CROWD }, async (_, index) =>
+  writer.create({ ...file(index, 'cut off'), name: `cut-${String(index)}.txt` }).then(
+    () => 'written',
+    (error: unknown) => (isSystemError(error, 'EIO') ? error.code : String(error)),
+  ),
+);
+await threads[0]?.terminate();
+const cut = await Promise.all(dying);
+const after = await createAll(
+  Array.from({ length: CROWD }, (_, index) => 1000 + index),
+  'after',
+);
+stdout.write(
+  JSON.stringify({
+    threads: threads.length,
+    first,
+    second,
+    failures: [...new Set(failures)],
+    cut: cut.filter((outcome) => outcome !== 'written'),
+    after,
+  }),
+);
