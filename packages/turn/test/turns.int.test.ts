@@ -114,7 +114,7 @@ describe('the same message', () => {
     const database = join(rig.dataDir, 'index', scope.accountId, 'data.db');
     await rm(database);
     await mkdir(database);
-    await expect(scope.index.findTurn(first.turnId)).rejects.toThrow();
+    await expect(scope.index.findTurn(first.turnId)).rejects.toMatchObject({ code: 'ERR_SQLITE_ERROR' });
     expect(await rig.turns.accept(scope, input('long ago', { dedupeId: 'key-1' }))).toEqual({ ...first, replayed: true });
     await expect(rig.turns.accept(scope, input('another', { dedupeId: 'key-1' }))).rejects.toMatchObject({ code: 'idempotency_conflict' });
     expect(rig.started).toHaveLength(1);
