@@ -67,8 +67,7 @@ export class TurnAcceptance {
     switch (placed.kind) {
       case 'laid': {
         await failpoint('accept.after-lane');
-        background(this.#options.doorbells.ring(placed.rings), this.#options.log);
-        if (placed.ripeInMs !== null) this.#ripener.expect(placed.ripeInMs);
+        this.#letRun(placed);
         if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.cancel(scope, placed.headTurnId);
         return receipt;
       }
@@ -154,7 +153,28 @@ export class TurnAcceptance {
       if (twin !== null) return replay(twin, input);
       throw new AppError('overloaded', 'The same request is just being answered; try again.', { retryAfterSeconds: 1 });
     }
-    return replay(first, input);
+    const receipt = replay(first, input);
+    if (input.busy !== 'reject') await this.#placeTwin(scope, input, first);
+    return receipt;
+  }
+
+  /**
+   * Whoever wrote it may have died before it had its place, and somebody hears now that it is accepted: what they say next must not overtake it. With
+   * `reject` its place decides whether it is accepted at all; the sweeper comes for that one.
+   */
+  async #placeTwin(scope: TenantScope, { busy, holdMs }: TurnInput, first: AcceptedTurn): Promise<void> {
+    try {
+      const cancelled = await scope.inbox.isCancelled(first.turnId);
+      const placed = await this.#options.lanes.place(first, { busy, holdMs, found: 'orphan', cancelled });
+      if (placed.kind === 'laid') this.#letRun(placed);
+    } catch (error) {
+      this.#options.log.warn({ err: error, turnId: first.turnId }, 'accepted before, and perhaps not yet in its lane');
+    }
+  }
+
+  #letRun({ rings, ripeInMs }: Extract<Placed, { kind: 'laid' }>): void {
+    background(this.#options.doorbells.ring(rings), this.#options.log);
+    if (ripeInMs !== null) this.#ripener.expect(ripeInMs);
   }
 
   #toAccepted(scope: TenantScope, input: TurnInput, ids: { turnId: string; sessionId: string }): AcceptedTurn {

@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { AppError, type TurnStep } from '@concierge/contract';
+import { armFailpoints } from '@concierge/runtime';
 import { eventually, gate } from '@concierge/testing';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
 import { turnIdOf } from '../src/turn-ids.ts';
@@ -118,6 +119,21 @@ describe('the same message', () => {
     expect(await rig.turns.accept(scope, input('long ago', { dedupeId: 'key-1' }))).toEqual({ ...first, replayed: true });
     await expect(rig.turns.accept(scope, input('another', { dedupeId: 'key-1' }))).rejects.toMatchObject({ code: 'idempotency_conflict' });
     expect(rig.started).toHaveLength(1);
+  });
+
+  it('keeps its place when it comes again after its gateway died before it had one', async () => {
+    const scope = await rig.scope();
+    const messages = ['first', 'second'].map((text) => input(text, { dedupeId: text, sender: 'anna' }));
+    const [first, second] = messages;
+    if (first === undefined || second === undefined) throw new Error('two messages');
+    armFailpoints('accept.after-inbox:throw');
+    await expect(rig.turns.accept(scope, first)).rejects.toThrow('fail point');
+    const again = await rig.turns.accept(scope, first);
+    expect(again.replayed).toBe(true);
+    const next = await rig.turns.accept(scope, second);
+    await rig.worker();
+    await rig.read(scope, next.turnId);
+    expect(rig.started).toEqual([again.turnId, next.turnId]);
   });
 
   it('is a conflict when it says something else', async () => {

@@ -12,15 +12,21 @@ const SEPARATOR_CHARACTERS = 2;
 
 /**
  * The turns whose messages this one answers, its own first. Those behind it that collect, too, go with it while all together stay within what one message
- * may be; the first that does not fit is the next turn's head. Chosen once: an attempt that recovers takes the same.
+ * may be; the first that does not fit is the next turn's head. Chosen once: an attempt that recovers takes the same. `session`: as it was before this turn.
  */
-export async function turnsToAnswer(run: TurnRun, conversation: Conversation): Promise<TurnsToAnswer> {
+export async function turnsToAnswer(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
   const { scope, turn, signal } = run;
   if (conversation.hasPrompt) return [turn, ...(await turnsNamed(scope, conversation.joined))];
   // One that ends before it has begun ends alone: the others have an answer of their own coming.
   signal.throwIfAborted();
   if (turn.collects !== true) return [turn];
-  const waiting = await turnsNamed(scope, await run.waitingBehind(limits.collectMaxMessages - 1));
+  // A worker that died after its answer left the turn in the inbox, and an emptied Redis may have put this one, which is older, before it.
+  const answered = new Set(session.turns.map(({ id }) => id));
+  const behind = await run.waitingBehind(limits.collectMaxMessages - 1);
+  const waiting = await turnsNamed(
+    scope,
+    behind.filter((turnId) => !answered.has(turnId)),
+  );
   return [turn, ...(await thatFit(scope, turn, waiting))];
 }
 

@@ -81,7 +81,7 @@ export class TurnRunner implements TurnHandlers {
     if (known !== undefined) return this.#repeat(run, session, known);
     const conversation = conversationOf(session, run);
     if (run.reset !== null) run.writer.emit({ type: 'text_reset', data: { reason: run.reset } });
-    const outcome = await this.#converse(run, conversation);
+    const outcome = await this.#converse(run, session, conversation);
     return this.#save(run, session, { conversation, outcome });
   }
 
@@ -102,13 +102,13 @@ export class TurnRunner implements TurnHandlers {
     return { event: endOf(record), isRepeated: true, answered: answeredTogether(session, record.id) };
   }
 
-  async #converse(run: TurnRun, conversation: Conversation): Promise<TurnOutcome> {
+  async #converse(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnOutcome> {
     try {
       if (await isLeftBehind(run)) return await endEarly(run, conversation, { status: 'cancelled' });
       const settings = await run.scope.settings();
       const unasked = await this.#withoutModel(run, conversation, settings);
       if (unasked !== undefined) return unasked;
-      const turns = await turnsToAnswer(run, conversation);
+      const turns = await turnsToAnswer(run, session, conversation);
       using _typing = this.#options.chatApps?.showTyping(run, turns);
       const agent = await turnAgent(run, settings);
       const context = await run.scope.context.load(contextOf(run, agent));

@@ -119,3 +119,32 @@ describe('five quick messages', () => {
     2 * RECOVERY_MS,
   );
 });
+
+describe('a message that was answered', () => {
+  it(
+    'is not answered again with an older one that an emptied Redis has put before it',
+    async () => {
+      model.when('swap second', [say('to the second')]);
+      model.when('swap first', [say('to the first')]);
+      const [worker] = system.workers;
+      await worker?.terminate();
+      worker?.start({ FAILPOINT: 'turn.after-done:kill' });
+      const { sessionId, turnId } = await turns.accept(scope, message('swap', 'swap second', SOON_MS));
+      await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
+      const second = await scope.inbox.read(turnId);
+      if (second === undefined) throw new Error('the file of the answered turn is gone');
+      // The gateway of the older one died when it had a file and no lane yet.
+      await scope.inbox.accept({ ...second, turnId: `${turnId}0`, text: 'swap first', acceptedAtMs: second.acceptedAtMs - 1000 });
+      await system.redis.flush();
+      worker?.start();
+      const session = await atRest(sessionId);
+      expect(session?.messages).toMatchObject([
+        { role: 'user', text: 'swap second' },
+        { role: 'assistant', text: 'to the second' },
+        { role: 'user', text: 'swap first' },
+        { role: 'assistant', text: 'to the first' },
+      ]);
+    },
+    2 * RECOVERY_MS,
+  );
+});
