@@ -80,8 +80,7 @@ export class SessionStore {
       const text = await this.#revisions.read(id, newest);
       if (text?.includes(`"${turnId}"`) === false) return undefined;
     }
-    const session = newest === undefined && isHashedName(id) ? await this.#adoptView(id) : await this.load(id);
-    return session?.turns.find((record) => record.id === turnId);
+    return (await this.load(id))?.turns.find((record) => record.id === turnId);
   }
 
   /** As `findTurn`, of a turn that compaction has taken out of the session's file; reads all of the history. */

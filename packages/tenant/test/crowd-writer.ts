@@ -1,20 +1,24 @@
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv, stdout } from 'node:process';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { FileWriter } from '../src/file-writer.ts';
 import { FolderSync } from '../src/folder-sync.ts';
 import { isSystemError } from '../src/system-error.ts';
 
-/** A process that writes two crowds of files and ends. Between them a thread has time to start; the second has every other name of the first. */
+/** A process that writes crowds of files and ends: the first by itself, those after it by the thread that this has started, until that is ended. */
 const [, , root = ''] = argv;
 const CROWD = 200;
 const FOLDERS = 4;
 const writer = new FileWriter();
 const folders = new FolderSync();
 const threads: Worker[] = [];
-process.on('worker', (thread) => threads.push(thread));
+const ready = Promise.withResolvers<unknown>();
+process.on('worker', (thread) => {
+  threads.push(thread);
+  ready.resolve(once(thread, 'message'));
+});
 
 const folderOf = (index: number): string => join(root, String(index % FOLDERS));
 const file = (index: number, content: string) => ({ folder: folderOf(index), name: `${String(index)}.txt`, content, folders });
@@ -28,7 +32,10 @@ const first = await createAll(
   Array.from({ length: CROWD }, (_, index) => index),
   'first',
 );
-await wait(1500);
+// A thread that has nothing to do keeps no process alive.
+const alive = setInterval(() => undefined, 1000);
+await ready.promise;
+clearInterval(alive);
 const second = await createAll(
   Array.from({ length: CROWD }, (_, index) => index * 2),
   'second',

@@ -167,10 +167,7 @@ async function readCall(
   route: Route,
   { request, response, caller }: Pick<ErasedCall, 'request' | 'response' | 'caller'>,
 ): Promise<ErasedCall> {
-  const params =
-    route.params === undefined
-      ? undefined
-      : validate(route.params, hasRest(route) ? joinRest(request.params) : request.params, 'not_found');
+  const params = route.params === undefined ? undefined : validate(route.params, joinRest(request.params), 'not_found');
   const body = await parseBody(route, request, response);
   return {
     request,
@@ -195,10 +192,6 @@ async function parseBody(route: Route, request: Request, response: Response): Pr
 /** What cannot be read has no valid signature: nobody learns more before showing one. */
 function refuseSignature(cause: unknown): never {
   throw new AppError('invalid_signature', undefined, { cause, headers: { Connection: 'close' } });
-}
-
-function hasRest({ rest, below }: Route): boolean {
-  return rest === true || below === true;
 }
 
 /** The rest of a path comes as its segments. */
