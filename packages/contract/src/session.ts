@@ -154,6 +154,8 @@ export const TurnStep = z.discriminatedUnion('kind', [
     /** Tool results of which the model is sent a note from now on, by message id. */
     prunedIds: z.array(z.string()),
     usage: ModelUsage.nullable(),
+    /** No model could summarise: the summary is made of sentences of the conversation. */
+    failed: z.literal(true).optional(),
     startedAtMs: z.number(),
     durationMs: z.number(),
   }),

@@ -13,6 +13,18 @@ export function clip(text: string, maxCharacters: number): string {
   return `${text.slice(0, end)}…`;
 }
 
+/** The beginning and the end of `text` in about `maxCharacters` UTF-16 units, pairs kept whole; a note between them says how much is missing. */
+export function clipMiddle(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  const room = Math.max(0, maxCharacters - MIDDLE_NOTE_CHARACTERS);
+  const head = text.slice(0, Math.ceil(room / 2)).replace(/[\uD800-\uDBFF]$/u, '');
+  const tail = text.slice(text.length - Math.floor(room / 2)).replace(/^[\uDC00-\uDFFF]/u, '');
+  return `${head} [… ${String(text.length - head.length - tail.length)} left out …] ${tail}`;
+}
+
+/** As long as `clipMiddle` writes it for most texts. */
+const MIDDLE_NOTE_CHARACTERS = 24;
+
 /**
  * `text` in at most `maxBytes` of UTF-8 with its beginning and its end; a line between them says how much is missing.
  * @param wholeBytes of what `text` is the beginning and the end of already
