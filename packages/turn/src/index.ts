@@ -14,6 +14,7 @@ export {
   scheduleFailing,
   scheduleMissed,
   turnEnded,
+  turnWarned,
   type EndedRun,
   type MessageState,
 } from './events/happenings.ts';

@@ -6,7 +6,7 @@ import type { TurnRun } from '@concierge/turn';
 export type TurnOutcome =
   | { readonly status: 'done'; readonly finishReason: FinishReason; readonly heldBack?: 'handoff' }
   | { readonly status: 'cancelled' }
-  | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string };
+  | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string; readonly retryable?: boolean };
 
 /** Ended turns that a session file names; older ones are in its history and in the index. Moved in groups: each move is a write. */
 export const turnRecordBounds = { max: 64, keep: 32 } as const;
@@ -71,13 +71,19 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     usage: tally.usage,
     models: tally.models,
     finishReason: finishReasonOf(outcome),
-    error: outcome.status === 'failed' ? { code: outcome.code, message: outcome.message } : null,
+    error: errorOf(outcome),
     steps: [...tally.steps],
     requestHash: turn.requestHash,
     keyId: turn.keyId,
     ...(outcome.status === 'done' && outcome.heldBack !== undefined && { heldBack: outcome.heldBack }),
     ...(turn.grant !== undefined && { parentTurnId: turn.grant.parentTurnId }),
   };
+}
+
+function errorOf(outcome: TurnOutcome): TurnRecord['error'] {
+  if (outcome.status !== 'failed') return null;
+  const { code, message, retryable } = outcome;
+  return { code, message, ...(retryable !== undefined && { retryable }) };
 }
 
 function finishReasonOf(outcome: TurnOutcome): FinishReason | null {

@@ -14,7 +14,7 @@ import {
   type ToolSet,
 } from '@concierge/agent';
 import type { ErrorCode, ModelFacts, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
-import type { Model } from '@concierge/model';
+import { ModelError, type Model } from '@concierge/model';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
 import { lendCapabilities, type Lenders, type LentCapabilities } from './capabilities/turn-capabilities.ts';
@@ -27,9 +27,10 @@ import { answeredTogether, joinedRecord, turnsNamed, turnsToAnswer, type TurnsTo
 import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn } from './prompt-turn.ts';
 import { speak } from './spoken-turn.ts';
 import { ToolSets } from './tool-sets.ts';
-import { turnAgent, type TurnAgent } from './turn-agent.ts';
+import { agentDefinition, turnAgent, type TurnAgent } from './turn-agent.ts';
 import type { TurnMetrics } from './turn-metrics.ts';
-import { noteFor, outcomeOf } from './turn-outcome.ts';
+import type { ReportWarning } from './turn-warnings.ts';
+import { noteFor, outcomeOf, whyItFailed } from './turn-outcome.ts';
 
 /** A model as the runner needs it: what it is, and how much it takes. */
 export interface ChosenModel extends Model {
@@ -55,6 +56,8 @@ export interface TurnRunnerOptions {
   readonly chatApps?: ChatApps;
   /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
   attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
+  /** Told of what the turn does not end in, but its owner should know; without it nobody is. */
+  readonly warn?: ReportWarning;
   readonly metrics: TurnMetrics;
   readonly log: Log;
 }
@@ -119,10 +122,19 @@ export class TurnRunner implements TurnHandlers {
       const loop = this.#prepare(asked, conversation, { settings, agent, context, set, lent });
       return { status: 'done', finishReason: await runAgentLoop(loop) };
     } catch (error) {
-      const outcome = outcomeOf(error, run.signal);
-      if (outcome.status === 'failed') this.#options.log.warn({ ...factsOf(run), err: error, code: outcome.code }, 'turn failed');
+      const outcome = outcomeOf(error, run.signal, await isOwners(run));
+      if (outcome.status === 'failed') this.#reportFailure(run, error, outcome.code);
       return endEarly(run, conversation, outcome);
     }
+  }
+
+  #reportFailure(run: TurnRun, error: unknown, code: ErrorCode): void {
+    const { log, warn } = this.#options;
+    const provider = error instanceof ModelError ? { model: error.model, providerStatus: error.status, providerCode: error.code } : {};
+    log.warn({ ...factsOf(run), ...provider, err: error, code }, 'turn failed');
+    if (!(error instanceof ModelError) || error.kind !== 'rejected') return;
+    const message = `No turn with this model is answered. ${whyItFailed(error)}.`;
+    warn?.(run, { code: 'model_refused', message, subject: `${error.model ?? ''} ${error.code ?? ''} ${String(error.status)}` });
   }
 
   /** Turns that no agent answers: what a person says, what the service answers itself, and what came in while a person has the conversation. */
@@ -176,7 +188,8 @@ export class TurnRunner implements TurnHandlers {
     const images = new SessionImages(scope.uploads);
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {
-      log.warn({ ...factsOf(run), err: error }, 'no summary could be had, the user’s own words were kept');
+      log.warn({ ...factsOf(run), err: error }, 'no summary could be had, sentences of the conversation were kept');
+      this.#options.warn?.(run, { code: 'summary_failed', message: summaryFailed(error) });
     };
     return {
       conversation,
@@ -262,6 +275,11 @@ interface Prepared {
   readonly lent: LentCapabilities;
 }
 
+function summaryFailed(error: unknown): string {
+  const why = error instanceof ModelError ? whyItFailed(error) : 'it did not answer in time or gave no summary';
+  return `The model could not shorten the conversation: ${why}. Its most telling sentences were kept instead, and the turn went on.`;
+}
+
 /** Ends the conversation where it stands; the user's message is in it, whatever happened. */
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
   // What a person was to say is no user's message.
@@ -273,6 +291,12 @@ async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnO
 
 function contextOf({ turn }: TurnRun, { access }: TurnAgent): Parameters<TurnRun['scope']['context']['load']>[0] {
   return { agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' };
+}
+
+/** Does the owner read how it ends, and not a customer? */
+async function isOwners({ scope, turn }: TurnRun): Promise<boolean> {
+  const definition = await agentDefinition(scope, turn.agent);
+  return turn.authority === 'admin' && definition?.access === 'admin';
 }
 
 /** As tools see it: what it was asked is the whole message, with the words of those that it answers, too, and the files that came with them. */

@@ -63,6 +63,7 @@ import { HandoffCommands } from './handoff-commands.ts';
 import { sendPersonsWords } from './send-persons-words.ts';
 import { tellTurnEnd } from './tell-turn-end.ts';
 import { TurnMetrics } from './turn-metrics.ts';
+import { TurnWarnings } from './turn-warnings.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 type Redis = ReturnType<typeof connectRedis>;
@@ -110,6 +111,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
     followUps: [answerFollowUp, sendPersonsWords, tellTurnEnd(events.outgoing)],
+    warn: new TurnWarnings({ outgoingEvents: events.outgoing, log }).report,
     metrics,
     log,
   });

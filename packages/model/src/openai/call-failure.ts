@@ -12,20 +12,26 @@ export class CallFailure extends Error {
   readonly kind: ModelErrorKind;
   readonly remedy: Remedy;
   readonly status: number | undefined;
+  /** What the provider calls it. */
+  readonly code: string | undefined;
   /** The provider asked for this much patience. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(
-    verdict: Verdict,
-    message: string,
-    facts: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {},
-  ) {
+  constructor(verdict: Verdict, message: string, facts: FailureFacts = {}) {
     super(message, { cause: facts.cause });
     this.kind = verdict.kind;
     this.remedy = verdict.remedy;
     this.status = facts.status;
+    this.code = facts.code;
     this.retryAfterMs = facts.retryAfterMs;
   }
+}
+
+interface FailureFacts {
+  readonly status?: number | undefined;
+  readonly code?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
 }
 
 interface Verdict {
@@ -115,7 +121,7 @@ function fromProvider({ status, code, message, retryAfterMs }: ProviderAnswer): 
   const verdict = isContextOverflow({ status, code, message })
     ? ({ kind: 'context_overflow', remedy: 'none' } as const)
     : verdictOf(status, code);
-  return new CallFailure(verdict, message, { status, retryAfterMs });
+  return new CallFailure(verdict, message, { status, code: code ?? undefined, retryAfterMs });
 }
 
 function verdictOf(status: number | undefined, code: string | null | undefined): Verdict {

@@ -13,6 +13,8 @@ export interface FailedAttempt {
   readonly attempt: number;
   readonly kind: ModelErrorKind;
   readonly status: number | undefined;
+  /** What the provider calls the failure, when it said so. */
+  readonly code: string | undefined;
   /** For operators: may quote the provider, never a key. */
   readonly reason: string;
   /** Until the same model is asked again; null: it is not. */
@@ -91,7 +93,8 @@ export class FallbackModel implements Model {
     const { limits } = this.#options;
     const waitMs = number < limits.attempts && mayRepeat(failure, limits) ? waitBefore(number, { failure, limits }) : null;
     const reason = redact(failure.message, model.facts.provider.apiKey);
-    this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind: failure.kind, status: failure.status, reason, waitMs });
+    const { kind, status, code } = failure;
+    this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind, status, code, reason, waitMs });
     return waitMs;
   }
 }
