@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { ModelErrorKind } from '../model-error.ts';
 import { isContextOverflow } from './context-overflow.ts';
 
-/** What may help: the same model again, only another model, or nothing. */
-export type Remedy = 'retry' | 'fallback' | 'none';
+/** What may help: the same model again, another model and the same one only where there is no other, only another model, or nothing. */
+export type Remedy = 'retry' | 'elsewhere' | 'fallback' | 'none';
 
 /** One attempt failed. */
 export class CallFailure extends Error {
@@ -76,6 +76,11 @@ export function brokenStream(message: string, cause?: unknown): CallFailure {
 
 export function timedOut(message: string): CallFailure {
   return new CallFailure({ kind: 'timeout', remedy: 'retry' }, message);
+}
+
+/** It has cost its user a long wait already, and would again. */
+export function fellSilent(message: string): CallFailure {
+  return new CallFailure({ kind: 'timeout', remedy: 'elsewhere' }, message);
 }
 
 /** More text than any reply has: the model or a proxy runs in circles, and would again. */
