@@ -2,7 +2,6 @@ import {
   allTools,
   breakOff,
   buildSystemPrompt,
-  contactOf,
   Conversation,
   Dispatcher,
   makeRoom,
@@ -24,6 +23,7 @@ import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-
 import { isHandedOver } from './handed-over.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { answeredTogether, joinedRecord, turnsNamed, turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
+import { promptContext, warnOfSmallWindow, type PromptContext } from './prompt-context.ts';
 import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn } from './prompt-turn.ts';
 import { speak } from './spoken-turn.ts';
 import { ToolSets } from './tool-sets.ts';
@@ -114,12 +114,14 @@ export class TurnRunner implements TurnHandlers {
       const turns = await turnsToAnswer(run, session, conversation);
       using _typing = this.#options.chatApps?.showTyping(run, turns);
       const agent = await turnAgent(run, settings);
-      const context = await run.scope.context.load(contextOf(run, agent));
-      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns, heartbeat: context.heartbeat, timezone: settings.timezone });
+      const model = this.#options.modelFor(agent.model);
+      const context = await promptContext(run, { agent, facts: model.facts, warn: this.#options.warn });
+      const heartbeat = { now: context.heartbeat, known: conversation.heartbeat };
+      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns, heartbeat, timezone: settings.timezone });
       const asked = askedRun(run, conversation);
       const set = await this.#toolSet(asked, agent);
       await using lent = lendCapabilities(this.#options.lenders, asked, { access: agent.access, tools: set.names });
-      const loop = this.#prepare(asked, conversation, { settings, agent, context, set, lent });
+      const loop = this.#prepare(asked, conversation, { settings, agent, model, context, set, lent });
       return { status: 'done', finishReason: await runAgentLoop(loop) };
     } catch (error) {
       const outcome = outcomeOf(error, run.signal, await isOwners(run));
@@ -148,14 +150,14 @@ export class TurnRunner implements TurnHandlers {
     }
     const reply = await this.#options.commands?.run(run);
     if (reply !== undefined) {
-      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns: [turn], heartbeat: null, timezone });
+      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns: [turn], timezone });
       await speak(run, conversation, reply);
       return done;
     }
     if (!(await isHandedOver(run))) return undefined;
     // Not journaled: should this attempt die, the next one looks anew who has the conversation.
     if (!conversation.hasPrompt)
-      conversation.apply(await promptStep(run, await this.#withFiles(run, [turn]), { heartbeat: null, timezone, isHeldBack: true }));
+      conversation.apply(await promptStep(run, await this.#withFiles(run, [turn]), { timezone, isHeldBack: true }));
     return endEarly(run, conversation, { ...done, heldBack: 'handoff' });
   }
 
@@ -175,12 +177,12 @@ export class TurnRunner implements TurnHandlers {
     run.writer.record(step);
   }
 
-  #prepare(run: TurnRun, conversation: Conversation, { settings, agent, context, set, lent }: Prepared): LoopRun {
+  #prepare(run: TurnRun, conversation: Conversation, { settings, agent, model, context, set, lent }: Prepared): LoopRun {
     const { scope, turn, writer, signal } = run;
-    const { access, allow, maxTurns, part } = agent;
-    const model = this.#options.modelFor(agent.model);
-    const system = buildSystemPrompt({ ...context, part });
+    const { access, allow, maxTurns } = agent;
+    const system = buildSystemPrompt(context);
     const budget = contextBudget(model.facts, system, set);
+    warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const showsImages = model.facts.images;
     const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, allow, capabilities: lent, status, showsImages }));
@@ -270,7 +272,8 @@ export class TurnRunner implements TurnHandlers {
 interface Prepared {
   readonly settings: TenantSettings;
   readonly agent: TurnAgent;
-  readonly context: Awaited<ReturnType<TurnRun['scope']['context']['load']>>;
+  readonly model: ChosenModel;
+  readonly context: PromptContext;
   readonly set: ToolSet;
   readonly lent: LentCapabilities;
 }
@@ -284,13 +287,9 @@ function summaryFailed(error: unknown): string {
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
   // What a person was to say is no user's message.
   if (!conversation.hasPrompt && run.turn.origin !== 'person')
-    conversation.apply(await promptStep(run, [{ turn: run.turn }], { heartbeat: null, timezone: undefined }));
+    conversation.apply(await promptStep(run, [{ turn: run.turn }], { timezone: undefined }));
   breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;
-}
-
-function contextOf({ turn }: TurnRun, { access }: TurnAgent): Parameters<TurnRun['scope']['context']['load']>[0] {
-  return { agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' };
 }
 
 /** Does the owner read how it ends, and not a customer? */

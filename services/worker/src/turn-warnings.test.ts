@@ -42,10 +42,10 @@ async function play(model: ChosenModel, accepted: Partial<AcceptedTurn> = {}): P
 }
 
 /** Those that have come, when there are so many. */
-async function events(count: number): Promise<EventView[]> {
+async function events(count: number): Promise<readonly EventView[]> {
   return eventually(async () => {
     const { items } = await scope.events.list({ limit: 20 });
-    return items.length >= count && items;
+    return items.length >= count ? items : undefined;
   });
 }
 
