@@ -20,6 +20,8 @@ export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning'> 
   /** Of these, of one tenant. */
   readonly tenantShare: number;
   readonly version: string;
+  /** The built-in demo model answers. */
+  readonly isDemo?: boolean;
 }
 
 interface RunningTurn {
@@ -133,9 +135,9 @@ export class TurnWorker {
   }
 
   async #say(leaving: boolean): Promise<void> {
-    const { lanes, tenantShare, concurrency, version } = this.#options;
+    const { lanes, tenantShare, concurrency, version, isDemo = false } = this.#options;
     const turns = [...this.#running.keys()];
-    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, turns };
+    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, isDemo, turns };
     await lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
   }
 }

@@ -76,6 +76,8 @@ const VERSION = '0.1.0';
 export async function wire(config: Config, log: Log): Promise<Running> {
   armFailpoints(config.failpoints);
   const isBreakable = config.failpoints !== '';
+  // Before anything that may have to be waited for: what is missing is said at once.
+  const { providers, demo } = await chooseProviders(config, log);
   const redis = connectRedis({ url: config.redisUrl, role: 'worker', log });
   await redisReady(redis, REDIS_START_TIMEOUT_MS);
   await assertNoEviction(redis, log);
@@ -86,7 +88,6 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   estimateTokens('warm');
   const registry = newMetrics('worker');
   const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
-  const { providers, demo } = await chooseProviders(config.providersFile, (name) => config.environment(name), log);
   const embedder = providers.embeddings === null ? undefined : openEmbeddings(providers.embeddings, { metrics, log });
   const { dataDir, keySecret, secretsKey } = config;
   const outgoing = wireDeliveries(redis, log);
@@ -129,6 +130,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     concurrency,
     tenantShare,
     version: VERSION,
+    isDemo: demo !== undefined,
   });
   const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
   const deliveries = startableDeliveries(config, { ...outgoing, redis, tenants, events: events.outgoing, registry, log });
