@@ -49,7 +49,7 @@ const runFacts = {
   scheduledAt: z.iso.datetime(),
 };
 
-/** What an event of each type says: ids, states and figures, never what somebody said, but for texts that an endpoint or a schedule asks for. */
+/** What an event of each type says: ids, states and figures, never what somebody said, but for texts that an endpoint or a schedule asks for, and what the heartbeat tells the owner. */
 export const eventData = {
   'turn.completed': z.strictObject({
     ...turnFacts,
@@ -77,6 +77,14 @@ export const eventData = {
     failures: z.int().positive(),
     error: z.string().nullable(),
   }),
+  'heartbeat.reported': z.strictObject({
+    ...facts,
+    runId: z.string(),
+    scheduledAt: z.iso.datetime(),
+    turnId: z.string(),
+    contact_id: ContactId,
+    text: z.string(),
+  }),
   'endpoint.test': z.strictObject(facts),
 } as const;
 
@@ -96,6 +104,7 @@ export const SubscribedType = EventType.extract([
   'message.failed',
   'schedule.missed',
   'schedule.failing',
+  'heartbeat.reported',
 ]);
 export type SubscribedType = z.infer<typeof SubscribedType>;
 

@@ -9,6 +9,7 @@ export { EventWorker } from './events/event-worker.ts';
 export { tellDeliveries } from './events/tell-deliveries.ts';
 export {
   handoffRequested,
+  heartbeatReported,
   messageState,
   scheduleCompleted,
   scheduleFailing,

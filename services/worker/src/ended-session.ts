@@ -12,6 +12,7 @@ export type TurnOutcome =
 export const turnRecordBounds = { max: 64, keep: 32 } as const;
 
 const TITLE_MAX_CHARACTERS = 80;
+const HEARTBEAT_TITLE = 'Heartbeat';
 
 /** The session of a conversation's first turn, before anything is in it. */
 export function newSession(turn: AcceptedTurn, now: string): Session {
@@ -24,7 +25,8 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
     revision: 0,
     createdAt: now,
     updatedAt: now,
-    title: titleOf(turn.text),
+    // What a heartbeat is asked is the service's own instruction.
+    title: turn.origin === 'heartbeat' ? HEARTBEAT_TITLE : titleOf(turn.text),
     messageCount: 0,
     summary: null,
     messages: [],
@@ -45,6 +47,7 @@ export function endedSession(
   const next: Session = {
     ...session,
     ...(chatApp !== undefined && { chatApp }),
+    title: records[0].origin === 'heartbeat' && session.turns.length === 0 ? heartbeatTitle(conversation) : session.title,
     revision: session.revision + 1,
     updatedAt: records[0].endedAt,
     messageCount: conversation.messageCount,
@@ -78,6 +81,12 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     ...(outcome.status === 'done' && outcome.heldBack !== undefined && { heldBack: outcome.heldBack }),
     ...(turn.grant !== undefined && { parentTurnId: turn.grant.parentTurnId }),
   };
+}
+
+/** What it has to say. */
+function heartbeatTitle({ messages }: Conversation): string {
+  const said = messages.findLast((message) => message.role === 'assistant')?.text.trim() ?? '';
+  return said === '' ? HEARTBEAT_TITLE : titleOf(`${HEARTBEAT_TITLE}: ${said}`);
 }
 
 function errorOf(outcome: TurnOutcome): TurnRecord['error'] {

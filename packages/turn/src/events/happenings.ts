@@ -105,6 +105,18 @@ export function scheduleCompleted({ schedule, run, turn }: EndedRun, text: strin
   };
 }
 
+/** The heartbeat had something to tell the owner. */
+export function heartbeatReported({ schedule, run, turn }: EndedRun, text: string): Happening<'heartbeat.reported'> {
+  const data = { runId: run.id, scheduledAt: run.scheduledAt, turnId: turn.id, contact_id: turn.contact_id };
+  return {
+    type: 'heartbeat.reported',
+    key: `${schedule.id}/${run.id}`,
+    at: run.scheduledAt,
+    data,
+    text: async () => Promise.resolve(text),
+  };
+}
+
 /** So many runs in a row have failed. */
 export function scheduleFailing(
   { schedule, run, turn }: EndedRun,
