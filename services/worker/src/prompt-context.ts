@@ -2,6 +2,7 @@ import { contactOf, fitContext, type ContextBudget } from '@concierge/agent';
 import { limits, type ModelFacts } from '@concierge/contract';
 import { estimateTokens } from '@concierge/model';
 import type { TurnRun } from '@concierge/turn';
+import { isCrowded } from './context-figures.ts';
 import type { TurnAgent } from './turn-agent.ts';
 import type { ReportWarning } from './turn-warnings.ts';
 
@@ -39,9 +40,6 @@ function ownerOf(file: string, access: TurnAgent['access']): string {
   return access === 'cs' && (file === 'MEMORY.md' || file === 'USER.md') ? `${file} of a contact` : file;
 }
 
-/** What tools and prompt may take of what a model takes at all; with more of it hardly anything of a conversation is left. */
-const OVERHEAD_SHARE = 0.5;
-
 export function warnOfSmallWindow(
   run: TurnRun,
   {
@@ -54,9 +52,7 @@ export function warnOfSmallWindow(
     readonly warn: ReportWarning | undefined;
   },
 ): void {
-  const roomTokens = budget.limitTokens * OVERHEAD_SHARE;
-  // A token has more than one character: the usual model is known to suffice without an estimate.
-  if (warn === undefined || budget.overheadCharacters() <= roomTokens || budget.overheadTokens() <= roomTokens) return;
+  if (warn === undefined || !isCrowded(budget)) return;
   const { agent } = run.turn;
   const message = `Tools and prompt of the agent ${agent} take about ${String(budget.overheadTokens())} tokens, and ${model.ref} has a window of ${String(model.facts.contextWindow)}: conversations are shortened all the time. Give the agent fewer tools or a model with a larger window.`;
   warn(run, { code: 'window_small', message, subject: `${agent} ${model.ref}` });

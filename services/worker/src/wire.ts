@@ -54,6 +54,7 @@ import { AttachedTools } from './attached-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
+import { crowdedModels } from './context-figures.ts';
 import { answerFollowUp } from './deliveries/answer-follow-up.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { DeliveryMetrics } from './deliveries/delivery-metrics.ts';
@@ -92,6 +93,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const { dataDir, keySecret, secretsKey } = config;
   const outgoing = wireDeliveries(redis, log);
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: outgoing.outboxBell, log });
+  for (const facts of crowdedModels(providers)) log.warn(facts, 'the tools of the admin agent leave little of the window of this model');
   const models = openModels(providers, { metrics, log });
   const { lanes, doorbells, turns, turnStreams } = wireTurns(config, redis, log);
   const { pages, search, mcpServers, eventSender } = wireOutside(config);
