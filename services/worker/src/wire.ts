@@ -77,7 +77,6 @@ const VERSION = '0.1.0';
 export async function wire(config: Config, log: Log): Promise<Running> {
   armFailpoints(config.failpoints);
   const isBreakable = config.failpoints !== '';
-  // Before anything that may have to be waited for: what is missing is said at once.
   const { providers, demo } = await chooseProviders(config, log);
   const redis = connectRedis({ url: config.redisUrl, role: 'worker', log });
   await redisReady(redis, REDIS_START_TIMEOUT_MS);
@@ -90,10 +89,9 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const registry = newMetrics('worker');
   const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
   const embedder = providers.embeddings === null ? undefined : openEmbeddings(providers.embeddings, { metrics, log });
-  const { dataDir, keySecret, secretsKey } = config;
+  const { dataDir, keySecret, secretsKey, concurrency, tenantShare } = config;
   const outgoing = wireDeliveries(redis, log);
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: outgoing.outboxBell, log });
-  for (const facts of crowdedModels(providers)) log.warn(facts, 'the tools of the admin agent leave little of the window of this model');
   const models = openModels(providers, { metrics, log });
   const { lanes, doorbells, turns, turnStreams } = wireTurns(config, redis, log);
   const { pages, search, mcpServers, eventSender } = wireOutside(config);
@@ -119,7 +117,6 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     log,
   });
 
-  const { concurrency, tenantShare } = config;
   const worker: TurnWorker = new TurnWorker({
     runTurn: async (run) => runner.runTurn(run),
     failTurn: async (run, code) => runner.failTurn(run, code),
@@ -326,6 +323,7 @@ async function wireCommands(
 }
 
 function openModels(providers: Providers, { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log }): Models {
+  for (const facts of crowdedModels(providers)) log.warn(facts, 'the tools of the admin agent leave little of the window of this model');
   return new Models({
     providers,
     onFailedAttempt: (failure) => {

@@ -40,6 +40,7 @@ describe('the demo model in production', () => {
       for (const service of [...system.workers, ...system.gateways]) await service.terminate();
       for (const service of [...system.workers, ...system.gateways]) service.start();
       await system.ready();
+      expect(system.workers.every(({ alive }) => alive)).toBe(true);
     }
   });
 

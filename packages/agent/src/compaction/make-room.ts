@@ -114,10 +114,11 @@ async function askForSummary(run: CompactionRun, messages: readonly SessionMessa
 }
 
 /** All the room that `others` in the same call leave to it, in characters of this very text. */
-function fittingTranscript(messages: readonly SessionMessage[], { limitTokens, estimateTokens }: ContextBudget, others: string): string {
+function fittingTranscript(messages: readonly SessionMessage[], budget: ContextBudget, others: string): string {
   const whole = transcript(messages, TRANSCRIPT_MAX_CHARACTERS);
-  const roomTokens = Math.max(limitTokens * TRANSCRIPT_SHARE_MIN, (limitTokens - estimateTokens(others)) * TRANSCRIPT_MARGIN);
-  const tokens = estimateTokens(whole);
+  const leftTokens = (budget.limitTokens - budget.estimateTokens(others)) * TRANSCRIPT_MARGIN;
+  const roomTokens = Math.max(budget.limitTokens * TRANSCRIPT_SHARE_MIN, leftTokens);
+  const tokens = budget.estimateTokens(whole);
   return tokens <= roomTokens ? whole : transcript(messages, Math.floor((whole.length * roomTokens) / tokens));
 }
 

@@ -23,7 +23,7 @@ export interface PromptSources {
 
 export interface FittingRoom {
   readonly contextWindow: number;
-  estimateTokens(text: string): number;
+  readonly estimateTokens: (text: string) => number;
   readonly agent: string;
   /** Decides which tool reads on. */
   readonly access: ToolAccess;

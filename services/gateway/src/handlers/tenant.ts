@@ -4,7 +4,7 @@ import type { Handlers } from '../http/call.ts';
 
 export interface TenantHandlersOptions {
   /** Do workers answer with the built-in demo model? */
-  isDemo(): Promise<boolean>;
+  readonly isDemo: () => Promise<boolean>;
 }
 
 export function tenantHandlers({ isDemo }: TenantHandlersOptions): Pick<Handlers, 'getTenant' | 'updateTenant'> {
