@@ -99,7 +99,7 @@ export const ModelUsage = Usage.extend({
 });
 export type ModelUsage = z.infer<typeof ModelUsage>;
 
-/** How a turn failed, as its client is told. `retryable` where it is not what the code usually is. */
+/** How a turn failed, as its client reads it. `retryable` where it is not what the code usually is. */
 const TurnError = z.object({ code: z.enum(errorCodeNames), message: z.string(), retryable: z.boolean().optional() });
 
 /** What remains of an ended turn: lives in the session file, so that index and Redis can be thrown away. */

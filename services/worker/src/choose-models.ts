@@ -10,7 +10,7 @@ export interface ChosenProviders {
 
 export interface ModelSources {
   readonly providersFile: string;
-  /** Customers of a production service must not be answered by a demonstration that nobody asked for. */
+  /** Customers of a production service must not be answered by a demonstration by mistake. */
   readonly mayUseDemoModel: boolean;
   environment: EnvironmentLookup;
 }

@@ -4,7 +4,7 @@ import { LeaseLost, TurnCancelled, TurnTimedOut } from '@concierge/turn';
 import type { TurnOutcome } from './ended-session.ts';
 import { AgentUnusable } from './turn-agent.ts';
 
-/** What a customer is told; why it was goes to the owner and to the log. */
+/** What a customer reads. The reason goes to the owner and to the log. */
 const messages: Record<ModelErrorKind, string> = {
   context_overflow: 'The conversation is too long for the model, even after it was shortened.',
   rate_limited: 'The model provider is refusing requests for now. Try again later.',

@@ -56,7 +56,7 @@ export interface TurnRunnerOptions {
   readonly chatApps?: ChatApps;
   /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
   attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
-  /** Told of what the turn does not end in, but its owner should know; without it nobody is. */
+  /** Reports to owner and operator what does not end the turn, but concerns them. */
   readonly warn?: ReportWarning;
   readonly metrics: TurnMetrics;
   readonly log: Log;

@@ -13,7 +13,7 @@ export interface CompactionRun {
   readonly budget: ContextBudget;
   readonly writer: Pick<LoopWriter, 'step'>;
   readonly signal: AbortSignal;
-  /** Told when the model could not summarise and sentences of the conversation were kept instead. */
+  /** Called when the model could not summarise and sentences of the conversation were kept instead. */
   onFallback(error: unknown): void;
   /** Shorter in tests. */
   readonly patience?: SummaryPatience;

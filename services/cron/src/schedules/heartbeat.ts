@@ -59,7 +59,7 @@ export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Sc
   };
 }
 
-/** By default the place where the owner is told that a conversation waits for a person; null where there is none. */
+/** By default the place of `handoff.notify`, which is the owner's; null where there is none. */
 function destinationOf(asked: NonNullable<TenantSettings['heartbeat']>['deliver']): Schedule['deliver'] {
   if (asked === undefined) return null;
   const channel = channelSynonyms[asked.channel];

@@ -38,7 +38,7 @@ export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<Ru
   if (deliver === null && !isHeartbeat) return null;
   const reply = turn.status === 'done' ? await replyOf(scope, turn) : '';
   const text = isHeartbeat && isQuiet(reply) ? '' : reply;
-  // Also where it has a destination: an owner without a chat app is told all the same.
+  // Besides its destination: it reaches an owner without a chat app, too.
   if (isHeartbeat && text !== '') await ended.outgoingEvents.emit(scope, heartbeatReported({ schedule, run, turn }, text));
   if (deliver === null) return null;
   if (text === '') return { status: 'nothing_to_send', messageId: null, eventId: null, reason: turn.error };
