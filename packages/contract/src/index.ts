@@ -57,7 +57,18 @@ export {
   EventEndpointWithSecret,
   NewEventEndpoint,
 } from './event-endpoint.ts';
-export { EventId, EventRecord, EventStatus, EventTry, EventType, EventView, SubscribedType, eventData, type EventData } from './event.ts';
+export {
+  EventId,
+  EventRecord,
+  EventStatus,
+  EventTry,
+  EventType,
+  EventView,
+  SubscribedType,
+  TurnWarning,
+  eventData,
+  type EventData,
+} from './event.ts';
 export {
   Handoff,
   HandoffBody,

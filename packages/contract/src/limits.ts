@@ -21,6 +21,10 @@ export const limits = {
   webhookBodyMaxBytes: 4 * 1024 * 1024,
   /** Body of PUT /api/files. */
   fileMaxBytes: 2 * 1024 * 1024,
+  /** Of one context file, as the prompt has it (contract §7.13); what is beyond is read with tools. */
+  contextFileMaxBytes: 64 * 1024,
+  /** BOOTSTRAP* files in one prompt. */
+  bootstrapFilesMax: 20,
   /** Nesting of any JSON that comes in: stringify throws long before parse does. */
   jsonMaxDepth: 64,
   senderMaxCharacters: 256,

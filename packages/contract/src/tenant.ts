@@ -60,6 +60,13 @@ export const TenantSettings = z
     heartbeat: z
       .strictObject({
         every: Duration.optional(),
+        /** Where its words go; without it to the place of `handoff.notify`. */
+        deliver: z
+          .strictObject({
+            channel: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
+            to: z.string().min(1).max(limits.senderMaxCharacters),
+          })
+          .optional(),
         activeHours: z
           .string()
           .regex(/^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/u, 'must read 08:00-20:00')

@@ -99,6 +99,9 @@ export const ModelUsage = Usage.extend({
 });
 export type ModelUsage = z.infer<typeof ModelUsage>;
 
+/** How a turn failed, as its client reads it. `retryable` where it is not what the code usually is. */
+const TurnError = z.object({ code: z.enum(errorCodeNames), message: z.string(), retryable: z.boolean().optional() });
+
 /** What remains of an ended turn: lives in the session file, so that index and Redis can be thrown away. */
 export const TurnRecord = z.object({
   id: z.string(),
@@ -112,7 +115,7 @@ export const TurnRecord = z.object({
   usage: Usage,
   models: z.array(ModelUsage),
   finishReason: FinishReason.nullable(),
-  error: z.object({ code: z.enum(errorCodeNames), message: z.string() }).nullable(),
+  error: TurnError.nullable(),
   steps: z.array(TurnStepView),
   requestHash: z.string(),
   keyId: z.string().nullable(),
@@ -145,7 +148,7 @@ export const TurnView = z
     attempts: z.int().nonnegative(),
     usage: Usage,
     finishReason: FinishReason.nullable(),
-    error: z.object({ code: z.enum(errorCodeNames), message: z.string() }).nullable(),
+    error: TurnError.nullable(),
     steps: z.array(TurnStepView).optional(),
     /** What it has said on chat apps, and what became of that. */
     deliveries: z.array(DeliveryView).optional(),

@@ -7,7 +7,13 @@ export { createLog, type Log, type LogOptions } from './log.ts';
 export { newMetrics } from './metrics.ts';
 export { serveMetrics } from './metrics-server.ts';
 export { assertNoEviction, connectRedis, reconnectDelayMs, redisReady, type RedisConnectOptions, type RedisRole } from './redis.ts';
-export { serviceEnvironment, toServiceSettings, type ServiceSettings } from './service-environment.ts';
+export {
+  demoModelEnvironment,
+  mayUseDemoModel,
+  serviceEnvironment,
+  toServiceSettings,
+  type ServiceSettings,
+} from './service-environment.ts';
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

@@ -89,6 +89,6 @@ export function viewSession(session: Session, history: readonly SessionMessage[]
 
 function withoutSent(message: SessionMessage): SessionView['messages'][number] {
   if (message.role !== 'user') return message;
-  const { sent: _sent, ...seen } = message;
+  const { sent: _sent, heartbeat: _heartbeat, ...seen } = message;
   return seen;
 }

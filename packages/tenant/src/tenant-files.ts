@@ -204,6 +204,15 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
+/** The same of the first bytes of a longer text: a character that was cut in two is left out. */
+export function decodeHead(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: true });
+  } catch (error) {
+    throw new AppError('unsupported_media_type', 'The file is not UTF-8 text.', { cause: error });
+  }
+}
+
 interface Target {
   readonly parents: readonly string[];
   readonly name: string;

@@ -9,11 +9,13 @@ export { EventWorker } from './events/event-worker.ts';
 export { tellDeliveries } from './events/tell-deliveries.ts';
 export {
   handoffRequested,
+  heartbeatReported,
   messageState,
   scheduleCompleted,
   scheduleFailing,
   scheduleMissed,
   turnEnded,
+  turnWarned,
   type EndedRun,
   type MessageState,
 } from './events/happenings.ts';

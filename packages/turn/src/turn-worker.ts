@@ -20,6 +20,8 @@ export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning'> 
   /** Of these, of one tenant. */
   readonly tenantShare: number;
   readonly version: string;
+  /** The built-in demo model answers. */
+  readonly isDemo?: boolean;
 }
 
 interface RunningTurn {
@@ -134,9 +136,10 @@ export class TurnWorker {
   }
 
   async #say(leaving: boolean): Promise<void> {
-    const { lanes, tenantShare, concurrency, version } = this.#options;
+    const { lanes, tenantShare, concurrency, version, isDemo = false } = this.#options;
     const turns = [...this.#running.keys()];
-    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs: eventLoopStallMs(), turns };
+    const stallMs = eventLoopStallMs();
+    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
     await lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
   }
 }

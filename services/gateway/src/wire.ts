@@ -33,6 +33,7 @@ import { Inbound } from './inbound/inbound.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './ops/queue-dashboard.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
+import { isDemoModel } from './handlers/workers-alive.ts';
 import { EventStreams } from './sse/event-streams.ts';
 import { WidgetLimits } from './widget/widget-limits.ts';
 import { WidgetScript } from './widget/widget-script.ts';
@@ -85,6 +86,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     outgoingEvents,
     eventSender,
     checks,
+    isDemo: async () => isDemoModel(redis),
     now,
   });
   const server = new RouteServer({ tenants, rateLimits, drain, opsToken: config.opsToken, metrics, log });

@@ -1,4 +1,4 @@
-import { dynamicContext, type MediaFile, type ShownImages } from '@concierge/agent';
+import { dynamicContext, heartbeatNews, type MediaFile, type ShownImages } from '@concierge/agent';
 import type { AcceptedTurn, SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
@@ -7,7 +7,8 @@ const IMAGES_MAX = 10;
 const IMAGE_BYTES_MAX = 20 * 1024 * 1024;
 
 export interface PromptFacts {
-  readonly heartbeat: string | null;
+  /** HEARTBEAT as it is now and as the conversation has it; undefined where the message says nothing of it. */
+  readonly heartbeat?: { readonly now: string | null; readonly known: string | undefined };
   readonly timezone: string | undefined;
   readonly isHeldBack?: boolean;
 }
@@ -25,7 +26,7 @@ export interface PromptTurn {
 export async function userMessageOf(
   uploads: Pick<TenantScope['uploads'], 'text'>,
   turns: readonly [PromptTurn, ...PromptTurn[]],
-  facts: PromptFacts,
+  { heartbeat, ...facts }: PromptFacts,
 ): Promise<UserMessage> {
   const now = new Date();
   const [{ turn: head }] = turns;
@@ -35,6 +36,7 @@ export async function userMessageOf(
   ]);
   const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await uploads.text(upload.id) })));
   const messages = turns.map(({ turn: { text, chatApp }, files }) => ({ text, chatApp, files }));
+  const news = heartbeat === undefined ? undefined : heartbeatNews(heartbeat.now, heartbeat.known);
   return {
     id: `${head.turnId}.0`,
     turnId: head.turnId,
@@ -44,7 +46,8 @@ export async function userMessageOf(
       .map(({ turn }) => turn.text)
       .filter((text) => text !== '')
       .join('\n\n'),
-    sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts }),
+    sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts, ...(news && { heartbeat: news }) }),
+    ...((news === 'new' || news === 'gone') && { heartbeat: heartbeat?.now?.trim() ?? '' }),
     ...(refs.length > 0 && { attachments: refs }),
   };
 }

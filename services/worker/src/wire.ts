@@ -54,6 +54,7 @@ import { AttachedTools } from './attached-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
+import { crowdedModels } from './context-figures.ts';
 import { answerFollowUp } from './deliveries/answer-follow-up.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { DeliveryMetrics } from './deliveries/delivery-metrics.ts';
@@ -63,6 +64,7 @@ import { HandoffCommands } from './handoff-commands.ts';
 import { sendPersonsWords } from './send-persons-words.ts';
 import { tellTurnEnd } from './tell-turn-end.ts';
 import { TurnMetrics } from './turn-metrics.ts';
+import { TurnWarnings } from './turn-warnings.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 type Redis = ReturnType<typeof connectRedis>;
@@ -75,6 +77,7 @@ const VERSION = '0.1.0';
 export async function wire(config: Config, log: Log): Promise<Running> {
   armFailpoints(config.failpoints);
   const isBreakable = config.failpoints !== '';
+  const { providers, demo } = await chooseProviders(config, log);
   const redis = connectRedis({ url: config.redisUrl, role: 'worker', log });
   await redisReady(redis, REDIS_START_TIMEOUT_MS);
   await assertNoEviction(redis, log);
@@ -85,9 +88,8 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   estimateTokens('warm');
   const registry = newMetrics('worker');
   const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
-  const { providers, demo } = await chooseProviders(config.providersFile, (name) => config.environment(name), log);
   const embedder = providers.embeddings === null ? undefined : openEmbeddings(providers.embeddings, { metrics, log });
-  const { dataDir, keySecret, secretsKey } = config;
+  const { dataDir, keySecret, secretsKey, concurrency, tenantShare } = config;
   const outgoing = wireDeliveries(redis, log);
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: outgoing.outboxBell, log });
   const models = openModels(providers, { metrics, log });
@@ -110,11 +112,11 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
     followUps: [answerFollowUp, sendPersonsWords, tellTurnEnd(events.outgoing)],
+    warn: new TurnWarnings({ outgoingEvents: events.outgoing, log }).report,
     metrics,
     log,
   });
 
-  const { concurrency, tenantShare } = config;
   const worker: TurnWorker = new TurnWorker({
     runTurn: async (run) => runner.runTurn(run),
     failTurn: async (run, code) => runner.failTurn(run, code),
@@ -127,6 +129,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     concurrency,
     tenantShare,
     version: VERSION,
+    isDemo: demo !== undefined,
   });
   const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
   const deliveries = startableDeliveries(config, { ...outgoing, redis, tenants, events: events.outgoing, registry, log });
@@ -320,6 +323,7 @@ async function wireCommands(
 }
 
 function openModels(providers: Providers, { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log }): Models {
+  for (const facts of crowdedModels(providers)) log.warn(facts, 'the tools of the admin agent leave little of the window of this model');
   return new Models({
     providers,
     onFailedAttempt: (failure) => {

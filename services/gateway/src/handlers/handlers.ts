@@ -32,7 +32,7 @@ import { operationHandlers } from './operations.ts';
 import type { ReadinessChecks } from './readiness.ts';
 import { sessionHandlers } from './sessions.ts';
 import { skillHandlers } from './skills.ts';
-import { tenantHandlers } from './tenant.ts';
+import { tenantHandlers, type TenantHandlersOptions } from './tenant.ts';
 import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from './uploads.ts';
 import { usageHandlers } from './usage.ts';
@@ -48,7 +48,7 @@ const TURNS_ON_THEIR_WAY = 2000;
 /** Requests whose files are in memory; the others wait with theirs. */
 const UPLOADS_AT_ONCE = 4;
 
-export interface HandlerOptions {
+export interface HandlerOptions extends TenantHandlersOptions {
   readonly tenants: Tenants;
   readonly inbound: Inbound;
   readonly turns: Turns;
@@ -86,7 +86,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...handoffHandlers({ desk: handoffDesk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),
-    ...tenantHandlers(),
+    ...tenantHandlers(options),
     ...fileHandlers(),
     ...keyHandlers(),
     ...memoryHandlers(),

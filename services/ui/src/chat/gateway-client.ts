@@ -5,6 +5,7 @@ import {
   PersonMessageReceipt,
   SessionListItem,
   SessionView,
+  TenantView,
   TurnView,
   UploadRef,
   WaitingHandoff,
@@ -76,6 +77,11 @@ export class GatewayClient {
   /** All agents of the tenant, those with a problem too. */
   async listAgents(signal: AbortSignal): Promise<AgentView[]> {
     return read(await this.#call('/api/agents', { signal }), z.array(AgentView));
+  }
+
+  /** The settings of the key's tenant. */
+  async readTenant(signal: AbortSignal): Promise<TenantView> {
+    return read(await this.#call('/api/tenant', { signal }), TenantView);
   }
 
   async findSession(id: string): Promise<SessionView> {
