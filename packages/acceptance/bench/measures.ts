@@ -7,6 +7,7 @@ import { measureMemory } from './measures/memory.ts';
 import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
 import { measureSandbox } from './measures/sandbox.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
+import { measureTenants } from './measures/tenants.ts';
 import { measureThroughput } from './measures/throughput.ts';
 import { measureTwoWorkers } from './measures/two-workers.ts';
 import { measureWebhooks } from './measures/webhooks.ts';
@@ -30,6 +31,7 @@ const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
   ['sandbox', measureSandbox],
   ['memory', measureMemory],
   ['webhooks', measureWebhooks],
+  ['tenants', measureTenants],
 ]);
 
 /** Each selects a measure. */
