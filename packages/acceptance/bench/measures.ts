@@ -2,6 +2,7 @@ import { Bench } from './bench.ts';
 import { WORKER_CONCURRENCY } from './contestants.ts';
 import { measureIdleStart } from './measures/idle-start.ts';
 import { measureIdleStreams } from './measures/idle-streams.ts';
+import { measureLargeMemory } from './measures/large-memory.ts';
 import { measureListing } from './measures/listing.ts';
 import { measureMemory } from './measures/memory.ts';
 import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
@@ -30,6 +31,7 @@ const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
   ['idle-start', measureIdleStart],
   ['sandbox', measureSandbox],
   ['memory', measureMemory],
+  ['large-memory', measureLargeMemory],
   ['webhooks', measureWebhooks],
   ['tenants', measureTenants],
 ]);
