@@ -1,5 +1,6 @@
 import type { Stats } from 'node:fs';
 import { rmdir, unlink } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
 import { temporaryPrefix } from './atomic-file.ts';
 import { invalidPath, isPrivateName, nameProblem } from './path-rules.ts';
@@ -8,6 +9,8 @@ import { ignoreMissing } from './system-error.ts';
 
 /** Each level holds a descriptor open, so a tree that a tenant nested without end must not be followed to its end. */
 const maxDepth = 64;
+/** Files are looked at in place where that is cheap: others have their turn after so many. */
+const lookedAtOnce = 500;
 
 export interface FileEntry {
   /** Relative to the tenant's folder, with `/` between the parts. */
@@ -41,6 +44,7 @@ export async function listFolder(entries: FileEntry[], folder: HeldFolder, listi
     const entry = entryOf(path, await held.stat(name));
     if (entry === undefined) continue;
     entries.push(entry);
+    if (entries.length % lookedAtOnce === 0) await nextTurn();
     if (entry.kind === 'folder' && listing.recursive) await listInner(entries, held, { ...listing, prefix: path });
   }
 }

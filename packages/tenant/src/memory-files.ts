@@ -6,7 +6,8 @@ import { TenantFiles, type FileText } from './tenant-files.ts';
 
 const memoryFile = 'MEMORY.md';
 const notesFolder = 'memory';
-const contactsFolder = 'contacts';
+/** Holds a folder for each contact of whom something is kept. */
+export const contactsFolder = 'contacts';
 const notesMax = 10_000;
 const slugMaxCharacters = 60;
 
@@ -83,12 +84,23 @@ export class MemoryFiles {
 
   /** Files only; their paths are refs. */
   async list(): Promise<FileEntry[]> {
-    const main = await this.#files.stat(memoryFile);
+    return (await this.listAll()).filter((entry) => entry.kind === 'file');
+  }
+
+  /** Files, and the folders that they are in. */
+  async listAll(): Promise<FileEntry[]> {
+    const main = await this.stat(memoryFile);
+    const folder = await this.stat(notesFolder);
     const notes = await this.#files.list(notesFolder, { recursive: true, limit: notesMax }).catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'not_found') return [];
       throw error;
     });
-    return [...(main === undefined ? [] : [main]), ...notes].filter((entry) => entry.kind === 'file');
+    return [main, folder, ...notes].filter((entry) => entry !== undefined);
+  }
+
+  /** undefined when nothing is there that could be a note, or a folder of notes. */
+  async stat(ref: string): Promise<FileEntry | undefined> {
+    return this.#files.stat(ref);
   }
 
   /** @throws AppError not_found */

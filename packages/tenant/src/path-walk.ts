@@ -1,7 +1,8 @@
 import { constants, type Stats } from 'node:fs';
-import { lchown, lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
+import { lchown, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { invalidPath } from './path-rules.ts';
+import { lstatIfThere } from './quick-look.ts';
 import { isSystemError } from './system-error.ts';
 
 const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -105,9 +106,9 @@ export class HeldFolder implements AsyncDisposable {
   /** What a name stands for, links not followed; undefined when there is nothing. */
   async stat(name: string): Promise<Stats | undefined> {
     try {
-      return await lstat(this.at(name));
+      return await lstatIfThere(this.at(name));
     } catch (error) {
-      if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;
+      if (isSystemError(error, 'ENOTDIR')) return undefined;
       throw error;
     }
   }

@@ -149,7 +149,7 @@ export class TenantScope {
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
     const { memory } = this;
-    this.memorySearch = new MemorySearch({ accountId, memory, sessions, passages: this.index.passages, embedder, log });
+    this.memorySearch = new MemorySearch({ accountId, root, memory, sessions, passages: this.index.passages, embedder, log });
   }
 
   /** The settings in force: those of tenant.json, or the last good ones while that cannot be used. One system call. */
