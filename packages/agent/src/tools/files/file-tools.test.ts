@@ -190,7 +190,8 @@ describe('search_files', () => {
     const long = new MemoryFiles({
       long: createHash('shake256', { outputLength: 1_000_000 }).update('').digest('hex').replaceAll(/\d/gu, 'b'),
     });
-    await expect(using(long, searchFiles)({ query: '[a-f]*a[a-f]{900}[xy]', regex: true })).rejects.toThrow('takes too long');
+    const query = ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => `[a-f]*${letter}[a-f]{900}[xy]`).join('|');
+    await expect(using(long, searchFiles)({ query, regex: true })).rejects.toThrow('takes too long');
   });
 
   it('refuses a query over several lines, which no line can match', async () => {
