@@ -7,6 +7,8 @@ export const limits = {
   attachmentsMax: 10,
   uploadFilesMax: 10,
   uploadMaxBytes: 10 * 1024 * 1024,
+  /** Name of a file that a request brings along. */
+  fileNameMaxCharacters: 255,
   /** Extracted text of one attachment that reaches the model, in code points. */
   attachmentTextMaxCharacters: 60_000,
   /** Pixels of an uploaded image, checked before anything decodes it. */

@@ -10,6 +10,8 @@ import { UploadId } from './upload.ts';
 
 const optionalText = z.string().nullish();
 
+const FileName = z.string().max(limits.fileNameMaxCharacters).nullish();
+
 /** Continues a conversation: its contact_id, plain or as an object. */
 const Conversation = z.union([ContactId, z.looseObject({ id: ContactId })], {
   error: 'must be a contact_id, or an object with it as its id',
@@ -26,7 +28,7 @@ const ChatPart = z.discriminatedUnion(
     z.looseObject({ type: z.literal('image_url'), image_url: z.looseObject({ url: z.string() }) }),
     z.looseObject({
       type: z.literal('file'),
-      file: z.looseObject({ file_data: optionalText, file_id: StoredFileId, filename: optionalText }),
+      file: z.looseObject({ file_data: optionalText, file_id: StoredFileId, filename: FileName }),
     }),
   ],
   { error: 'must be a part of type text, image_url or file' },
@@ -91,7 +93,7 @@ const InputPart = z.discriminatedUnion(
       file_data: optionalText,
       file_id: StoredFileId,
       file_url: optionalText,
-      filename: optionalText,
+      filename: FileName,
     }),
   ],
   { error: 'must be a part of type input_text, input_image or input_file' },

@@ -4,6 +4,7 @@ export { ConfigError, parseConfig } from './config.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
 export { runService, startService, type Running, type ServiceOptions, type StartOptions, type Stoppable } from './lifecycle.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
+export { MemoryWatch } from './memory-watch.ts';
 export { newMetrics } from './metrics.ts';
 export { serveMetrics } from './metrics-server.ts';
 export { assertNoEviction, connectRedis, reconnectDelayMs, redisReady, type RedisConnectOptions, type RedisRole } from './redis.ts';

@@ -175,6 +175,18 @@ function placeOf(name: string): number {
 }
 
 function heartbeatOf(text: string | undefined): string | null {
-  const said = text?.replaceAll(/<!--.*?-->/gsu, '').trim();
-  return text === undefined || said === undefined || said === '' ? null : text;
+  return text === undefined || withoutComments(text).trim() === '' ? null : text;
+}
+
+/** By search, not by an expression: that would look for the end of every comment that is not closed. */
+function withoutComments(text: string): string {
+  const kept: string[] = [];
+  let from = 0;
+  for (let open = text.indexOf('<!--'); open >= 0; open = text.indexOf('<!--', from)) {
+    const close = text.indexOf('-->', open + 4);
+    if (close < 0) break;
+    kept.push(text.slice(from, open));
+    from = close + 3;
+  }
+  return kept.join('') + text.slice(from);
 }

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { limits } from '@concierge/contract';
 import { sessionIdOf } from '../src/session-id.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { newSession, startTenants, turnRecord } from './support.ts';
@@ -122,6 +123,15 @@ describe('context files', () => {
     ]);
   });
 
+  it('do not stop the process with comments that are never closed', async () => {
+    await using run = await startTenants();
+    const scope = await run.tenants.create('acme');
+    const text = '<!--'.repeat(limits.fileMaxBytes / 4);
+    await scope.files.writeText('HEARTBEAT.md', text);
+    const { heartbeat } = await scope.context.load({ agent: 'admin', sender: null });
+    expect(heartbeat === null || text.startsWith(heartbeat)).toBe(true);
+  });
+
   it('have a heartbeat when there is more in it than comments', async () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');
@@ -130,6 +140,10 @@ describe('context files', () => {
     await scope.files.writeText('HEARTBEAT.md', '<!-- a\nb -->\nWe are closed today.\n');
     expect(await heartbeat()).toBe('<!-- a\nb -->\nWe are closed today.\n');
     expect(names(await scope.context.load({ agent: 'admin', sender: null }))).not.toContain('HEARTBEAT.md');
+    await scope.files.writeText('HEARTBEAT.md', ' <!-- a --> <!-- <!-- b --> \n<!---->');
+    expect(await heartbeat()).toBeNull();
+    await scope.files.writeText('HEARTBEAT.md', '<!-- a --> <!-- not closed');
+    expect(await heartbeat()).toBe('<!-- a --> <!-- not closed');
     await scope.files.remove('HEARTBEAT.md');
     expect(await heartbeat()).toBeNull();
   });

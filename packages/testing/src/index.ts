@@ -36,7 +36,7 @@ export type { WebhookTry } from './providers/webhook-post.ts';
 export { serveRequests, type RequestHandler } from './request-server.ts';
 export { ScriptedEmbeddings, type RecordedEmbeddings } from './scripted-embeddings.ts';
 export { startRealEmbeddings } from './real-embeddings.ts';
-export { onePixelPng, smallPdf } from './small-files.ts';
+export { nestedFlatePdf, onePixelPng, smallPdf } from './small-files.ts';
 export { ServiceProcess, type ServiceOptions } from './service-process.ts';
 export { meaningsOf, standInEmbedding, type Synonyms } from './stand-in-embedding.ts';
 export { System, type SystemOptions, type TenantKeys } from './system.ts';

@@ -1,6 +1,6 @@
 import { ChatAppConnections } from '@concierge/channel';
 import { McpServers } from '@concierge/mcp';
-import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
+import { connectRedis, armFailpoints, assertNoEviction, background, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
 import {
   DeliveryBells,
@@ -35,6 +35,7 @@ import { QueueDashboard } from './ops/queue-dashboard.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
 import { isDemoModel } from './handlers/workers-alive.ts';
 import { EventStreams } from './sse/event-streams.ts';
+import { sweepReceivedFiles } from './upload/receive-files.ts';
 import { WidgetLimits } from './widget/widget-limits.ts';
 import { WidgetScript } from './widget/widget-script.ts';
 
@@ -93,6 +94,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const app = createApp({ server, handlers, tenants, metrics, log });
   const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });
   const port = await listen(http, config);
+  background(sweepReceivedFiles(), log);
   log.info({ port }, 'gateway is listening');
   return {
     port,

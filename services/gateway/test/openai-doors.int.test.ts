@@ -122,6 +122,16 @@ describe('images and files', () => {
     expect(await tenant.scope.uploads.bytes(stored?.id ?? '')).toEqual(png);
   });
 
+  it('have no endless name', async () => {
+    const marks = 'a\u0301\u0323'.repeat(20_000);
+    const file = { type: 'file', file: { filename: marks, file_data: dataUrl('text/plain', Buffer.from('x')) } } as const;
+    const asked = client(tenant.cs).chat.completions.create({ model: 'cs', messages: [{ role: 'user', content: [file] }] });
+    expect(await failure(asked)).toMatchObject({ status: 400, code: 'invalid_request' });
+    const part = { type: 'input_file', filename: marks, file_data: dataUrl('text/plain', Buffer.from('x')) } as const;
+    const other = client(tenant.cs).responses.create({ model: 'cs', input: [{ role: 'user', content: [part] }] });
+    expect(await failure(other)).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
   it('come to responses too, and as uploads of before', async () => {
     const form = new FormData();
     form.append('file', new Blob([png]), 'shop.png');

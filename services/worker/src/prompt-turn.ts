@@ -19,14 +19,17 @@ export interface PromptTurn {
   readonly files?: readonly MediaFile[] | undefined;
 }
 
+/** What a model is given of an attachment; undefined for an image. */
+export type ReadText = (upload: UploadRef) => Promise<string | undefined>;
+
 /**
  * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn that runs, the first of
  * `turns`, and of those that it answers with its own.
  */
 export async function userMessageOf(
-  uploads: Pick<TenantScope['uploads'], 'text'>,
   turns: readonly [PromptTurn, ...PromptTurn[]],
   { heartbeat, ...facts }: PromptFacts,
+  readText: ReadText,
 ): Promise<UserMessage> {
   const now = new Date();
   const [{ turn: head }] = turns;
@@ -34,7 +37,7 @@ export async function userMessageOf(
     ...turn.attachments,
     ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
   ]);
-  const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await uploads.text(upload.id) })));
+  const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await readText(upload) })));
   const messages = turns.map(({ turn: { text, chatApp }, files }) => ({ text, chatApp, files }));
   const news = heartbeat === undefined ? undefined : heartbeatNews(heartbeat.now, heartbeat.known);
   return {

@@ -24,7 +24,7 @@ import { isHandedOver } from './handed-over.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { answeredTogether, joinedRecord, turnsNamed, turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
 import { promptContext, warnOfSmallWindow, type PromptContext } from './prompt-context.ts';
-import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn } from './prompt-turn.ts';
+import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from './prompt-turn.ts';
 import { speak } from './spoken-turn.ts';
 import { ToolSets } from './tool-sets.ts';
 import { agentDefinition, turnAgent, type TurnAgent } from './turn-agent.ts';
@@ -64,6 +64,8 @@ export interface TurnRunnerOptions {
 
 /** What the index may take before the end is announced without waiting for it. */
 const INDEX_WAIT_MS = 2000;
+/** All attachments of a message; one that is not read by then is left to `view_attachment`. */
+const READ_TIMEOUT_MS = 40_000;
 
 /**
  * Runs turns: session → prompt → loop → session published → index → its end, in this order. A turn that the session already
@@ -156,8 +158,7 @@ export class TurnRunner implements TurnHandlers {
     }
     if (!(await isHandedOver(run))) return undefined;
     // Not journaled: should this attempt die, the next one looks anew who has the conversation.
-    if (!conversation.hasPrompt)
-      conversation.apply(await promptStep(run, await this.#withFiles(run, [turn]), { timezone, isHeldBack: true }));
+    if (!conversation.hasPrompt) conversation.apply(await this.#promptStep(run, [turn], { timezone, isHeldBack: true }));
     return endEarly(run, conversation, { ...done, heldBack: 'handoff' });
   }
 
@@ -172,9 +173,22 @@ export class TurnRunner implements TurnHandlers {
     conversation: Conversation,
     { turns, ...facts }: PromptFacts & { readonly turns: TurnsToAnswer },
   ): Promise<void> {
-    const step = await promptStep(run, await this.#withFiles(run, turns), facts);
+    const step = await this.#promptStep(run, turns, facts);
     conversation.apply(step);
     run.writer.record(step);
+  }
+
+  /** What came with the messages is fetched, kept and read before anything is said about it. */
+  async #promptStep(run: TurnRun, turns: TurnsToAnswer, facts: PromptFacts): Promise<TurnStep> {
+    const read = this.#options.lenders.readUpload(run);
+    let signal: AbortSignal | undefined;
+    const readText: ReadText = async (upload) => {
+      signal ??= AbortSignal.any([run.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
+      const text = await read(upload, signal);
+      run.signal.throwIfAborted();
+      return text;
+    };
+    return promptStep(await this.#withFiles(run, turns), facts, readText);
   }
 
   #prepare(run: TurnRun, conversation: Conversation, { settings, agent, model, context, set, lent }: Prepared): LoopRun {
@@ -207,7 +221,6 @@ export class TurnRunner implements TurnHandlers {
     };
   }
 
-  /** What came with the messages, fetched and kept before anything is said about it. */
   async #withFiles(run: TurnRun, turns: TurnsToAnswer): Promise<readonly [PromptTurn, ...PromptTurn[]]> {
     const [head, ...joined] = turns;
     const files = await this.#options.chatApps?.fetchFiles(run, turns);
@@ -287,7 +300,7 @@ function summaryFailed(error: unknown): string {
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
   // What a person was to say is no user's message.
   if (!conversation.hasPrompt && run.turn.origin !== 'person')
-    conversation.apply(await promptStep(run, [{ turn: run.turn }], { timezone: undefined }));
+    conversation.apply(await promptStep([{ turn: run.turn }], { timezone: undefined }, async ({ id }) => run.scope.uploads.text(id)));
   breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;
 }
@@ -334,9 +347,9 @@ function conversationOf(session: Session, run: TurnRun): Conversation {
   return conversation;
 }
 
-async function promptStep({ scope }: TurnRun, turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts): Promise<TurnStep> {
+async function promptStep(turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts, readText: ReadText): Promise<TurnStep> {
   const joined = turns.slice(1).map(({ turn }) => turn.turnId);
-  return { kind: 'prompt', message: await userMessageOf(scope.uploads, turns, facts), ...(joined.length > 0 && { joined }) };
+  return { kind: 'prompt', message: await userMessageOf(turns, facts, readText), ...(joined.length > 0 && { joined }) };
 }
 
 function factsOf({ turn, attempt }: TurnRun): { turnId: string; accountId: string; attempt: number } {

@@ -41,7 +41,8 @@ import {
   TurnWorker,
   type DeliverNext,
 } from '@concierge/turn';
-import { Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
+import { UploadTexts } from '@concierge/upload';
+import { DocumentReader, Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
 import { RunFolders } from './capabilities/runtime/run-folders.ts';
 import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
@@ -94,7 +95,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: outgoing.outboxBell, log });
   const models = openModels(providers, { metrics, log });
   const { lanes, doorbells, turns, turnStreams } = wireTurns(config, redis, log);
-  const { pages, search, mcpServers, eventSender } = wireOutside(config);
+  const { pages, uploadTexts, search, mcpServers, eventSender } = wireOutside(config, log);
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const events = wireEvents({ redis, tenants, sender: eventSender, metrics: new EventMetrics(registry), log });
@@ -107,6 +108,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       web: webLender({ pages, search, log }),
       ...lendSubagents({ turns, streams: turnStreams }),
       askPerson: handoffs.askPerson,
+      readUpload: (run) => async (upload, signal) => uploadTexts.read(run.scope, upload, signal),
     },
     commands: handoffs.commands,
     chatApps: openChatApps({ urls: config.providerUrls, log }),
@@ -200,8 +202,12 @@ function wireHandoffs({ turns, tenants, events, log }: HandoffParts): {
 }
 
 /** What leads out of the deployment: all but the operator's own search goes through one guard. */
-function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' | 'webSearch'>): {
+function wireOutside(
+  { outboundAllow, webSearch }: Pick<Config, 'outboundAllow' | 'webSearch'>,
+  log: Log,
+): {
   readonly pages: WebPages;
+  readonly uploadTexts: UploadTexts;
   readonly search: WebSearch | undefined;
   readonly mcpServers: McpServers;
   readonly eventSender: EventSender;
@@ -210,7 +216,16 @@ function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' 
   const explain = (error: unknown): string | undefined => (error instanceof OutboundError ? error.message : undefined);
   const mcpServers = new McpServers({ fetch: outbound.fetcher({ timeoutMs: limits.toolTimeoutMaxMs }), explain });
   const eventSender = new EventSender({ fetch: outbound.fetcher(eventFetchPolicy), explain });
-  return { pages: new WebPages(outbound), search: webSearch === undefined ? undefined : new WebSearch(webSearch), mcpServers, eventSender };
+  // One for all: its slots count every document that this process has read.
+  const documents = new DocumentReader();
+  const search = webSearch === undefined ? undefined : new WebSearch(webSearch);
+  return {
+    pages: new WebPages(outbound, documents),
+    uploadTexts: new UploadTexts({ documents, log }),
+    search,
+    mcpServers,
+    eventSender,
+  };
 }
 
 interface EventParts {

@@ -14,6 +14,11 @@ const plainLetters: Readonly<Record<string, string>> = {
   ı: 'i',
   ς: 'σ',
 };
+/**
+ * More marks than any script sets on one letter (Unicode's stream-safe text format, UAX 15); normalizing takes time in the square of a run of them.
+ * The two letters beside the marks become marks when they are decomposed.
+ */
+const markRun = /([\p{M}\uFF9E\uFF9F]{30})[\p{M}\uFF9E\uFF9F]+/gu;
 const specialLetters = /[ßæœøłđðþıς]/gu;
 const words = /[\p{L}\p{N}\p{M}]+/gu;
 /** Scripts that put no space between words. */
@@ -28,12 +33,15 @@ const TERM_MAX_CHARACTERS = 64;
  * so both find the same, in any language.
  */
 export function foldText(text: string): string {
-  return text
-    .normalize('NFKD')
-    .toLowerCase()
-    .replaceAll(optionalMarks, '')
+  const plain = shortenMarks(text).normalize('NFKD').toLowerCase().replaceAll(optionalMarks, '');
+  // What was taken away may have stood between marks.
+  return shortenMarks(plain)
     .normalize('NFC')
     .replaceAll(specialLetters, (letter) => plainLetters[letter] ?? letter);
+}
+
+function shortenMarks(text: string): string {
+  return text.replaceAll(markRun, '$1');
 }
 
 /** The terms of a text that is looked through, in order. What is written without spaces becomes pairs of characters. */

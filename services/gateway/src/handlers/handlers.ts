@@ -3,7 +3,7 @@ import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { EventSender, HandoffDesk, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
-import { Slots, type Outbound } from '@concierge/web';
+import { TenantSlots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
@@ -13,7 +13,6 @@ import { AgentTools } from '../mcp/agent-tools.ts';
 import { GivenFiles } from '../openai/given-files.ts';
 import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
-import { PdfTexts } from '@concierge/upload';
 import { agentHandlers } from './agents.ts';
 import { channelHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
@@ -45,8 +44,8 @@ import type { WidgetScript } from '../widget/widget-script.ts';
 /** Turns being accepted at once; several times what a disk writes down in a second would only wait. */
 const TURNS_ON_THEIR_WAY = 2000;
 
-/** Requests whose files are in memory; the others wait with theirs. */
-const UPLOADS_AT_ONCE = 4;
+/** Requests whose files are in memory, over all tenants and of one of them; the others wait with theirs. */
+const uploadSlots = { count: 4, perTenant: 2 };
 
 export interface HandlerOptions extends TenantHandlersOptions {
   readonly tenants: Tenants;
@@ -75,7 +74,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
   const { handoffDesk, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
-  const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
+  const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
   return {
     ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),
     ...openAiHandlers({ ...accepting, turnStreams, eventStreams, drain, givenFiles: new GivenFiles({ ...storing, outbound }) }),

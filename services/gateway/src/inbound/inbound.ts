@@ -2,12 +2,12 @@ import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevo
 import { AppError, appNameOf } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, Turns } from '@concierge/turn';
+import { TenantSlots } from '@concierge/web';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';
 import { busyRuleOf } from './busy-rule.ts';
 import { ChannelNotes } from './channel-notes.ts';
 import { Senders } from './senders.ts';
-import { TenantSlots } from './tenant-slots.ts';
 import { chatAppOf, turnOfMessage } from './turn-of-message.ts';
 
 /** Messages on their way to the disk, over all deliveries: enough to share its syncs, and the others wait. */

@@ -4,6 +4,8 @@ import type { TenantScope } from '@concierge/tenant';
 const FILES_MAX = 500;
 const FILE_MAX_BYTES = 256 * 1024;
 const URLS_MAX = 5000;
+/** An address that is longer leads nowhere. */
+const ADDRESS_MAX_CHARACTERS = 4096;
 
 /** With their scheme only: `prices.md` in an owner's file is a file, and somebody's domain. */
 const wholeAddress = /\bhttps?:\/\/[^\s<>"'`\\^{}|]+/giu;
@@ -89,9 +91,15 @@ function bareAddressesIn(text: string): URL[] {
   return [...text.matchAll(bareAddress)].slice(0, URLS_MAX).flatMap(([address]) => parsed(`https://${address}`));
 }
 
+/** What sentences and Markdown put behind an address. */
+const ends = '.,;:!?)]*_~';
+
 /** As it is written and, since sentences end and Markdown closes, without what may belong to those. */
 function parsed(address: string): URL[] {
-  const bare = address.replace(/[.,;:!?)\]*_~]+$/u, '');
+  if (address.length > ADDRESS_MAX_CHARACTERS) return [];
+  let end = address.length;
+  while (end > 0 && ends.includes(address.charAt(end - 1))) end -= 1;
+  const bare = address.slice(0, end);
   return [address, bare].flatMap((candidate) => URL.parse(candidate) ?? []);
 }
 

@@ -1,5 +1,5 @@
-import { Slots } from '@concierge/web';
 import { LRUCache } from 'lru-cache';
+import { Slots } from './slots.ts';
 
 /** Tenants whose share is known; one that is forgotten while it is busy gets another. */
 const tenantsMax = 10_000;
