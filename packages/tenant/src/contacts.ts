@@ -197,9 +197,9 @@ export class Contacts {
     });
   }
 
-  #place(...names: readonly string[]): { folder: string; folders: FolderSync; accountId: string; log: Log } {
+  #place(...names: readonly string[]): { folder: string; store: string; folders: FolderSync; accountId: string; log: Log } {
     const { folder, folders, accountId, log } = this.#options;
-    return { folder: join(folder, ...names), folders, accountId, log };
+    return { folder: join(folder, ...names), store: folder, folders, accountId, log };
   }
 }
 
