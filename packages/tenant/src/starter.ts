@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TenantPlan, TenantSettings } from '@concierge/contract';
 import type { z } from 'zod';
 import { FolderSync } from './folder-sync.ts';
+import { incarnationFile, newIncarnation } from './incarnation.ts';
 import { textOf } from './settings-files.ts';
 
 /** Beside src and dist, so that both find it. */
@@ -44,6 +45,7 @@ export async function writeStarter(root: string, plan: z.infer<typeof TenantPlan
       await writeFile(to, await readFile(join(entry.parentPath, entry.name)), { mode: visibleMode, flush: true });
     }
   }
+  await writeFile(join(root, incarnationFile), newIncarnation(), { mode: 0o600, flush: true });
   const settings: TenantSettings = { plan };
   await writeFile(join(root, 'tenant.json'), textOf(settings), { mode: 0o600, flush: true });
   const sync = new FolderSync();

@@ -9,6 +9,7 @@ import { TenantEvents } from './events/tenant-events.ts';
 import type { FileWriter } from './file-writer.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { Handoffs } from './handoffs.ts';
+import { Incarnation } from './incarnation.ts';
 import { Inbox } from './inbox.ts';
 import type { TenantIndex } from './index-db/tenant-index.ts';
 import type { IndexStore } from './index-db/index-store.ts';
@@ -86,6 +87,7 @@ export class TenantScope {
   readonly events: TenantEvents;
   readonly mcp: McpServerStore;
   readonly widget: WidgetStore;
+  readonly #incarnation: Incarnation;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
@@ -95,6 +97,7 @@ export class TenantScope {
     this.root = root;
     this.keys = keys;
     this.secrets = new TenantSecrets(accountId, secretsKey);
+    this.#incarnation = new Incarnation(accountId, root);
     this.#settings = new Settings({ accountId, root, folders, log });
     const quota = new MemoryQuota(root, async () => memoryLimitOf(await this.settings()));
     this.files = new TenantFiles({
@@ -155,6 +158,11 @@ export class TenantScope {
   /** The settings in force: those of tenant.json, or the last good ones while that cannot be used. One system call. */
   async settings(): Promise<TenantSettings> {
     return this.#settings.current();
+  }
+
+  /** What tells this tenant from every other, an earlier one of the same name included: ids of turns are derived from it. */
+  async identity(): Promise<string> {
+    return this.#incarnation.identity();
   }
 
   /** What is wrong with tenant.json, as of the last `settings()`; null when nothing is. */
