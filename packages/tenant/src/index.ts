@@ -58,7 +58,7 @@ export type { FileBytes, FileText, TenantFiles, WriteConditions } from './tenant
 export { readSenderToken, signSenderToken, type ReadToken } from './sender-token.ts';
 export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';
-export { Tenants, type Authenticated, type TenantsOptions } from './tenants.ts';
+export { Tenants, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
 export type { NewUpload, Uploads } from './uploads.ts';
 export type { OpenWidget, WidgetStore } from './widget-store.ts';
 export { decodeCursor, encodeCursor, type Position } from './index-db/cursor.ts';

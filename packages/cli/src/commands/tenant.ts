@@ -2,9 +2,11 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { AppError, TenantPlan } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
+import { removeTenant, type TenantRemovalOptions } from '@concierge/turn';
 import { Command, Option } from 'commander';
 import { facts, table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';
+import type { Deployment } from '../deployment.ts';
 import { exportTenant, importTenant } from '../tenant-archive.ts';
 import { allScopes } from './key.ts';
 
@@ -95,8 +97,30 @@ async function remove(
 ): Promise<void> {
   await deployment.scope(id);
   if (yes !== true && json !== true && process.stdin.isTTY) await confirm(id);
-  await (await deployment.tenants()).delete(id);
-  answer({ json: { tenantId: id, deleted: true }, text: `${id} is removed.` });
+  const notes = await removeFrom(deployment, id);
+  answer({ json: { tenantId: id, deleted: true, notes }, text: [`${id} is removed.`, ...notes].join('\n') });
+}
+
+/** What was not done as it should be. */
+async function removeFrom(deployment: Deployment, id: string): Promise<string[]> {
+  const tenants = await deployment.tenants();
+  const running = await runningParts(deployment);
+  if (running === undefined) {
+    await tenants.delete(id);
+    return ['Redis does not answer: no turn was stopped, and what Redis still knows of them is kept until it expires, within a day.'];
+  }
+  const { stillRunning } = await removeTenant({ tenants, ...running }, id);
+  return stillRunning === 0 ? [] : [`${String(stillRunning)} turns did not stop in time: what they still write is lost.`];
+}
+
+/** undefined where nothing runs. */
+async function runningParts(deployment: Deployment): Promise<Pick<TenantRemovalOptions, 'turns' | 'redis'> | undefined> {
+  try {
+    return { turns: await deployment.turns(), redis: await deployment.redis() };
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'overloaded') return undefined;
+    throw error;
+  }
 }
 
 async function exportTo({ deployment, answer }: CommandContext, id: string, file: string): Promise<void> {
