@@ -7,7 +7,7 @@ import { HeldFolder, isPlainFile } from './path-walk.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 
 /** Each level holds a descriptor open, so a tree that a tenant nested without end must not be followed to its end. */
-const maxDepth = 64;
+export const maxDepth = 64;
 /** Each removes whatever `maxDepth` levels hold. Only a folder that somebody fills at the same time needs more. */
 const emptyingPassesMax = 10_000;
 /** A folder may get something between its emptying and its end. */

@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { readIfThere } from './json-file.ts';
 import { StatCache } from './stat-cache.ts';
 
 /** In a folder that commands of the tenant do not see. */
-export const incarnationFile = 'settings/incarnation';
+const incarnationFile = 'settings/incarnation';
 
-export function newIncarnation(): string {
-  return randomBytes(8).toString('hex');
+/** For a tenant that is being made: in place of the mark that it may have. `settings/` is there, or made. */
+export async function markIncarnation(root: string): Promise<void> {
+  const path = join(root, incarnationFile);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFile(path, randomBytes(8).toString('hex'), { mode: 0o600, flush: true });
 }
 
 /**

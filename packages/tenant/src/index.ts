@@ -7,8 +7,9 @@ export type { EventEndpoints, OpenEndpoint } from './events/event-endpoints.ts';
 export type { TenantEvents, Happening, KeptEvent } from './events/tenant-events.ts';
 export { FolderSync } from './folder-sync.ts';
 export { FrontMatterError, parseFrontMatter, stringifyFrontMatter, type FrontMatter } from './front-matter.ts';
-export type { FileEntry } from './folder-tree.ts';
+export { removeFolderIn, type FileEntry } from './folder-tree.ts';
 export { Handoffs, type HandoffRequest } from './handoffs.ts';
+export { markIncarnation } from './incarnation.ts';
 export { Inbox, type InboxItem } from './inbox.ts';
 export {
   openIndex,
@@ -59,6 +60,7 @@ export { readSenderToken, signSenderToken, type ReadToken } from './sender-token
 export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';
 export { Tenants, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
+export { readContent, walkTree, type TreeContent, type TreeEntry } from './tree-walk.ts';
 export type { NewUpload, Uploads } from './uploads.ts';
 export type { OpenWidget, WidgetStore } from './widget-store.ts';
 export { decodeCursor, encodeCursor, type Position } from './index-db/cursor.ts';

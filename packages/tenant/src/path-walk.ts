@@ -112,7 +112,21 @@ export class HeldFolder implements AsyncDisposable {
     throw replacedTooOften();
   }
 
-  /** The same for appending; makes the file when there is none. @throws AppError invalid_request */
+  /** A regular file of a folder that only the service writes to, where a second name is the service's own. @throws AppError not_found, invalid_request */
+  async openOwnFile(name: string): Promise<OpenFile> {
+    let handle: FileHandle;
+    try {
+      handle = await open(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    } catch (error) {
+      throw refusal(error);
+    }
+    const stats = await handle.stat();
+    if (stats.isFile()) return { handle, stats };
+    await handle.close();
+    throw invalidPath('names a link or a special file');
+  }
+
+  /** As `openFile`, for appending; makes the file when there is none. @throws AppError invalid_request */
   async openForAppend(name: string, mode: number): Promise<FileHandle> {
     for (let attempt = 0; attempt < replacedMax; attempt += 1) {
       const before = await this.stat(name);

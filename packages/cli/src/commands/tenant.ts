@@ -126,7 +126,14 @@ async function runningParts(deployment: Deployment): Promise<Pick<TenantRemovalO
 async function exportTo({ deployment, answer }: CommandContext, id: string, file: string): Promise<void> {
   const path = resolve(file);
   const report = await exportTenant(await deployment.scope(id), path);
-  answer({ json: { ...report, file: path }, text: `${id}: ${String(report.files)} files in ${path}.` });
+  const { files, leftOut, cutShort } = report;
+  const notes = [
+    ...(leftOut === 0 ? [] : [`Left out: ${String(leftOut)} links, special files, files with a second name, or nested more than 64 deep.`]),
+    ...(cutShort === 0
+      ? []
+      : [`Changed while they were read: ${String(cutShort)} files. Export again when nothing runs (tenant suspend).`]),
+  ];
+  answer({ json: { ...report, file: path }, text: [`${id}: ${String(files)} files in ${path}.`, ...notes].join('\n') });
 }
 
 /** Keys stay valid under the same id and KEY_SECRET; under another id the tenant gets new ones. */
