@@ -16,7 +16,7 @@ import type { IndexStore } from './index-db/index-store.ts';
 import type { DriftReport, TableDrift } from './index-db/types.ts';
 import type { Keys } from './keys.ts';
 import { McpServerStore } from './mcp-servers.ts';
-import { isMemoryPath, MemoryFiles, MemoryQuota } from './memory-files.ts';
+import { MemoryFiles, MemoryQuota } from './memory-files.ts';
 import { Outbox, type OutboxBell } from './outbox/outbox.ts';
 import type { Embedder } from './memory-search/embedder.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
@@ -99,13 +99,8 @@ export class TenantScope {
     this.secrets = new TenantSecrets(accountId, secretsKey);
     this.#incarnation = new Incarnation(accountId, root);
     this.#settings = new Settings({ accountId, root, folders, log });
-    const quota = new MemoryQuota(root, async () => memoryLimitOf(await this.settings()));
-    this.files = new TenantFiles({
-      root,
-      beforeGrowth: async (path, bytes) => {
-        if (isMemoryPath(path)) await quota.assertRoom(bytes);
-      },
-    });
+    const quota = new MemoryQuota({ root, folders, maxBytes: async () => memoryLimitOf(await this.settings()) });
+    this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     this.sessions = new SessionStore({ accountId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
     this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, writer, log });
