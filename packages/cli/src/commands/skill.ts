@@ -89,7 +89,7 @@ async function remove({ deployment, answer }: CommandContext, tenantId: string, 
 
 /** `concierge skill …` */
 export function skillCommand(context: CommandContext): Command {
-  const command = new Command('skill').description('skills of a tenant');
+  const command = new Command('skill');
   command
     .command('list <tenant>')
     .description('all skills')

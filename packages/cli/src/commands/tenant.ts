@@ -2,12 +2,11 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { AppError, TenantPlan } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { removeTenant, type TenantRemovalOptions } from '@concierge/turn';
+import type { TenantRemovalOptions } from '@concierge/turn';
 import { Command, Option } from 'commander';
 import { facts, table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { Deployment } from '../deployment.ts';
-import { exportTenant, importTenant } from '../tenant-archive.ts';
 import { allScopes } from './key.ts';
 
 interface TenantFacts {
@@ -109,6 +108,7 @@ async function removeFrom(deployment: Deployment, id: string): Promise<string[]>
     await tenants.delete(id);
     return ['Redis does not answer: no turn was stopped, and what Redis still knows of them is kept until it expires, within a day.'];
   }
+  const { removeTenant } = await import('@concierge/turn');
   const { stillRunning } = await removeTenant({ tenants, ...running }, id);
   return stillRunning === 0 ? [] : [`${String(stillRunning)} turns did not stop in time: what they still write is lost.`];
 }
@@ -125,6 +125,7 @@ async function runningParts(deployment: Deployment): Promise<Pick<TenantRemovalO
 
 async function exportTo({ deployment, answer }: CommandContext, id: string, file: string): Promise<void> {
   const path = resolve(file);
+  const { exportTenant } = await import('../tenant-archive.ts');
   const report = await exportTenant(await deployment.scope(id), path);
   const { files, leftOut, cutShort } = report;
   const notes = [
@@ -139,6 +140,7 @@ async function exportTo({ deployment, answer }: CommandContext, id: string, file
 /** Keys stay valid under the same id and KEY_SECRET; under another id the tenant gets new ones. */
 async function importFrom({ deployment, answer }: CommandContext, file: string, newId: string | undefined): Promise<void> {
   const tenants = await deployment.tenants();
+  const { importTenant } = await import('../tenant-archive.ts');
   const { tenantId, files } = await importTenant({ file: resolve(file), tenantsFolder: join(deployment.config.dataDir, 'tenants'), newId });
   const scope = await tenants.open(tenantId);
   await scope.reindex();
@@ -179,7 +181,7 @@ async function importNotes(scope: TenantScope, newId: string | undefined): Promi
 
 /** `concierge tenant …` */
 export function tenantCommand(context: CommandContext): Command {
-  const command = new Command('tenant').description('tenants of this deployment');
+  const command = new Command('tenant');
   command
     .command('create <id>')
     .description('make a tenant with starter files, an admin and a cs key')
