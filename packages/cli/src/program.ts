@@ -12,6 +12,7 @@ const commands: Readonly<Record<string, Loadable>> = {
   key: { description: 'API keys of a tenant', load: async () => (await import('./commands/key.ts')).keyCommand },
   skill: { description: 'skills of a tenant', load: async () => (await import('./commands/skill.ts')).skillCommand },
   channel: { description: 'chat apps of a tenant', load: async () => (await import('./commands/channel.ts')).channelCommand },
+  contact: { description: 'notes about contacts of a tenant', load: async () => (await import('./commands/contact.ts')).contactCommand },
   widget: { description: 'the web widget of a tenant', load: async () => (await import('./commands/widget.ts')).widgetCommand },
   cron: { description: 'schedules of a tenant', load: async () => (await import('./commands/cron.ts')).cronCommand },
   delivery: {

@@ -88,6 +88,11 @@ export class Contacts {
     });
   }
 
+  /** What the file says that lies in this folder of `contacts/`. */
+  async recordIn(folder: string): Promise<ContactRecord | undefined> {
+    return this.#recordsIn(folder).find('contact');
+  }
+
   /** undefined when nothing is known of such a sender. */
   async find(sender: string): Promise<ContactView | undefined> {
     const record = await this.#records(sender).find('contact');

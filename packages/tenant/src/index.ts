@@ -1,5 +1,6 @@
 export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent } from './agents.ts';
 export { Channels } from './channels.ts';
+export type { ContactNotes, NotesAboutContact } from './contact-notes.ts';
 export { Contacts, type ContactsPage } from './contacts.ts';
 export { ContextFiles, type AgentContext, type ContextFile, type ContextRequest } from './context-files.ts';
 export { endpointIdOfEvent } from './events/event-id.ts';

@@ -99,6 +99,14 @@ export class MemoryFiles {
     await this.#files.remove(ref);
   }
 
+  /** All of it, what is no note included; false when there was nothing. */
+  async forgetAll(): Promise<boolean> {
+    const removals = [async () => this.#files.removeFolder(notesFolder), async () => this.#files.remove(memoryFile)];
+    let hadAny = false;
+    for (const remove of removals) hadAny = (await isRemoved(remove)) || hadAny;
+    return hadAny;
+  }
+
   /** Bytes of all memory of the tenant, its contacts' included. */
   async usedBytes(): Promise<number> {
     return this.#options.quota.usedBytes();
@@ -167,6 +175,16 @@ export class MemoryQuota {
         `The memory storage of ${String(maxBytes)} bytes is used up (${String(used)} in use, ${String(bytes)} more needed).`,
       );
     }
+  }
+}
+
+async function isRemoved(remove: () => Promise<void>): Promise<boolean> {
+  try {
+    await remove();
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return false;
+    throw error;
   }
 }
 

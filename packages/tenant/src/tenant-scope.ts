@@ -3,6 +3,7 @@ import { builtInAgent, limits, type ReindexReport, type TenantSettings } from '@
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents.ts';
 import { Channels } from './channels.ts';
+import { ContactNotes } from './contact-notes.ts';
 import { Contacts } from './contacts.ts';
 import { ContextFiles } from './context-files.ts';
 import { TenantEvents } from './events/tenant-events.ts';
@@ -82,6 +83,8 @@ export class TenantScope {
   readonly channels: Channels;
   readonly schedules: Schedules;
   readonly contacts: Contacts;
+  /** What is kept about contacts, for the owner. */
+  readonly contactNotes: ContactNotes;
   readonly handoffs: Handoffs;
   readonly outbox: Outbox;
   readonly events: TenantEvents;
@@ -148,6 +151,7 @@ export class TenantScope {
     });
     const { memory } = this;
     this.memorySearch = new MemorySearch({ accountId, memory, sessions, passages: this.index.passages, embedder, log });
+    this.contactNotes = new ContactNotes({ memory, memorySearch: this.memorySearch, contacts: this.contacts });
   }
 
   /** The settings in force: those of tenant.json, or the last good ones while that cannot be used. One system call. */
@@ -170,8 +174,11 @@ export class TenantScope {
     return this.#settings.update(patch);
   }
 
-  /** Removes a conversation from files and index; false when there is none. Its usage stays. */
+  /** Removes a conversation from files and index; false when there is none. Its usage stays. With a contact's last one the notes about it go. */
   async removeSession(id: string): Promise<boolean> {
+    const session = await this.sessions.load(id);
+    // First: cut off in between, the conversation is still there to be removed again.
+    if (session !== undefined) await this.contactNotes.forgetWith(session);
     const removed = await this.sessions.remove(id);
     if (removed !== undefined) {
       await this.index.removeSession(removed);
