@@ -20,6 +20,7 @@ const checks = [
     commands: [['depcruise', '--config', '.dependency-cruiser.cjs', '--output-type', 'err', 'packages', 'services']],
   },
   { name: 'dead code', commands: [['knip', '--config', 'knip.json', '--no-progress', '--no-config-hints']] },
+  { name: 'paths', commands: [['node', 'infra/check/paths-by-name.mjs']] },
   { name: 'format', commands: [['oxfmt', '--check', '.']] },
 ];
 

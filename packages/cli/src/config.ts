@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
+import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel/provider-environment';
 import { demoModelEnvironment, mayUseDemoModel, parseConfig } from '@concierge/runtime';
 import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';

@@ -173,7 +173,7 @@ export {
   widgetKeyPrefix,
 } from './widget.ts';
 export { FileItem } from './routes/files.ts';
-export { MemoryHit, MemoryNote } from './routes/memory.ts';
+export { MemoryHit, MemoryNote, NotedContact } from './routes/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
 export {
   defineRoute,

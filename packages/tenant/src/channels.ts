@@ -1,4 +1,4 @@
-import { mkdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
+import { stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   AppError,
@@ -19,6 +19,7 @@ import { KeyedMutex } from './keyed-mutex.ts';
 import { PlainBindings } from './plain-bindings.ts';
 import { RecordFolder } from './record-folder.ts';
 import { StatCache } from './stat-cache.ts';
+import { keepFolders, makeStoreFolder } from './store-folder.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 
@@ -223,7 +224,8 @@ export class Channels {
       await utimes(path, at, at);
     } catch (error) {
       if (!isSystemError(error, 'ENOENT')) throw error;
-      await mkdir(this.#options.folder, { recursive: true });
+      const { folder, folders } = this.#options;
+      await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
       await writeFile(path, '', { mode: 0o600 });
       await utimes(path, at, at);
     }

@@ -88,6 +88,11 @@ export class Contacts {
     });
   }
 
+  /** What the file says that lies in this folder of `contacts/`. */
+  async recordIn(folder: string): Promise<ContactRecord | undefined> {
+    return this.#recordsIn(folder).find('contact');
+  }
+
   /** undefined when nothing is known of such a sender. */
   async find(sender: string): Promise<ContactView | undefined> {
     const record = await this.#records(sender).find('contact');
@@ -197,9 +202,9 @@ export class Contacts {
     });
   }
 
-  #place(...names: readonly string[]): { folder: string; folders: FolderSync; accountId: string; log: Log } {
+  #place(...names: readonly string[]): { folder: string; store: string; folders: FolderSync; accountId: string; log: Log } {
     const { folder, folders, accountId, log } = this.#options;
-    return { folder: join(folder, ...names), folders, accountId, log };
+    return { folder: join(folder, ...names), store: folder, folders, accountId, log };
   }
 }
 

@@ -21,6 +21,7 @@ export {
 } from './events/happenings.ts';
 export { OutgoingEvents } from './events/outgoing-events.ts';
 export { TurnFold, type FoldedTurn } from './fold-events.ts';
+export { forgetTenant } from './forget-tenant.ts';
 export { foldStream, type FoldedStream } from './fold-steps.ts';
 export { CODE_MIN_CHARACTERS, codeOf, commandMark, HandoffCalls, type HandoffCallsOptions } from './handoff-calls.ts';
 export { HandoffDesk, type HandoffDeskOptions, type HandoffWish, type PersonsWords } from './handoff-desk.ts';
@@ -30,6 +31,7 @@ export { doorbellQueueOf, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 export { Sweeper } from './sweeper.ts';
+export { removeTenant, type TenantRemovalOptions } from './remove-tenant.ts';
 export { readRendered } from './stream-entry.ts';
 export type { FollowSink } from './turn-follower.ts';
 export { TurnStreams } from './turn-streams.ts';

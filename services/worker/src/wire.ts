@@ -79,9 +79,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   armFailpoints(config.failpoints);
   const isBreakable = config.failpoints !== '';
   const { providers, demo } = await chooseProviders(config, log);
-  const redis = connectRedis({ url: config.redisUrl, role: 'worker', log });
-  await redisReady(redis, REDIS_START_TIMEOUT_MS);
-  await assertNoEviction(redis, log);
+  const redis = await openRedis(config, log);
   const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
 
@@ -158,6 +156,13 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
   };
+}
+
+async function openRedis({ redisUrl }: Pick<Config, 'redisUrl'>, log: Log): Promise<Redis> {
+  const redis = connectRedis({ url: redisUrl, role: 'worker', log });
+  await redisReady(redis, REDIS_START_TIMEOUT_MS);
+  await assertNoEviction(redis, log);
+  return redis;
 }
 
 /** The way of turns that others ask for in the middle of one: in, and back. */

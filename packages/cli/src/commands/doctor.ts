@@ -83,5 +83,5 @@ async function examine({ deployment, answer }: CommandContext): Promise<void> {
 
 /** `concierge doctor` */
 export function doctorCommand(context: CommandContext): Command {
-  return new Command('doctor').description('what works here and what does not').action(async () => await examine(context));
+  return new Command('doctor').action(async () => await examine(context));
 }

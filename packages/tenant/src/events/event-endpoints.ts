@@ -26,6 +26,8 @@ export interface EventEndpointsOptions {
   readonly accountId: string;
   /** tenants/<id>/events/endpoints */
   readonly folder: string;
+  /** tenants/<id>/events */
+  readonly store: string;
   readonly folders: FolderSync;
   readonly secrets: TenantSecrets;
   readonly log: Log;
@@ -55,9 +57,9 @@ export class EventEndpoints {
   readonly #known = new StatCache<readonly Known[]>(1);
 
   constructor(options: EventEndpointsOptions) {
-    const { folder, folders, accountId, log } = options;
+    const { folder, store, folders, accountId, log } = options;
     this.#options = options;
-    const place = { folder, folders, accountId, log };
+    const place = { folder, store, folders, accountId, log };
     this.#records = new RecordFolder({ ...place, schema: EventEndpoint, names: /^ep_[0-9a-f]{12}$/u });
     this.#healths = new RecordFolder({ ...place, schema: EventEndpointHealth, names: /^ep_[0-9a-f]{12}\.health$/u });
   }

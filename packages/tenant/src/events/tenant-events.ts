@@ -54,7 +54,7 @@ export class TenantEvents {
   constructor(options: TenantEventsOptions) {
     this.#options = options;
     const { folder } = options;
-    this.endpoints = new EventEndpoints({ ...options, folder: join(folder, 'endpoints') });
+    this.endpoints = new EventEndpoints({ ...options, folder: join(folder, 'endpoints'), store: folder });
     this.files = new EventFiles(options);
   }
 

@@ -121,9 +121,17 @@ export class MemorySearch {
    * any later search either way.
    */
   async forgetNote(searcher: Searcher, ref: string): Promise<void> {
-    const { owner } = passageScopeOf(searcher, ['note']);
+    await this.#forget(passageScopeOf(searcher, ['note']).owner, [ref]);
+  }
+
+  /** The same for notes about a contact, by the name of its folder. */
+  async forgetContactNotes(folder: string, refs: readonly string[]): Promise<void> {
+    await this.#forget(folder, refs);
+  }
+
+  async #forget(owner: string, refs: readonly string[]): Promise<void> {
     try {
-      await this.#passages.remove({ kind: 'note', owner, ref });
+      for (const ref of refs) await this.#passages.remove({ kind: 'note', owner, ref });
       await this.#passages.dropUnusedVectors();
     } catch (error) {
       this.#log.warn({ err: error }, 'a removed note stays in the index until the next search');

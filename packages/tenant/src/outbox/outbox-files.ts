@@ -1,14 +1,16 @@
 import { constants } from 'node:fs';
-import { mkdir, open, rename, rm, rmdir, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { open, rename, rmdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { DeliveryStep, OutboundMessage } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
 import { appendLines, createFile, removeOldTemporaries, replaceFile, sweepTemporaries, temporaryPrefix } from '../atomic-file.ts';
 import type { FolderSync } from '../folder-sync.ts';
+import { removeFolderIn } from '../folder-tree.ts';
 import { parseJson, parseLines, readIfThere } from '../json-file.ts';
 import { namesIn } from '../names-in.ts';
 import { lstatIfThere } from '../quick-look.ts';
+import { keepFolders, makeStoreFolder } from '../store-folder.ts';
 import { ignoreMissing, isSystemError } from '../system-error.ts';
 import { Delivery } from './delivery.ts';
 
@@ -217,7 +219,7 @@ export class OutboxFiles {
   }
 
   async removeDay(day: string): Promise<void> {
-    await rm(join(this.#options.folder, 'settled', day), { recursive: true, force: true });
+    await removeFolderIn(join(this.#options.folder, 'settled'), day);
   }
 
   async removeDead(id: string): Promise<void> {
@@ -299,9 +301,7 @@ export class OutboxFiles {
 
   /** The folder's own name must last as long as what is in it. */
   async #makeFolder(folder: string): Promise<void> {
-    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (first === undefined) return;
-    for (let made = folder; made.length >= first.length; made = dirname(made)) await this.#options.folders.sync(dirname(made));
+    await keepFolders(await makeStoreFolder(folder, { store: this.#options.folder, mode: 0o700 }), this.#options.folders);
   }
 
   #write(folder: string, name: string): { folder: string; name: string; folders: FolderSync } {

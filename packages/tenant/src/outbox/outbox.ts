@@ -61,8 +61,8 @@ export class Outbox {
   constructor(options: OutboxOptions) {
     this.#options = options;
     this.#files = new OutboxFiles(options);
-    this.#sent = new OutboxPointers(join(options.folder, 'refs'));
-    this.#turns = new OutboxPointers(join(options.folder, 'turns'));
+    this.#sent = new OutboxPointers(join(options.folder, 'refs'), options.folder);
+    this.#turns = new OutboxPointers(join(options.folder, 'turns'), options.folder);
   }
 
   /**

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { FolderSync } from '../folder-sync.ts';
-import { RecordFolder } from '../record-folder.ts';
+import { removeFolderIn } from '../folder-tree.ts';
+import { RecordFolder, type RecordFolderOptions } from '../record-folder.ts';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
 const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;
@@ -150,7 +150,7 @@ export class ScheduleRuns {
 
   /** The whole history of a schedule that is gone. */
   async forget(scheduleId: string): Promise<void> {
-    await rm(this.#folderOf(scheduleId), { recursive: true, force: true });
+    await removeFolderIn(this.#options.folder, scheduleId);
     this.#settled.forget(scheduleId);
     this.#told.forget(scheduleId);
   }
@@ -159,18 +159,17 @@ export class ScheduleRuns {
     await this.#records(scheduleId).sweep();
   }
 
-  #folderOf(scheduleId: string): string {
-    return join(this.#options.folder, scheduleId);
+  #place(scheduleId: string): Pick<RecordFolderOptions<typeof ScheduleRun>, 'folder' | 'store' | 'folders' | 'accountId' | 'log'> {
+    const { folder, folders, accountId, log } = this.#options;
+    return { folder: join(folder, scheduleId), store: folder, folders, accountId, log };
   }
 
   #records(scheduleId: string): RecordFolder<typeof ScheduleRun> {
-    const { folders, accountId, log } = this.#options;
-    return new RecordFolder({ folder: this.#folderOf(scheduleId), folders, accountId, log, schema: ScheduleRun, names: runNames });
+    return new RecordFolder({ ...this.#place(scheduleId), schema: ScheduleRun, names: runNames });
   }
 
   #deliveries(scheduleId: string): RecordFolder<typeof RunDeliveryEnd> {
-    const { folders, accountId, log } = this.#options;
-    return new RecordFolder({ folder: this.#folderOf(scheduleId), folders, accountId, log, schema: RunDeliveryEnd, names: deliveryNames });
+    return new RecordFolder({ ...this.#place(scheduleId), schema: RunDeliveryEnd, names: deliveryNames });
   }
 
   #nowMs(): number {
