@@ -89,7 +89,8 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   });
   const server = new RouteServer({ tenants, rateLimits, drain, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, tenants, metrics, log });
-  const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });
+  const { maxConnections, keepAliveMs, unreadAnswerMs } = config;
+  const http = createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs });
   const port = await listen(http, config);
   log.info({ port }, 'gateway is listening');
   return {

@@ -66,6 +66,7 @@ export class TestGateway implements AsyncDisposable {
       maxConnections: 1000,
       maxStreamsPerKey: 100,
       keepAliveMs: 5000,
+      unreadAnswerMs: 20_000,
       ...overrides,
     };
     const clock = { now: Date.now };
