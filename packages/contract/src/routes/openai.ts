@@ -78,7 +78,7 @@ export const getModel = defineRoute({
   summary: 'One agent as a model',
   auth: 'key',
   scopes: ['admin', 'cs', 'read'],
-  params: z.object({ model: z.string() }),
+  params: z.object({ model: z.string().max(limits.modelNameMaxCharacters) }),
   answers: { 200: { description: 'The agent.', json: ModelObject } },
   errors: ['not_found'],
 });
