@@ -84,7 +84,7 @@ export const limits = {
   nestedCallMaxBytes: 4 * 1024 * 1024,
   streamTtlSeconds: 3600,
   sseHeartbeatMs: 15_000,
-  /** Bytes a client may leave unread before it is dropped; it resumes. */
+  /** Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes. */
   sseMaxBufferedBytes: 1024 * 1024,
   previewRequestsPerHour: 200,
   previewMemoryBytes: 100_000_000,

@@ -16,9 +16,10 @@ export const firstEntryId = '0-1';
 
 const RawEntries = z.array(z.tuple([z.string(), z.tuple([z.literal('t'), z.string(), z.literal('d'), z.string()])]));
 
-/** The entries after `after` (exclusive), or all of them. */
-export async function readEntries(redis: Redis, turnId: string, after: string | null): Promise<StreamEntry[]> {
-  const raw = await redis.xrange(keyOf.events(turnId), after === null ? '-' : `(${after}`, '+');
+/** The entries after `after` (exclusive), or all of them; with `atMost` the first of them. */
+export async function readEntries(redis: Redis, turnId: string, after: string | null, atMost?: number): Promise<StreamEntry[]> {
+  const [key, from] = [keyOf.events(turnId), after === null ? '-' : `(${after}`];
+  const raw = await (atMost === undefined ? redis.xrange(key, from, '+') : redis.xrange(key, from, '+', 'COUNT', atMost));
   return RawEntries.parse(raw).map(([id, [, type, , json]]) => ({ id, type, json }));
 }
 
