@@ -9,4 +9,5 @@ export { assertNoEviction, connectRedis, reconnectDelayMs, redisReady, type Redi
 export { serviceEnvironment, toServiceSettings, type ServiceSettings } from './service-environment.ts';
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
+export { isUnavailable } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

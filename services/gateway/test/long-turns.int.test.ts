@@ -11,6 +11,7 @@ let tenant: TestTenant;
 let turnId: string;
 
 const RESULTS = 250;
+const EVENTS = 2 + 3 * RESULTS;
 const output = 'x'.repeat(limits.toolOutputEventMaxBytes);
 
 /** Several times what a client may leave unread. */
@@ -30,7 +31,7 @@ beforeAll(async () => {
   gateway.script = longTurn;
   const live = await gateway.ask(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'work' } });
   const events = parseEvents(await live.text());
-  expect(events).toHaveLength(2 + 3 * RESULTS);
+  if (events.length !== EVENTS) throw new Error(`a turn of ${String(events.length)} events`);
   turnId = String(events[0]?.data['turnId']);
 });
 afterAll(async () => {
@@ -41,7 +42,7 @@ describe('a turn with more events than a client may leave unread', () => {
   it('is read again from its start', async () => {
     const again = await gateway.ask(tenant.admin, `/api/turns/${turnId}/events`);
     const events = parseEvents(await again.text());
-    expect(events).toHaveLength(2 + 3 * RESULTS);
+    expect(events).toHaveLength(EVENTS);
     expect(events.at(-1)?.type).toBe('done');
   });
 
@@ -51,7 +52,7 @@ describe('a turn with more events than a client may leave unread', () => {
     await eventually(() => client.seen.length > 0);
     client.socket.pause();
     const others = await gateway.ask(tenant.admin, `/api/turns/${turnId}/events`);
-    expect(parseEvents(await others.text())).toHaveLength(2 + 3 * RESULTS);
+    expect(parseEvents(await others.text())).toHaveLength(EVENTS);
     client.socket.resume();
     await eventually(() => client.seen.includes('event: done'));
     expect(client.seen.split('event: tool_result\n')).toHaveLength(RESULTS + 1);
