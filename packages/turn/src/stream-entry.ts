@@ -16,10 +16,25 @@ export const firstEntryId = '0-1';
 
 const RawEntries = z.array(z.tuple([z.string(), z.tuple([z.literal('t'), z.string(), z.literal('d'), z.string()])]));
 
-/** The entries after `after` (exclusive), or all of them; with `atMost` the first of them. */
-export async function readEntries(redis: Redis, turnId: string, after: string | null, atMost?: number): Promise<StreamEntry[]> {
-  const [key, from] = [keyOf.events(turnId), after === null ? '-' : `(${after}`];
-  const raw = await (atMost === undefined ? redis.xrange(key, from, '+') : redis.xrange(key, from, '+', 'COUNT', atMost));
+/** The entries after `after` (exclusive), or all of them. */
+export async function readEntries(redis: Redis, turnId: string, after: string | null): Promise<StreamEntry[]> {
+  return toEntries(await redis.xrange(keyOf.events(turnId), startAfter(after), '+'));
+}
+
+/** The same, the first of them only. */
+export async function readSlice(
+  redis: Redis,
+  turnId: string,
+  { after, atMost }: { readonly after: string | null; readonly atMost: number },
+): Promise<StreamEntry[]> {
+  return toEntries(await redis.xrange(keyOf.events(turnId), startAfter(after), '+', 'COUNT', atMost));
+}
+
+function startAfter(after: string | null): string {
+  return after === null ? '-' : `(${after}`;
+}
+
+function toEntries(raw: unknown): StreamEntry[] {
   return RawEntries.parse(raw).map(([id, [, type, , json]]) => ({ id, type, json }));
 }
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Log } from '@concierge/runtime';
-import { compareIds, decodeLive, isTerminal, newestEntry, readEntries, renderEntries, type StreamEntry } from './stream-entry.ts';
+import { compareIds, decodeLive, isTerminal, newestEntry, readSlice, renderEntries, type StreamEntry } from './stream-entry.ts';
 
 /** Where a reader's entries go. */
 export interface FollowSink {
@@ -117,7 +117,7 @@ export class TurnFollower {
 
   async #entries(): Promise<StreamEntry[]> {
     const { redis, turnId } = this.#options;
-    const entries = await readEntries(redis, turnId, this.#more ?? this.#last, SLICE);
+    const entries = await readSlice(redis, turnId, { after: this.#more ?? this.#last, atMost: SLICE });
     this.#more = entries.length < SLICE ? null : (entries.at(-1)?.id ?? null);
     return entries;
   }
