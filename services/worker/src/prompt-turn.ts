@@ -34,7 +34,7 @@ export async function userMessageOf(
     ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
   ]);
   const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await uploads.text(upload.id) })));
-  const messages = turns.map(({ turn: { text, chatApp }, files }) => ({ text, chatApp, files }));
+  const messages = turns.map(({ turn, files }) => ({ text: wordsOf(turn), chatApp: turn.chatApp, files }));
   return {
     id: `${head.turnId}.0`,
     turnId: head.turnId,
@@ -47,6 +47,10 @@ export async function userMessageOf(
     sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts }),
     ...(refs.length > 0 && { attachments: refs }),
   };
+}
+
+function wordsOf({ preface, text }: AcceptedTurn): string {
+  return preface === undefined ? text : `${preface}\n\n[New message]\n${text}`;
 }
 
 /**
