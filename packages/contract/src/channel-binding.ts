@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AppError } from './app-error.ts';
 import type { ChannelName, channelSynonyms } from './channel.ts';
+import { invalidFields } from './invalid-fields.ts';
 
 /** The channels that can be connected: `web` is always there and needs no credentials. */
 export const appChannels = ['channel_a', 'channel_b', 'channel_c', 'channel_d'] as const;
@@ -57,8 +58,7 @@ export function parseChannelSettings<Channel extends AppChannel>(channel: Channe
   const parsed = channelSettings[channel].safeParse(settings);
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of this channel has just read it; TypeScript loses the pairing
   if (parsed.success) return parsed.data as ChannelSettings[Channel];
-  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
-  throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors });
+  throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors: invalidFields(parsed.error) });
 }
 
 /** Fields that are sealed on disk and never shown again; the others are identifiers. */

@@ -33,6 +33,7 @@ export {
 export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
 export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
 export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
+export { hasMoreValues } from './count-values.ts';
 export { ContactAlias, ContactRecord, ContactView } from './contact.ts';
 export {
   DeliveryPartView,
@@ -82,6 +83,7 @@ export {
   WaitingHandoff,
 } from './handoff.ts';
 export { HttpUrl } from './http-url.ts';
+export { invalidFields, invalidFieldsText, invalidFieldText } from './invalid-fields.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './outbound.ts';

@@ -17,8 +17,10 @@ export const limits = {
   jsonBodyMaxBytes: 512 * 1024,
   /** Body of a request below /v1: one file of the largest size in base64, with room for the messages. */
   openAiBodyMaxBytes: 16 * 1024 * 1024,
-  /** Bytes of bodies larger than any JSON request of ours that one gateway holds at once. */
-  largeBodiesMaxBytes: 256 * 1024 * 1024,
+  /** Bytes of bodies that one gateway holds at once: of those up to `jsonBodyMaxBytes`, and again so many of larger ones. */
+  bodiesMaxBytes: 256 * 1024 * 1024,
+  /** Of these, bytes of one tenant; or of one address, where the request names no tenant yet. */
+  bodiesOfPeerMaxBytes: 64 * 1024 * 1024,
   /** Body of a webhook; Meta sends up to 3 MB. */
   webhookBodyMaxBytes: 4 * 1024 * 1024,
   /** Body of PUT /api/files. */
@@ -29,6 +31,26 @@ export const limits = {
   bootstrapFilesMax: 20,
   /** Nesting of any JSON that comes in: stringify throws long before parse does. */
   jsonMaxDepth: 64,
+  /** Values in any JSON body, names of fields not counted: a schema looks at each of them. */
+  jsonMaxValues: 20_000,
+  /** The same of a webhook: Meta brings up to 1000 messages in one. */
+  webhookMaxValues: 50_000,
+  /** Entries in one list of a webhook. */
+  webhookListMax: 2000,
+  /** Problems with one request that its answer names. */
+  invalidFieldsMax: 20,
+  /** Messages of one request below /v1, and texts, images and files of one of them. */
+  openAiMessagesMax: 2000,
+  openAiPartsMax: 200,
+  /** One text in a request below /v1: more than the largest model takes. */
+  openAiTextMaxCharacters: 8 * 1024 * 1024,
+  /** Tools and the like that are refused, or not looked at: enough to say so. */
+  openAiOtherMax: 1000,
+  modelNameMaxCharacters: 200,
+  /** As ISO 8601 writes it, with room for fractions. */
+  timeMaxCharacters: 40,
+  /** Agents, channels and tools that the settings of a tenant name. */
+  settingsEntriesMax: 500,
   senderMaxCharacters: 256,
   idempotencyKeyMaxCharacters: 255,
   idempotencyTtlSeconds: 24 * 3600,
@@ -67,7 +89,7 @@ export const limits = {
   nestedCallMaxBytes: 4 * 1024 * 1024,
   streamTtlSeconds: 3600,
   sseHeartbeatMs: 15_000,
-  /** Bytes a client may leave unread before it is dropped; it resumes. */
+  /** Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes. */
   sseMaxBufferedBytes: 1024 * 1024,
   previewRequestsPerHour: 200,
   previewMemoryBytes: 100_000_000,

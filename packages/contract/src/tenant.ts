@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Duration } from './duration.ts';
+import { limitedRecord } from './limited-record.ts';
 import { limits } from './limits.ts';
 import { TimeZone } from './time-zone.ts';
 
@@ -10,7 +11,10 @@ export const agentNamePattern = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u;
 export const AgentName = z.string().regex(agentNamePattern, 'is not an agent name').meta({ id: 'AgentName' });
 
 /** As `provider/model`. */
-export const ModelRef = z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');
+export const ModelRef = z
+  .string()
+  .max(limits.modelNameMaxCharacters)
+  .regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');
 
 export const TenantPlan = z.enum(['preview', 'standard']);
 
@@ -23,25 +27,23 @@ export const TenantSettings = z
     timezone: TimeZone.optional(),
     model: ModelRef.optional(),
     limits: z.strictObject({ requestsPerHour: z.int().positive().optional(), memoryBytes: z.int().positive().optional() }).optional(),
-    agents: z
-      .record(
-        AgentName,
-        z.strictObject({
-          maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
-          model: ModelRef.optional(),
-          tools: z.array(z.string()).optional(),
-        }),
-      )
-      .optional(),
-    channels: z
-      .record(
-        z.string(),
-        z.strictObject({
-          busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(),
-          debounceMs: z.int().min(0).max(60_000).optional(),
-        }),
-      )
-      .optional(),
+    agents: limitedRecord(
+      AgentName,
+      z.strictObject({
+        maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
+        model: ModelRef.optional(),
+        tools: z.array(z.string().max(100)).max(limits.settingsEntriesMax).optional(),
+      }),
+      limits.settingsEntriesMax,
+    ).optional(),
+    channels: limitedRecord(
+      z.string().max(100),
+      z.strictObject({
+        busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(),
+        debounceMs: z.int().min(0).max(60_000).optional(),
+      }),
+      limits.settingsEntriesMax,
+    ).optional(),
     handoff: z
       .strictObject({
         /** Who is told on a chat app that a conversation waits for a person. */

@@ -40,6 +40,8 @@ export const TurnInput = z.object({
   /** Continues this session. */
   contactId: z.string().nullable(),
   text: z.string(),
+  /** What the application through which it came says before it: for the model alone, and no part of what was said. */
+  preface: z.string().optional(),
   attachments: z.array(UploadRef),
   /** `collect`: joins the turns of its conversation that wait, too, and is answered together with them. */
   busy: z.enum(['queue', 'reject', 'interrupt', 'collect']),

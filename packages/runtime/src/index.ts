@@ -17,5 +17,6 @@ export {
 } from './service-environment.ts';
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
+export { isUnavailable } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
 export { eventLoopStallMs } from './watchdog.ts';

@@ -26,6 +26,7 @@ export { foldStream, type FoldedStream } from './fold-steps.ts';
 export { CODE_MIN_CHARACTERS, codeOf, commandMark, HandoffCalls, type HandoffCallsOptions } from './handoff-calls.ts';
 export { HandoffDesk, type HandoffDeskOptions, type HandoffWish, type PersonsWords } from './handoff-desk.ts';
 export { HandoffWatch } from './handoff-watch.ts';
+export { HistoryMarks, type HistoryMark } from './history-marks.ts';
 export { Lanes, type Lease, type Ring } from './lanes.ts';
 export { doorbellQueueOf, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';

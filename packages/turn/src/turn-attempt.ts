@@ -1,6 +1,6 @@
 import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } from '@concierge/contract';
 import type { Redis } from 'ioredis';
-import { background, failpoint, type Log } from '@concierge/runtime';
+import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
 import { foldStream, withoutRepeats, type FoldedStream } from './fold-steps.ts';
@@ -25,29 +25,6 @@ export interface AttemptOptions extends TurnHandlers {
 const SUSPENDED_WAIT_MS = 15_000;
 const INFRASTRUCTURE_WAIT_MS = 3000;
 const CRASH_WAIT_MS = 500;
-
-/** What the machine lacks, not what the turn did: never counted against it. */
-const infrastructureCodes = new Set([
-  'ENOSPC',
-  'EDQUOT',
-  'EROFS',
-  'EIO',
-  'EMFILE',
-  'ENFILE',
-  'ENOMEM',
-  'ESTALE',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-]);
-
-function isInfrastructure(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && infrastructureCodes.has(at.code)) return true;
-  }
-  return false;
-}
 
 function stateOf(end: TurnEnd): TurnStatus {
   if (end.event.type === 'error') return 'failed';
@@ -169,7 +146,7 @@ export class TurnAttempt {
     } else if (error instanceof WorkerDraining || error instanceof RevisionConflict) {
       log.info({ ...facts, reason: error.name }, 'turn goes on elsewhere');
       await this.#release(0, false);
-    } else if (isInfrastructure(error)) {
+    } else if (isUnavailable(error)) {
       log.error({ ...facts, err: error }, 'turn has to wait for the machine');
       await this.#release(INFRASTRUCTURE_WAIT_MS, false);
     } else if (error instanceof AppError && error.code === 'not_found') {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Log } from '@concierge/runtime';
-import { compareIds, decodeLive, isTerminal, newestEntry, readEntries, renderEntries, type StreamEntry } from './stream-entry.ts';
+import { compareIds, decodeLive, isTerminal, newestEntry, readSlice, renderEntries, type StreamEntry } from './stream-entry.ts';
 
 /** Where a reader's entries go. */
 export interface FollowSink {
@@ -8,6 +8,8 @@ export interface FollowSink {
   readonly after: string | null;
   /** Rendered SSE, in order, each event once. */
   write(sse: string): void;
+  /** Resolves when the reader has taken what it was given; undefined while it has room for more. Without it there is always room. */
+  room?(): Promise<void> | undefined;
   /** The terminal event has been written. */
   end(): void;
 }
@@ -22,6 +24,8 @@ export interface FollowerOptions {
 }
 
 const RETRY_MS = 500;
+/** Entries that are in memory at once for one reader: a tool result has 16 KiB. */
+const SLICE = 64;
 
 /**
  * One reader's place in one turn.
@@ -30,6 +34,8 @@ const RETRY_MS = 500;
 export class TurnFollower {
   readonly #options: FollowerOptions;
   #last: string | null;
+  /** The stream has more entries than were read, from here on. */
+  #more: string | null = null;
   #state: 'filling' | 'live' | 'ended' = 'filling';
   #reading = false;
   #readAgain = false;
@@ -41,11 +47,11 @@ export class TurnFollower {
     this.#last = options.sink.after;
   }
 
-  /** A live message: passed on when it follows what was written last, else the stream is read. */
+  /** A live message: passed on when it follows what was written last and the reader has room, else the stream is read. */
   receive(payload: string): void {
     if (this.#state === 'ended') return;
     const message = decodeLive(payload);
-    if (this.#state === 'live' && this.#last === message.before) {
+    if (this.#state === 'live' && this.#last === message.before && this.#options.sink.room?.() === undefined) {
       this.#pass(message.sse, message.last, message.ends);
     } else if (this.#last === null || compareIds(message.last, this.#last) > 0) {
       void this.fill();
@@ -81,7 +87,7 @@ export class TurnFollower {
   }
 
   #again(): boolean {
-    return this.#readAgain && this.#state !== 'ended';
+    return (this.#readAgain || this.#more !== null) && this.#state !== 'ended';
   }
 
   #goLive(): void {
@@ -94,9 +100,8 @@ export class TurnFollower {
   }
 
   async #read(): Promise<void> {
-    const { redis, turnId, retell } = this.#options;
-    let entries = await readEntries(redis, turnId, this.#last);
-    const told = entries.length === 0 ? await retell(this.#last) : null;
+    let entries = await this.#entries();
+    const told = entries.length === 0 ? await this.#options.retell(this.#last) : null;
     if (told !== null) entries = told;
     if (this.#state === 'ended') return;
     if (told?.length === 0) {
@@ -107,11 +112,28 @@ export class TurnFollower {
       await this.#readNothing();
       return;
     }
-    this.#pass(
-      renderEntries(entries),
-      entries.findLast((entry) => entry.type !== 'step')?.id ?? this.#last,
-      entries.some((entry) => isTerminal(entry)),
-    );
+    await this.#passEntries(entries);
+  }
+
+  async #entries(): Promise<StreamEntry[]> {
+    const { redis, turnId } = this.#options;
+    const entries = await readSlice(redis, turnId, { after: this.#more ?? this.#last, atMost: SLICE });
+    this.#more = entries.length < SLICE ? null : (entries.at(-1)?.id ?? null);
+    return entries;
+  }
+
+  /** As fast as the reader takes them, and no faster. */
+  async #passEntries(entries: readonly StreamEntry[]): Promise<void> {
+    for (let from = 0; from < entries.length; from += SLICE) {
+      await this.#options.sink.room?.();
+      if (this.#state === 'ended') return;
+      const slice = entries.slice(from, from + SLICE);
+      this.#pass(
+        renderEntries(slice),
+        slice.findLast((entry) => entry.type !== 'step')?.id ?? this.#last,
+        slice.some((entry) => isTerminal(entry)),
+      );
+    }
   }
 
   async #readNothing(): Promise<void> {

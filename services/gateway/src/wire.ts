@@ -12,6 +12,7 @@ import {
   EventSender,
   HandoffCalls,
   HandoffDesk,
+  HistoryMarks,
   handoffRequested,
   Lanes,
   OutgoingEvents,
@@ -79,6 +80,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     ...widget,
     tenants,
     handoffDesk,
+    historyMarks: new HistoryMarks(redis),
     queueDashboard,
     mcpServers,
     outbound,
@@ -92,7 +94,8 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   });
   const server = new RouteServer({ tenants, rateLimits, drain, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, tenants, metrics, log });
-  const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });
+  const { maxConnections, keepAliveMs, unreadAnswerMs } = config;
+  const http = createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs });
   const port = await listen(http, config);
   background(sweepReceivedFiles(), log);
   log.info({ port }, 'gateway is listening');

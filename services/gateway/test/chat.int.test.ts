@@ -248,6 +248,17 @@ describe('turns', () => {
     for (const path of ['', '/events']) expect((await gateway.ask(tenant.admin, `/api/turns/${turnId}${path}`)).status).toBe(404);
   });
 
+  it.each(['from their stream', 'from the session file'])('end for good with the last of them, %s', async (from) => {
+    const { turnId } = await reply(await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: 'the end' } }));
+    if (from === 'from the session file') await gateway.redis.flush();
+    const path = `/api/turns/${turnId}/events`;
+    const events = parseEvents(await (await gateway.ask(tenant.admin, path)).text());
+    const over = await gateway.ask(tenant.admin, path, { headers: { 'Last-Event-ID': events.at(-1)?.id ?? '' } });
+    expect([over.status, await over.text()]).toEqual([204, '']);
+    const rest = await gateway.ask(tenant.admin, path, { headers: { 'Last-Event-ID': events.at(-2)?.id ?? '' } });
+    expect(parseEvents(await rest.text())).toEqual(events.slice(-1));
+  });
+
   it('are told again from the start without Last-Event-ID, and refuse one that is none', async () => {
     const { turnId } = await reply(await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: 'again' } }));
     const events = parseEvents(await (await gateway.ask(tenant.admin, `/api/turns/${turnId}/events`)).text());

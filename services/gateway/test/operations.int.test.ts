@@ -11,7 +11,7 @@ import { TestGateway } from './test-gateway.ts';
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await TestGateway.start({ unreadAnswerMs: 1000 });
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();

@@ -44,11 +44,12 @@ export class TestGateway implements AsyncDisposable {
     const folder = cleanUp.use(await temporaryDirectory());
     const redis = cleanUp.use(await TestRedis.start());
     const keySecret = randomBytes(32).toString('hex');
-    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
+    const dataDir = overrides.dataDir ?? folder.path;
+    const index = await openIndex({ databaseUrl: undefined, dataDir, log });
     cleanUp.defer(async () => index.close());
-    const tenants = new Tenants({ dataDir: folder.path, index, keySecret, secretsKey: keySecret, log });
+    const tenants = new Tenants({ dataDir, index, keySecret, secretsKey: keySecret, log });
     const config: Config = {
-      dataDir: folder.path,
+      dataDir,
       redisUrl: redis.url,
       databaseUrl: undefined,
       keySecret,
@@ -66,14 +67,12 @@ export class TestGateway implements AsyncDisposable {
       maxConnections: 1000,
       maxStreamsPerKey: 100,
       keepAliveMs: 5000,
+      unreadAnswerMs: 20_000,
       ...overrides,
     };
     const clock = { now: Date.now };
     const running = await wire(config, log, () => clock.now());
-    const gateway = new TestGateway(
-      { url: `http://127.0.0.1:${String(running.port)}`, dataDir: folder.path, redis, tenants, running, clock },
-      cleanUp,
-    );
+    const gateway = new TestGateway({ url: `http://127.0.0.1:${String(running.port)}`, dataDir, redis, tenants, running, clock }, cleanUp);
     await gateway.#startWorker();
     cleanUp.defer(async () => {
       for (const part of running.stopInOrder) await part.stop(200);

@@ -38,7 +38,7 @@ export async function userMessageOf(
     ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
   ]);
   const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await readText(upload) })));
-  const messages = turns.map(({ turn: { text, chatApp }, files }) => ({ text, chatApp, files }));
+  const messages = turns.map(({ turn, files }) => ({ text: wordsOf(turn), chatApp: turn.chatApp, files }));
   const news = heartbeat === undefined ? undefined : heartbeatNews(heartbeat.now, heartbeat.known);
   return {
     id: `${head.turnId}.0`,
@@ -53,6 +53,10 @@ export async function userMessageOf(
     ...((news === 'new' || news === 'gone') && { heartbeat: heartbeat?.now?.trim() ?? '' }),
     ...(refs.length > 0 && { attachments: refs }),
   };
+}
+
+function wordsOf({ preface, text }: AcceptedTurn): string {
+  return preface === undefined ? text : `${preface}\n\n[New message]\n${text}`;
 }
 
 /**

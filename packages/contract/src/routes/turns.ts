@@ -56,7 +56,13 @@ export const followTurn = defineRoute({
   params,
   query: z.strictObject({ lastEventId: lastEventId.optional() }),
   headers: lastEventHeaders,
-  answers: { 200: { description: 'The events of the turn.', events: true } },
+  answers: {
+    200: { description: 'The events of the turn.', events: true },
+    204: {
+      description:
+        'The turn has ended, and `Last-Event-ID` is its last event: there is nothing more, and an EventSource does not come back.',
+    },
+  },
   errors: ['not_found'],
 });
 

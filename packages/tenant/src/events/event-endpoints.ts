@@ -3,6 +3,8 @@ import {
   AppError,
   EventEndpoint,
   EventEndpointHealth,
+  invalidFields,
+  invalidFieldsText,
   limits,
   NewEventEndpoint,
   type EventEndpointPatch,
@@ -256,9 +258,9 @@ export class EventEndpoints {
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
-  const words = errors.map(({ path, message }) => `${path} ${message}`).join('; ');
-  throw new AppError('invalid_request', `The endpoint is not valid: ${words}.`, { errors });
+  throw new AppError('invalid_request', `The endpoint is not valid: ${invalidFieldsText(parsed.error)}.`, {
+    errors: invalidFields(parsed.error),
+  });
 }
 
 function isUsable({ endpoint, health }: Known): boolean {

@@ -21,9 +21,13 @@ export interface Said {
   readonly sender: string | null;
   readonly contactId: string | null;
   readonly message: string;
+  /** What the application through which it comes says before it. */
+  readonly preface?: string;
   readonly attachments: readonly GivenAttachment[];
   /** What makes the attachments of two requests the same: their ids unless said. */
   readonly attachmentKeys?: readonly string[];
+  /** What makes two requests the same where it is not `message` and `contactId` themselves. */
+  readonly hashed?: { readonly message: string; readonly contactId: string | null };
   readonly busy: BusyPolicy;
 }
 
@@ -54,7 +58,7 @@ export async function acceptSaid(options: AcceptOptions, speaker: Speaker, said:
 async function accept({ turns, metrics }: AcceptOptions, { scope, keyId, dedupeId }: Speaker, asked: Said): Promise<TurnReceipt> {
   const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
   const attachments = await resolveAttachments(scope, asked.attachments);
-  const { agent, authority, channel, sender, contactId, message, busy } = asked;
+  const { agent, authority, channel, sender, contactId, message, preface, busy } = asked;
   const attachmentKeys = asked.attachmentKeys ?? attachments.map(({ id }) => id);
   const receipt = await turns.accept(scope, {
     origin: 'api',
@@ -64,10 +68,11 @@ async function accept({ turns, metrics }: AcceptOptions, { scope, keyId, dedupeI
     sender,
     contactId,
     text: message,
+    ...(preface !== undefined && { preface }),
     attachments,
     busy,
     dedupeId,
-    requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentKeys }),
+    requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentKeys, ...asked.hashed }),
     keyId,
   });
   stop();

@@ -2,7 +2,7 @@ import type { ChatAppConnections } from '@concierge/channel';
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import type { EventSender, HandoffDesk, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
+import type { EventSender, HandoffDesk, HistoryMarks, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
 import { TenantSlots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import type { Handlers } from '../http/call.ts';
@@ -11,6 +11,7 @@ import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import { AgentTools } from '../mcp/agent-tools.ts';
 import { GivenFiles } from '../openai/given-files.ts';
+import { KnownHistories } from '../openai/known-histories.ts';
 import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { agentHandlers } from './agents.ts';
@@ -53,6 +54,7 @@ export interface HandlerOptions extends TenantHandlersOptions {
   readonly turns: Turns;
   readonly turnStreams: TurnStreams;
   readonly handoffDesk: HandoffDesk;
+  readonly historyMarks: HistoryMarks;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
@@ -72,12 +74,20 @@ export interface HandlerOptions extends TenantHandlersOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { handoffDesk, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
+  const { handoffDesk, historyMarks, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
   return {
     ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),
-    ...openAiHandlers({ ...accepting, turnStreams, eventStreams, drain, givenFiles: new GivenFiles({ ...storing, outbound }) }),
+    ...openAiHandlers({
+      ...accepting,
+      turnStreams,
+      eventStreams,
+      drain,
+      log,
+      givenFiles: new GivenFiles({ ...storing, outbound }),
+      knownHistories: new KnownHistories(historyMarks),
+    }),
     ...modelHandlers(),
     ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),

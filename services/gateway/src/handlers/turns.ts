@@ -40,8 +40,10 @@ export function turnHandlers({
       eventStreams.refuseWhenFull(key.id);
       exchangeOf(response).turnId = params.id;
       // An EventSource that resumes sends the header; an empty one means that it has seen no event yet.
-      const after = headers['last-event-id'] ?? query.lastEventId ?? '';
-      eventStreams.serve(response, { scope, turnId: params.id, keyId: key.id, after: after === '' ? null : after });
+      const given = headers['last-event-id'] ?? query.lastEventId ?? '';
+      const watch = { scope, turnId: params.id, keyId: key.id, after: given === '' ? null : given };
+      if (await eventStreams.isOver(watch)) return { kind: 'answer', status: 204 };
+      eventStreams.serve(response, watch);
       return streamed;
     },
     cancelTurn: async ({ caller, params }) => {

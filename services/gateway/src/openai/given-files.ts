@@ -27,7 +27,7 @@ export interface KeptFiles {
 }
 
 /** Requests that fetch at once; more are refused. Each holds at most as much as a body. */
-const FETCHING_AT_ONCE = limits.largeBodiesMaxBytes / limits.openAiBodyMaxBytes;
+const FETCHING_AT_ONCE = limits.bodiesMaxBytes / limits.openAiBodyMaxBytes;
 /** All files of one request together. */
 const FETCH_TIMEOUT_MS = 20_000;
 const MAX_REDIRECTS = 3;

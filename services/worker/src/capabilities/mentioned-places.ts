@@ -13,7 +13,7 @@ const bareAddress = /(?<![\w@./:-])(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z]{2,24}
 
 export interface MentionedPlacesOptions {
   readonly scope: Pick<TenantScope, 'files' | 'context' | 'sessions'>;
-  readonly turn: Pick<AcceptedTurn, 'agent' | 'sessionId' | 'text'>;
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'sessionId' | 'preface' | 'text'>;
 }
 
 /**
@@ -53,7 +53,9 @@ export class MentionedPlaces {
     const { scope, turn } = this.#options;
     const session = await scope.sessions.load(turn.sessionId);
     const earlier = (session?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
-    return new Set([turn.text, ...earlier].flatMap((text) => [...addressesIn(text), ...bareAddressesIn(text)]).map(wordingOf));
+    return new Set(
+      [turn.text, turn.preface ?? '', ...earlier].flatMap((text) => [...addressesIn(text), ...bareAddressesIn(text)]).map(wordingOf),
+    );
   }
 
   /** Of all that the customer's agent can read of the owner's; notes about contacts and the owner's own are not asked. */
