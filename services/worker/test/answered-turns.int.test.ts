@@ -55,7 +55,7 @@ function message(sender: string, text: string, facts: Partial<TurnInput> = {}): 
     dedupeId: `${sender}:${text}`,
     requestHash: text,
     keyId: null,
-    chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+    chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef: `${sender}/7`, media: [], replyTo: null },
     ...facts,
   };
 }
@@ -85,7 +85,7 @@ describe('a message from a chat app', () => {
 
   it('of a group is answered there, in its topic, and names what is answered', async () => {
     model.when('who is there', [say('I am.')]);
-    const chatApp = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '31', media: [], replyTo: null };
+    const chatApp = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '-100777/31', media: [], replyTo: null };
     const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { chatApp }));
     await deliveredOf(turnId);
     expect(sentTo('-100777')).toMatchObject([{ text: 'I am.', message_thread_id: 9, reply_parameters: { message_id: 31 } }]);

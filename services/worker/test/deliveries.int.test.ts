@@ -145,7 +145,7 @@ describe('what an app answers', () => {
 
   it('that the message which is answered is gone gets it without the reference', async () => {
     stage.telegram.failSends(botError(400, 'Bad Request: message to be replied not found'));
-    const id = await stage.say('Hello', { replyTo: '77' });
+    const id = await stage.say('Hello', { replyTo: '4242/77' });
     await stage.deliver(id);
     expect(stage.telegram.sent).toMatchObject([{ reply_parameters: { message_id: 77 } }, { text: 'Hello' }]);
     expect(stage.telegram.sent[1]).not.toHaveProperty('reply_parameters');
