@@ -18,6 +18,7 @@ export {
   ChannelBinding,
   ChannelCheck,
   ChannelError,
+  SendingStop,
   ChannelTest,
   ChannelView,
   ConnectedChannel,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { TurnInput } from '@concierge/contract';
 import { connectRedis, createLog } from '@concierge/runtime';
@@ -102,12 +103,13 @@ describe('a message from a chat app', () => {
   it.each([
     ['outbox.after-file:kill', { sends: 1, state: 'sent' }],
     ['turn.after-save:kill', { sends: 1, state: 'sent' }],
-    ['delivery.after-claim:kill', { sends: 0, state: 'unknown' }],
+    ['delivery.after-claim:kill', { sends: 1, state: 'sent' }],
+    ['delivery.after-leave:kill', { sends: 0, state: 'unknown' }],
     ['delivery.after-send:kill', { sends: 1, state: 'unknown' }],
   ])(
     'is answered at most once, and never claimed to be when nobody knows: %s',
     async (failpoint, expected) => {
-      const sender = String(6000 + failpoint.length);
+      const sender = String(6_000_000 + Number.parseInt(hash('sha1', failpoint).slice(0, 4), 16));
       model.when(`hello ${failpoint}`, [say('Hello.')], [say('Hello.')]);
       const [worker] = system.workers;
       await worker?.terminate();

@@ -4,7 +4,7 @@ import { answerNumbers } from './numbered.ts';
 
 const whatsapp = { phoneNumberId: '106540352242922', accessToken: 'EAAfake', verifyToken: 'verify-me', appSecret: 'meta-app-secret' };
 const messenger = { pageId: '178414', accessToken: 'EAAfake', verifyToken: 'verify-me', appSecret: 'meta-app-secret' };
-const telegram = { botToken: '7000001:telegram-token', secretToken: 'telegram-secret' };
+const telegram = { botToken: '7000001:telegram-token', botUsername: 'corner_shop_bot', secretToken: 'telegram-secret' };
 const slack = { botToken: 'xoxb-fake', signingSecret: 'slack-signing-secret', teamId: 'T0FAKE', botUserId: 'U0BOT' };
 
 /** What each app is connected with: PUT /api/channels/{app}. */
@@ -79,4 +79,22 @@ export function telegramText({ from, id, text }: { readonly from: number; readon
   const person = { id: from, is_bot: false, first_name: 'Ann' };
   const chat = { id: from, type: 'private', first_name: 'Ann' };
   return { update_id: id, message: { message_id: id, from: person, chat, date: Math.floor(Date.now() / 1000), text } };
+}
+
+/** A message in a group that names the bot, as Telegram brings it. */
+export function telegramMention({
+  chat,
+  id,
+  text,
+  ...more
+}: {
+  readonly chat: object;
+  readonly id: number;
+  readonly text: string;
+}): object {
+  const name = `@${telegram.botUsername}`;
+  const entities = [{ type: 'mention', offset: 0, length: name.length }];
+  const from = { id: 55, is_bot: false, first_name: 'Ann' };
+  const message = { message_id: id, from, chat, date: Math.floor(Date.now() / 1000), text: `${name} ${text}`, entities, ...more };
+  return { update_id: id, message };
 }

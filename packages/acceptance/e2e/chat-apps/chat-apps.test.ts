@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually, say } from '@concierge/testing';
+import { botError, eventually, say } from '@concierge/testing';
 import { z } from 'zod';
-import { appSettings, ChatAppsStage, messengerText, telegramText, whatsAppText } from './chat-apps-stage.ts';
+import { appSettings, ChatAppsStage, messengerText, telegramMention, telegramText, whatsAppText } from './chat-apps-stage.ts';
 import { numbered, numbersIn } from './numbered.ts';
 
 const TurnList = z.array(z.object({ id: z.string(), status: z.string(), joinedTo: z.string().optional() }));
@@ -51,6 +51,43 @@ describe('a message on a chat app', () => {
     expect(sent).toMatchObject({ chat_id: 55, text: 'Yes, <b>we do</b>.', parse_mode: 'HTML' });
     expect(stage.telegram.callsTo('/sendChatAction').length).toBeGreaterThan(0);
   });
+
+  it('is answered in a group and in a topic of Telegram, as an answer to itself', async () => {
+    stage.model.when(/group one/u, [say('In the group.')]);
+    stage.model.when(/topic one/u, [say('In the topic.')]);
+    await stage.tenantOn('shop-group', 'telegram');
+    await registerTelegram('shop-group');
+    const group = { id: -1_001_000_001, type: 'supergroup', title: 'Shop' };
+    await stage.telegram.deliver(group.id, telegramMention({ chat: group, id: 21, text: 'group one?' }));
+    const forum = { id: -1_001_000_002, type: 'supergroup', title: 'Forum', is_forum: true };
+    const topic = { message_thread_id: 7, is_topic_message: true };
+    await stage.telegram.deliver(forum.id, telegramMention({ chat: forum, id: 22, text: 'topic one?', ...topic }));
+    const sentIn = (chat: number) => stage.telegram.sent.filter((call) => call['chat_id'] === chat);
+    const [inGroup] = await eventually(() => sentOrNothing(sentIn(group.id)), { timeoutMs: 20_000 });
+    const [inTopic] = await eventually(() => sentOrNothing(sentIn(forum.id)), { timeoutMs: 20_000 });
+    expect(inGroup).toMatchObject({ text: 'In the group.', reply_parameters: { message_id: 21 } });
+    expect(inTopic).toMatchObject({ text: 'In the topic.', message_thread_id: 7, reply_parameters: { message_id: 22 } });
+    const scope = await stage.system.scope('shop-group');
+    await eventually(async () => (await scope.outbox.lanes()).length === 0, { timeoutMs: 20_000 });
+    expect(await scope.outbox.dead()).toEqual([]);
+  });
+
+  it('is taken while its app lets nothing be sent, and answered when it does again', async () => {
+    stage.model.when(/at three in the morning/u, [say('Good morning.')]);
+    const owner = await stage.tenantOn('no-sending', 'telegram');
+    await registerTelegram('no-sending');
+    stage.telegram.failSends(botError(401, 'Unauthorized'));
+    await stage.telegram.deliver(901, telegramText({ from: 901, id: 901, text: numbered(901) }));
+    const scope = await stage.system.scope('no-sending');
+    await eventually(async () => (await scope.channels.find('channel_c'))?.state === 'receive_only', { timeoutMs: 20_000 });
+    const tries = await stage.telegram.deliver(902, telegramText({ from: 902, id: 902, text: 'at three in the morning' }));
+    expect(tries.map(({ status }) => status)).toEqual([200]);
+    await eventually(async () => (await scope.outbox.lanes()).length === 2, { timeoutMs: 20_000 });
+    await owner.request('/api/channels/telegram', { method: 'PUT', body: appSettings.telegram });
+    const textsIn = (chat: number) => stage.telegram.sent.filter((call) => call['chat_id'] === chat).map(({ text }) => text);
+    await eventually(() => textsIn(902).length > 0 && textsIn(901).length > 1, { timeoutMs: 20_000 });
+    expect([textsIn(901), textsIn(902)]).toEqual([['heard 901', 'heard 901'], ['Good morning.']]);
+  }, 60_000);
 
   it('is answered in its thread on Slack, once for a mention that comes as two events, and never to itself', async () => {
     stage.model.when(/slack one/u, [say('At *noon*.')]);
