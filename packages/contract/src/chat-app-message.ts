@@ -43,6 +43,8 @@ export const ChatAppMessage = z.object({
   order: z
     .object({ catalogId: z.string().nullable(), items: z.array(z.object({ productId: z.string(), quantity: z.number().nullable() })) })
     .optional(),
+  /** Sent together with others of the same id: the app makes several messages of one. */
+  albumId: z.string().min(1).max(256).optional(),
   /** The message it answers, as the app names it. */
   replyTo: z.string().nullable(),
 });

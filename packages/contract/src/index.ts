@@ -34,7 +34,7 @@ export {
 export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
 export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
 export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
-export { ContactAlias, ContactRecord, ContactView } from './contact.ts';
+export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './contact.ts';
 export {
   DeliveryPartView,
   DeliveryProblem,

@@ -339,4 +339,40 @@ describe('a pressed button', () => {
     });
     expect(call?.body).toEqual({ callback_query_id: 'callback-1' });
   });
+
+  it('that blocks the bot is remembered, until it lets it in again', async () => {
+    const member = (status: string, updateId: number) => ({
+      update_id: updateId,
+      my_chat_member: {
+        chat: { id: 12, type: 'private' },
+        from: { id: 12, is_bot: false },
+        date: 1,
+        old_chat_member: { status: 'member' },
+        new_chat_member: { status },
+      },
+    });
+    expect((await postTelegram(gateway, tenant.id, member('kicked', 21))).status).toBe(200);
+    expect(await tenant.scope.contacts.unreachableSince('channel_c', '12')).toMatch(/^20/u);
+    expect((await postTelegram(gateway, tenant.id, member('member', 22))).status).toBe(200);
+    expect(await tenant.scope.contacts.unreachableSince('channel_c', '12')).toBeUndefined();
+  });
+
+  it('that sends an album waits for all of its pictures', async () => {
+    gateway.holdTurns();
+    const picture = (id: number) => ({
+      update_id: id,
+      message: {
+        message_id: id,
+        media_group_id: '131',
+        from: { id: 13, is_bot: false, first_name: 'Ann' },
+        chat: { id: 13, type: 'private' },
+        date: 1,
+        photo: [{ file_id: `p${String(id)}`, width: 1, height: 1 }],
+      },
+    });
+    for (const id of [31, 32, 33]) expect((await postTelegram(gateway, tenant.id, picture(id))).status).toBe(200);
+    const turns = await accepted();
+    expect(turns.map(({ collects, chatApp }) => [collects, chatApp?.albumId])).toEqual(turns.map(() => [true, '131']));
+    expect(turns).toHaveLength(3);
+  });
 });

@@ -1,4 +1,4 @@
-import { dynamicContext, type MediaFile, type ShownImages } from '@concierge/agent';
+import { dynamicContext, type MediaFile, type SaidMessage, type ShownImages } from '@concierge/agent';
 import type { AcceptedTurn, SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
@@ -34,7 +34,7 @@ export async function userMessageOf(
     ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
   ]);
   const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await uploads.text(upload.id) })));
-  const messages = turns.map(({ turn: { text, chatApp }, files }) => ({ text, chatApp, files }));
+  const messages = asSaid(turns);
   return {
     id: `${head.turnId}.0`,
     turnId: head.turnId,
@@ -47,6 +47,26 @@ export async function userMessageOf(
     sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts }),
     ...(refs.length > 0 && { attachments: refs }),
   };
+}
+
+/** Messages as they were sent: the app has made several of an album, which was one. */
+function asSaid(turns: readonly PromptTurn[]): SaidMessage[] {
+  const messages: SaidMessage[] = [];
+  for (const { turn, files } of turns) {
+    const { text, chatApp } = turn;
+    const before = messages.at(-1);
+    const isOfAlbum = chatApp?.albumId !== undefined && before?.chatApp?.albumId === chatApp.albumId;
+    if (isOfAlbum && before?.chatApp !== undefined) messages.splice(-1, 1, withPicture(before, { text, chatApp, files }));
+    else messages.push({ text, chatApp, files });
+  }
+  return messages;
+}
+
+function withPicture(album: SaidMessage, picture: SaidMessage): SaidMessage {
+  const text = [album.text, picture.text].filter((caption) => caption !== '').join('\n');
+  const media = [...(album.chatApp?.media ?? []), ...(picture.chatApp?.media ?? [])];
+  const files = album.files && picture.files && [...album.files, ...picture.files];
+  return { text, chatApp: album.chatApp && { ...album.chatApp, media }, files };
 }
 
 /**

@@ -75,10 +75,23 @@ export function messengerText({ from, id, text }: { readonly from: string; reado
 }
 
 /** A text message in a private chat, as Telegram brings it. */
-export function telegramText({ from, id, text }: { readonly from: number; readonly id: number; readonly text: string }): object {
+export function telegramText(said: { readonly from: number; readonly id: number; readonly text: string }): object {
+  return telegramUpdate(said);
+}
+
+/** Any message in a private chat, by what it has beside its sender. */
+export function telegramUpdate({
+  from,
+  id,
+  ...content
+}: {
+  readonly from: number;
+  readonly id: number;
+  readonly [field: string]: unknown;
+}): object {
   const person = { id: from, is_bot: false, first_name: 'Ann' };
   const chat = { id: from, type: 'private', first_name: 'Ann' };
-  return { update_id: id, message: { message_id: id, from: person, chat, date: Math.floor(Date.now() / 1000), text } };
+  return { update_id: id, message: { message_id: id, from: person, chat, date: Math.floor(Date.now() / 1000), ...content } };
 }
 
 /** A message in a group that names the bot, as Telegram brings it. */

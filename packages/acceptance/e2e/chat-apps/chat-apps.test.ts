@@ -2,7 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { botError, eventually, say } from '@concierge/testing';
 import { z } from 'zod';
-import { appSettings, ChatAppsStage, messengerText, telegramMention, telegramText, whatsAppText } from './chat-apps-stage.ts';
+import {
+  appSettings,
+  ChatAppsStage,
+  messengerText,
+  telegramMention,
+  telegramText,
+  telegramUpdate,
+  whatsAppText,
+} from './chat-apps-stage.ts';
 import { numbered, numbersIn } from './numbered.ts';
 
 const TurnList = z.array(z.object({ id: z.string(), status: z.string(), joinedTo: z.string().optional() }));
@@ -139,6 +147,20 @@ describe('redelivery and bursts', () => {
     const turns = await ended('quick');
     expect(answers()).toEqual(['heard 1 2 3 4 5']);
     expect(turns).toHaveLength(5);
+    expect(turns.filter(({ joinedTo }) => joinedTo === undefined)).toHaveLength(1);
+  }, 60_000);
+
+  it('gives one answer to an album and the question that follows it', async () => {
+    stage.model.when(/what is this/u, [say('Three pictures.')]);
+    await stage.tenantOn('album', 'telegram');
+    await registerTelegram('album');
+    const photo = [{ file_id: 'none', file_unique_id: 'none', width: 90, height: 60 }];
+    for (const id of [801, 802, 803]) await stage.telegram.deliver(78, telegramUpdate({ from: 78, id, photo, media_group_id: '131' }));
+    await stage.telegram.deliver(78, telegramText({ from: 78, id: 804, text: 'what is this?' }));
+    const answers = () => stage.telegram.sent.filter((call) => call['chat_id'] === 78).map(({ text }) => text);
+    await eventually(() => answers().length > 0, { timeoutMs: 20_000 });
+    const turns = await ended('album');
+    expect(answers()).toEqual(['Three pictures.']);
     expect(turns.filter(({ joinedTo }) => joinedTo === undefined)).toHaveLength(1);
   }, 60_000);
 

@@ -74,7 +74,7 @@ export class Inbound {
     const chatApp = chatAppOf(message);
     if (chatApp === undefined) return 'unreadable';
     const sender = await this.#senders.senderOf(from, message);
-    const rule = busyRuleOf(await scope.settings(), channel, message.media.length > 0);
+    const rule = busyRuleOf(await scope.settings(), channel, message);
     try {
       const { replayed } = await this.#options.turns.accept(scope, turnOfMessage(from, { message, chatApp, sender, rule }));
       this.#notes.inbound(from);
@@ -114,6 +114,10 @@ export class Inbound {
         return this.#count(from, item.kind, item.reason);
       }
       case 'unreachable':
+      case 'reachable': {
+        await from.scope.contacts.noteReach(from.channel, item.conversationId, item.kind);
+        return this.#count(from, item.kind, '');
+      }
       case 'retraction': {
         return this.#count(from, item.kind, '');
       }
