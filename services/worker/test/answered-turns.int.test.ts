@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { TurnInput } from '@concierge/contract';
 import { connectRedis, createLog } from '@concierge/runtime';
 import type { Delivery, TenantScope } from '@concierge/tenant';
-import { eventually, FakeTelegram, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
+import { eventually, FakeTelegram, hang, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
 import { Doorbells, Lanes, Turns } from '@concierge/turn';
 import { telegram } from './delivery-stage.ts';
 
@@ -98,6 +98,64 @@ describe('a message from a chat app', () => {
     const { turnId } = await turns.accept(scope, input);
     await eventually(async () => (await turns.find(scope, turnId))?.status === 'done');
     expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
+  });
+
+  it('whose turn fails is not left without a word: it gets a sentence, which no stream has', async () => {
+    model.when('the model is down', [status(400)]);
+    const { turnId } = await turns.accept(scope, message('4301', 'the model is down'));
+    await deliveredOf(turnId);
+    expect(sentTo('4301')).toMatchObject([{ text: expect.stringContaining('Please try again') }]);
+    const { sessionId } = (await scope.outbox.ofTurn(turnId))[0]?.message ?? {};
+    const session = await scope.sessions.load(sessionId ?? '');
+    expect(session?.turns).toMatchObject([{ status: 'failed' }]);
+    expect(JSON.stringify(session?.messages)).not.toContain('Please try again');
+  });
+
+  it('whose turn fails gets the tenant’s own sentence', async () => {
+    await scope.updateSettings({ onFailure: { notice: 'Da ging etwas schief.' } });
+    model.when('it is down again', [status(400)]);
+    const { turnId } = await turns.accept(scope, message('4302', 'it is down again'));
+    await deliveredOf(turnId);
+    expect(sentTo('4302')).toMatchObject([{ text: 'Da ging etwas schief.' }]);
+    await scope.updateSettings({ onFailure: null });
+  });
+
+  it('whose turn fails is handed over where the tenant wants that', async () => {
+    await scope.updateSettings({ onFailure: { action: 'handoff' } });
+    model.when('help me please', [status(400)]);
+    const { turnId, sessionId } = await turns.accept(scope, message('4303', 'help me please'));
+    await deliveredOf(turnId);
+    expect(await scope.handoffs.find(sessionId)).toMatchObject({
+      state: 'paused',
+      reason: expect.stringContaining('could not answer'),
+      requestedBy: { kind: 'agent', turnId },
+    });
+    expect(sentTo('4303')).toMatchObject([{ text: expect.stringContaining('colleague') }]);
+  });
+
+  it('whose turn fails hears the notice of the handoff alone, where there is one', async () => {
+    await scope.updateSettings({ onFailure: { action: 'handoff' }, handoff: { notice: 'Anna will answer you.' } });
+    model.when('another failure', [status(400)]);
+    const { turnId } = await turns.accept(scope, message('4304', 'another failure'));
+    await eventually(() => sentTo('4304').length > 0, { timeoutMs: RECOVERY_MS });
+    expect(sentTo('4304')).toMatchObject([{ text: 'Anna will answer you.' }]);
+    expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
+    await scope.updateSettings({ handoff: null });
+  });
+
+  it('whose turn fails or is cancelled gets nothing where nothing is wanted', async () => {
+    await scope.updateSettings({ onFailure: { action: 'silent' } });
+    model.when('one more failure', [status(400)]);
+    const { turnId } = await turns.accept(scope, message('4305', 'one more failure'));
+    await eventually(async () => (await turns.find(scope, turnId))?.status === 'failed');
+    expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
+    await scope.updateSettings({ onFailure: null });
+    model.when('never mind', [hang()]);
+    const cancelled = await turns.accept(scope, message('4306', 'never mind'));
+    await eventually(async () => (await turns.find(scope, cancelled.turnId))?.status === 'running');
+    await turns.cancel(scope, cancelled.turnId);
+    await eventually(async () => (await turns.find(scope, cancelled.turnId))?.status === 'cancelled');
+    expect(await scope.outbox.ofTurn(cancelled.turnId)).toEqual([]);
   });
 
   it.each([
