@@ -199,6 +199,42 @@ describe('a message', () => {
   });
 });
 
+describe('a message that its sender takes back', () => {
+  const revokeBody = (original: string): string => {
+    const revoke = {
+      from: '1',
+      id: `revoke.${original}`,
+      timestamp: '1760000000',
+      type: 'revoke',
+      revoke: { original_message_id: original },
+    };
+    const value = { messaging_product: 'whatsapp', metadata: { phone_number_id: whatsApp.phoneNumberId }, messages: [revoke] };
+    return JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: 'waba', changes: [{ field: 'messages', value }] }] });
+  };
+  const takeBack = async (original: string): Promise<number> =>
+    (await postWhatsApp(gateway, tenant.id, { body: revokeBody(original) })).status;
+
+  it('is taken back once, behind what runs in its conversation, and not answered while it waits', async () => {
+    gateway.holdTurns();
+    await write({ from: '1', text: 'first', id: 'wamid.first' });
+    await eventually(async () => (await tenant.scope.inbox.turnIds()).length === 1);
+    await write({ from: '1', text: 'my card number', id: 'wamid.second' });
+    const before = await accepted();
+    const second = before.find(({ text }) => text === 'my card number');
+    expect([await takeBack('wamid.second'), await takeBack('wamid.second')]).toEqual([200, 200]);
+    const retractions = (await accepted()).filter(({ origin }) => origin === 'retraction');
+    expect(retractions).toMatchObject([{ retracts: second?.turnId, sessionId: second?.sessionId, text: '' }]);
+    expect(await tenant.scope.inbox.isCancelled(second?.turnId ?? '')).toBe(true);
+    expect(await counted('retraction', 'accepted')).toBeGreaterThan(0);
+  });
+
+  it('is nothing to be done about where it never came', async () => {
+    expect(await takeBack('wamid.never')).toBe(200);
+    expect(await accepted()).toEqual([]);
+    expect(await counted('retraction', 'unknown')).toBeGreaterThan(0);
+  });
+});
+
 describe('a binding', () => {
   it('is nobody’s to find out about', async () => {
     const other = await gateway.tenant();

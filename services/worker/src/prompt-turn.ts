@@ -46,7 +46,13 @@ export async function userMessageOf(
       .join('\n\n'),
     sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts }),
     ...(refs.length > 0 && { attachments: refs }),
+    ...(turns.length > 1 && { said: turns.map(wordsOf) }),
   };
+}
+
+function wordsOf({ turn: { turnId, text, attachments }, files = [] }: PromptTurn): NonNullable<UserMessage['said']>[number] {
+  const kept = [...attachments, ...files.flatMap((file) => ('upload' in file ? [file.upload] : []))];
+  return { turnId, text, uploads: kept.map(({ id }) => id) };
 }
 
 /** Messages as they were sent: the app has made several of an album, which was one. */

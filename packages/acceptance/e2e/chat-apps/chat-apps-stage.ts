@@ -68,9 +68,18 @@ export function whatsAppText({ from, id, body }: { readonly from: string; readon
   return { object: 'whatsapp_business_account', entry: [{ id: 'waba', changes: [{ field: 'messages', value }] }] };
 }
 
+interface MessengerText {
+  readonly from: string;
+  readonly id: string;
+  readonly text: string;
+  /** It is taken back. */
+  readonly deleted?: boolean;
+}
+
 /** A text message as Messenger brings it. */
-export function messengerText({ from, id, text }: { readonly from: string; readonly id: string; readonly text: string }): object {
-  const message = { sender: { id: from }, recipient: { id: messenger.pageId }, timestamp: Date.now(), message: { mid: id, text } };
+export function messengerText({ from, id, text, deleted = false }: MessengerText): object {
+  const said = deleted ? { mid: id, is_deleted: true } : { mid: id, text };
+  const message = { sender: { id: from }, recipient: { id: messenger.pageId }, timestamp: Date.now(), message: said };
   return { object: 'page', entry: [{ id: messenger.pageId, time: Date.now(), messaging: [message] }] };
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sessionIdOf } from '@concierge/tenant';
 import { botError, eventually, say } from '@concierge/testing';
 import { z } from 'zod';
 import {
@@ -49,6 +50,26 @@ describe('a message on a chat app', () => {
     expect(sent).toMatchObject({ recipient: { id: '24680' }, message: { text: 'Hello there.' } });
     expect(stage.meta.calls.some(({ body }) => body['sender_action'] === 'typing_on')).toBe(true);
   });
+
+  it('is gone from its conversation once its sender has taken it back', async () => {
+    await stage.tenantOn('taken-back', 'messenger');
+    const { verifyToken } = appSettings.messenger;
+    await stage.meta.register({ url: stage.webhookUrl('messenger', 'taken-back'), verifyToken });
+    const said = { from: '13579', id: 'mid.secret', text: `${numbered(13)}, and my card is 4111` };
+    stage.meta.personWrites(said.from);
+    await stage.meta.deliver(messengerText(said));
+    await ended('taken-back');
+    await stage.meta.deliver(messengerText({ ...said, deleted: true }));
+    const turns = await ended('taken-back', 2);
+    const scope = await stage.system.scope('taken-back');
+    const session = await scope.sessions.load(sessionIdOf('cs', 'channel_b', said.from));
+    expect(session?.messages).toMatchObject([
+      { role: 'user', text: '[The sender took this message back.]' },
+      { role: 'assistant', text: 'heard 13' },
+    ]);
+    expect(JSON.stringify(session)).not.toContain('4111');
+    expect(turns).toHaveLength(2);
+  }, 60_000);
 
   it('is answered on Telegram', async () => {
     stage.model.when(/telegram one/u, [say('Yes, **we do**.')]);

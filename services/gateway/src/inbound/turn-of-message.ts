@@ -48,13 +48,13 @@ export interface KnownMessage {
 }
 
 /** What a person said, in the words of the turn path. */
-export function turnOfMessage({ channel, account }: BoundChannel, { message, chatApp, sender, rule }: KnownMessage): TurnInput {
-  const dedupeId = `channel:${channel}:${account}:${message.providerMessageId}`;
+export function turnOfMessage(from: BoundChannel, { message, chatApp, sender, rule }: KnownMessage): TurnInput {
+  const dedupeId = dedupeIdOf(from, message.providerMessageId);
   return {
     origin: 'webhook',
     agent: 'cs',
     authority: 'cs',
-    channel,
+    channel: from.channel,
     sender,
     contactId: null,
     text: cut(message.text ?? ''),
@@ -66,6 +66,11 @@ export function turnOfMessage({ channel, account }: BoundChannel, { message, cha
     keyId: null,
     chatApp,
   };
+}
+
+/** The same in each delivery of a message, and of no other: the turn's id follows from it. */
+export function dedupeIdOf({ channel, account }: BoundChannel, providerMessageId: string): string {
+  return `channel:${channel}:${account}:${providerMessageId}`;
 }
 
 /** No app lets people write so much; what a client of somebody's own sends is not refused, for it would come again. The model is told that there was more. */
