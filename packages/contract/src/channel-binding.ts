@@ -87,13 +87,28 @@ export type ChannelBinding = z.infer<typeof ChannelBinding>;
 export const ChannelError = z.strictObject({ at: z.iso.datetime(), code: z.string().max(100), message: z.string().max(500) });
 export type ChannelError = z.infer<typeof ChannelError>;
 
+/** tenants/<id>/channels/<channel>.sending.json: the provider refuses to send for this version of the binding. What people write still comes in. */
+export const SendingStop = z.strictObject({
+  version: z.literal(1),
+  since: z.iso.datetime(),
+  reason: z.string().max(1000),
+  /** Of the binding when it was refused: connected anew, it is another one. */
+  bindingUpdatedAt: z.iso.datetime(),
+  /** One message is tried then. */
+  tryAgainAt: z.iso.datetime(),
+});
+export type SendingStop = z.infer<typeof SendingStop>;
+
 /** What may be shown of a binding: which secrets it has, never one of them. */
 export const ChannelView = z
   .object({
     channel: AppChannel,
     app: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
-    /** `broken`: its file cannot be read, or its credentials cannot be opened here; connect it again. */
-    state: z.enum(['enabled', 'disabled', 'broken']),
+    /**
+     * `receive_only`: the provider refuses what is sent with these credentials; messages come in, and are answered once it takes them again. `broken`: its
+     * file cannot be read, or its credentials cannot be opened here; connect it again.
+     */
+    state: z.enum(['enabled', 'receive_only', 'disabled', 'broken']),
     /** Why it is not enabled; or why credentials that somebody put there as a file are left alone. */
     reason: z.string().nullable(),
     identifiers: z.record(z.string(), z.string()),

@@ -18,6 +18,7 @@ export {
   ChannelBinding,
   ChannelCheck,
   ChannelError,
+  SendingStop,
   ChannelTest,
   ChannelView,
   ConnectedChannel,
@@ -34,7 +35,7 @@ export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelN
 export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
 export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
 export { hasMoreValues } from './count-values.ts';
-export { ContactAlias, ContactRecord, ContactView } from './contact.ts';
+export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './contact.ts';
 export {
   DeliveryPartView,
   DeliveryProblem,

@@ -19,6 +19,8 @@ export const UserMessage = z.object({
   sent: z.string(),
   heartbeat: z.string().optional(),
   attachments: z.array(UploadRef).optional(),
+  /** Of several messages that were answered together: what each of them said, so that one can be taken back by itself. */
+  said: z.array(z.object({ turnId: z.string(), text: z.string(), uploads: z.array(z.string()) })).optional(),
 });
 export const ToolCall = z.object({
   id: z.string(),
@@ -115,7 +117,9 @@ export const SessionView = z
     channel: CanonicalChannel,
     title: z.string(),
     messageCount: z.int().nonnegative(),
-    messages: z.array(z.discriminatedUnion('role', [UserMessage.omit({ sent: true, heartbeat: true }), AssistantMessage, ToolMessage])),
+    messages: z.array(
+      z.discriminatedUnion('role', [UserMessage.omit({ sent: true, heartbeat: true, said: true }), AssistantMessage, ToolMessage]),
+    ),
   })
   .meta({ id: 'Session' });
 export type SessionView = z.infer<typeof SessionView>;

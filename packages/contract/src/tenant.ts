@@ -59,6 +59,15 @@ export const TenantSettings = z
         hours: z.number().positive().max(limits.handoffMaxHours).optional(),
       })
       .optional(),
+    /** What a contact on a chat app gets in place of an answer when a turn fails. An API's client gets the error, as ever. */
+    onFailure: z
+      .strictObject({
+        /** `say`: a sentence. `handoff`: the conversation waits for a person, and the contact is told so. `silent`: nothing. */
+        action: z.enum(['say', 'handoff', 'silent']).optional(),
+        /** The sentence, in the contacts' language; one in English without it. */
+        notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
+      })
+      .optional(),
     heartbeat: z
       .strictObject({
         every: Duration.optional(),
@@ -88,6 +97,7 @@ export const TenantPatch = z
     agents: TenantSettings.shape.agents.unwrap().nullable().optional(),
     channels: TenantSettings.shape.channels.unwrap().nullable().optional(),
     handoff: TenantSettings.shape.handoff.unwrap().nullable().optional(),
+    onFailure: TenantSettings.shape.onFailure.unwrap().nullable().optional(),
     heartbeat: TenantSettings.shape.heartbeat.unwrap().nullable().optional(),
   })
   .meta({ id: 'TenantPatch' });

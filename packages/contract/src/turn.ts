@@ -11,9 +11,10 @@ import { UploadRef } from './upload.ts';
 
 /**
  * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the owner's agent is told that a conversation
- * waits for a person. `person`: nobody asks, a person says something in the agent's place, and no model is called.
+ * waits for a person. `person`: nobody asks, a person says something in the agent's place, and no model is called. `retraction`: the sender took a message
+ * back, whose words are taken out of the conversation; no model is called, and nothing is said.
  */
-export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person']);
+export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person', 'retraction']);
 
 /** What the turn may do, fixed when it is accepted: the minimum of the key's scopes and of whoever started it. */
 export const Authority = z.enum(['admin', 'cs']);
@@ -60,6 +61,8 @@ export const TurnInput = z.object({
   chatApp: ChatAppMessage.optional(),
   /** Only of a `person`: who it is. */
   by: Actor.optional(),
+  /** Only of a `retraction`: the turn whose words are taken back. */
+  retracts: z.string().optional(),
 });
 export type TurnInput = z.infer<typeof TurnInput>;
 

@@ -4,6 +4,7 @@ import {
   channelNames,
   ContactAlias,
   ContactRecord,
+  ContactUnreachable,
   limits,
   type AppChannel,
   type ContactView,
@@ -75,6 +76,19 @@ export class Contacts {
       throw new AppError('conflict', 'This id belongs to another contact already.');
     // The way back, for whoever looks at the contact; made again by the next caller if this one dies here.
     await leadsBack.put(backName(channel, alias), record);
+  }
+
+  /** The app says that nothing can be sent to this chat any more, or that it can again. On disk when it returns. */
+  async noteReach(channel: AppChannel, sender: string, reach: 'reachable' | 'unreachable'): Promise<void> {
+    if (!ContactUnreachable.shape.sender.safeParse(sender).success) return;
+    const marks = this.#unreachable(sender);
+    if (reach === 'reachable') await marks.remove(channel);
+    else await marks.put(channel, { version: 1, channel, sender, since: new Date().toISOString() });
+  }
+
+  /** Since when nothing can be sent there; undefined while nobody says so. */
+  async unreachableSince(channel: AppChannel, sender: string): Promise<string | undefined> {
+    return (await this.#unreachable(sender).find(channel))?.since;
   }
 
   /** What a contact is called. Costs one read when it is known already. */
@@ -199,6 +213,14 @@ export class Contacts {
       ...this.#place(contactFolderOf(sender), 'aliases'),
       schema: ContactAlias,
       names: /^channel_[a-d]-[0-9a-f]{32}$/u,
+    });
+  }
+
+  #unreachable(sender: string): RecordFolder<typeof ContactUnreachable> {
+    return new RecordFolder({
+      ...this.#place(contactFolderOf(sender), 'unreachable'),
+      schema: ContactUnreachable,
+      names: /^channel_[a-d]$/u,
     });
   }
 

@@ -227,6 +227,13 @@ export class SessionRevisions {
     await Promise.all(folders.map(async (folder) => this.#folders.sync(folder)));
   }
 
+  /** Of a session's revisions only the newest stays: the others have what was taken out of it. */
+  async dropEarlier(id: string): Promise<void> {
+    const old = (await this.list(id))?.numbers.slice(0, -1) ?? [];
+    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));
+    await this.#folders.sync(this.#revisionsOf(id));
+  }
+
   async #prune(id: string, listed: Revisions, newest: number): Promise<void> {
     const folder = this.#revisionsOf(id);
     const old = listed.numbers.filter((number) => number <= newest - revisionsKept);

@@ -73,6 +73,16 @@ export class Uploads {
     await writePlainFile(folder, 'text.txt', text);
   }
 
+  /** Nothing happens to one that is not there. */
+  async remove(id: string): Promise<void> {
+    if (!UploadId.safeParse(id).success) return;
+    await using root = await HeldFolder.open(this.#root);
+    await using uploads = await enterIfThere(root, 'uploads');
+    if (uploads === undefined || !(await uploads.names()).includes(id)) return;
+    await removeTree(uploads, id);
+    await uploads.sync();
+  }
+
   /** Clears away uploads that were cut off. */
   async sweep(olderThanMs = temporaryMaxAgeMs): Promise<void> {
     await using root = await HeldFolder.open(this.#root);

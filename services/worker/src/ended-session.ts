@@ -107,7 +107,7 @@ function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
 }
 
 /** The first line of the first message, shortened between words. */
-function titleOf(text: string): string {
+export function titleOf(text: string): string {
   const line = text.trim().split('\n', 1)[0]?.replaceAll(/\s+/gu, ' ').trim() ?? '';
   if (line === '') return 'Conversation';
   if (line.length <= TITLE_MAX_CHARACTERS) return line;

@@ -1,4 +1,4 @@
-import { dynamicContext, heartbeatNews, type MediaFile, type ShownImages } from '@concierge/agent';
+import { dynamicContext, heartbeatNews, type MediaFile, type SaidMessage, type ShownImages } from '@concierge/agent';
 import type { AcceptedTurn, SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
@@ -38,7 +38,7 @@ export async function userMessageOf(
     ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
   ]);
   const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await readText(upload) })));
-  const messages = turns.map(({ turn, files }) => ({ text: wordsOf(turn), chatApp: turn.chatApp, files }));
+  const messages = asSaid(turns);
   const news = heartbeat === undefined ? undefined : heartbeatNews(heartbeat.now, heartbeat.known);
   return {
     id: `${head.turnId}.0`,
@@ -52,11 +52,38 @@ export async function userMessageOf(
     sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts, ...(news && { heartbeat: news }) }),
     ...((news === 'new' || news === 'gone') && { heartbeat: heartbeat?.now?.trim() ?? '' }),
     ...(refs.length > 0 && { attachments: refs }),
+    ...(turns.length > 1 && { said: turns.map(wordsOf) }),
   };
 }
 
-function wordsOf({ preface, text }: AcceptedTurn): string {
+function textWithPreface({ preface, text }: AcceptedTurn): string {
   return preface === undefined ? text : `${preface}\n\n[New message]\n${text}`;
+}
+
+function wordsOf({ turn: { turnId, text, attachments }, files = [] }: PromptTurn): NonNullable<UserMessage['said']>[number] {
+  const kept = [...attachments, ...files.flatMap((file) => ('upload' in file ? [file.upload] : []))];
+  return { turnId, text, uploads: kept.map(({ id }) => id) };
+}
+
+/** Messages as they were sent: the app has made several of an album, which was one. */
+function asSaid(turns: readonly PromptTurn[]): SaidMessage[] {
+  const messages: SaidMessage[] = [];
+  for (const { turn, files } of turns) {
+    const { chatApp } = turn;
+    const text = textWithPreface(turn);
+    const before = messages.at(-1);
+    const isOfAlbum = chatApp?.albumId !== undefined && before?.chatApp?.albumId === chatApp.albumId;
+    if (isOfAlbum && before?.chatApp !== undefined) messages.splice(-1, 1, withPicture(before, { text, chatApp, files }));
+    else messages.push({ text, chatApp, files });
+  }
+  return messages;
+}
+
+function withPicture(album: SaidMessage, picture: SaidMessage): SaidMessage {
+  const text = [album.text, picture.text].filter((caption) => caption !== '').join('\n');
+  const media = [...(album.chatApp?.media ?? []), ...(picture.chatApp?.media ?? [])];
+  const files = album.files && picture.files && [...album.files, ...picture.files];
+  return { text, chatApp: album.chatApp && { ...album.chatApp, media }, files };
 }
 
 /**

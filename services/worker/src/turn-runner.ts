@@ -26,6 +26,7 @@ import { answeredTogether, joinedRecord, turnsNamed, turnsToAnswer, type TurnsTo
 import { promptContext, warnOfSmallWindow, type PromptContext } from './prompt-context.ts';
 import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from './prompt-turn.ts';
 import { speak } from './spoken-turn.ts';
+import { withoutWordsOf } from './taken-back.ts';
 import { ToolSets } from './tool-sets.ts';
 import { agentDefinition, turnAgent, type TurnAgent } from './turn-agent.ts';
 import type { TurnMetrics } from './turn-metrics.ts';
@@ -84,10 +85,20 @@ export class TurnRunner implements TurnHandlers {
     const session = await loadOrBegin(run);
     const known = recordOf(session, run);
     if (known !== undefined) return this.#repeat(run, session, known);
+    if (run.turn.retracts !== undefined) return this.#takeBack(run, session, run.turn.retracts);
     const conversation = conversationOf(session, run);
     if (run.reset !== null) run.writer.emit({ type: 'text_reset', data: { reason: run.reset } });
     const outcome = await this.#converse(run, session, conversation);
     return this.#save(run, session, { conversation, outcome });
+  }
+
+  /** Earlier revisions go as well: they have the words still. */
+  async #takeBack(run: TurnRun, session: Session, turnId: string): Promise<TurnEnd> {
+    const redacted = await withoutWordsOf(run.scope, session, turnId);
+    const outcome: TurnOutcome = { status: 'done', finishReason: 'stop' };
+    const end = await this.#save(run, redacted, { conversation: conversationOf(redacted, run), outcome });
+    await run.scope.sessions.dropEarlier(session.id);
+    return end;
   }
 
   async failTurn(run: TurnRun, code: ErrorCode): Promise<TurnEnd> {
@@ -298,8 +309,8 @@ function summaryFailed(error: unknown): string {
 
 /** Ends the conversation where it stands; the user's message is in it, whatever happened. */
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
-  // What a person was to say is no user's message.
-  if (!conversation.hasPrompt && run.turn.origin !== 'person')
+  // What a person was to say is no user's message, and a retraction says nothing.
+  if (!conversation.hasPrompt && run.turn.origin !== 'person' && run.turn.origin !== 'retraction')
     conversation.apply(await promptStep([{ turn: run.turn }], { timezone: undefined }, async ({ id }) => run.scope.uploads.text(id)));
   breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;

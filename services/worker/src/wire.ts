@@ -58,6 +58,7 @@ import type { Config } from './config.ts';
 import { crowdedModels } from './context-figures.ts';
 import { answerFollowUp } from './deliveries/answer-follow-up.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
+import { failureFollowUp } from './deliveries/failure-follow-up.ts';
 import { DeliveryMetrics } from './deliveries/delivery-metrics.ts';
 import { EventMetrics } from './event-metrics.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
@@ -111,7 +112,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     commands: handoffs.commands,
     chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
-    followUps: [answerFollowUp, sendPersonsWords, tellTurnEnd(events.outgoing)],
+    followUps: [answerFollowUp, failureFollowUp(handoffs.askPerson), sendPersonsWords, tellTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ outgoingEvents: events.outgoing, log }).report,
     metrics,
     log,
