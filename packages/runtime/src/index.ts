@@ -5,7 +5,15 @@ export { runService, startService, type Running, type ServiceOptions, type Start
 export { createLog, type Log, type LogOptions } from './log.ts';
 export { newMetrics } from './metrics.ts';
 export { serveMetrics } from './metrics-server.ts';
-export { assertNoEviction, connectRedis, reconnectDelayMs, redisReady, type RedisConnectOptions, type RedisRole } from './redis.ts';
+export {
+  assertNoEviction,
+  connectRedis,
+  isRedisFull,
+  reconnectDelayMs,
+  redisReady,
+  type RedisConnectOptions,
+  type RedisRole,
+} from './redis.ts';
 export { serviceEnvironment, toServiceSettings, type ServiceSettings } from './service-environment.ts';
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';

@@ -17,7 +17,7 @@ export interface FollowerOptions {
   readonly turnId: string;
   readonly sink: FollowSink;
   readonly log: Log;
-  /** For a stream that is gone: what the reader lacks of the ended turn, from its session file; null while it is still on its way. */
+  /** For a stream that is gone, or has lost its end: what the reader lacks of the ended turn, from its session file; null while it is still on its way. */
   readonly retell: (after: string | null) => Promise<StreamEntry[] | null>;
 }
 
@@ -33,6 +33,9 @@ export class TurnFollower {
   #state: 'filling' | 'live' | 'ended' = 'filling';
   #reading = false;
   #readAgain = false;
+  /** The session file is asked even when the stream goes on: its end may be lost. */
+  #asksDisk = false;
+  #isSilent = false;
   #retry: NodeJS.Timeout | undefined;
   onEnd: () => void = () => undefined;
 
@@ -44,6 +47,7 @@ export class TurnFollower {
   /** A live message: passed on when it follows what was written last, else the stream is read. */
   receive(payload: string): void {
     if (this.#state === 'ended') return;
+    this.#isSilent = false;
     const message = decodeLive(payload);
     if (this.#state === 'live' && this.#last === message.before) {
       this.#pass(message.sse, message.last, message.ends);
@@ -52,10 +56,17 @@ export class TurnFollower {
     }
   }
 
+  /** Called every few seconds: a reader that has heard nothing since the last time looks whether the turn has ended. */
+  checkSilence(): void {
+    if (this.#isSilent && this.#state === 'live') void this.fill({ asksDisk: true });
+    this.#isSilent = true;
+  }
+
   /** Reads what the stream has beyond the last entry written. Called again while it reads, it reads once more. */
-  async fill(): Promise<void> {
+  async fill({ asksDisk = false } = {}): Promise<void> {
     if (this.#state === 'ended') return;
     this.#state = 'filling';
+    this.#asksDisk ||= asksDisk;
     if (this.#reading) {
       this.#readAgain = true;
       return;
@@ -94,35 +105,39 @@ export class TurnFollower {
   }
 
   async #read(): Promise<void> {
-    const { redis, turnId, retell } = this.#options;
-    let entries = await readEntries(redis, turnId, this.#last);
-    const told = entries.length === 0 ? await retell(this.#last) : null;
-    if (told !== null) entries = told;
-    if (this.#state === 'ended') return;
-    if (told?.length === 0) {
+    const asksDisk = this.#asksDisk;
+    this.#asksDisk = false;
+    const entries = await this.#entries();
+    if (!hasEnd(entries) && (asksDisk || entries.length === 0)) await this.#readDisk();
+    else this.#passEntries(entries);
+  }
+
+  async #readDisk(): Promise<void> {
+    const newest = await newestEntry(this.#options.redis, this.#options.turnId);
+    if (newest !== null && isTerminal(newest) && newest.id === this.#last) {
+      // The reader has seen the end. One whose last event the stream does not have has heard what the stream has lost.
       this.#pass('', this.#last, true);
       return;
     }
-    if (entries.length === 0) {
-      await this.#readNothing();
-      return;
-    }
-    this.#pass(
-      renderEntries(entries),
-      entries.findLast((entry) => entry.type !== 'step')?.id ?? this.#last,
-      entries.some((entry) => isTerminal(entry)),
-    );
-  }
-
-  async #readNothing(): Promise<void> {
-    const newest = await newestEntry(this.#options.redis, this.#options.turnId);
-    // The reader has seen the end before: there is nothing to wait for.
-    if (newest !== null && isTerminal(newest)) this.#pass('', this.#last, true);
-    // Accepted, but not in its lane yet (or laid again in a moment): nobody will announce it to this reader.
+    const told = await this.#options.retell(this.#last);
+    // The turn may have ended while the disk was asked: then the stream has it all.
+    const entries = await this.#entries();
+    if (told !== null && !hasEnd(entries)) this.#pass(renderEntries(told), told.at(-1)?.id ?? this.#last, true);
+    else if (entries.length > 0) this.#passEntries(entries);
+    // Accepted, but not in its lane yet (or laid again in a moment): no write to the stream will be heard of.
     else if (newest === null) this.#tryLater();
   }
 
+  #passEntries(entries: readonly StreamEntry[]): void {
+    this.#pass(renderEntries(entries), entries.findLast((entry) => entry.type !== 'step')?.id ?? this.#last, hasEnd(entries));
+  }
+
+  async #entries(): Promise<StreamEntry[]> {
+    return await readEntries(this.#options.redis, this.#options.turnId, this.#last);
+  }
+
   #pass(sse: string, last: string | null, ends: boolean): void {
+    if (this.#state === 'ended') return;
     this.#last = last;
     if (sse !== '') this.#options.sink.write(sse);
     if (!ends) return;
@@ -130,4 +145,8 @@ export class TurnFollower {
     this.#options.sink.end();
     this.onEnd();
   }
+}
+
+function hasEnd(entries: readonly StreamEntry[]): boolean {
+  return entries.some((entry) => isTerminal(entry));
 }

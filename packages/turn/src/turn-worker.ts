@@ -106,7 +106,7 @@ export class TurnWorker {
       () => {
         stop.abort(new TurnTimedOut('the turn took too long'));
       },
-      Math.max(1, lease.startedAtMs + limits.turnTimeoutMs - Date.now()),
+      Math.max(1, limits.turnTimeoutMs - lease.ageMs),
     );
     const running = { lease, stop };
     // The lease can come back to the same worker while its old attempt still waits for something: that one has lost it.
