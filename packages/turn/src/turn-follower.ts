@@ -108,24 +108,41 @@ export class TurnFollower {
     const asksDisk = this.#asksDisk;
     this.#asksDisk = false;
     const entries = await this.#entries();
-    if (!hasEnd(entries) && (asksDisk || entries.length === 0)) await this.#readDisk();
-    else this.#passEntries(entries);
-  }
-
-  async #readDisk(): Promise<void> {
-    const newest = await newestEntry(this.#options.redis, this.#options.turnId);
-    if (newest !== null && isTerminal(newest) && newest.id === this.#last) {
-      // The reader has seen the end. One whose last event the stream does not have has heard what the stream has lost.
-      this.#pass('', this.#last, true);
+    if (hasEnd(entries) || (!asksDisk && entries.length > 0)) {
+      this.#passEntries(entries);
       return;
     }
     const told = await this.#options.retell(this.#last);
-    // The turn may have ended while the disk was asked: then the stream has it all.
-    const entries = await this.#entries();
-    if (told !== null && !hasEnd(entries)) this.#pass(renderEntries(told), told.at(-1)?.id ?? this.#last, true);
-    else if (entries.length > 0) this.#passEntries(entries);
+    if (told === null) await this.#passLive(entries);
+    else await this.#passEnded(told);
+  }
+
+  async #passLive(entries: readonly StreamEntry[]): Promise<void> {
+    if (entries.length > 0) {
+      this.#passEntries(entries);
+      return;
+    }
+    const newest = await this.#newest();
+    if (this.#isSeenEnd(newest)) this.#pass('', this.#last, true);
     // Accepted, but not in its lane yet (or laid again in a moment): no write to the stream will be heard of.
     else if (newest === null) this.#tryLater();
+  }
+
+  async #passEnded(told: readonly StreamEntry[]): Promise<void> {
+    // It may have ended while the disk was asked: then the stream has it all.
+    const entries = await this.#entries();
+    if (hasEnd(entries)) this.#passEntries(entries);
+    else if (this.#isSeenEnd(await this.#newest())) this.#pass('', this.#last, true);
+    else this.#pass(renderEntries(told), told.at(-1)?.id ?? this.#last, true);
+  }
+
+  async #newest(): Promise<StreamEntry | null> {
+    return await newestEntry(this.#options.redis, this.#options.turnId);
+  }
+
+  /** A reader whose last event the stream does not have has heard what the stream has lost, and perhaps not its end. */
+  #isSeenEnd(newest: StreamEntry | null): boolean {
+    return newest !== null && isTerminal(newest) && newest.id === this.#last;
   }
 
   #passEntries(entries: readonly StreamEntry[]): void {

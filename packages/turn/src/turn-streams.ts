@@ -121,7 +121,7 @@ export class TurnStreams {
     await this.#subscriber.subscribe(keyOf.live(turnId)).catch((error: unknown) => {
       this.#log.warn({ err: error, turnId }, 'cannot subscribe yet');
     });
-    await follower.fill();
+    await follower.fill({ asksDisk: true });
   }
 
   #leave(turnId: string, follower: TurnFollower): void {
