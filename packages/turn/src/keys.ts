@@ -24,6 +24,8 @@ export const keyOf = {
   /** Set by the first look through an inbox that finds the turn without a lane. */
   seenWithoutLane: (turnId: string): string => `${queuePrefix}:seen-without-lane:${turnId}`,
   workers: `${queuePrefix}:workers`,
+  /** Lanes that a worker has leased and whose turn has not finished a step since: should the worker die, it may have been one of them. */
+  unproven: (workerId: string): string => `${queuePrefix}:unproven:${workerId}`,
   workerFacts: `${queuePrefix}:worker-facts`,
   due: `${queuePrefix}:due`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */

@@ -80,6 +80,8 @@ export interface Lease extends Lane {
 export type LeaseAnswer =
   | { readonly kind: 'idle'; readonly rings: readonly Ring[] }
   | { readonly kind: 'held' }
+  /** Not leased: it is the turn's last start, and the worker is to ask again when the turn would be alone. `voids`: deaths that did not tell whose they were. */
+  | { readonly kind: 'alone'; readonly turnId: string; readonly voids: number }
   | { readonly kind: 'leased'; readonly lease: Lease };
 
 export interface Ripened {
@@ -145,6 +147,7 @@ const LeaseReply = z.union([
   ]),
   z.tuple([z.literal('idle'), z.array(RingReply)]),
   z.tuple([z.literal('held')]),
+  z.tuple([z.literal('alone'), z.string(), z.number()]),
 ]);
 const RenewReply = z.tuple([z.array(z.string()), z.array(z.string())]);
 const FoundReply = z.array(z.tuple([z.string(), RingReply]));
@@ -226,12 +229,14 @@ export class Lanes {
     }
   }
 
-  /** `depth`: of the bell that is answered. */
-  async lease(lane: Lane & { readonly depth: number }, workerId: string): Promise<LeaseAnswer> {
+  /** `depth`: of the bell that is answered. `alone`: no other turn of the worker is unproven. */
+  async lease(lane: Lane & { readonly depth: number }, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
     const { accountId, sessionId, depth } = lane;
-    const reply = LeaseReply.parse(await this.#run('lease', [accountId, sessionId, workerId, LEASE_MS, FIRST_WAIT_MS, depth]));
+    const rules = [LEASE_MS, FIRST_WAIT_MS, depth, limits.turnMaxStarts, alone ? '1' : '0'];
+    const reply = LeaseReply.parse(await this.#run('lease', [accountId, sessionId, workerId, ...rules]));
     if (reply[0] === 'idle') return { kind: 'idle', rings: ringsOf(accountId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
+    if (reply[0] === 'alone') return { kind: 'alone', turnId: reply[1], voids: reply[2] };
     const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt, ageMs, cutEpoch] = reply;
     const facts = {
       turnId,
@@ -288,6 +293,11 @@ export class Lanes {
   /** Takes a task, for so long, that one of many processes does; false when another has it. `keeps`: it is the caller's, for longer. */
   async take(task: string, forMs: number, { keeps = false } = {}): Promise<boolean> {
     return (await scripts.take.run(this.#redis, [queuePrefix, task], [forMs, keeps ? '1' : '0'])) === 1;
+  }
+
+  /** For a worker that lives, and has lost this lease: the turn is no longer among those that may kill it. */
+  async outlive(lease: Lease, workerId: string): Promise<void> {
+    await this.#redis.srem(keyOf.unproven(workerId), laneMember(lease));
   }
 
   /** Every inbox has been looked through for this Redis: from now on turns run. `generation`: above all that were given before. */

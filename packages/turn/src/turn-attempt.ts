@@ -22,6 +22,8 @@ export interface AttemptOptions extends TurnHandlers {
   readonly log: Log;
   /** In this process, now. */
   readonly turnsRunning: () => number;
+  /** A step of the turn is in its stream. */
+  onProgress(): void;
 }
 
 const SUSPENDED_WAIT_MS = 15_000;
@@ -185,6 +187,9 @@ export class TurnAttempt {
   ): TurnWriter {
     const { lanes, log, turnsRunning } = this.#options;
     return new TurnWriter({
+      onProgress: () => {
+        this.#options.onProgress();
+      },
       lanes,
       lease: this.#lease,
       inbox: scope.inbox,

@@ -48,6 +48,8 @@ export interface TurnWriterOptions {
   readonly log: Log;
   /** Turns that run in this process now. */
   readonly turnsRunning: () => number;
+  /** A step is in the stream. */
+  onProgress(): void;
   onLost(reason: LeaseLost): void;
 }
 
@@ -194,6 +196,7 @@ export class TurnWriter {
     this.#lastWriteAt = performance.now();
     if (told.kind !== 'written') throw this.#loseLease();
     this.#entries = told.entries;
+    if (progress) this.#options.onProgress();
   }
 
   async #append(pending: readonly Pending[], progress: boolean): Promise<Appended> {

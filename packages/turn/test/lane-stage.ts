@@ -72,8 +72,8 @@ export class LaneStage implements AsyncDisposable {
     return { rings: placed.rings, ripeInMs: placed.ripeInMs };
   }
 
-  async take(sessionId: string, { accountId = 'acme', depth = 0 } = {}): Promise<Lease> {
-    const answer = await this.lanes.lease({ accountId, sessionId, depth }, 'w');
+  async take(sessionId: string, { accountId = 'acme', depth = 0, worker = 'w' } = {}): Promise<Lease> {
+    const answer = await this.lanes.lease({ accountId, sessionId, depth }, worker, { alone: true });
     if (answer.kind !== 'leased') throw new Error(`was ${answer.kind}`);
     return answer.lease;
   }

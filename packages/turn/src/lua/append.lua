@@ -9,7 +9,7 @@
 #include "add-entry.lua"
 local prefix, epoch, known = KEYS[1], ARGV[3], tonumber(ARGV[6])
 local held, events = prefix .. ':held:' .. ARGV[1], prefix .. ':events:' .. ARGV[2]
-local lease = redis.call('HMGET', held, 'epoch', 'turn')
+local lease = redis.call('HMGET', held, 'epoch', 'turn', 'worker')
 if lease[1] ~= epoch or lease[2] ~= ARGV[2] then return 0 end
 local first = 7
 local length = redis.call('XLEN', events)
@@ -21,7 +21,10 @@ for index = first, #ARGV, 3 do
   local failure = add_entry(events, epoch .. '-' .. ARGV[index], ARGV[index + 1], ARGV[index + 2])
   if failure then return failure end
 end
--- Progress: the count of fruitless starts begins anew.
-if ARGV[5] == '1' then redis.call('HSET', held, 'starts', 0) end
+-- Progress: the count of fruitless starts begins anew, and should its worker die it was not this turn.
+if ARGV[5] == '1' then
+  redis.call('HSET', held, 'starts', 0, 'voids', 0)
+  redis.call('SREM', prefix .. ':unproven:' .. (lease[3] or ''), ARGV[1])
+end
 if ARGV[4] ~= '' then redis.call('PUBLISH', prefix .. ':live:' .. ARGV[2], ARGV[4]) end
 return redis.call('XLEN', events)
