@@ -7,7 +7,15 @@ export { createLog, type Log, type LogOptions } from './log.ts';
 export { MemoryWatch } from './memory-watch.ts';
 export { newMetrics } from './metrics.ts';
 export { serveMetrics } from './metrics-server.ts';
-export { assertNoEviction, connectRedis, reconnectDelayMs, redisReady, type RedisConnectOptions, type RedisRole } from './redis.ts';
+export {
+  assertNoEviction,
+  connectRedis,
+  isRedisFull,
+  reconnectDelayMs,
+  redisReady,
+  type RedisConnectOptions,
+  type RedisRole,
+} from './redis.ts';
 export {
   demoModelEnvironment,
   mayUseDemoModel,

@@ -64,6 +64,11 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   return redis;
 }
 
+/** Redis has no memory for what was to be written: nothing was, and it may have some in a moment. Redis says so in words only. */
+export function isRedisFull(error: unknown): boolean {
+  return error instanceof Error && /^(?:ERR )?(?:-)?OOM /u.test(error.message);
+}
+
 /** Resolves when the connection can be used; rejects after `timeoutMs`. */
 export async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;

@@ -7,16 +7,14 @@ export type ScriptReply = string | number | null | ScriptReply[];
 
 /**
  * One Lua script from a `.lua` file. Runs by its hash; a Redis that does not know it (new, or emptied) is given the text once
- * more. `#include "name.lua"` lines are replaced by that file of the same folder.
+ * more. `#include "name.lua"` lines are replaced by that file of the same folder, once: files may include others.
  */
 export class RedisScript {
   readonly #text: string;
   readonly #sha: string;
 
   constructor(file: URL) {
-    this.#text = readFileSync(file, 'utf8').replaceAll(/^#include "(?<name>[\w.-]+)"$/gmu, (_line, name: string) =>
-      readFileSync(new URL(name, file), 'utf8'),
-    );
+    this.#text = readWithIncludes(file, new Set());
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
   }
 
@@ -28,6 +26,14 @@ export class RedisScript {
       return toReply(await redis.eval(this.#text, keys.length, ...keys, ...args));
     }
   }
+}
+
+function readWithIncludes(file: URL, included: Set<string>): string {
+  return readFileSync(file, 'utf8').replaceAll(/^#include "(?<name>[\w.-]+)"$/gmu, (_line, name: string) => {
+    if (included.has(name)) return '';
+    included.add(name);
+    return readWithIncludes(new URL(name, file), included);
+  });
 }
 
 function toReply(answer: unknown): ScriptReply {

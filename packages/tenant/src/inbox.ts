@@ -64,6 +64,11 @@ export class Inbox {
     return created ? 'accepted' : 'exists';
   }
 
+  /** Whether it is accepted and not yet answered. */
+  async has(turnId: string): Promise<boolean> {
+    return isTurnId(turnId) && (await lstatIfThere(this.#pathOf(turnId, turnSuffix))) !== undefined;
+  }
+
   /** undefined when it is not here, or no longer. A file that a damaged disk has spoilt is set aside and reported. */
   async read(turnId: string): Promise<AcceptedTurn | undefined> {
     if (!isTurnId(turnId)) return undefined;

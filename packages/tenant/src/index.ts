@@ -28,6 +28,7 @@ export {
   type UsageQuery,
 } from './index-db/index.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys.ts';
+export type { LaneOrder, OrderedTurns } from './lane-order.ts';
 export { lastInboundMs } from './last-inbound.ts';
 export { lastReplyOf } from './last-reply.ts';
 export { isMemoryPath, type MemoryFiles, type MemoryText } from './memory-files.ts';

@@ -12,6 +12,7 @@ import type { FolderSync } from './folder-sync.ts';
 import { Handoffs } from './handoffs.ts';
 import { Incarnation } from './incarnation.ts';
 import { Inbox } from './inbox.ts';
+import { LaneOrder } from './lane-order.ts';
 import type { TenantIndex } from './index-db/tenant-index.ts';
 import type { IndexStore } from './index-db/index-store.ts';
 import type { DriftReport, TableDrift } from './index-db/types.ts';
@@ -70,6 +71,8 @@ export class TenantScope {
   readonly files: TenantFiles;
   readonly sessions: SessionStore;
   readonly inbox: Inbox;
+  /** Order of acceptance of sessions for which Redis could not keep it. */
+  readonly laneOrder: LaneOrder;
   readonly skills: Skills;
   readonly agents: Agents;
   readonly skillEditor: SkillEditor;
@@ -107,6 +110,7 @@ export class TenantScope {
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     this.sessions = new SessionStore({ accountId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
     this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, writer, log });
+    this.laneOrder = new LaneOrder({ folder: join(root, 'inbox', '.order'), folders, writer });
     this.skills = new Skills(root, this.files);
     this.agents = new Agents(root, this.files);
     const reindex = async (): Promise<void> => {
@@ -205,6 +209,8 @@ export class TenantScope {
   /** Clears away what processes that died in the middle of writing left in our own folders: a directory read each. */
   async sweep(): Promise<void> {
     await this.inbox.sweep();
+    const accepted = new Set(await this.inbox.turnIds());
+    await this.laneOrder.sweep((turnId) => accepted.has(turnId));
     await this.sessions.sweep();
     await this.keys.sweep();
     await this.uploads.sweep();

@@ -14,6 +14,7 @@ import type { IndexStore } from './index-db/index-store.ts';
 import { decodeKey, type KeyClaims } from './key-token.ts';
 import { callsFolder } from './handoffs.ts';
 import { Inbox } from './inbox.ts';
+import { Generations } from './generations.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';
 import { namesIn } from './names-in.ts';
 import { lstatIfThere } from './quick-look.ts';
@@ -64,6 +65,7 @@ export class Tenants {
   readonly #folders = new FolderSync();
   readonly #writer = new FileWriter();
   readonly #sessionCache = new SessionCache();
+  readonly #generations: Generations;
   readonly #keyRecords: KeyRecordCache = new LRUCache({ max: cachedKeysMax, ttl: limits.keyCacheMs });
   /** Of keys whose signature was good; the record is looked at each time. */
   readonly #claims = new LRUCache<string, KeyClaims>({ max: cachedKeysMax });
@@ -73,6 +75,7 @@ export class Tenants {
   constructor(options: TenantsOptions) {
     this.#options = options;
     this.#folder = join(options.dataDir, 'tenants');
+    this.#generations = new Generations({ folder: join(this.#folder, '.generations'), folders: this.#folders });
   }
 
   /** A new tenant, whole or not at all. It has no key yet. @throws AppError conflict, invalid_request */
@@ -113,6 +116,11 @@ export class Tenants {
     const { log } = this.#options;
     const inbox = new Inbox({ folder: join(this.#rootOf(accountId), 'inbox'), folders: this.#folders, writer: this.#writer, log });
     return await inbox.turnIds();
+  }
+
+  /** A number above every one that was drawn before, in any process: one for each time that Redis is filled from the inboxes. */
+  async nextGeneration(): Promise<number> {
+    return await this.#generations.next();
   }
 
   /** Conversations in which something is to be sent, for whoever looks after them: one directory read, without opening the tenant. */

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -53,6 +53,36 @@ export class TestRedis implements AsyncDisposable {
     await exited;
   }
 
+  /** SIGSTOP: connections stay, and nothing is answered. */
+  freeze(): void {
+    this.#process?.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#process?.kill('SIGCONT');
+  }
+
+  /** Refuses what needs memory, until it `hasRoom` again. */
+  async fill(): Promise<void> {
+    await this.#setMaxMemory('1');
+  }
+
+  async hasRoom(): Promise<void> {
+    await this.#setMaxMemory('0');
+  }
+
+  /** How far its append-only file has been written: for `losePower`. */
+  async written(): Promise<number> {
+    return (await stat(await this.#appendOnlyFile())).size;
+  }
+
+  /** As a machine without power: killed, and started again without what it wrote after `written`. */
+  async losePower(written: number): Promise<void> {
+    await this.kill();
+    await truncate(await this.#appendOnlyFile(), written);
+    await this.start();
+  }
+
   async flush(): Promise<void> {
     const client = this.client();
     await client.flushall();
@@ -68,6 +98,19 @@ export class TestRedis implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #setMaxMemory(bytes: string): Promise<void> {
+    const client = this.client();
+    await client.config('SET', 'maxmemory', bytes);
+    client.disconnect();
+  }
+
+  async #appendOnlyFile(): Promise<string> {
+    const folder = join(this.folder, 'appendonlydir');
+    const name = (await readdir(folder)).find((file) => file.endsWith('.incr.aof'));
+    if (name === undefined) throw new Error('no append-only file');
+    return join(folder, name);
   }
 
   async #answers(): Promise<boolean> {

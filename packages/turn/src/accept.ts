@@ -4,6 +4,7 @@ import { background, failpoint, type Log } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
 import { keyOf } from './keys.ts';
+import { LaneRepair } from './lane-repair.ts';
 import { mayWait, type Lanes, type Placed } from './lanes.ts';
 import { Ripener } from './ripener.ts';
 import { freshSenderOf, newTurnId, turnIdOf } from './turn-ids.ts';
@@ -26,15 +27,17 @@ export interface AcceptOptions {
 /**
  * The only way in. Order is part of the meaning: session key and limits, then the inbox file, fsynced, and from there on the
  * turn is accepted; then its place in the lane; then the doorbell. What fails after the file is no error to the caller: the sweeper
- * finishes it.
+ * finishes it. A turn that gets no place in its lane gets a number on disk before the caller hears of it, so that no later one overtakes it.
  */
 export class TurnAcceptance {
   readonly #options: AcceptOptions;
   readonly #ripener: Ripener;
+  readonly #repair: LaneRepair;
 
   constructor(options: AcceptOptions) {
     this.#options = options;
     this.#ripener = new Ripener(options);
+    this.#repair = new LaneRepair(options);
   }
 
   /**
@@ -50,9 +53,13 @@ export class TurnAcceptance {
       if (twin !== null) return replay(twin, input);
     }
     const turn = this.#toAccepted(scope, input, { turnId, sessionId });
+    const isNumbered = await scope.laneOrder.isUsed(sessionId);
+    if (isNumbered) await this.#joinOrder(scope, input, turn);
     if ((await scope.inbox.accept(turn, { isUnique: input.dedupeId === null })) === 'exists') return await this.#attach(scope, input, turn);
     await failpoint('accept.after-inbox');
-    return await this.#place(scope, input, turn);
+    const receipt = await this.#place(scope, input, turn);
+    if (isNumbered && input.busy === 'reject') await scope.laneOrder.claim(sessionId, turnId);
+    return receipt;
   }
 
   async #place(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
@@ -63,30 +70,63 @@ export class TurnAcceptance {
       this.#options.log.warn({ err: error, turnId: turn.turnId }, 'accepted, but not yet in its lane');
       return null;
     });
-    if (placed === null) return receipt;
+    if (placed === null) {
+      await this.#number(scope, turn);
+      return receipt;
+    }
     switch (placed.kind) {
       case 'laid': {
+        if (placed.isUnclear) await this.#number(scope, turn);
         await failpoint('accept.after-lane');
         this.#letRun(placed);
         if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.cancel(scope, placed.headTurnId);
         return receipt;
       }
       case 'busy': {
-        await scope.inbox.remove(turn.turnId);
+        await this.#forget(scope, turn);
         throw new AppError('session_busy', 'The session is busy with another turn.', { retryAfterSeconds: 1 });
       }
       case 'full': {
-        await scope.inbox.remove(turn.turnId);
+        await this.#forget(scope, turn);
         const bounds = `${String(mayWait(busy))} turns may wait in a session, and ${String(limits.tenantMaxWaiting)} sessions of a tenant`;
         throw new AppError('too_many_waiting', `At most ${bounds}.`, { retryAfterSeconds: 5 });
       }
       case 'exists': {
         // Still on its way: the sweeper laid our file before we did. Ended: it was run between our look and our write.
-        if (placed.state === 'waiting' || placed.state === 'running') return receipt;
-        await scope.inbox.remove(turn.turnId);
+        if (placed.state === 'waiting' || placed.state === 'running') {
+          // By the time of its acceptance, perhaps: an earlier one of another clock stands before it now.
+          await this.#number(scope, turn);
+          await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
+          return receipt;
+        }
+        await this.#forget(scope, turn);
         return replay({ turnId: turn.turnId, sessionId: placed.sessionId, requestHash: placed.requestHash }, input);
       }
     }
+  }
+
+  /**
+   * Some turn of the session has a number, so this one gets the next, before its file can be seen. Those before it are put into the lane first:
+   * what becomes of this one depends on them. One that may be refused gets its number when it has its place, or none.
+   */
+  async #joinOrder(scope: TenantScope, { busy }: TurnInput, turn: AcceptedTurn): Promise<void> {
+    const isKnown = await scope.inbox.has(turn.turnId);
+    if (!isKnown && busy !== 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
+    await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
+  }
+
+  async #number(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
+    await scope.laneOrder.claim(sessionId, turnId);
+    await failpoint('accept.after-number');
+  }
+
+  async #forget(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
+    await scope.inbox.remove(turnId);
+    if (await scope.laneOrder.isUsed(sessionId)) await scope.laneOrder.remove(sessionId, [turnId]);
+  }
+
+  #warn(error: unknown, { turnId }: AcceptedTurn, message: string): void {
+    this.#options.log.warn({ err: error, turnId }, message);
   }
 
   /** Asks a turn to stop, wherever it runs or waits. The mark on disk outlives Redis. @returns false when it is not live */
@@ -113,17 +153,17 @@ export class TurnAcceptance {
   async #agentOf(scope: TenantScope, sessionId: string): Promise<string | null> {
     const session = await scope.sessions.load(sessionId);
     if (session !== undefined) return session.agent;
-    const { redis } = this.#options;
+    const { redis, lanes } = this.#options;
     const unknown = (cause?: unknown): AppError =>
       new AppError('overloaded', 'The service cannot look the session up right now.', { cause, retryAfterSeconds: 2 });
-    const [agent, laid] = await Promise.all([
+    const [agent, { isReady }] = await Promise.all([
       redis.hget(keyOf.held({ accountId: scope.accountId, sessionId }), 'agent'),
-      redis.exists(keyOf.laid),
+      lanes.readiness(),
     ]).catch((error: unknown) => {
       throw unknown(error);
     });
-    // A Redis that came back empty: the session's first turn may wait in the inbox.
-    if (agent === null && laid === 0) throw unknown();
+    // The session's first turn may wait in the inbox.
+    if (agent === null && !isReady) throw unknown();
     return agent;
   }
 
@@ -167,8 +207,11 @@ export class TurnAcceptance {
       const cancelled = await scope.inbox.isCancelled(first.turnId);
       const placed = await this.#options.lanes.place(first, { busy, holdMs, found: 'orphan', cancelled });
       if (placed.kind === 'laid') this.#letRun(placed);
+      if (await scope.laneOrder.isUsed(first.sessionId)) await this.#repair.repair(scope, first);
     } catch (error) {
-      this.#options.log.warn({ err: error, turnId: first.turnId }, 'accepted before, and perhaps not yet in its lane');
+      this.#warn(error, first, 'accepted before, and perhaps not yet in its lane');
+      // It may have had its place for long: only that it must have one is certain.
+      await scope.laneOrder.mention(first.sessionId, first.turnId);
     }
   }
 

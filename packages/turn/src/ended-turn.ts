@@ -3,10 +3,12 @@ import type { TenantScope } from '@concierge/tenant';
 import { eventsOf, streamLost } from './retelling.ts';
 import { compareIds, firstEntryId, type StreamEntry } from './stream-entry.ts';
 
+/** The largest number that ids are compared by exactly. */
+const retoldEpoch = String(Number.MAX_SAFE_INTEGER);
+
 /**
  * The stream of an ended turn, told again from its session file: for readers who come after the stream expired or Redis was
- * emptied. Ids follow the end's time, so they are above every id that a reader may hold, and they are the same each time: who is cut
- * off in a retelling resumes in it.
+ * emptied. Their ids have an epoch of their own, above that of every lease, and are the same each time: a reader that is cut off in a retelling resumes in it.
  * @param after the last event that the reader has seen; null when it has seen none
  * @returns null when no session contains the turn; nothing when the reader has seen it all
  */
@@ -15,9 +17,8 @@ export async function retellTurn(scope: TenantScope, turnId: string, after: stri
   if (indexed === undefined) return null;
   const session = await scope.sessions.view(indexed.sessionId);
   const messages = session?.messages.filter((message) => message.turnId === turnId) ?? [];
-  const epoch = String(Date.parse(indexed.record.endedAt));
   const entryOf = (event: TurnEvent, seq: number): StreamEntry => ({
-    id: `${epoch}-${String(seq)}`,
+    id: `${retoldEpoch}-${String(seq)}`,
     type: event.type,
     json: JSON.stringify(event.data),
   });
@@ -27,7 +28,7 @@ export async function retellTurn(scope: TenantScope, turnId: string, after: stri
   if (after === null)
     return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...told];
   if (after === firstEntryId) return told;
-  if (after.startsWith(`${epoch}-`)) return told.filter(({ id }) => compareIds(id, after) > 0);
+  if (after.startsWith(`${retoldEpoch}-`)) return told.filter(({ id }) => compareIds(id, after) > 0);
   return [entryOf(streamLost, 1), ...told];
 }
 

@@ -17,11 +17,15 @@ export const keyOf = {
   /** Ids of the turns of a session that have not ended, the one that runs first. */
   lane: (lane: Lane): string => `${queuePrefix}:lane:${laneMember(lane)}`,
   held: (lane: Lane): string => `${queuePrefix}:held:${laneMember(lane)}`,
-  /** Set once the lanes have been laid from the inboxes; missing in a Redis that came back empty. */
+  /** Run id of the Redis for which the lanes have been laid from the inboxes; missing in a Redis that came back empty. */
   laid: `${queuePrefix}:laid`,
   layLock: `${queuePrefix}:lay-lock`,
   scanLock: `${queuePrefix}:scan-lock`,
+  /** Set by the first look through an inbox that finds the turn without a lane. */
+  seenWithoutLane: (turnId: string): string => `${queuePrefix}:seen-without-lane:${turnId}`,
   workers: `${queuePrefix}:workers`,
+  /** Lanes that a worker has leased and whose turn has not finished a step since: should the worker die, it may have been one of them. */
+  unproven: (workerId: string): string => `${queuePrefix}:unproven:${workerId}`,
   workerFacts: `${queuePrefix}:worker-facts`,
   due: `${queuePrefix}:due`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */

@@ -16,6 +16,9 @@ const scripts = {
   cancel: new RedisScript(new URL('lua/cancel.lua', import.meta.url)),
   heartbeat: new RedisScript(new URL('lua/heartbeat.lua', import.meta.url)),
   ripen: new RedisScript(new URL('lua/ripen.lua', import.meta.url)),
+  order: new RedisScript(new URL('lua/order.lua', import.meta.url)),
+  readiness: new RedisScript(new URL('lua/readiness.lua', import.meta.url)),
+  take: new RedisScript(new URL('lua/take.lua', import.meta.url)),
 };
 
 /** How long a doorbell may stay unanswered before the sweeper rings again. */
@@ -48,6 +51,8 @@ export type Placed =
       readonly rings: readonly Ring[];
       /** The lane is held back, and may be let go then; null: it is not. */
       readonly ripeInMs: number | null;
+      /** Should Redis lose it, times of acceptance do not tell where it belongs: it needs a number on disk. */
+      readonly isUnclear: boolean;
     };
 
 export interface Lease extends Lane {
@@ -61,12 +66,22 @@ export interface Lease extends Lane {
   /** It was found on disk without a lane: it may have begun in an earlier life of Redis. */
   readonly orphan: boolean;
   readonly cancelled: boolean;
+  /** For people: by Redis' clock. */
   readonly startedAtMs: number;
+  /** Since its first start, when this lease was given. */
+  readonly ageMs: number;
+  /**
+   * The first epoch that the turn had after Redis was started again: what was streamed before may be lost, in part or with all that tells of it. Null when
+   * Redis is the one that accepted it.
+   */
+  readonly cutEpoch: string | null;
 }
 
 export type LeaseAnswer =
   | { readonly kind: 'idle'; readonly rings: readonly Ring[] }
   | { readonly kind: 'held' }
+  /** Not leased: it is the turn's last start, and the worker is to ask again when the turn would be alone. `voids`: deaths that did not tell whose they were. */
+  | { readonly kind: 'alone'; readonly turnId: string; readonly voids: number }
   | { readonly kind: 'leased'; readonly lease: Lease };
 
 export interface Ripened {
@@ -88,6 +103,20 @@ export interface TurnEnding {
   readonly answered?: readonly string[] | undefined;
 }
 
+/**
+ * What became of a write. `lost`: the lease belongs to another. `cut`: the stream lacks entries that were written before. Nothing was written then.
+ * `entries`: in the stream, now.
+ */
+export type Appended = { readonly kind: 'written'; readonly entries: number } | { readonly kind: 'lost' | 'cut' };
+
+export type Finished = { readonly kind: 'finished'; readonly rings: readonly Ring[] } | { readonly kind: 'lost' | 'cut' };
+
+/** The entries of one write, and how many there must be before them; null when that is not known. */
+export interface StreamWrite {
+  readonly entries: readonly EntryToWrite[];
+  readonly before: number | null;
+}
+
 /** One stream entry: its number within the epoch, its type, its data as JSON. */
 export interface EntryToWrite {
   readonly seq: number;
@@ -98,20 +127,42 @@ export interface EntryToWrite {
 const RingReply = z.tuple([z.string(), z.string(), z.number(), z.number(), z.number()]);
 /** Tried one after the other: first what most turns get. */
 const PlacedReply = z.union([
-  z.tuple([z.literal('laid'), z.string(), z.number(), z.array(RingReply), z.number()]),
+  z.tuple([z.literal('laid'), z.string(), z.number(), z.array(RingReply), z.number(), z.enum(['0', '1'])]),
   z.tuple([z.literal('exists'), TurnStatus, z.string(), z.string()]),
   z.tuple([z.literal('busy')]),
   z.tuple([z.literal('full')]),
 ]);
 const LeaseReply = z.union([
-  z.tuple([z.literal('leased'), z.string(), z.string(), z.number(), z.number(), z.string(), z.string(), z.string()]),
+  z.tuple([
+    z.literal('leased'),
+    z.string(),
+    z.string(),
+    z.number(),
+    z.number(),
+    z.string(),
+    z.string(),
+    z.string(),
+    z.number(),
+    z.string(),
+  ]),
   z.tuple([z.literal('idle'), z.array(RingReply)]),
   z.tuple([z.literal('held')]),
+  z.tuple([z.literal('alone'), z.string(), z.number()]),
 ]);
 const RenewReply = z.tuple([z.array(z.string()), z.array(z.string())]);
 const FoundReply = z.array(z.tuple([z.string(), RingReply]));
 const RipenReply = z.tuple([FoundReply, z.number()]);
-const FinishReply = z.union([z.tuple([z.literal('finished'), z.array(RingReply)]), z.tuple([z.literal('lost')])]);
+const FinishReply = z.union([
+  z.tuple([z.literal('finished'), z.array(RingReply)]),
+  z.tuple([z.literal('lost')]),
+  z.tuple([z.literal('cut')]),
+]);
+const OrderReply = z.tuple([z.number(), z.array(RingReply)]);
+const ReadinessReply = z.tuple([z.number(), z.string()]);
+
+/** Epochs of one generation; what was drawn before there were generations is below the first. */
+const EPOCHS_OF_GENERATION = 1e9;
+const FIRST_GENERATION = 2000;
 
 function ringsOf(accountId: string, replies: readonly z.infer<typeof RingReply>[]): Ring[] {
   return replies.map(([sessionId, turnId, backlog, at, depth]) => ({ accountId, sessionId, turnId, backlog, at, depth }));
@@ -121,8 +172,8 @@ function foundRings(reply: ScriptReply): Ring[] {
   return FoundReply.parse(reply).flatMap(([accountId, ring]) => ringsOf(accountId, [ring]));
 }
 
-function entryArguments(entries: readonly EntryToWrite[]): (string | number)[] {
-  return entries.flatMap(({ seq, type, json }) => [seq, type, json]);
+function entryArguments({ before, entries }: StreamWrite): (string | number)[] {
+  return [before ?? -1, ...entries.flatMap(({ seq, type, json }) => [seq, type, json])];
 }
 
 /** A depth beyond the bound shares the slots of the deepest. */
@@ -171,19 +222,22 @@ export class Lanes {
         return { kind: reply[0] };
       }
       case 'laid': {
-        const [, headTurnId, waitingBefore, rings, ripeIn] = reply;
-        return { kind: 'laid', headTurnId, waitingBefore, rings: ringsOf(turn.accountId, rings), ripeInMs: ripeIn < 0 ? null : ripeIn };
+        const [, headTurnId, waitingBefore, rings, ripeIn, unclear] = reply;
+        const facts = { ripeInMs: ripeIn < 0 ? null : ripeIn, isUnclear: unclear === '1' };
+        return { kind: 'laid', headTurnId, waitingBefore, rings: ringsOf(turn.accountId, rings), ...facts };
       }
     }
   }
 
-  /** `depth`: of the bell that is answered. */
-  async lease(lane: Lane & { readonly depth: number }, workerId: string): Promise<LeaseAnswer> {
+  /** `depth`: of the bell that is answered. `alone`: no other turn of the worker is unproven. */
+  async lease(lane: Lane & { readonly depth: number }, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
     const { accountId, sessionId, depth } = lane;
-    const reply = LeaseReply.parse(await this.#run('lease', [accountId, sessionId, workerId, LEASE_MS, FIRST_WAIT_MS, depth]));
+    const rules = [LEASE_MS, FIRST_WAIT_MS, depth, limits.turnMaxStarts, alone ? '1' : '0'];
+    const reply = LeaseReply.parse(await this.#run('lease', [accountId, sessionId, workerId, ...rules]));
     if (reply[0] === 'idle') return { kind: 'idle', rings: ringsOf(accountId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
-    const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt] = reply;
+    if (reply[0] === 'alone') return { kind: 'alone', turnId: reply[1], voids: reply[2] };
+    const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt, ageMs, cutEpoch] = reply;
     const facts = {
       turnId,
       epoch,
@@ -193,27 +247,25 @@ export class Lanes {
       orphan: relaid === '2',
       cancelled: cancelled === '1',
       startedAtMs: Number(startedAt),
+      ageMs,
+      cutEpoch: cutEpoch === '' ? null : cutEpoch,
     };
     return { kind: 'leased', lease: { accountId, sessionId, ...facts } };
   }
 
-  /** @returns false when the lease belongs to another: nothing was written */
-  async append(
-    lease: Lease,
-    entries: readonly EntryToWrite[],
-    live: { readonly payload: string; readonly progress: boolean },
-  ): Promise<boolean> {
+  async append(lease: Lease, write: StreamWrite, live: { readonly payload: string; readonly progress: boolean }): Promise<Appended> {
     const facts = [laneMember(lease), lease.turnId, lease.epoch, live.payload, live.progress ? '1' : '0'];
-    return (await this.#run('append', [...facts, ...entryArguments(entries)])) === 1;
+    const entries = z.number().parse(await this.#run('append', [...facts, ...entryArguments(write)]));
+    if (entries > 0) return { kind: 'written', entries };
+    return { kind: entries === 0 ? 'lost' : 'cut' };
   }
 
-  /** @returns the rings that follow from it, or null when the lease belongs to another */
-  async finish(lease: Lease, entries: readonly EntryToWrite[], end: TurnEnding): Promise<Ring[] | null> {
+  async finish(lease: Lease, write: StreamWrite, end: TurnEnding): Promise<Finished> {
     const facts = [lease.accountId, lease.sessionId, lease.turnId, lease.epoch, end.payload, end.state];
     const times = [limits.streamTtlSeconds, limits.idempotencyTtlSeconds, FIRST_WAIT_MS];
     const answered = `,${(end.answered ?? []).join(',')},`;
-    const reply = FinishReply.parse(await this.#run('finish', [...facts, ...times, answered, ...entryArguments(entries)]));
-    return reply[0] === 'lost' ? null : ringsOf(lease.accountId, reply[1]);
+    const reply = FinishReply.parse(await this.#run('finish', [...facts, ...times, answered, ...entryArguments(write)]));
+    return reply[0] === 'finished' ? { kind: 'finished', rings: ringsOf(lease.accountId, reply[1]) } : { kind: reply[0] };
   }
 
   /** Hands the turn on. With a wait the sweeper rings after it. A charged start is one of those after which a turn is given up. */
@@ -232,9 +284,35 @@ export class Lanes {
     };
   }
 
-  /** Every inbox has been laid: from now on turns run. */
-  async open(): Promise<Ring[]> {
-    return foundRings(await this.#run('open', [FIRST_WAIT_MS]));
+  /** Whether Redis has all that was accepted, and the run id of this Redis. A sweeper notes the time with it. */
+  async readiness({ notesTime = false } = {}): Promise<{ readonly isReady: boolean; readonly runId: string }> {
+    const [ready, runId] = ReadinessReply.parse(await this.#run('readiness', [notesTime ? '1' : '0']));
+    return { isReady: ready === 1, runId };
+  }
+
+  /** Takes a task, for so long, that one of many processes does; false when another has it. `keeps`: it is the caller's, for longer. */
+  async take(task: string, forMs: number, { keeps = false } = {}): Promise<boolean> {
+    return (await scripts.take.run(this.#redis, [queuePrefix, task], [forMs, keeps ? '1' : '0'])) === 1;
+  }
+
+  /** For a worker that lives, and has lost this lease: the turn is no longer among those that may kill it. */
+  async outlive(lease: Lease, workerId: string): Promise<void> {
+    await this.#redis.srem(keyOf.unproven(workerId), laneMember(lease));
+  }
+
+  /** Every inbox has been looked through for this Redis: from now on turns run. `generation`: above all that were given before. */
+  async open({ runId, generation }: { readonly runId: string; readonly generation: number }): Promise<Ring[]> {
+    const epoch = (FIRST_GENERATION + generation) * EPOCHS_OF_GENERATION;
+    return foundRings(await this.#run('open', [FIRST_WAIT_MS, epoch, runId]));
+  }
+
+  /**
+   * Puts turns with a number behind all others, in their order. `own`: the caller's lease of the head, given up when that is no longer the head.
+   * @returns whether it was
+   */
+  async order({ accountId, sessionId }: Lane, numbered: readonly string[], own?: Lease): Promise<{ moved: boolean; rings: Ring[] }> {
+    const [moved, rings] = OrderReply.parse(await this.#run('order', [accountId, sessionId, own?.epoch ?? '', FIRST_WAIT_MS, ...numbered]));
+    return { moved: moved === 1, rings: ringsOf(accountId, rings) };
   }
 
   async sweep(atMost: number): Promise<Ring[]> {

@@ -25,20 +25,28 @@ export function eventsOf(message: Told): TurnEvent[] {
 
 /**
  * Puts what the journal beside the inbox file kept into a stream that has lost it: each step, and the events that belong to it. In one
- * write, so that there is never half of it.
+ * write, so that there is never half of it. `begun`: calls that run now, without a result yet.
  */
-export function retellSteps(voice: Pick<TurnVoice, 'emit' | 'record'>, steps: readonly TurnStep[]): void {
+export function retellSteps(
+  voice: Pick<TurnVoice, 'emit' | 'record'>,
+  steps: readonly TurnStep[],
+  begun: ReadonlySet<string> = new Set(),
+): void {
   voice.emit(streamLost);
   const finished = new Set(steps.flatMap((step) => (step.kind === 'result' ? [step.message.callId] : [])));
+  // Any other call is begun by the attempt that goes on.
+  const hasStarted = (callId: string): boolean => finished.has(callId) || begun.has(callId);
   for (const step of steps) {
     if (step.kind === 'assistant' || step.kind === 'said') for (const event of textOf(step.message)) voice.emit(event);
     voice.record(step);
-    if (step.kind === 'assistant') {
-      // A call without a result is begun by whoever goes on.
-      for (const call of step.message.toolCalls ?? []) if (finished.has(call.id)) voice.emit(startOf(call));
-    }
-    if (step.kind === 'result') for (const event of endOfCall(step.message, step.durationMs)) voice.emit(event);
+    for (const event of eventsAfter(step, hasStarted)) voice.emit(event);
   }
+}
+
+function eventsAfter(step: TurnStep, hasStarted: (callId: string) => boolean): TurnEvent[] {
+  if (step.kind === 'result') return endOfCall(step.message, step.durationMs);
+  const calls = step.kind === 'assistant' ? (step.message.toolCalls ?? []) : [];
+  return calls.filter(({ id }) => hasStarted(id)).map((call) => startOf(call));
 }
 
 /** Would a reader of this stream have in front of it what the session holds? Not so when another attempt's words were published. */

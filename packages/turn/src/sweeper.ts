@@ -4,17 +4,18 @@ import { background, type Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
 import { keyOf } from './keys.ts';
+import { LaneRepair } from './lane-repair.ts';
 import type { Lanes, PlaceOptions } from './lanes.ts';
 
 const SWEEP_EVERY_MS = 2000;
 const LANES_PER_SWEEP = 500;
 /** A look through all inboxes costs at most a twentieth of one replica's time. */
 const SCAN_LOAD = 20;
-const SCAN_EVERY_AT_LEAST_MS = 5000;
+const SCAN_EVERY_AT_LEAST_MS = 3000;
 /** Prolonged with every tenant: whoever dies while it lays is soon followed by another. */
 const LAY_LOCK_MS = 5000;
-/** Younger files are just being accepted. */
-const ORPHAN_AGE_MS = 3000;
+/** A turn that one look finds without a lane is just being accepted, perhaps. One that the next look finds again, within this time, is not. */
+const SEEN_FOR_MS = 10 * 60_000;
 const STATES_AT_ONCE = 500;
 
 export interface SweeperOptions {
@@ -32,12 +33,14 @@ export interface SweeperOptions {
 export class Sweeper {
   readonly name = 'sweeper';
   readonly #options: SweeperOptions;
+  readonly #repair: LaneRepair;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
   #lastScanMs = 0;
 
   constructor(options: SweeperOptions) {
     this.#options = options;
+    this.#repair = new LaneRepair(options);
   }
 
   start(): void {
@@ -54,15 +57,16 @@ export class Sweeper {
 
   /** One round. */
   async sweep(): Promise<void> {
-    const { redis, lanes, doorbells } = this.#options;
-    if ((await redis.exists(keyOf.laid)) === 0) await this.#layEverything();
+    const { lanes, doorbells } = this.#options;
+    const { isReady, runId } = await lanes.readiness({ notesTime: true });
+    if (!isReady) await this.#layEverything(runId);
     // Another is still laying: until every turn is in its place nothing runs, and none is an orphan.
-    if ((await redis.exists(keyOf.laid)) === 0) return;
+    if (!isReady && !(await lanes.readiness()).isReady) return;
     await doorbells.ring(await lanes.sweep(LANES_PER_SWEEP));
     // Whoever was to let go of them may have died.
     await doorbells.ring((await lanes.ripen()).rings);
     const every = Math.max(SCAN_EVERY_AT_LEAST_MS, this.#lastScanMs * SCAN_LOAD);
-    if ((await redis.set(keyOf.scanLock, '1', 'PX', every, 'NX')) === 'OK') await this.#layAll('orphan');
+    if (await lanes.take(keyOf.scanLock, every)) await this.#layAll('orphan');
   }
 
   #tick(): void {
@@ -73,23 +77,23 @@ export class Sweeper {
     background(this.#sweeping, this.#options.log);
   }
 
-  async #layEverything(): Promise<void> {
-    const { redis, lanes, doorbells, log } = this.#options;
-    if ((await redis.set(keyOf.layLock, '1', 'PX', LAY_LOCK_MS, 'NX')) !== 'OK') return;
+  async #layEverything(runId: string): Promise<void> {
+    const { redis, lanes, doorbells, tenants, log } = this.#options;
+    if (!(await lanes.take(keyOf.layLock, LAY_LOCK_MS))) return;
     const laid = await this.#layAll('emptied');
-    await doorbells.ring(await lanes.open());
+    await doorbells.ring(await lanes.open({ runId, generation: await tenants.nextGeneration() }));
     await redis.del(keyOf.layLock);
-    log.info({ laid }, 'Redis was empty: lanes laid from the inboxes');
+    log.info({ laid }, 'Redis was emptied or started again: lanes laid from the inboxes');
   }
 
   async #layAll(found: 'orphan' | 'emptied'): Promise<number> {
-    const began = Date.now();
+    const began = performance.now();
     let laid = 0;
     for (const accountId of await this.#options.tenants.list()) {
       laid += await this.#layTenant(accountId, found);
-      if (found === 'emptied') await this.#options.redis.pexpire(keyOf.layLock, LAY_LOCK_MS);
+      if (found === 'emptied') await this.#options.lanes.take(keyOf.layLock, LAY_LOCK_MS, { keeps: true });
     }
-    this.#lastScanMs = Date.now() - began;
+    this.#lastScanMs = performance.now() - began;
     return laid;
   }
 
@@ -100,15 +104,16 @@ export class Sweeper {
       if (turnIds.length === 0) return 0;
       const scope = await tenants.open(accountId);
       const missing = await this.#withoutLane(scope, turnIds);
-      const turns = await Promise.all(missing.map(async (turnId) => await scope.inbox.read(turnId)));
-      const youngest = found === 'emptied' ? Infinity : Date.now() - ORPHAN_AGE_MS;
-      const inOrder = turns
-        .filter((turn) => turn !== undefined)
-        .filter((turn) => turn.acceptedAtMs < youngest)
-        .toSorted((left, right) => left.acceptedAtMs - right.acceptedAtMs);
+      const lost = found === 'emptied' ? missing : await this.#seenBefore(missing);
+      const turns = await Promise.all(lost.map(async (turnId) => await scope.inbox.read(turnId)));
+      const inOrder = turns.filter((turn) => turn !== undefined).toSorted((left, right) => left.acceptedAtMs - right.acceptedAtMs);
       for (const turn of inOrder) await this.#lay(scope, turn, found);
+      // After all files have been read: one that is seen there has its number by now, if it gets one before it is written.
+      for (const sessionId of await scope.laneOrder.sessionIds()) await this.#repair.repair(scope, { sessionId });
       return inOrder.length;
     } catch (error) {
+      // One tenant's broken folder does not hold up the others. A Redis that takes no more does: what is missing in it would be overtaken.
+      if (found === 'emptied' && !(error instanceof Error && 'path' in error)) throw error;
       log.error({ err: error, accountId }, 'cannot look through the inbox');
       return 0;
     }
@@ -127,6 +132,16 @@ export class Sweeper {
       }
     }
     return missing;
+  }
+
+  /** Those that an earlier look, of any process, has found without a lane: no clock tells how old a file is. */
+  async #seenBefore(turnIds: readonly string[]): Promise<string[]> {
+    const { redis } = this.#options;
+    const seen: string[] = [];
+    for (const turnId of turnIds) {
+      if ((await redis.set(keyOf.seenWithoutLane(turnId), '1', 'PX', SEEN_FOR_MS, 'NX')) === null) seen.push(turnId);
+    }
+    return seen;
   }
 
   async #lay(scope: TenantScope, turn: AcceptedTurn, found: PlaceOptions['found']): Promise<void> {

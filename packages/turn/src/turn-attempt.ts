@@ -3,11 +3,13 @@ import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
+import { endOf } from './ended-turn.ts';
 import { foldStream, withoutRepeats, type FoldedStream } from './fold-steps.ts';
+import { LaneRepair, withoutOvertaking } from './lane-repair.ts';
 import type { Lanes, Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
 import { eventsOf, isTold, retellSteps, streamLost } from './retelling.ts';
-import { firstEntryId, readEntries } from './stream-entry.ts';
+import { compareIds, firstEntryId, readEntries, type StreamEntry } from './stream-entry.ts';
 import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
 import { TurnWriter } from './turn-writer.ts';
 
@@ -20,6 +22,8 @@ export interface AttemptOptions extends TurnHandlers {
   readonly log: Log;
   /** In this process, now. */
   readonly turnsRunning: () => number;
+  /** A step of the turn is in its stream. */
+  onProgress(): void;
 }
 
 const SUSPENDED_WAIT_MS = 15_000;
@@ -29,6 +33,16 @@ const CRASH_WAIT_MS = 500;
 function stateOf(end: TurnEnd): TurnStatus {
   if (end.event.type === 'error') return 'failed';
   return end.event.data.finishReason === 'cancelled' ? 'cancelled' : 'done';
+}
+
+/** What earlier attempts left. */
+interface Earlier {
+  readonly journal: readonly TurnStep[];
+  readonly folded: FoldedStream;
+  /** Entries in the stream; null when they were not counted. */
+  readonly before: number | null;
+  /** The stream does not have all of it. */
+  readonly isLost: boolean;
 }
 
 const nothingYet: FoldedStream = { steps: [], lastPublicId: firstEntryId, interruptedText: false, openCalls: new Set() };
@@ -56,7 +70,13 @@ export class TurnAttempt {
         await this.#release(SUSPENDED_WAIT_MS, false);
         return;
       }
-      const turn = await scope.inbox.read(this.#lease.turnId);
+      // After the lease: what was acknowledged before this turn was accepted is on disk by now, and in the lane or numbered.
+      const { sessionId, turnId } = this.#lease;
+      const [turn, isNumbered] = await Promise.all([scope.inbox.read(turnId), scope.laneOrder.isUsed(sessionId)]);
+      if (isNumbered && (await new LaneRepair(this.#options).repair(scope, this.#lease, this.#lease))) {
+        this.#options.log.info({ turnId, accountId: this.#lease.accountId }, 'an earlier turn of its session goes first');
+        return;
+      }
       if (turn === undefined) await this.#endWithoutInbox(scope);
       else await this.#attempt(scope, turn);
     } catch (error) {
@@ -72,29 +92,58 @@ export class TurnAttempt {
     if (end.isRepeated === true) await this.#tellSaved(run, writer);
     const rings = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });
     await failpoint('turn.after-done');
-    background(scope.inbox.remove(turn.turnId), this.#options.log);
+    background(this.#clear(scope, turn), this.#options.log);
     await this.#options.doorbells.ring(rings);
+  }
+
+  /** The turn's number goes after the turn: it keeps the order of those that still wait. */
+  async #clear(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
+    await scope.inbox.remove(turnId);
+    if (await scope.laneOrder.isUsed(sessionId)) await scope.laneOrder.remove(sessionId, [turnId]);
   }
 
   /** Where earlier attempts left it: in the stream, and where that has lost it, in the journal beside the inbox file. */
   async #begin(scope: TenantScope, turn: AcceptedTurn): Promise<{ run: TurnRun; writer: TurnWriter }> {
     const lease = this.#lease;
-    const seldom = lease.attempt > 1 || lease.relaid || lease.orphan;
-    const journal = seldom ? withoutRepeats(await scope.inbox.readJournal(turn.turnId)) : [];
-    const folded = lease.attempt > 1 ? foldStream(await readEntries(this.#options.redis, turn.turnId, null)) : nothingYet;
-    if (lease.cancelled || (seldom && (await scope.inbox.isCancelled(turn.turnId))))
-      this.#stop.abort(new TurnCancelled('cancelled before it began'));
-    const waitingBehind = async (atMost: number): Promise<string[]> => await this.#options.lanes.waitingBehind(lease, atMost);
-    const facts = { scope, turn, attempt: lease.attempt, startedAtMs: lease.startedAtMs, waitingBehind, signal: this.#stop.signal };
-    if (isStreamLost(folded, journal, lease)) {
+    const { journal, folded, before, isLost } = await this.#earlierAttempts(scope);
+    const facts = {
+      scope,
+      turn,
+      attempt: lease.attempt,
+      startedAtMs: lease.startedAtMs,
+      waitingBehind: async (atMost: number): Promise<readonly string[]> => await this.#waitingBehind(scope, atMost),
+      signal: this.#stop.signal,
+    };
+    if (isLost) {
       // No steps yet: they are recorded again as they are told again.
-      const writer = this.#writer(scope, { folded, steps: [], persisted: journal.length });
-      retellSteps(writer, journal);
-      return { writer, run: { ...facts, writer, steps: journal, reset: null, openCalls: new Set() } };
+      const writer = this.#writer(scope, { folded: { ...folded, openCalls: new Set() }, steps: [], persisted: journal.length, before });
+      const known = journal.length >= folded.steps.length ? journal : folded.steps;
+      retellSteps(writer, known);
+      return { writer, run: { ...facts, writer, steps: known, reset: null, openCalls: new Set() } };
     }
     const { steps, openCalls, interruptedText } = folded;
-    const writer = this.#writer(scope, { folded, steps, persisted: journal.length });
+    const writer = this.#writer(scope, { folded, steps, persisted: journal.length, before });
     return { writer, run: { ...facts, writer, steps, reset: interruptedText ? 'worker_lost' : null, openCalls } };
+  }
+
+  async #earlierAttempts(scope: TenantScope): Promise<Earlier> {
+    const { turnId, attempt, relaid, orphan, cancelled, cutEpoch } = this.#lease;
+    const { inbox } = scope;
+    const seldom = attempt > 1 || relaid || orphan || cutEpoch !== null;
+    if (cancelled || (seldom && (await inbox.isCancelled(turnId)))) this.#stop.abort(new TurnCancelled('cancelled before it began'));
+    if (!seldom) return { journal: [], folded: nothingYet, before: null, isLost: false };
+    const journal = withoutRepeats(await inbox.readJournal(turnId));
+    const entries = attempt > 1 || cutEpoch !== null ? await readEntries(this.#options.redis, turnId, null) : [];
+    const folded = foldStream(entries);
+    const isLost = isStreamLost(folded, journal, this.#lease) || isCut(entries, this.#lease);
+    return { journal, folded, before: entries.length === 0 ? null : entries.length, isLost };
+  }
+
+  async #waitingBehind(scope: TenantScope, atMost: number): Promise<readonly string[]> {
+    const behind = await this.#options.lanes.waitingBehind(this.#lease, atMost);
+    // After the lane: what came before any of these is numbered by now, if it is not among them.
+    if (behind.length === 0 || !(await scope.laneOrder.isUsed(this.#lease.sessionId))) return behind;
+    return await withoutOvertaking(scope, this.#lease, behind);
   }
 
   /** What was published is what counts: a stream that says anything else, or not all of it, is told again. */
@@ -102,20 +151,30 @@ export class TurnAttempt {
     await writer.flush();
     const session = await scope.sessions.view(turn.sessionId);
     const messages = session?.messages.filter(({ turnId }) => turnId === turn.turnId) ?? [];
-    if (isTold(await readEntries(this.#options.redis, turn.turnId, null), messages)) return;
+    const entries = await readEntries(this.#options.redis, turn.turnId, null);
+    if (isTold(entries, messages)) return;
     writer.emit(streamLost);
     for (const event of messages.flatMap((message) => eventsOf(message))) writer.emit(event);
   }
 
-  #writer(scope: TenantScope, past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number }): TurnWriter {
+  #writer(
+    scope: TenantScope,
+    past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number; before: number | null },
+  ): TurnWriter {
     const { lanes, log, turnsRunning } = this.#options;
     return new TurnWriter({
+      onProgress: () => {
+        this.#options.onProgress();
+      },
       lanes,
       lease: this.#lease,
       inbox: scope.inbox,
       steps: past.steps,
       persisted: past.persisted,
       lastPublicId: past.folded.lastPublicId,
+      openCalls: past.folded.openCalls,
+      entriesBefore: past.before,
+      signal: this.#stop.signal,
       log,
       turnsRunning,
       onLost: (reason) => {
@@ -124,16 +183,27 @@ export class TurnAttempt {
     });
   }
 
-  /** Removed by hand, or a restored backup: there is nothing to answer any more, and whoever listens is told so. */
+  /**
+   * It has ended, and Redis has lost that: readers get what the session file says. One that no session contains was removed by hand, or
+   * a backup was restored: there is nothing to answer, and readers are told so.
+   */
   async #endWithoutInbox(scope: TenantScope): Promise<void> {
-    const writer = this.#writer(scope, { folded: nothingYet, steps: [], persisted: 0 });
-    const data = {
-      code: 'not_found',
-      message: 'This turn is not in the inbox any more.',
-      retryable: false,
-      turnId: this.#lease.turnId,
-    } as const;
-    await this.#options.doorbells.ring(await writer.finish({ type: 'error', data }, { state: 'failed' }));
+    const { sessionId, turnId } = this.#lease;
+    const folded = foldStream(await readEntries(this.#options.redis, turnId, null));
+    const writer = this.#writer(scope, { folded, steps: [], persisted: 0, before: null });
+    const record =
+      (await scope.sessions.findTurn(sessionId, turnId)) ?? (await scope.index.findTurn(turnId).catch(() => undefined))?.record;
+    if (record === undefined) {
+      const data = { code: 'not_found', message: 'This turn is not in the inbox any more.', retryable: false, turnId } as const;
+      await this.#options.doorbells.ring(await writer.finish({ type: 'error', data }, { state: 'failed' }));
+      return;
+    }
+    const session = await scope.sessions.view(sessionId);
+    writer.emit(streamLost);
+    for (const message of session?.messages ?? []) {
+      if (message.turnId === turnId) for (const event of eventsOf(message)) writer.emit(event);
+    }
+    await this.#options.doorbells.ring(await writer.finish(endOf(record), { state: record.status }));
   }
 
   async #giveBack(error: unknown): Promise<void> {
@@ -162,6 +232,11 @@ export class TurnAttempt {
     const rings = await this.#options.lanes.release(this.#lease, { waitMs, charged });
     await this.#options.doorbells.ring(rings);
   }
+}
+
+/** Redis was started again since the turn was accepted, and no attempt has told readers so: what they heard may be among what it has lost. */
+function isCut(entries: readonly StreamEntry[], { cutEpoch }: Lease): boolean {
+  return cutEpoch !== null && !entries.some(({ id }) => compareIds(id, `${cutEpoch}-0`) > 0);
 }
 
 /** Redis came back without it, or without all of it: a step is in the stream before it is in the journal. */

@@ -19,7 +19,7 @@ export interface FollowerOptions {
   readonly turnId: string;
   readonly sink: FollowSink;
   readonly log: Log;
-  /** For a stream that is gone: what the reader lacks of the ended turn, from its session file; null while it is still on its way. */
+  /** For a stream that is gone, or has lost its end: what the reader lacks of the ended turn, from its session file; null while it is still on its way. */
   readonly retell: (after: string | null) => Promise<StreamEntry[] | null>;
 }
 
@@ -39,6 +39,9 @@ export class TurnFollower {
   #state: 'filling' | 'live' | 'ended' = 'filling';
   #reading = false;
   #readAgain = false;
+  /** The session file is asked even when the stream goes on: its end may be lost. */
+  #asksDisk = false;
+  #isSilent = false;
   #retry: NodeJS.Timeout | undefined;
   onEnd: () => void = () => undefined;
 
@@ -50,6 +53,7 @@ export class TurnFollower {
   /** A live message: passed on when it follows what was written last and the reader has room, else the stream is read. */
   receive(payload: string): void {
     if (this.#state === 'ended') return;
+    this.#isSilent = false;
     const message = decodeLive(payload);
     if (this.#state === 'live' && this.#last === message.before && this.#options.sink.room?.() === undefined) {
       this.#pass(message.sse, message.last, message.ends);
@@ -58,10 +62,17 @@ export class TurnFollower {
     }
   }
 
+  /** Called every few seconds: a reader that has heard nothing since the last time looks whether the turn has ended. */
+  checkSilence(): void {
+    if (this.#isSilent && this.#state === 'live') void this.fill({ asksDisk: true });
+    this.#isSilent = true;
+  }
+
   /** Reads what the stream has beyond the last entry written. Called again while it reads, it reads once more. */
-  async fill(): Promise<void> {
+  async fill({ asksDisk = false } = {}): Promise<void> {
     if (this.#state === 'ended') return;
     this.#state = 'filling';
+    this.#asksDisk ||= asksDisk;
     if (this.#reading) {
       this.#readAgain = true;
       return;
@@ -100,19 +111,54 @@ export class TurnFollower {
   }
 
   async #read(): Promise<void> {
-    let entries = await this.#entries();
-    const told = entries.length === 0 ? await this.#options.retell(this.#last) : null;
-    if (told !== null) entries = told;
-    if (this.#state === 'ended') return;
-    if (told?.length === 0) {
+    const asksDisk = this.#asksDisk;
+    this.#asksDisk = false;
+    const entries = await this.#entries();
+    if (this.#isWhole(entries) || (!asksDisk && entries.length > 0)) {
+      await this.#passEntries(entries);
+      return;
+    }
+    const told = await this.#options.retell(this.#last);
+    if (told === null) await this.#passLive(entries);
+    else await this.#passEnded(told);
+  }
+
+  async #passLive(entries: readonly StreamEntry[]): Promise<void> {
+    if (entries.length > 0) {
+      await this.#passEntries(entries);
+      return;
+    }
+    const newest = await this.#newest();
+    if (this.#isSeenEnd(newest)) this.#pass('', this.#last, true);
+    // Accepted, but not in its lane yet (or laid again in a moment): no write to the stream will be heard of.
+    else if (newest === null) this.#tryLater();
+  }
+
+  async #passEnded(told: readonly StreamEntry[]): Promise<void> {
+    // It may have ended while the disk was asked: then the stream has it all.
+    const entries = await this.#entries();
+    if (this.#isWhole(entries)) {
+      await this.#passEntries(entries);
+    } else if (this.#isSeenEnd(await this.#newest())) {
       this.#pass('', this.#last, true);
-      return;
+    } else {
+      await this.#passEntries(told);
+      this.#pass('', this.#last, true);
     }
-    if (entries.length === 0) {
-      await this.#readNothing();
-      return;
-    }
-    await this.#passEntries(entries);
+  }
+
+  async #newest(): Promise<StreamEntry | null> {
+    return await newestEntry(this.#options.redis, this.#options.turnId);
+  }
+
+  /** A reader whose last event the stream does not have has heard what the stream has lost, and perhaps not its end. */
+  #isSeenEnd(newest: StreamEntry | null): boolean {
+    return newest !== null && isTerminal(newest) && newest.id === this.#last;
+  }
+
+  /** Do these lead on to more entries, or to the end? */
+  #isWhole(entries: readonly StreamEntry[]): boolean {
+    return this.#more !== null || hasEnd(entries);
   }
 
   async #entries(): Promise<StreamEntry[]> {
@@ -126,25 +172,13 @@ export class TurnFollower {
   async #passEntries(entries: readonly StreamEntry[]): Promise<void> {
     for (let from = 0; from < entries.length; from += SLICE) {
       await this.#options.sink.room?.();
-      if (this.#state === 'ended') return;
       const slice = entries.slice(from, from + SLICE);
-      this.#pass(
-        renderEntries(slice),
-        slice.findLast((entry) => entry.type !== 'step')?.id ?? this.#last,
-        slice.some((entry) => isTerminal(entry)),
-      );
+      this.#pass(renderEntries(slice), slice.findLast((entry) => entry.type !== 'step')?.id ?? this.#last, hasEnd(slice));
     }
   }
 
-  async #readNothing(): Promise<void> {
-    const newest = await newestEntry(this.#options.redis, this.#options.turnId);
-    // The reader has seen the end before: there is nothing to wait for.
-    if (newest !== null && isTerminal(newest)) this.#pass('', this.#last, true);
-    // Accepted, but not in its lane yet (or laid again in a moment): nobody will announce it to this reader.
-    else if (newest === null) this.#tryLater();
-  }
-
   #pass(sse: string, last: string | null, ends: boolean): void {
+    if (this.#state === 'ended') return;
     this.#last = last;
     if (sse !== '') this.#options.sink.write(sse);
     if (!ends) return;
@@ -152,4 +186,8 @@ export class TurnFollower {
     this.#options.sink.end();
     this.onEnd();
   }
+}
+
+function hasEnd(entries: readonly StreamEntry[]): boolean {
+  return entries.some((entry) => isTerminal(entry));
 }

@@ -45,7 +45,10 @@ export class TurnStreams {
     subscriber.on('ready', () => {
       this.#refill();
     });
-    this.#ping = setInterval(() => void this.#checkSubscriber(), PING_EVERY_MS);
+    this.#ping = setInterval(() => {
+      void this.#checkSubscriber();
+      for (const followers of this.#followers.values()) for (const follower of followers) follower.checkSilence();
+    }, PING_EVERY_MS);
     this.#ping.unref();
   }
 
@@ -130,7 +133,7 @@ export class TurnStreams {
     await this.#subscriber.subscribe(keyOf.live(turnId)).catch((error: unknown) => {
       this.#log.warn({ err: error, turnId }, 'cannot subscribe yet');
     });
-    await follower.fill();
+    await follower.fill({ asksDisk: true });
   }
 
   #leave(turnId: string, follower: TurnFollower): void {
@@ -158,12 +161,12 @@ export class TurnStreams {
   }
 
   #refill(): void {
-    for (const followers of this.#followers.values()) for (const follower of followers) void follower.fill();
+    for (const followers of this.#followers.values()) for (const follower of followers) void follower.fill({ asksDisk: true });
   }
 
+  /** Of a turn that is not in the inbox any more: it has ended, whatever Redis says of it. */
   async #retell(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof retellTurn> {
-    if ((await this.#redis.exists(keyOf.turn(turnId))) === 1) return null;
-    if ((await scope.inbox.read(turnId)) !== undefined) return null;
+    if (await scope.inbox.has(turnId)) return null;
     return await retellTurn(scope, turnId, after);
   }
 

@@ -4,12 +4,17 @@ import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
 import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
 import { answerDoorbells, depths } from './doorbells.ts';
-import { keyOf, type Lane } from './keys.ts';
-import { RENEW_EVERY_MS, type Lease } from './lanes.ts';
+import { keyOf, laneMember, type Lane } from './keys.ts';
+import { RENEW_EVERY_MS, type Lease, type Ring } from './lanes.ts';
+import { StartGate } from './start-gate.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
-export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning'> {
+/** A suspect waits so long for the others to finish a step, and has so long to finish one of its own; twice as long after each death that told nothing. */
+const ALONE_MS = 10_000;
+const ALONE_DOUBLINGS_MAX = 6;
+
+export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning' | 'onProgress'> {
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
   /**
@@ -24,6 +29,8 @@ export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning'> 
   readonly isDemo?: boolean;
 }
 
+type DepthLane = Lane & { readonly depth: number };
+
 interface RunningTurn {
   readonly lease: Lease;
   readonly stop: AbortController;
@@ -34,7 +41,10 @@ export class TurnWorker {
   readonly name = 'turn worker';
   readonly id = `w_${randomUUID()}`;
   readonly #options: TurnWorkerOptions;
-  readonly #attempts: AttemptOptions;
+  readonly #attempts: Omit<AttemptOptions, 'onProgress'>;
+  readonly #gate = new StartGate();
+  /** Lanes whose head is to be alone, while another is. */
+  readonly #suspects = new Map<string, Ring>();
   readonly #running = new Map<string, RunningTurn>();
   readonly #bells: readonly Worker[];
   readonly #startedAt = new Date().toISOString();
@@ -84,31 +94,69 @@ export class TurnWorker {
     await this.#options.subscriber.quit().catch(() => undefined);
   }
 
-  async #answer(lane: Lane & { readonly depth: number }): Promise<void> {
+  async #answer(lane: DepthLane): Promise<void> {
+    while (this.#gate.isClosed) await this.#gate.opened();
     const { lanes, doorbells } = this.#options;
-    const answer = await lanes.lease(lane, this.id);
-    switch (answer.kind) {
-      case 'held': {
-        return;
-      }
-      case 'idle': {
-        await doorbells.ring(answer.rings);
-        return;
-      }
-      case 'leased': {
-        await this.#run(answer.lease);
-        return;
-      }
+    const leave = this.#gate.enter();
+    try {
+      const answer = await lanes.lease(lane, this.id);
+      if (answer.kind === 'idle') await doorbells.ring(answer.rings);
+      if (answer.kind === 'leased') await this.#run(answer.lease, leave);
+      if (answer.kind !== 'alone') return;
+      leave();
+      await this.#answerAlone(lane, answer);
+    } finally {
+      leave();
     }
   }
 
-  async #run(lease: Lease): Promise<void> {
+  /** One suspect after the other: whichever is alone when the process dies has killed it. */
+  async #answerAlone(lane: DepthLane, { turnId, voids }: { readonly turnId: string; readonly voids: number }): Promise<void> {
+    if (this.#draining) return;
+    if (this.#gate.isClosed) {
+      this.#suspects.set(laneMember(lane), { ...lane, turnId, backlog: 1, at: Date.now() });
+      return;
+    }
+    const { lanes, doorbells } = this.#options;
+    const aloneMs = ALONE_MS * 2 ** Math.min(voids, ALONE_DOUBLINGS_MAX);
+    await this.#gate.close(aloneMs);
+    const leave = this.#gate.enter();
+    let isAlone = true;
+    const endAlone = (): void => {
+      clearTimeout(timer);
+      if (isAlone) this.#letNextStart();
+      isAlone = false;
+    };
+    const timer = setTimeout(endAlone, aloneMs);
+    const proven = (): void => {
+      leave();
+      endAlone();
+    };
+    try {
+      const answer = await lanes.lease(lane, this.id, { alone: true });
+      if (answer.kind === 'idle') await doorbells.ring(answer.rings);
+      if (answer.kind === 'leased') await this.#run(answer.lease, proven);
+    } finally {
+      proven();
+    }
+  }
+
+  #letNextStart(): void {
+    this.#gate.open();
+    for (const [member, next] of this.#suspects) {
+      this.#suspects.delete(member);
+      background(this.#options.doorbells.ring([{ ...next, at: Date.now() }]), this.#options.log);
+      return;
+    }
+  }
+
+  async #run(lease: Lease, onProgress: () => void): Promise<void> {
     const stop = new AbortController();
     const timeout = setTimeout(
       () => {
         stop.abort(new TurnTimedOut('the turn took too long'));
       },
-      Math.max(1, lease.startedAtMs + limits.turnTimeoutMs - Date.now()),
+      Math.max(1, limits.turnTimeoutMs - lease.ageMs),
     );
     const running = { lease, stop };
     // The lease can come back to the same worker while its old attempt still waits for something: that one has lost it.
@@ -118,10 +166,13 @@ export class TurnWorker {
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
       const { turnId, accountId } = lease;
-      await duringActivity({ turnId, accountId }, async () => new TurnAttempt(this.#attempts, lease, stop).run());
+      await duringActivity({ turnId, accountId }, async () => new TurnAttempt({ ...this.#attempts, onProgress }, lease, stop).run());
     } finally {
       clearTimeout(timeout);
-      if (this.#running.get(lease.turnId) === running) this.#running.delete(lease.turnId);
+      if (this.#running.get(lease.turnId) === running) {
+        this.#running.delete(lease.turnId);
+        if (stop.signal.reason instanceof LeaseLost) background(this.#options.lanes.outlive(lease, this.id), this.#options.log);
+      }
     }
   }
 

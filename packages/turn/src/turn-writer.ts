@@ -1,9 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import { failpoint, type Log } from '@concierge/runtime';
+import { setTimeout as pause } from 'node:timers/promises';
+import { failpoint, isRedisFull, type Log } from '@concierge/runtime';
 import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Inbox } from '@concierge/tenant';
-import type { Lanes, Lease, Ring, TurnEnding } from './lanes.ts';
-import { LeaseLost } from './stop-reasons.ts';
+import type { Appended, Finished, Lanes, Lease, Ring, StreamWrite, TurnEnding } from './lanes.ts';
+import { retellSteps } from './retelling.ts';
+import { LeaseLost, WorkerDraining } from './stop-reasons.ts';
 import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
 
 /** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */
@@ -12,6 +14,9 @@ const COALESCE_MIN_MS = 12;
 const COALESCE_MAX_MS = 50;
 /** Each turn that runs beside adds so much: what many turns write is most of what a busy worker does. */
 const COALESCE_MS_PER_TURN = 0.4;
+
+/** A Redis without memory is asked again after this long. */
+const FULL_WAIT_MS = 250;
 
 /** How long deltas wait for one another in a worker that runs so many turns. */
 export function coalesceMs(turnsRunning: number): number {
@@ -34,15 +39,24 @@ export interface TurnWriterOptions {
   readonly steps: readonly TurnStep[];
   /** The last public entry of the stream so far. */
   readonly lastPublicId: string;
+  /** Calls that earlier attempts began. */
+  readonly openCalls: ReadonlySet<string>;
+  /** Entries in the stream so far; null when nobody has counted them. */
+  readonly entriesBefore: number | null;
+  /** Of the attempt: one that is to go on elsewhere does not wait for a Redis that takes no more. */
+  readonly signal: AbortSignal;
   readonly log: Log;
   /** Turns that run in this process now. */
   readonly turnsRunning: () => number;
+  /** A step is in the stream. */
+  onProgress(): void;
   onLost(reason: LeaseLost): void;
 }
 
 /**
  * The only voice of a running turn. Events and steps go to the stream in the order they were given, several in one write;
- * each write is refused once the lease has passed on.
+ * each write is refused once the lease has passed on. While Redis has no memory a write waits. When the stream has lost entries (Redis was killed before its
+ * last second was on disk), the whole turn is told again.
  */
 export class TurnWriter {
   readonly #options: TurnWriterOptions;
@@ -57,12 +71,18 @@ export class TurnWriter {
   #writing: Promise<void> | undefined;
   #persisting: Promise<void> | undefined;
   #lost: LeaseLost | undefined;
+  #entries: number | null;
+  /** What was said since the last step with words; calls whose start is out and whose result is not. */
+  #openText = '';
+  readonly #openCalls: Set<string>;
 
   constructor(options: TurnWriterOptions) {
     this.#options = options;
     this.#steps = [...options.steps];
     this.#persisted = options.persisted;
     this.#lastPublicId = options.lastPublicId;
+    this.#entries = options.entriesBefore;
+    this.#openCalls = new Set(options.openCalls);
   }
 
   /** Says something to whoever reads the turn. Text is coalesced; everything else goes out with the next write. */
@@ -70,10 +90,14 @@ export class TurnWriter {
     const last = this.#pending.at(-1);
     if (event.type === 'text_delta') {
       if (event.data.delta === '') return;
+      this.#openText += event.data.delta;
       if (last?.delta != null) last.delta += event.data.delta;
       else this.#pending.push({ type: event.type, json: '', delta: event.data.delta });
     } else {
-      this.#pending.push({ type: event.type, json: JSON.stringify(event.data), delta: null });
+      this.#pending.push(pendingOf(event));
+      if (event.type === 'text_reset') this.#openText = '';
+      if (event.type === 'tool_call_start') this.#openCalls.add(event.data.id);
+      if (event.type === 'tool_result') this.#openCalls.delete(event.data.id);
     }
     this.#schedule();
   }
@@ -91,7 +115,8 @@ export class TurnWriter {
   /** Records a step that a crash may forget: it costs no write of its own but goes out with the next one. */
   record(step: TurnStep): void {
     this.#steps.push(step);
-    this.#pending.push({ type: STEP, json: JSON.stringify(step), delta: null });
+    this.#pending.push(pendingStep(step));
+    if (step.kind === 'assistant' || step.kind === 'said') this.#openText = '';
     if (step.kind === 'assistant' || step.kind === 'said' || step.kind === 'result') this.#progress = true;
   }
 
@@ -137,12 +162,17 @@ export class TurnWriter {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#lost !== undefined) throw this.#lost;
     // What is still pending goes out in the same write.
-    const entries = this.#number([...this.#pending, { type: event.type, json: JSON.stringify(event.data), delta: null }]);
+    const finished = await this.#finish([...this.#pending, pendingOf(event)], end);
+    const told = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), pendingOf(event)], end) : finished;
+    if (told.kind !== 'finished') throw this.#loseLease();
+    return [...told.rings];
+  }
+
+  async #finish(pending: readonly Pending[], end: Omit<TurnEnding, 'payload'>): Promise<Finished> {
+    const entries = this.#number(pending);
     this.#pending = [];
     const payload = encodeLive(this.#lastPublicId, entries);
-    const rings = await this.#options.lanes.finish(this.#options.lease, this.#toWrite(entries), { ...end, payload });
-    if (rings === null) throw this.#loseLease();
-    return rings;
+    return await this.#patiently(async () => this.#options.lanes.finish(this.#options.lease, this.#toWrite(entries), { ...end, payload }));
   }
 
   #schedule(): void {
@@ -161,18 +191,55 @@ export class TurnWriter {
     const progress = this.#progress;
     this.#pending = [];
     this.#progress = false;
+    const appended = await this.#append(pending, progress);
+    const told = appended.kind === 'cut' ? await this.#append(this.#wholeTurn(), progress) : appended;
+    this.#lastWriteAt = performance.now();
+    if (told.kind !== 'written') throw this.#loseLease();
+    this.#entries = told.entries;
+    if (progress) this.#options.onProgress();
+  }
+
+  async #append(pending: readonly Pending[], progress: boolean): Promise<Appended> {
     const entries = this.#number(pending);
     const payload = encodeLive(this.#lastPublicId, entries);
     await failpoint('stream.before-append');
-    const kept = await this.#options.lanes
-      .append(this.#options.lease, this.#toWrite(entries), { payload, progress })
-      .catch((error: unknown) => {
-        // What was to be written is gone with this error, so this attempt has no whole stream any more: the next one has.
-        throw this.#loseLease(error);
-      });
-    this.#lastWriteAt = performance.now();
-    if (!kept) throw this.#loseLease();
-    this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
+    const appended = await this.#patiently(async () =>
+      this.#options.lanes.append(this.#options.lease, this.#toWrite(entries), { payload, progress }),
+    );
+    if (appended.kind === 'written') this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
+    return appended;
+  }
+
+  /** A write that a full Redis refused has changed nothing, and is sent again. What fails otherwise is gone: the next attempt has a whole stream. */
+  async #patiently<Reply>(write: () => Promise<Reply>): Promise<Reply> {
+    for (;;) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!isRedisFull(error) || this.#goesOnElsewhere()) throw this.#loseLease(error);
+        await pause(FULL_WAIT_MS);
+      }
+    }
+  }
+
+  #goesOnElsewhere(): boolean {
+    const { reason }: { readonly reason: unknown } = this.#options.signal;
+    return reason instanceof LeaseLost || reason instanceof WorkerDraining;
+  }
+
+  /** All of the turn so far, for a stream that has lost some of it; `text_reset` comes first. What was still pending is in it. */
+  #wholeTurn(): Pending[] {
+    const whole: Pending[] = [];
+    const voice = {
+      emit: (event: TurnEvent) => void whole.push(pendingOf(event)),
+      record: (step: TurnStep) => void whole.push(pendingStep(step)),
+    };
+    retellSteps(voice, this.#steps, this.#openCalls);
+    if (this.#openText !== '') whole.push({ type: 'text_delta', json: '', delta: this.#openText });
+    this.#pending = [];
+    this.#entries = null;
+    this.#options.log.warn({ turnId: this.#options.lease.turnId }, 'the stream has lost entries and is told again');
+    return whole;
   }
 
   #number(pending: readonly Pending[]): StreamEntry[] {
@@ -186,9 +253,9 @@ export class TurnWriter {
     });
   }
 
-  #toWrite(entries: readonly StreamEntry[]): { seq: number; type: string; json: string }[] {
+  #toWrite(entries: readonly StreamEntry[]): StreamWrite {
     const first = this.#seq - entries.length + 1;
-    return entries.map(({ type, json }, index) => ({ seq: first + index, type, json }));
+    return { entries: entries.map(({ type, json }, index) => ({ seq: first + index, type, json })), before: this.#entries };
   }
 
   #loseLease(cause?: unknown): LeaseLost {
@@ -196,4 +263,12 @@ export class TurnWriter {
     this.#options.onLost(this.#lost);
     return this.#lost;
   }
+}
+
+function pendingOf(event: TurnEvent): Pending {
+  return { type: event.type, json: JSON.stringify(event.data), delta: null };
+}
+
+function pendingStep(step: TurnStep): Pending {
+  return { type: STEP, json: JSON.stringify(step), delta: null };
 }

@@ -32,6 +32,7 @@ export interface TurnsOptions {
   readonly lanes: Lanes;
   readonly doorbells: Doorbells;
   readonly log: Log;
+  readonly now?: () => number;
 }
 
 /** Live turns looked at for one page; a tenant with more of them sees the newest. */

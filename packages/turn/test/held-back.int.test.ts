@@ -42,7 +42,7 @@ describe('a lane that is held back', () => {
     const lease = await take('s1');
     expect(await lanes.waitingBehind(lease, 20)).toEqual(turns.slice(1).map(({ turnId }) => turnId));
     expect(await lanes.waitingBehind(lease, 2)).toEqual(turns.slice(1, 3).map(({ turnId }) => turnId));
-    await lanes.finish(lease, [], { payload: 'x', state: 'done' });
+    await stage.finish(lease, { payload: 'x', state: 'done' });
     expect(await lanes.waitingBehind(lease, 20)).toEqual([]);
   });
 
@@ -59,7 +59,7 @@ describe('a lane that is held back', () => {
     expect(await redis.zscore(keyOf.heldBack, member)).toBe(String(since + 1000));
     await ripe('s1');
     await lanes.ripen();
-    await lanes.finish(await take('s1'), [], { payload: 'x', state: 'done' });
+    await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
     // The next time is counted anew.
     expect(await redis.hexists(held, 'heldSince')).toBe(0);
   });
@@ -91,7 +91,7 @@ describe('a lane that is held back', () => {
   it('is not made when nothing is to be waited for, or something runs', async () => {
     expect(await collect(turn('s1'), 0)).toMatchObject({ rings: [{ sessionId: 's1' }], ripeInMs: null });
     expect(await collect(turn('s1'), long)).toEqual({ rings: [], ripeInMs: null });
-    await lanes.finish(await take('s1'), [], { payload: 'x', state: 'done' });
+    await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
     expect((await lanes.ripen()).nextInMs).toBeNull();
     await take('s1');
   });
@@ -107,7 +107,7 @@ describe('a lane that is held back', () => {
     expect(await place(turn('busy'))).toHaveLength(1);
     await ripe('held0');
     expect((await lanes.ripen()).rings).toEqual([]);
-    const rings = await lanes.finish(await take('busy'), [], { payload: 'x', state: 'done' });
+    const rings = await stage.finish(await take('busy'), { payload: 'x', state: 'done' });
     expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['held0']);
     expect(await lanes.lease({ accountId: 'acme', sessionId: 'held1', depth: 0 }, 'w')).toEqual({ kind: 'idle', rings: [] });
   });
@@ -119,12 +119,12 @@ describe('a lane that is held back', () => {
     for (const given of [second, third]) await collect(given, 0);
     await place(turn('s2'));
     const end = { payload: 'x', state: 'done', answered: [first.turnId, second.turnId] } as const;
-    expect((await lanes.finish(await take('s1'), [], end))?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
+    expect((await stage.finish(await take('s1'), end))?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
     // Should that bell be lost, it is rung again.
     await redis.zadd(keyOf.due, 0, 'acme/s1');
     expect((await lanes.sweep(10)).map(({ turnId }) => turnId)).toEqual([second.turnId]);
-    expect((await lanes.finish(await take('s1'), [], end))?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
-    const rings = await lanes.finish(await take('s2'), [], { payload: 'x', state: 'done' });
+    expect((await stage.finish(await take('s1'), end))?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
+    const rings = await stage.finish(await take('s2'), { payload: 'x', state: 'done' });
     expect(rings?.map(({ turnId }) => turnId)).toEqual([third.turnId]);
   });
 
@@ -163,7 +163,7 @@ describe('a lane that is held back', () => {
     expect(await collect(fresh, long)).toEqual({ rings: [], ripeInMs: null });
     for (const given of [second, first]) expect(await place({ ...given, collects: true }, 'emptied')).toEqual([]);
     expect(await lanes.ripen()).toEqual({ rings: [], nextInMs: null });
-    expect((await lanes.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect((await stage.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
     expect(await lanes.waitingBehind(await take('s1'), 20)).toEqual([second.turnId, fresh.turnId]);
   });
 
@@ -175,7 +175,7 @@ describe('a lane that is held back', () => {
     expect((await lanes.ripen()).rings).toEqual([]);
     expect(await lanes.cancel(second.turnId)).toEqual([]);
     expect(await place({ ...first, acceptedAtMs: second.acceptedAtMs - 1 }, 'emptied')).toEqual([]);
-    expect((await lanes.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect((await stage.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
     expect((await lanes.ripen()).rings).toEqual([]);
   });
 
@@ -187,7 +187,7 @@ describe('a lane that is held back', () => {
 
   it('ripens at the depth of its head', async () => {
     await place(turn('s1', { grant: { parentTurnId: 't_0', depth: 1, tools: [] } }));
-    await lanes.finish(await take('s1', { depth: 1 }), [], { payload: 'x', state: 'done' });
+    await stage.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' });
     await collect(turn('s1'), long);
     await ripe('s1');
     expect((await lanes.ripen()).rings).toMatchObject([{ depth: 0 }]);

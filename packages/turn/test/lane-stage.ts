@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import { TestRedis } from '@concierge/testing';
 import { Lanes, type Lease, type Ring } from '../src/index.ts';
+import type { Appended, EntryToWrite, TurnEnding } from '../src/lanes.ts';
 
 let clock = 1_000_000;
 
@@ -33,6 +34,7 @@ export class LaneStage implements AsyncDisposable {
   readonly server: TestRedis;
   readonly redis: Redis;
   readonly lanes: Lanes;
+  #generation = 0;
 
   private constructor(server: TestRedis) {
     this.server = server;
@@ -47,7 +49,14 @@ export class LaneStage implements AsyncDisposable {
   /** Nothing is in it, and turns run. */
   async empty(): Promise<void> {
     await this.redis.flushall();
-    await this.lanes.open();
+    await this.open();
+  }
+
+  /** As a sweeper does when it has looked through all inboxes. */
+  async open(): Promise<Ring[]> {
+    const { runId } = await this.lanes.readiness();
+    this.#generation += 1;
+    return await this.lanes.open({ runId, generation: this.#generation });
   }
 
   async place(given: AcceptedTurn, found: 'accepted' | 'orphan' | 'emptied' = 'accepted'): Promise<Ring[]> {
@@ -63,10 +72,21 @@ export class LaneStage implements AsyncDisposable {
     return { rings: placed.rings, ripeInMs: placed.ripeInMs };
   }
 
-  async take(sessionId: string, { accountId = 'acme', depth = 0 } = {}): Promise<Lease> {
-    const answer = await this.lanes.lease({ accountId, sessionId, depth }, 'w');
+  async take(sessionId: string, { accountId = 'acme', depth = 0, worker = 'w' } = {}): Promise<Lease> {
+    const answer = await this.lanes.lease({ accountId, sessionId, depth }, worker, { alone: true });
     if (answer.kind !== 'leased') throw new Error(`was ${answer.kind}`);
     return answer.lease;
+  }
+
+  /** Writes what may have been written before. */
+  async append(lease: Lease, entries: readonly EntryToWrite[], { progress = false } = {}): Promise<Appended['kind']> {
+    return (await this.lanes.append(lease, { entries, before: null }, { payload: '', progress })).kind;
+  }
+
+  /** @returns what is rung for; null when the lease belongs to another */
+  async finish(lease: Lease, end: TurnEnding): Promise<readonly Ring[] | null> {
+    const finished = await this.lanes.finish(lease, { entries: [{ seq: 1000, type: 'done', json: '{}' }], before: null }, end);
+    return finished.kind === 'finished' ? finished.rings : null;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -106,7 +106,7 @@ describe('a Redis that came back empty', () => {
     await begun.opened;
     await rig.server.flush();
     const redis = rig.server.client();
-    await redis.set(keyOf.layLock, '1', 'PX', 1000);
+    await redis.set(keyOf.layLock, Number.MAX_SAFE_INTEGER, 'PX', 1000);
     await rig.sweeper.sweep();
     expect(await redis.exists(keyOf.turn(turnId))).toBe(0);
     await eventually(async () => {

@@ -1,5 +1,6 @@
 import { AppError, type AcceptedTurn, type Session, type TurnEvent, type TurnInput, type TurnRecord } from '@concierge/contract';
-import { connectRedis, createLog } from '@concierge/runtime';
+import { background, connectRedis, createLog, redisReady } from '@concierge/runtime';
+import type { Redis } from 'ioredis';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
@@ -74,6 +75,21 @@ export class Rig implements AsyncDisposable {
     return worker;
   }
 
+  /** Another gateway. `refuses`: its places in lanes are not heard of, and are given when the test lets them. */
+  async gateway({ now = Date.now, refuses }: { now?: () => number; refuses?: Promise<void> } = {}): Promise<Turns> {
+    const redis = connectRedis({ url: this.server.url, role: 'producer', log });
+    await redisReady(redis, 10_000);
+    const doorbells = new Doorbells(redis, log);
+    const lanes = refuses === undefined ? new Lanes(redis) : new UnheardLanes(redis, refuses);
+    const turns = new Turns({ redis, lanes, doorbells, log, now });
+    this.#closers.unshift(async () => {
+      await turns.stop();
+      await doorbells.stop();
+      redis.disconnect();
+    });
+    return turns;
+  }
+
   async scope(id = 'acme'): Promise<TenantScope> {
     return await this.tenants.open(id).catch(async () => await this.tenants.create(id));
   }
@@ -110,6 +126,26 @@ export class Rig implements AsyncDisposable {
     if (saved !== undefined)
       return { event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } }, isRepeated: true };
     return await save(run, { text: await this.play(run), error: null });
+  }
+}
+
+/** As of a gateway whose commands time out, and that of its own turn arrives all the same. */
+class UnheardLanes extends Lanes {
+  readonly #arrival: Promise<void>;
+
+  constructor(redis: Redis, arrival: Promise<void>) {
+    super(redis);
+    this.#arrival = arrival;
+  }
+
+  override async place(...given: Parameters<Lanes['place']>): Promise<never> {
+    const [, { found }] = given;
+    if (found === 'accepted')
+      background(
+        this.#arrival.then(async () => await super.place(...given)),
+        log,
+      );
+    return await Promise.reject(new Error('Command timed out'));
   }
 }
 

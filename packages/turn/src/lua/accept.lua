@@ -6,11 +6,14 @@
 --       14 depth  15 how long an idle lane is held back with it, ms; 0: not at all  16 '1' when it collects
 --       17 conversations of the tenant that may stand in its line
 -- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'}
---       | {'laid', head turn id, waiting before it, rings, ms until the lane ripens that is held back, or -1}
+--       | {'laid', head turn id, waiting before it, rings, ms until the lane ripens that is held back, or -1,
+--          '1' when its place cannot be told from the times of acceptance: should Redis lose it, only a number on disk says where it belongs}
 -- Atomic because the check for a twin, the limit, the order in the lane and the share must be one decision.
--- A Redis without the `laid` mark came back empty: nothing runs until every inbox has been laid (open.lua), and lanes are put in
--- order of acceptance, so that a new message cannot overtake an old one that has not been found yet.
+-- A Redis that is not ready (ready.lua) runs nothing until every inbox has been looked through (open.lua). What is accepted meanwhile is `late`: behind
+-- all that is found. What is found stands in order of acceptance.
 #include "admit.lua"
+#include "ready.lua"
+#include "add-entry.lua"
 #include "held-back.lua"
 local prefix = KEYS[1]
 local turn_id, account, session, found = ARGV[1], ARGV[2], ARGV[3], ARGV[9]
@@ -38,9 +41,16 @@ if found == 'accepted' then
   if waiting > may_wait and (ARGV[7] == 'collect' or those_alone() > may_wait) then return { 'full' } end
 end
 
+local now = now_ms(prefix)
+local held = prefix .. ':held:' .. member
+
+-- Never before a turn that runs.
 local function place_in_order(accepted_at)
-  for _, other in ipairs(redis.call('LRANGE', lane, 0, -1)) do
-    if tonumber(redis.call('HGET', prefix .. ':turn:' .. other, 'acceptedAt') or '0') > accepted_at then
+  local lease = redis.call('HMGET', held, 'turn', 'until')
+  for index, other in ipairs(redis.call('LRANGE', lane, 0, -1)) do
+    local known_of = redis.call('HMGET', prefix .. ':turn:' .. other, 'acceptedAt', 'late')
+    local is_running = index == 1 and lease[1] == other and tonumber(lease[2] or '0') > now
+    if not is_running and (known_of[2] == '1' or tonumber(known_of[1] or '0') > accepted_at) then
       redis.call('LINSERT', lane, 'BEFORE', other, turn_id)
       return
     end
@@ -48,17 +58,25 @@ local function place_in_order(accepted_at)
   redis.call('RPUSH', lane, turn_id)
 end
 
-local now = now_ms()
-local open = redis.call('EXISTS', prefix .. ':laid') == 1
+-- A stream that outlived its turn's hash keeps its entries; `0-1` is then refused and not needed.
+local failure = add_entry(events, '0-1', 'session', ARGV[5])
+if failure then return failure end
+
+local run = run_id()
+local open = is_ready(prefix, run)
+local late = (found == 'accepted' and not open) and '1' or '0'
+local accepted_at = tonumber(ARGV[4])
+local latest = waiting > 0 and tonumber(redis.call('HGET', held, 'latest') or '0') or 0
+-- Another process with another clock accepted one before it that still waits.
+local unclear = (found == 'accepted' and (late == '1' or latest >= accepted_at)) and '1' or '0'
 -- 1: what was streamed of it is gone. 2: it has no lane, and nobody knows why; the journal beside its file tells whether it had begun.
 local relaid = '0'
 if found ~= 'accepted' then relaid = (found == 'emptied' or not open) and '1' or '2' end
 redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', ARGV[4], 'requestHash', ARGV[6],
-  'relaid', relaid, 'key', ARGV[10], 'attempts', '0', 'cancelled', ARGV[13], 'depth', ARGV[14], 'collects', ARGV[16])
--- A stream that outlived its turn's hash keeps its entries; `0-1` is then refused and not needed.
-redis.pcall('XADD', events, '0-1', 't', 'session', 'd', ARGV[5])
-redis.call('HSET', prefix .. ':held:' .. member, 'agent', ARGV[11])
-redis.call('PERSIST', prefix .. ':held:' .. member)
+  'relaid', relaid, 'key', ARGV[10], 'attempts', '0', 'cancelled', ARGV[13], 'depth', ARGV[14], 'collects', ARGV[16], 'late', late,
+  'run', run)
+redis.call('HSET', held, 'agent', ARGV[11], 'latest', string.format('%.0f', math.max(latest, accepted_at)))
+redis.call('PERSIST', held)
 
 local held_back = is_held_back(prefix, member)
 if open then
@@ -71,10 +89,10 @@ if open then
       rings = admit(prefix, let_go(prefix, account, session), now, tonumber(ARGV[12]))
     end
   end
-  return { 'laid', redis.call('LINDEX', lane, 0), waiting, rings, ripe_in }
+  return { 'laid', redis.call('LINDEX', lane, 0), waiting, rings, ripe_in, unclear }
 end
 
-place_in_order(tonumber(ARGV[4]))
+if late == '1' then redis.call('RPUSH', lane, turn_id) else place_in_order(accepted_at) end
 local head = redis.call('LINDEX', lane, 0)
 local pool = pool_of(prefix, account, session)
 if held_back then
@@ -82,8 +100,9 @@ if held_back then
 elseif waiting > 0 and head == turn_id and pool ~= pool_at(account, ARGV[14]) then
   -- It went before a turn of another depth, which had put the lane into its own line.
   redis.call('LREM', prefix .. ':line:' .. pool, 0, session)
+  redis.call('SREM', prefix .. ':admitted:' .. pool, session)
   waiting = 0
 end
 if waiting == 0 then pool = line_up(prefix, account, session, turn_id) end
 redis.call('SADD', prefix .. ':unopened', pool)
-return { 'laid', head, waiting, {}, -1 }
+return { 'laid', head, waiting, {}, -1, unclear }

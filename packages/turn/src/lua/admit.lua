@@ -6,10 +6,7 @@
 -- of its own depth: depth d waits for d + 1 only, and the deepest waits for nothing, so no two ever wait for one another.
 -- A lane stands where its head belongs; the lane's `held` says where that is.
 
-local function now_ms()
-  local time = redis.call('TIME')
-  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+#include "clock.lua"
 
 -- A tenant's place at a depth, as in `acme` or `acme@1`: `@` is in no account id.
 local function pool_at(account, depth)

@@ -1,17 +1,30 @@
--- Writes entries to a turn's stream and tells live readers, if the writer still holds the lease.
+-- Writes entries to a turn's stream and tells live readers, if the writer still holds the lease and the stream is as the writer left it.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 account/session  2 turn id  3 epoch  4 live payload or ''  5 '1' when a step was finished  then per entry: seq, type, data
--- Returns 1, or 0 when the lease belongs to another.
--- Atomic because a worker that lost its lease must not speak between the check and the write. An entry that is already there is
--- this same call, sent again by a client that reconnected: the epoch has one writer.
-local prefix, epoch = KEYS[1], ARGV[3]
+-- ARGV  1 account/session  2 turn id  3 epoch  4 live payload or ''  5 '1' when a step was finished
+--       6 entries that the writer knows to be in the stream; -1 when it does not know  then per entry: seq, type, data
+-- Returns the number of entries in the stream, 0 when the lease belongs to another, -1 when entries are missing: nothing was written
+-- Atomic because a worker that lost its lease must not speak between the check and the write. The epoch has one writer: when all of these
+-- entries are there already, this is the same call, sent again by a client that reconnected. Entries go missing when Redis is killed before its last
+-- second is on disk.
+#include "add-entry.lua"
+local prefix, epoch, known = KEYS[1], ARGV[3], tonumber(ARGV[6])
 local held, events = prefix .. ':held:' .. ARGV[1], prefix .. ':events:' .. ARGV[2]
-local lease = redis.call('HMGET', held, 'epoch', 'turn')
+local lease = redis.call('HMGET', held, 'epoch', 'turn', 'worker')
 if lease[1] ~= epoch or lease[2] ~= ARGV[2] then return 0 end
-for index = 6, #ARGV, 3 do
-  redis.pcall('XADD', events, epoch .. '-' .. ARGV[index], 't', ARGV[index + 1], 'd', ARGV[index + 2])
+local first = 7
+local length = redis.call('XLEN', events)
+if known >= 0 and length ~= known then
+  if length == known + (#ARGV - first + 1) / 3 then return length end
+  return -1
 end
--- Progress: the count of fruitless starts begins anew.
-if ARGV[5] == '1' then redis.call('HSET', held, 'starts', 0) end
+for index = first, #ARGV, 3 do
+  local failure = add_entry(events, epoch .. '-' .. ARGV[index], ARGV[index + 1], ARGV[index + 2])
+  if failure then return failure end
+end
+-- Progress: the count of fruitless starts begins anew, and should its worker die it was not this turn.
+if ARGV[5] == '1' then
+  redis.call('HSET', held, 'starts', 0, 'voids', 0)
+  redis.call('SREM', prefix .. ':unproven:' .. (lease[3] or ''), ARGV[1])
+end
 if ARGV[4] ~= '' then redis.call('PUBLISH', prefix .. ':live:' .. ARGV[2], ARGV[4]) end
-return 1
+return redis.call('XLEN', events)

@@ -5,6 +5,7 @@
 -- Atomic because the turn may end meanwhile.
 #include "admit.lua"
 #include "held-back.lua"
+#include "ready.lua"
 local prefix = KEYS[1]
 local turn = prefix .. ':turn:' .. ARGV[1]
 local known = redis.call('HMGET', turn, 'state', 'account', 'session')
@@ -13,8 +14,8 @@ redis.call('HSET', turn, 'cancelled', '1')
 redis.call('PUBLISH', prefix .. ':cancel', ARGV[1])
 local found = {}
 local account, session = known[2], known[3]
-if is_held_back(prefix, account .. '/' .. session) and redis.call('EXISTS', prefix .. ':laid') == 1 then
+if is_held_back(prefix, account .. '/' .. session) and is_ready(prefix) then
   local pool = let_go(prefix, account, session)
-  for _, one in ipairs(pool and admit(prefix, pool, now_ms(), tonumber(ARGV[2])) or {}) do found[#found + 1] = { account, one } end
+  for _, one in ipairs(pool and admit(prefix, pool, now_ms(prefix), tonumber(ARGV[2])) or {}) do found[#found + 1] = { account, one } end
 end
 return found

@@ -2,10 +2,11 @@
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 account id  2 session id  3 turn id  4 epoch  5 live payload  6 state  7 stream time to live, s  8 record time to live, s
 --       9 first wait of the sweeper, ms  10 ids of turns that were answered with it, each between commas
---       then per entry: seq, type, data
--- Returns {'lost'} | {'finished', rings}
+--       11 entries that the writer knows to be in the stream; -1 when it does not know  then per entry: seq, type, data
+-- Returns {'lost'} | {'cut'}: entries are missing in the stream, nothing was written | {'finished', rings}
 -- Atomic because the terminal event, the lane and the share change together or not at all.
 #include "admit.lua"
+#include "add-entry.lua"
 local prefix, account, session, turn_id, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local member = account .. '/' .. session
 local lane, held = prefix .. ':lane:' .. member, prefix .. ':held:' .. member
@@ -15,17 +16,21 @@ local turn, events = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .. turn
 if redis.call('HGET', turn, 'endedBy') == epoch then return { 'finished', {} } end
 if redis.call('HGET', held, 'epoch') ~= epoch or redis.call('LINDEX', lane, 0) ~= turn_id then return { 'lost' } end
 
-local now = now_ms()
-for index = 11, #ARGV, 3 do
-  redis.pcall('XADD', events, epoch .. '-' .. ARGV[index], 't', ARGV[index + 1], 'd', ARGV[index + 2])
+local now = now_ms(prefix)
+local known = tonumber(ARGV[11])
+if known >= 0 and redis.call('XLEN', events) ~= known then return { 'cut' } end
+for index = 12, #ARGV, 3 do
+  local failure = add_entry(events, epoch .. '-' .. ARGV[index], ARGV[index + 1], ARGV[index + 2])
+  if failure then return failure end
 end
 redis.call('PUBLISH', prefix .. ':live:' .. turn_id, ARGV[5])
-redis.call('HSET', turn, 'state', ARGV[6], 'endedAt', now, 'endedBy', epoch)
+redis.call('HSET', turn, 'state', ARGV[6], 'endedAt', wall_ms(), 'endedBy', epoch)
 redis.call('EXPIRE', turn, ARGV[8])
 redis.call('EXPIRE', events, ARGV[7])
 
 redis.call('LPOP', lane)
-redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'rung')
+redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
+redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'rung')
 local pool = pool_of(prefix, account, session)
 local head = redis.call('LINDEX', lane, 0)
 if head and string.find(ARGV[10], ',' .. head .. ',', 1, true) then

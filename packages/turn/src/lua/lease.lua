@@ -1,16 +1,24 @@
 -- Takes the lease of a session and with it the head of its lane.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 account id  2 session id  3 worker id  4 lease, ms  5 first wait of the sweeper, ms  6 depth of the bell
+--       7 starts that a turn has  8 '1' when no other turn of the worker may be what kills it
 -- Returns {'idle', rings} | {'held'}
---       | {'leased', turn id, epoch, starts without a finished step, attempts, relaid (see accept.lua), cancelled, started at}
--- Atomic because two workers may answer two doorbells of one lane. The epoch only rises: max(previous + 1, time in ms), so it
--- rises even over a Redis that came back empty.
+--       | {'alone', turn id, deaths that told nothing}: this is its last start; the worker is to ask again when the turn would be alone
+--       | {'leased', turn id, epoch, starts without a finished step, attempts, relaid (see accept.lua), cancelled, started at, ms since then,
+--          epoch of the first lease after Redis was started again, or ''}
+-- Atomic because two workers may answer two doorbells of one lane. The epoch is a counter that open.lua sets above all that was ever drawn from it, so it
+-- rises over a Redis that came back empty, or without its last second.
 #include "admit.lua"
+#include "ready.lua"
 local prefix, account, session = KEYS[1], ARGV[1], ARGV[2]
 local member = account .. '/' .. session
 local pool = pool_of(prefix, account, session)
 local lane, held, admitted, due = prefix .. ':lane:' .. member, prefix .. ':held:' .. member, prefix .. ':admitted:' .. pool, prefix .. ':due'
-local now = now_ms()
+local now = now_ms(prefix)
+
+-- The sweeper rings again when it is.
+local run = run_id()
+if not is_ready(prefix, run) then return { 'held' } end
 
 local head = redis.call('LINDEX', lane, 0)
 if not head then
@@ -22,17 +30,37 @@ if redis.call('SISMEMBER', admitted, session) == 0 then return { 'idle', {} } en
 -- An old bell, of a head that has ended: a slot of one depth never holds a turn of another. Its own bell rings for this head.
 if depth_of(pool) ~= ARGV[6] then return { 'idle', {} } end
 
-local lease = redis.call('HMGET', held, 'epoch', 'until', 'turn')
-if lease[2] and tonumber(lease[2]) > now then return { 'held' } end
+local lease = redis.call('HMGET', held, 'until', 'turn', 'starts', 'worker', 'voids')
+if lease[1] and tonumber(lease[1]) > now then return { 'held' } end
 
-local epoch = math.max(tonumber(lease[1] or '0') + 1, now)
-local starts = 1
-if lease[3] == head then starts = redis.call('HINCRBY', held, 'starts', 1) end
-redis.call('HSET', held, 'epoch', string.format('%.0f', epoch), 'until', now + tonumber(ARGV[4]), 'worker', ARGV[3], 'turn', head, 'starts', starts, 'rung', 0)
+local starts, most, voids = 1, tonumber(ARGV[7]), tonumber(lease[5] or '0')
+if lease[2] == head then
+  starts = tonumber(lease[3] or '0') + 1
+  -- It was not given back: its process died or froze. Only a turn that was alone there is charged with its last start.
+  if starts > most and lease[1] ~= '0' then
+    local unproven = prefix .. ':unproven:' .. (lease[4] or '')
+    if redis.call('SCARD', unproven) ~= 1 or redis.call('SISMEMBER', unproven, member) == 0 then
+      starts = most
+      voids = voids + 1
+    end
+  end
+else
+  voids = 0
+end
+if starts == most and ARGV[8] ~= '1' then return { 'alone', head, voids } end
+
+local epoch = string.format('%.0f', redis.call('INCR', prefix .. ':epoch'))
+redis.call('HSET', held, 'epoch', epoch, 'until', now + tonumber(ARGV[4]), 'worker', ARGV[3], 'turn', head, 'starts', starts, 'rung', 0, 'voids', voids)
+local unproven = prefix .. ':unproven:' .. ARGV[3]
+redis.call('SADD', unproven, member)
+redis.call('EXPIRE', unproven, 3600)
 redis.call('ZADD', due, now + tonumber(ARGV[4]), member)
 local turn = prefix .. ':turn:' .. head
-redis.call('HSET', turn, 'state', 'running')
-redis.call('HSETNX', turn, 'startedAt', now)
+-- It was here when Redis was started again: what was streamed of it, and that it was leased, may be among what is lost.
+if redis.call('HGET', turn, 'run') ~= run then redis.call('HSET', turn, 'cut', epoch) end
+redis.call('HSET', turn, 'state', 'running', 'run', run)
+redis.call('HSETNX', turn, 'startedAt', wall_ms())
+redis.call('HSETNX', turn, 'began', now)
 local attempts = redis.call('HINCRBY', turn, 'attempts', 1)
-local facts = redis.call('HMGET', turn, 'relaid', 'cancelled', 'startedAt')
-return { 'leased', head, string.format('%.0f', epoch), starts, attempts, facts[1] or '0', facts[2] or '0', facts[3] or '0' }
+local facts = redis.call('HMGET', turn, 'relaid', 'cancelled', 'startedAt', 'began', 'cut')
+return { 'leased', head, epoch, starts, attempts, facts[1] or '0', facts[2] or '0', facts[3] or '0', now - tonumber(facts[4]), facts[5] or '' }

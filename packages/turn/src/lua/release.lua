@@ -8,7 +8,8 @@ local prefix, account, session = KEYS[1], ARGV[1], ARGV[2]
 local member = account .. '/' .. session
 local held = prefix .. ':held:' .. member
 if redis.call('HGET', held, 'epoch') ~= ARGV[3] or not redis.call('HGET', held, 'until') then return {} end
-local now = now_ms()
+local now = now_ms(prefix)
+redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
 redis.call('HSET', held, 'until', 0)
 if ARGV[5] ~= '1' then redis.call('HINCRBY', held, 'starts', -1) end
 local turn = redis.call('HGET', held, 'turn')

@@ -5,11 +5,12 @@
 -- Atomic because every gateway and the sweeper ask at once, and a message may move the time while we look.
 #include "admit.lua"
 #include "held-back.lua"
+#include "ready.lua"
 local prefix = KEYS[1]
 local held_back = prefix .. ':held-back'
--- A Redis that came back empty runs nothing yet; see accept.lua.
-if redis.call('EXISTS', prefix .. ':laid') == 0 then return { {}, -1 } end
-local now = now_ms()
+-- One that is not ready runs nothing yet.
+if not is_ready(prefix) then return { {}, -1 } end
+local now = now_ms(prefix)
 local found = {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', held_back, '-inf', now, 'LIMIT', 0, tonumber(ARGV[1]))) do
   local slash = string.find(member, '/', 1, true)

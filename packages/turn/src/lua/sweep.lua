@@ -6,7 +6,7 @@
 #include "admit.lua"
 local prefix = KEYS[1]
 local due = prefix .. ':due'
-local now = now_ms()
+local now = now_ms(prefix)
 local found = {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, tonumber(ARGV[1]))) do
   local slash = string.find(member, '/', 1, true)

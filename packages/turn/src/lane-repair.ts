@@ -1,0 +1,66 @@
+import type { TenantScope } from '@concierge/tenant';
+import type { Doorbells } from './doorbells.ts';
+import type { Lanes, Lease } from './lanes.ts';
+
+export interface LaneRepairOptions {
+  readonly lanes: Pick<Lanes, 'place' | 'order'>;
+  readonly doorbells: Pick<Doorbells, 'ring'>;
+}
+
+/** Makes lanes say what the disk says about the order of acceptance (docs/decisions/order-of-acceptance.md). */
+export class LaneRepair {
+  readonly #options: LaneRepairOptions;
+
+  constructor(options: LaneRepairOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Gives every turn of the session that is on disk and has a number its place: behind those without one, in the order of the numbers. A turn that another
+   * worker runs stays the first. `own`: the caller's lease of the head, given up when another turn comes before it.
+   * @returns whether that was so
+   */
+  async repair(scope: TenantScope, { sessionId }: { readonly sessionId: string }, own?: Lease): Promise<boolean> {
+    const { lanes, doorbells } = this.#options;
+    const { numbered, mentioned } = await scope.laneOrder.read(sessionId);
+    const gone: string[] = [];
+    for (const turnId of [...mentioned, ...numbered]) {
+      const turn = await scope.inbox.read(turnId);
+      // Its gateway is about to write it, or has died before it could; or it has ended.
+      if (turn === undefined) {
+        gone.push(turnId);
+        continue;
+      }
+      const cancelled = await scope.inbox.isCancelled(turnId);
+      const placed = await lanes.place(turn, { busy: 'queue', found: 'orphan', cancelled });
+      if (placed.kind === 'laid') await doorbells.ring(placed.rings);
+    }
+    const { moved, rings } = await lanes.order({ accountId: scope.accountId, sessionId }, numbered, own);
+    await doorbells.ring(rings);
+    await this.#forgetEnded(scope, sessionId, gone);
+    return moved;
+  }
+
+  async #forgetEnded(scope: TenantScope, sessionId: string, gone: readonly string[]): Promise<void> {
+    const ended: string[] = [];
+    for (const turnId of gone) if ((await scope.sessions.findTurn(sessionId, turnId)) !== undefined) ended.push(turnId);
+    await scope.laneOrder.remove(sessionId, ended);
+  }
+}
+
+/** Of the turns behind a head, those that are next in order of acceptance: none that overtakes one which is on disk and not in the lane yet. */
+export async function withoutOvertaking(
+  scope: TenantScope,
+  { sessionId, turnId: head }: { readonly sessionId: string; readonly turnId: string },
+  behind: readonly string[],
+): Promise<readonly string[]> {
+  const { numbered } = await scope.laneOrder.read(sessionId);
+  const inLane = new Set([head, ...behind]);
+  for (const [at, turnId] of numbered.entries()) {
+    if (inLane.has(turnId) || !(await scope.inbox.has(turnId))) continue;
+    const later = new Set(numbered.slice(at));
+    const first = behind.findIndex((other) => later.has(other));
+    return first === -1 ? behind : behind.slice(0, first);
+  }
+  return behind;
+}

@@ -1,0 +1,10 @@
+-- Tells whether this Redis has all that was accepted, and which Redis it is.
+-- KEYS  1 prefix with the hash tag
+-- ARGV  1 '1' from a sweeper, which notes the time
+-- Returns {1 when it is ready else 0, run id}
+-- Atomic because Redis may be another one for the next command.
+#include "clock.lua"
+#include "ready.lua"
+if ARGV[1] == '1' then note_time(KEYS[1]) end
+local run = run_id()
+return { is_ready(KEYS[1], run) and 1 or 0, run }

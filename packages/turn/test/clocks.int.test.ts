@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { eventually } from '@concierge/testing';
+import { keyOf, queuePrefix, type Lanes } from '../src/index.ts';
+import { laidTurn, LaneStage } from './lane-stage.ts';
+import { input, parse, Rig } from './rig.ts';
+
+// A lease is waited for.
+jest.setTimeout(40_000);
+
+const HOUR_MS = 3_600_000;
+const lane = { accountId: 'acme', sessionId: 's1' };
+
+describe('the clock of a machine', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it.each([HOUR_MS, -HOUR_MS])('that is %i ms off leaves a turn its time', async (off) => {
+    await using rig = await Rig.start();
+    const scope = await rig.scope();
+    const right = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => right() + off);
+    rig.play = async (run) => {
+      const began = performance.now();
+      await eventually(() => performance.now() > began + 50);
+      return run.signal.aborted ? 'stopped' : 'whole';
+    };
+    await rig.worker();
+    const { turnId, sessionId } = await rig.turns.accept(scope, input('x'));
+    expect(parse(await rig.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
+    expect((await scope.sessions.load(sessionId))?.messages.at(-1)).toMatchObject({ text: 'whole' });
+  });
+
+  it('that is an hour ahead does not keep the sweeper from what its gateway has accepted', async () => {
+    await using rig = await Rig.start();
+    const scope = await rig.scope();
+    const ahead = await rig.gateway({ now: () => Date.now() + HOUR_MS, refuses: new Promise(() => undefined) });
+    const { turnId } = await ahead.accept(scope, input('x'));
+    await rig.worker();
+    rig.sweeper.start();
+    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+  });
+});
+
+describe('when the clock of Redis is set', () => {
+  let stage: LaneStage;
+  let redis: Redis;
+  let lanes: Lanes;
+
+  beforeEach(async () => {
+    stage = await LaneStage.start();
+    ({ redis, lanes } = stage);
+    await stage.empty();
+    await lanes.readiness({ notesTime: true });
+  });
+  afterEach(async () => {
+    await stage[Symbol.asyncDispose]();
+  });
+
+  /** What was written before is that much later than the clock, as if it had been set back; earlier for less than nothing. */
+  async function setBack(byMs: number): Promise<void> {
+    await redis.hincrby(`${queuePrefix}:clock`, 'last', byMs);
+    await redis.hincrby(keyOf.held(lane), 'until', byMs);
+    await redis.zincrby(keyOf.due, byMs, 'acme/s1');
+  }
+
+  it('back, a dead worker’s turn is taken over when its lease has passed all the same', async () => {
+    await stage.place(laidTurn('s1'));
+    const { turnId } = await stage.take('s1');
+    await setBack(HOUR_MS);
+    const rung = await eventually(
+      async () => {
+        await lanes.readiness({ notesTime: true });
+        const rings = await lanes.sweep(10);
+        return rings.length > 0 && rings;
+      },
+      { timeoutMs: 15_000 },
+    );
+    expect(rung).toMatchObject([{ turnId }]);
+    expect((await stage.take('s1')).turnId).toBe(turnId);
+  });
+
+  it('forward, a living worker keeps its lease', async () => {
+    await stage.place(laidTurn('s1'));
+    const lease = await stage.take('s1');
+    await setBack(-HOUR_MS);
+    expect(await lanes.sweep(10)).toEqual([]);
+    expect(await lanes.lease({ ...lane, depth: 0 }, 'other')).toEqual({ kind: 'held' });
+    expect((await lanes.renew([lease])).lost).toEqual([]);
+  });
+
+  it('forward, a turn is as old as the time in which it was seen', async () => {
+    await stage.place(laidTurn('s1'));
+    await lanes.release(await stage.take('s1'), { waitMs: 0, charged: false });
+    await redis.hincrby(keyOf.turn((await redis.lindex(keyOf.lane(lane), 0)) ?? ''), 'began', -HOUR_MS);
+    await setBack(-HOUR_MS);
+    expect((await stage.take('s1')).ageMs).toBeLessThan(10_000);
+  });
+
+  it('back, what is done by one of many is done again soon', async () => {
+    expect(await lanes.take('task', 1000)).toBe(true);
+    await redis.set('task', Number(await redis.get('task')) + HOUR_MS);
+    await redis.hincrby(`${queuePrefix}:clock`, 'last', HOUR_MS);
+    expect(await lanes.take('task', 1000)).toBe(false);
+    await eventually(async () => {
+      await lanes.readiness({ notesTime: true });
+      return await lanes.take('task', 1000);
+    });
+  });
+});

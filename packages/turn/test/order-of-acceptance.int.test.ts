@@ -1,0 +1,233 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { armFailpoints } from '@concierge/runtime';
+import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { eventually, gate } from '@concierge/testing';
+import { keyOf, Lanes, type TurnReceipt, type Turns } from '../src/index.ts';
+import { input, Rig } from './rig.ts';
+
+// Redis goes and comes back; a frozen one is given up after a second and a half.
+jest.setTimeout(40_000);
+
+const HOUR_MS = 3_600_000;
+
+let rig: Rig;
+let scope: TenantScope;
+/** Two gateways: all they share is Redis and the disk. */
+let one: Turns;
+let other: Turns;
+
+beforeEach(async () => {
+  rig = await Rig.start();
+  scope = await rig.scope();
+  [one, other] = [await rig.gateway(), await rig.gateway()];
+});
+afterEach(async () => {
+  rig.server.thaw();
+  await rig[Symbol.asyncDispose]();
+});
+
+interface Order {
+  readonly started: readonly string[];
+  readonly answered: readonly string[];
+}
+
+/** Runs everything; the session has no numbers any more then. */
+async function runAll(): Promise<Order> {
+  await rig.worker();
+  rig.sweeper.start();
+  await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 25_000 });
+  await eventually(async () => (await scope.laneOrder.sessionIds()).length === 0);
+  const session = await scope.sessions.load(sessionIdOf('cs', 'web', 'ann'));
+  return { started: [...new Set(rig.started)], answered: session?.turns.map(({ id }) => id) ?? [] };
+}
+
+function orderOf(...receipts: readonly TurnReceipt[]): Order {
+  const turnIds = receipts.map(({ turnId }) => turnId);
+  return { started: turnIds, answered: turnIds };
+}
+
+describe('a turn that was acknowledged first is answered first', () => {
+  it('when Redis had no memory for it, and had it again for the next one', async () => {
+    await rig.server.fill();
+    const first = await one.accept(scope, input('first'));
+    await rig.server.hasRoom();
+    const second = await other.accept(scope, input('second'));
+    expect(await runAll()).toEqual(orderOf(first, second));
+  });
+
+  it('when only a worker comes across it: no gateway could repair the lane, and no sweeper looks through the inbox', async () => {
+    const redis = rig.server.client();
+    await new Lanes(redis).take(keyOf.scanLock, HOUR_MS);
+    const arrival = gate();
+    const never = await rig.gateway({ refuses: new Promise(() => undefined) });
+    const late = await rig.gateway({ refuses: arrival.opened });
+    const first = await never.accept(scope, input('first'));
+    const second = await late.accept(scope, input('second'));
+    arrival.open();
+    await eventually(async () => (await redis.llen(keyOf.lane({ accountId: 'acme', sessionId: first.sessionId }))) === 1);
+    redis.disconnect();
+    expect(await runAll()).toEqual(orderOf(first, second));
+  });
+
+  it('when Redis was gone', async () => {
+    await rig.server.kill();
+    const first = await one.accept(scope, input('first'));
+    await rig.server.start();
+    // One that has reached Redis again.
+    const back = await rig.gateway();
+    const second = await back.accept(scope, input('second'));
+    expect(await runAll()).toEqual(orderOf(first, second));
+  });
+
+  it('when Redis was frozen, and carries out what had timed out when it goes on', async () => {
+    rig.server.freeze();
+    const first = await one.accept(scope, input('first'));
+    rig.server.thaw();
+    const second = await other.accept(scope, input('second'));
+    expect(await runAll()).toEqual(orderOf(first, second));
+  });
+
+  it('when its place is given after that of the next one', async () => {
+    const arrival = gate();
+    const late = await rig.gateway({ refuses: arrival.opened });
+    const first = await late.accept(scope, input('first'));
+    const second = await other.accept(scope, input('second'));
+    const third = await one.accept(scope, input('third'));
+    arrival.open();
+    const redis = rig.server.client();
+    await eventually(async () => (await redis.llen(keyOf.lane({ accountId: 'acme', sessionId: first.sessionId }))) === 3);
+    redis.disconnect();
+    expect(await runAll()).toEqual(orderOf(first, second, third));
+  });
+
+  it('when Redis was killed before its last second was on disk', async () => {
+    const written = await rig.server.written();
+    const first = await one.accept(scope, input('first'));
+    await rig.server.losePower(written);
+    // One that has reached Redis again.
+    const back = await rig.gateway();
+    const second = await back.accept(scope, input('second'));
+    expect(await runAll()).toEqual(orderOf(first, second));
+  });
+
+  it('when Redis was emptied, and the clock of the gateway that took it is an hour ahead', async () => {
+    const ahead = await rig.gateway({ now: () => Date.now() + HOUR_MS });
+    const receipts = [];
+    for (const gateway of [ahead, other, ahead, one]) receipts.push(await gateway.accept(scope, input(String(receipts.length))));
+    await rig.server.flush();
+    receipts.push(await other.accept(scope, input('after')));
+    expect(await runAll()).toEqual(orderOf(...receipts));
+  });
+
+  it('when none of several found room, and their gateways disagree about the time', async () => {
+    const ahead = await rig.gateway({ now: () => Date.now() + HOUR_MS });
+    await rig.server.fill();
+    const receipts = [];
+    for (const gateway of [ahead, other, ahead]) receipts.push(await gateway.accept(scope, input(String(receipts.length))));
+    await rig.server.hasRoom();
+    receipts.push(await one.accept(scope, input('room')));
+    expect(await runAll()).toEqual(orderOf(...receipts));
+  });
+
+  it('when one that was acknowledged before it still waits in the lane', async () => {
+    const before = await other.accept(scope, input('before'));
+    await rig.server.fill();
+    const first = await one.accept(scope, input('first'));
+    await rig.server.hasRoom();
+    const second = await other.accept(scope, input('second'));
+    expect(await runAll()).toEqual(orderOf(before, first, second));
+  });
+
+  it('when it is brought again while Redis is full, after its first gateway died', async () => {
+    const message = input('first', { dedupeId: 'message-1' });
+    armFailpoints('accept.after-inbox:throw');
+    await expect(one.accept(scope, message)).rejects.toThrow('fail point');
+    await rig.server.fill();
+    const first = await other.accept(scope, message);
+    await rig.server.hasRoom();
+    const second = await other.accept(scope, input('second'));
+    expect(await runAll()).toEqual(orderOf(first, second));
+  });
+
+  it('and one that waits in the lane keeps its place when it is brought again meanwhile', async () => {
+    const message = input('first', { dedupeId: 'message-1' });
+    const first = await one.accept(scope, message);
+    await rig.server.fill();
+    const second = await other.accept(scope, input('second'));
+    await one.accept(scope, message);
+    await rig.server.hasRoom();
+    const third = await other.accept(scope, input('third'));
+    expect(await runAll()).toEqual(orderOf(first, second, third));
+  });
+});
+
+describe('an earlier turn without a place', () => {
+  let first: TurnReceipt;
+  beforeEach(async () => {
+    await rig.server.fill();
+    first = await one.accept(scope, input('first', { busy: 'collect' }));
+    await rig.server.hasRoom();
+  });
+
+  it('makes the session busy for one that does not want to wait', async () => {
+    await expect(other.accept(scope, input('second', { busy: 'reject' }))).rejects.toMatchObject({ code: 'session_busy' });
+    expect(await runAll()).toEqual(orderOf(first));
+  });
+
+  it('is what the next one interrupts', async () => {
+    const second = await other.accept(scope, input('second', { busy: 'interrupt' }));
+    expect(await runAll()).toEqual(orderOf(first, second));
+    expect((await scope.sessions.load(first.sessionId))?.turns).toMatchObject([{ status: 'cancelled' }, { status: 'done' }]);
+  });
+
+  it('takes along those behind it', async () => {
+    const seen: (readonly string[])[] = [];
+    rig.play = async (run) => {
+      seen.push(await run.waitingBehind(20));
+      return run.turn.text;
+    };
+    const second = await other.accept(scope, input('second', { busy: 'collect', holdMs: HOUR_MS }));
+    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(seen[0]).toEqual([second.turnId]);
+  });
+});
+
+describe('a turn that takes others along', () => {
+  it('takes none that would overtake one without a place', async () => {
+    const begun = gate();
+    const goOn = gate();
+    const seen: (readonly string[])[] = [];
+    rig.play = async (run) => {
+      if (rig.started.length === 1) {
+        begun.open();
+        await goOn.opened;
+      }
+      seen.push(await run.waitingBehind(20));
+      return run.turn.text;
+    };
+    await rig.worker();
+    const first = await one.accept(scope, input('first', { busy: 'collect' }));
+    await begun.opened;
+    const unheard = await rig.gateway({ refuses: new Promise(() => undefined) });
+    const second = await unheard.accept(scope, input('second', { busy: 'collect' }));
+    const redis = rig.server.client();
+    // As if it had been accepted by a gateway that could not repair the lane.
+    const third = await unheard.accept(scope, input('third', { busy: 'collect' }));
+    await redis.rpush(keyOf.lane({ accountId: 'acme', sessionId: first.sessionId }), third.turnId);
+    redis.disconnect();
+    goOn.open();
+    await rig.read(scope, first.turnId);
+    expect(seen[0]).toEqual([]);
+    expect(await scope.laneOrder.read(first.sessionId)).toMatchObject({ numbered: [second.turnId, third.turnId] });
+  });
+});
+
+describe('a session that Redis keeps in order', () => {
+  it('has no number on disk', async () => {
+    let clock = Date.now();
+    const now = (): number => (clock += 1);
+    const gateways = [await rig.gateway({ now }), await rig.gateway({ now })];
+    for (const gateway of [...gateways, ...gateways]) await gateway.accept(scope, input('x'));
+    expect(await scope.laneOrder.sessionIds()).toEqual([]);
+  });
+});

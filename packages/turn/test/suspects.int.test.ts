@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { limits } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import { eventually, gate } from '@concierge/testing';
+import { doorbellQueueOf, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
+import { laidTurn, LaneStage } from './lane-stage.ts';
+import { input, parse, Rig } from './rig.ts';
+
+// The sweeper rings for turns whose worker died.
+jest.setTimeout(40_000);
+
+describe('what a death of its worker is to a turn', () => {
+  let stage: LaneStage;
+
+  beforeEach(async () => {
+    stage = await LaneStage.start();
+    await stage.empty();
+  });
+  afterEach(async () => {
+    await stage[Symbol.asyncDispose]();
+  });
+
+  /** Their worker dies, and its leases run out. */
+  async function die(...leases: readonly Lease[]): Promise<void> {
+    for (const lease of leases) await stage.redis.hset(keyOf.held(lease), 'until', 1);
+  }
+
+  async function startBeside(sessionIds: readonly string[], worker: string): Promise<Lease[]> {
+    const leases: Lease[] = [];
+    for (const sessionId of sessionIds) leases.push(await stage.take(sessionId, { worker }));
+    return leases;
+  }
+
+  it('is its last start only when it was alone: neighbours never get there', async () => {
+    const sessions = ['poison', 'one', 'two'];
+    for (const sessionId of sessions) await stage.place(laidTurn(sessionId));
+    for (const worker of ['w1', 'w2', 'w3', 'w4', 'w5']) {
+      const leases = await startBeside(sessions, worker);
+      expect(Math.max(...leases.map(({ starts }) => starts))).toBeLessThanOrEqual(limits.turnMaxStarts);
+      await die(...leases);
+    }
+    await die(...(await startBeside(['poison'], 'w6')));
+    expect((await stage.take('poison', { worker: 'w7' })).starts).toBe(limits.turnMaxStarts + 1);
+    expect((await stage.take('one', { worker: 'w7' })).starts).toBe(limits.turnMaxStarts);
+  });
+
+  it('ends it after exactly three starts when it was alone', async () => {
+    await stage.place(laidTurn('poison'));
+    const starts: number[] = [];
+    for (const worker of ['w1', 'w2', 'w3', 'w4']) {
+      const lease = await stage.take('poison', { worker });
+      starts.push(lease.starts);
+      await die(lease);
+    }
+    expect(starts).toEqual([1, 2, 3, 4]);
+  });
+
+  it('is not its doing when it finished a step, or lives on elsewhere', async () => {
+    for (const sessionId of ['poison', 'proven', 'given back']) await stage.place(laidTurn(sessionId));
+    for (const worker of ['w1', 'w2']) await die(...(await startBeside(['poison'], worker)));
+    const [poison, proven, givenBack] = await startBeside(['poison', 'proven', 'given back'], 'w3');
+    if (poison === undefined || proven === undefined || givenBack === undefined) throw new Error('three leases');
+    await stage.append(proven, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+    await stage.lanes.release(givenBack, { waitMs: 0, charged: false });
+    await die(poison, proven);
+    expect((await stage.take('poison', { worker: 'w4' })).starts).toBe(limits.turnMaxStarts + 1);
+    expect((await stage.take('proven', { worker: 'w4' })).starts).toBe(1);
+  });
+
+  it('makes the next start one that a worker asks for when it can be alone', async () => {
+    await stage.place(laidTurn('suspect'));
+    for (const worker of ['w1', 'w2']) await die(...(await startBeside(['suspect'], worker)));
+    const lane = { accountId: 'acme', sessionId: 'suspect', depth: 0 };
+    expect(await stage.lanes.lease(lane, 'w3')).toMatchObject({ kind: 'alone', voids: 0 });
+    expect(await stage.lanes.lease(lane, 'w3', { alone: true })).toMatchObject({ kind: 'leased', lease: { starts: 3 } });
+  });
+});
+
+describe('a worker', () => {
+  let rig: Rig;
+  let scope: TenantScope;
+  let redis: Redis;
+
+  beforeEach(async () => {
+    rig = await Rig.start();
+    scope = await rig.scope();
+    redis = rig.server.client();
+  });
+  afterEach(async () => {
+    redis.disconnect();
+    await rig[Symbol.asyncDispose]();
+  });
+
+  /** A turn whose worker has died twice. */
+  async function acceptSuspect(sender: string): Promise<TurnReceipt> {
+    const receipt = await rig.turns.accept(scope, input(sender, { sender }));
+    const held = keyOf.held({ accountId: 'acme', sessionId: receipt.sessionId });
+    await redis.hset(held, { turn: receipt.turnId, starts: 2, until: 1, worker: 'dead' });
+    return receipt;
+  }
+
+  it('starts a suspect when no other turn may be what kills it, and none beside it', async () => {
+    const proven = new Set<string>();
+    const seen: Record<string, boolean> = {};
+    const waiting = gate();
+    const later = gate<TurnReceipt>();
+    const prove = async (run: TurnRun): Promise<void> => {
+      const { text, turnId } = run.turn;
+      proven.add(text);
+      await run.writer.step({
+        kind: 'said',
+        message: { id: `${turnId}.1`, turnId, at: new Date().toISOString(), role: 'assistant', text },
+      });
+    };
+    rig.play = async (run) => {
+      const { text } = run.turn;
+      if (text === 'neighbour') await waiting.opened;
+      if (text === 'suspect') {
+        seen['neighbour'] = proven.has('neighbour');
+        later.open(await rig.turns.accept(scope, input('later', { sender: 'bob' })));
+        await eventually(async () => (await redis.llen(`${queuePrefix}:${doorbellQueueOf(0)}:active`)) > 1);
+      }
+      if (text === 'later') seen['suspect'] = proven.has('suspect');
+      await prove(run);
+      return text;
+    };
+    await rig.worker();
+    await rig.turns.accept(scope, input('neighbour', { sender: 'ann' }));
+    await eventually(() => rig.started.length === 1);
+    await acceptSuspect('suspect');
+    await eventually(async () => (await redis.llen(`${queuePrefix}:${doorbellQueueOf(0)}:active`)) === 2);
+    waiting.open();
+    const { turnId } = await later.opened;
+    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    expect(seen).toEqual({ neighbour: true, suspect: true });
+  });
+
+  it('starts suspects one after the other', async () => {
+    let running = 0;
+    let most = 0;
+    rig.play = async (run) => {
+      running += 1;
+      most = Math.max(most, running);
+      await run.writer.flush();
+      await eventually(async () => (await redis.exists(keyOf.turn(run.turn.turnId))) === 1);
+      running -= 1;
+      return run.turn.text;
+    };
+    const suspects = [];
+    for (const sender of ['a', 'b', 'c', 'd']) suspects.push(await acceptSuspect(sender));
+    await rig.worker();
+    rig.sweeper.start();
+    for (const { turnId } of suspects) expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    expect(most).toBe(1);
+  });
+});
