@@ -1,22 +1,26 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { inheritedEnvironment } from './config.ts';
 import { eventually } from './eventually.ts';
 
 /** A real redis-server of a test's own, on a Unix socket in a temporary folder, append-only as in production. */
 export class TestRedis implements AsyncDisposable {
   readonly folder: string;
+  readonly #env: Readonly<Record<string, string>>;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, env: Readonly<Record<string, string>>) {
     this.folder = folder;
+    this.#env = env;
   }
 
-  static async start(): Promise<TestRedis> {
-    const redis = new TestRedis(await mkdtemp(join(tmpdir(), 'concierge-redis-')));
+  /** `env` is added to this process' own. */
+  static async start({ env = {} }: { readonly env?: Readonly<Record<string, string>> } = {}): Promise<TestRedis> {
+    const redis = new TestRedis(await mkdtemp(join(tmpdir(), 'concierge-redis-')), env);
     await redis.start();
     return redis;
   }
@@ -39,7 +43,7 @@ export class TestRedis implements AsyncDisposable {
     this.#process = spawn(
       'redis-server',
       Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
-      { stdio: 'ignore' },
+      { stdio: 'ignore', env: inheritedEnvironment(this.#env) },
     );
     await eventually(() => this.#answers(), { timeoutMs: 15_000 });
   }
@@ -51,6 +55,21 @@ export class TestRedis implements AsyncDisposable {
     const exited = once(child, 'exit');
     child.kill('SIGKILL');
     await exited;
+  }
+
+  /** SIGSTOP freezes it with every connection open, SIGCONT lets it go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#process?.kill(signal);
+  }
+
+  /** Bytes that its append-only file has now. */
+  async appendedBytes(): Promise<number> {
+    return (await stat(await this.#appendOnlyFile())).size;
+  }
+
+  /** Of a dead Redis: what was appended beyond so many bytes never reached the disk. */
+  async loseAppended(beyondBytes: number): Promise<void> {
+    await truncate(await this.#appendOnlyFile(), beyondBytes);
   }
 
   async flush(): Promise<void> {
@@ -68,6 +87,14 @@ export class TestRedis implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** What was appended since the last rewrite, which never happens at a test's sizes. */
+  async #appendOnlyFile(): Promise<string> {
+    const folder = join(this.folder, 'appendonlydir');
+    const newest = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof')).at(-1);
+    if (newest === undefined) throw new Error('Redis has appended nothing yet');
+    return join(folder, newest);
   }
 
   async #answers(): Promise<boolean> {
