@@ -1,8 +1,10 @@
 import { auditEffects } from './audit-effects.ts';
+import { auditFailures } from './audit-failures.ts';
 import { auditHistory, fencedWrites, recoveryTimes } from './audit-history.ts';
 import { readAuditInput, type AuditInput, type AuditPlaces } from './audit-input.ts';
 import { auditFiles, auditOrder, auditTurns } from './audit-sessions.ts';
 import { auditTranscripts } from './audit-transcripts.ts';
+import { auditFlood, floodWaits, renderWaits, type FloodWaits } from './audit-waits.ts';
 import { invariants, type Finding } from './finding.ts';
 
 export interface AuditReport {
@@ -19,6 +21,8 @@ export interface AuditReport {
   readonly resets: number;
   readonly faults: number;
   /** From kill -9 of a worker until another one took up a turn it ran, in ms. */
+  /** Only of a flood. */
+  readonly waits: FloodWaits | null;
   readonly recoveryMs: { readonly samples: number; readonly p50: number; readonly max: number };
 }
 
@@ -32,7 +36,9 @@ export function reportOn(input: AuditInput): AuditReport {
   const recovery = recoveryTimes(input);
   const lines = input.transcripts.flatMap((transcript) => transcript.lines);
   return {
-    findings: [auditTurns, auditOrder, auditFiles, auditEffects, auditTranscripts, auditHistory].flatMap((look) => look(input)),
+    findings: [auditTurns, auditOrder, auditFiles, auditEffects, auditTranscripts, auditFailures, auditHistory, auditFlood].flatMap(
+      (look) => look(input),
+    ),
     turns: input.acknowledged.length,
     sessions: input.sessions.length,
     transcripts: input.transcripts.length,
@@ -43,6 +49,7 @@ export function reportOn(input: AuditInput): AuditReport {
     resumedConnections: lines.filter((line) => line.line === 'open' && line.lastEventId !== null).length,
     resets: lines.filter((line) => line.line === 'event' && line.event === 'text_reset').length,
     faults: input.faults.length,
+    waits: input.flooded.length === 0 ? null : floodWaits(input),
     recoveryMs: { samples: recovery.length, p50: recovery[Math.floor(recovery.length / 2)] ?? 0, max: recovery.at(-1) ?? 0 },
   };
 }
@@ -58,14 +65,21 @@ export function findingsOf(report: AuditReport, kind: Finding['kind']): Finding[
 
 /** One line per invariant, then what the run was made of. */
 export function renderReport(report: AuditReport): string {
-  const { findings, recoveryMs, failedTurns, ...numbers } = report;
+  const { findings, recoveryMs, failedTurns, waits, ...numbers } = report;
   const rows = Object.entries(invariants).map(([id, title]) => {
     const broken = findings.filter(({ invariant }) => invariant === id);
     return `${id.padEnd(7)} ${broken.length === 0 ? 'holds ' : 'BROKEN'} ${String(broken.length).padStart(5)}  ${title}`;
   });
   const facts = Object.entries(numbers).map(([name, value]) => `${name} ${String(value)}`);
   const recovery = `recovery after kill -9: ${String(recoveryMs.samples)} samples, p50 ${String(recoveryMs.p50)} ms, max ${String(recoveryMs.max)} ms`;
-  return [...rows, '', facts.join(', '), `failed turns: ${JSON.stringify(failedTurns)}`, recovery].join('\n');
+  return [
+    ...rows,
+    '',
+    facts.join(', '),
+    `failed turns: ${JSON.stringify(failedTurns)}`,
+    recovery,
+    ...(waits === null ? [] : [renderWaits(waits)]),
+  ].join('\n');
 }
 
 /** The first findings of each kind, for a failing test or a log. */

@@ -1,21 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { findingsOf, renderReport, type AuditReport } from './auditor.ts';
-import { runChaos, runFailPoints, runNaive, runRollingRestart, type Verdict } from './scenarios.ts';
+import { findingsOf } from './auditor.ts';
+import { holds } from './holds.ts';
+import { runChaos, runFailPoints, runNaive, runRollingRestart } from './scenarios.ts';
 
 const seed = 20_261_120;
 const minutes = 60_000;
-
-/** Every promise was kept, and what `check` expects besides; if not, what the run left is kept for whoever looks into it. */
-function holds(check: (report: AuditReport) => void): Verdict {
-  return async (report, rig) => {
-    try {
-      expect(report.findings).toEqual([]);
-      check(report);
-    } catch (error) {
-      throw new Error(`${renderReport(report)}\n\n${await rig.explain(report)}`, { cause: error });
-    }
-  };
-}
 
 describe('under chaos', () => {
   it(
@@ -45,7 +34,7 @@ describe('under chaos', () => {
       const verdict = holds((report) => {
         expect(report.fencedWrites).toBeGreaterThan(0);
       });
-      await runFailPoints(seed, verdict);
+      await runFailPoints({ seed }, verdict);
     },
     4 * minutes,
   );
@@ -56,7 +45,7 @@ describe('under chaos', () => {
       const verdict = holds((report) => {
         expect(report.failedTurns).toEqual({});
       });
-      await runRollingRestart(seed, verdict);
+      await runRollingRestart({ seed }, verdict);
     },
     3 * minutes,
   );

@@ -14,6 +14,7 @@ export interface CronKills {
   readonly overMs: number;
   /** Redis is emptied so often, spread over the run. */
   readonly flushes: number;
+  readonly tree?: string | undefined;
 }
 
 export interface CronKillsReport {
@@ -31,11 +32,11 @@ const SETTLE_TIMEOUT_MS = 120_000;
 const KILL_EVERY_MS = { least: 150, most: 450 };
 
 /** Three replicas, one of them killed every moment and started again, while many schedules are due; every time is one turn. */
-export async function runCronKills({ seed, schedules, overMs, flushes }: CronKills): Promise<CronKillsReport> {
+export async function runCronKills({ seed, schedules, overMs, flushes, tree }: CronKills): Promise<CronKillsReport> {
   await using stack = new AsyncDisposableStack();
   const model = await startScriptedModel();
   stack.defer(async () => await model.close());
-  const system = stack.use(await System.start({ modelUrl: model.url, crons: REPLICAS, workers: 2 }));
+  const system = stack.use(await System.start({ modelUrl: model.url, crons: REPLICAS, workers: 2, tree }));
   const tenantId = `cron-${randomBytes(4).toString('hex')}`;
   await system.createTenant(tenantId);
   const scope = await system.scope(tenantId);
