@@ -226,7 +226,7 @@ export async function runCutConnections({ seed, tree, cuts }: CutConnections, ve
   const isOver = new AbortController();
   const { evidence, target } = rig;
   const requests = probedRequests({ adminKey: keys.admin, csKey: keys.cs, session });
-  const probing = [...requests, ...requests].map(async (asked) => {
+  const probing = requests.map(async (asked) => {
     await probe({ ...asked, gateways: target.gatewayUrls, evidence }, isOver.signal);
   });
   const meanwhile = async (): Promise<void> =>

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Evidence } from '../evidence.ts';
 import { noteRefusal } from '../refusals.ts';
+import { messageOf } from '../request.ts';
 
 /** A request that changes nothing, again and again; every answer but the wanted one and "later" is put on record. */
 export interface Probe {
@@ -14,6 +15,8 @@ export interface Probe {
 }
 
 const PAUSE_MS = 5;
+/** Clients that wait for a whole answer at any time. */
+const WAITING = 20;
 const REQUEST_TIMEOUT_MS = 60_000;
 
 /** @returns how many were answered as they should be, and how many were put off */
@@ -45,7 +48,16 @@ export async function probe(
 export function probedRequests({ adminKey, csKey, session }: ProbedTenant): readonly Pick<Probe, 'apiKey' | 'path' | 'body'>[] {
   const { id, turnId, sender } = session;
   const messages = [{ role: 'user', content: 'hello' }];
+  let asked = 0;
+  const unhurried = (): object => {
+    asked += 1;
+    return { message: messageOf({ marker: `mk-probe-0-${String(asked)}`, kind: 'say', chunks: 10, delayMs: 100 }) };
+  };
   return [
+    // The end of a turn is what comes while the gateway that waits for it is cut off.
+    ...Array.from({ length: WAITING }, () => ({ apiKey: csKey, path: '/api/cs', body: unhurried })),
+    { apiKey: adminKey, path: '/api/turns?limit=5' },
+    { apiKey: adminKey, path: `/api/turns/${turnId}/cancel`, body: () => ({}) },
     { apiKey: adminKey, path: `/api/sessions/${id}` },
     { apiKey: adminKey, path: '/api/sessions?limit=5' },
     { apiKey: adminKey, path: `/api/turns/${turnId}` },
