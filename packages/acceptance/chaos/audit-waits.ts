@@ -21,24 +21,34 @@ const FLOODED_MS = 3000;
 /** Very generous: in a queue that knows no tenants both wait for the same time. */
 const SHARE = 3;
 
-export function floodWaits({ asked, flooded, ledger }: AuditInput): FloodWaits {
+export function floodWaits(input: AuditInput): FloodWaits {
+  const { asked, flooded } = input;
+  const askedIn = (phase: string): readonly Asked[] => asked.filter(({ marker }) => marker.startsWith(`mk-${phase}-`));
+  return { alone: waitsOf(input, askedIn('alone')), beside: waitsOf(input, askedIn('beside')), loud: waitsOf(input, flooded) };
+}
+
+/** Of all questions of a run. */
+export function startTimes(input: AuditInput): Pick<Waits, 'p50' | 'p99'> {
+  const { p50, p99 } = waitsOf(input, input.asked);
+  return { p50, p99 };
+}
+
+interface Asked {
+  readonly marker: string;
+  readonly atMs: number;
+}
+
+function waitsOf({ ledger }: Pick<AuditInput, 'ledger'>, lines: readonly Asked[]): Waits {
   const started = new Map<string, number>();
   for (const { event, marker, atMs } of ledger) if (event === 'start' && !started.has(marker)) started.set(marker, atMs);
-  const waitsOf = (lines: readonly { readonly marker: string; readonly atMs: number }[]): Waits => {
-    const waits = lines
-      .flatMap(({ marker, atMs }) => {
-        const startMs = started.get(marker);
-        return startMs === undefined ? [] : [Math.max(0, startMs - atMs)];
-      })
-      .toSorted((left, right) => left - right);
-    const percentile = (share: number): number => waits[Math.min(waits.length - 1, Math.floor(waits.length * share))] ?? 0;
-    return { turns: waits.length, p50: percentile(0.5), p99: percentile(0.99) };
-  };
-  return {
-    alone: waitsOf(asked.filter(({ marker }) => marker.startsWith('mk-alone-'))),
-    beside: waitsOf(asked.filter(({ marker }) => marker.startsWith('mk-beside-'))),
-    loud: waitsOf(flooded),
-  };
+  const waits = lines
+    .flatMap(({ marker, atMs }) => {
+      const startMs = started.get(marker);
+      return startMs === undefined ? [] : [Math.max(0, startMs - atMs)];
+    })
+    .toSorted((left, right) => left - right);
+  const percentile = (share: number): number => waits[Math.min(waits.length - 1, Math.floor(waits.length * share))] ?? 0;
+  return { turns: waits.length, p50: percentile(0.5), p99: percentile(0.99) };
 }
 
 /** I1 and I13 of a flood: all of it is answered, and those beside it do not stand in its queue. */

@@ -115,6 +115,12 @@ export const LedgerLine = z.object({
 });
 export type LedgerLine = z.infer<typeof LedgerLine>;
 
+/** Calls that have begun and have not ended. */
+export function callsInFlight(ledger: readonly LedgerLine[]): LedgerLine[] {
+  const ended = new Set(ledger.filter(({ event }) => event === 'end').map(({ number }) => number));
+  return ledger.filter(({ event, number }) => event === 'start' && !ended.has(number));
+}
+
 const files = {
   acknowledged: 'acknowledged.jsonl',
   refused: 'refused.jsonl',

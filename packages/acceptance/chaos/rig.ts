@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, freePort, ServiceProcess, System, type SystemOptions, type TenantKeys } from '@concierge/testing';
 import { audit, renderFindings, type AuditReport } from './auditor.ts';
-import { Evidence, type LedgerLine } from './evidence.ts';
+import { callsInFlight, Evidence, type LedgerLine } from './evidence.ts';
 import { FaultInjector, type FaultPlan, type Fleet } from './faults.ts';
 import { Load } from './load.ts';
 import { planLoad, type LoadSize } from './load-plan.ts';
@@ -90,7 +90,7 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
     });
     model.start();
     const modelUrl = `http://127.0.0.1:${String(port)}/v1`;
-    await eventually(async () => (await fetch(modelUrl)).status === 404, { timeoutMs: 30_000, everyMs: 100 });
+    await eventually(async () => (await fetch(modelUrl)).status === 404, { timeoutMs: 90_000, everyMs: 100 });
     const target = await options.start(modelUrl);
     const tenants = new Map<string, TenantKeys>();
     for (let index = 0; index < options.load.tenants; index += 1) {
@@ -126,9 +126,7 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
 
   /** Model calls that are being answered, as the model server sees it. */
   async callsInFlight(): Promise<LedgerLine[]> {
-    const ledger = await this.evidence.readLedger();
-    const ended = new Set(ledger.filter(({ event }) => event === 'end').map(({ number }) => number));
-    return ledger.filter(({ event, number }) => event === 'start' && !ended.has(number));
+    return callsInFlight(await this.evidence.readLedger());
   }
 
   /** Nothing that was accepted waits any more. What is left after the deadline is for the auditor to find. */

@@ -45,7 +45,7 @@ export class TestRedis implements AsyncDisposable {
       Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
       { stdio: 'ignore', env: inheritedEnvironment(this.#env) },
     );
-    await eventually(() => this.#answers(), { timeoutMs: 15_000 });
+    await eventually(() => this.#answers(), { timeoutMs: 60_000 });
   }
 
   /** kill -9, as a machine would do it. */

@@ -57,12 +57,6 @@ export class ServiceProcess {
     this.#child = child;
   }
 
-  /** Resolves when it has ended, by itself or not. */
-  async exited(): Promise<void> {
-    const child = this.#child;
-    if (child !== undefined && this.alive) await once(child, 'exit');
-  }
-
   /** Sends a signal; with `exited` waits until the process is gone. @returns its exit code, null when a signal ended it */
   async signal(signal: NodeJS.Signals, { exited = false } = {}): Promise<number | null> {
     const child = this.#child;

@@ -44,6 +44,9 @@ export interface TenantKeys {
   readonly read: string;
 }
 
+/** All processes start at once, on a machine that may have other things to do. */
+const READY_TIMEOUT_MS = 90_000;
+
 const MadeTenant = z.object({ keys: z.object({ admin: z.string(), cs: z.string() }) });
 const MadeKey = z.object({ key: z.string() });
 
@@ -93,7 +96,7 @@ export class System implements AsyncDisposable {
   /** Every gateway says it is ready. */
   async ready(): Promise<void> {
     for (const url of this.gatewayUrls) {
-      await eventually(async () => (await fetch(`${url}/readyz`)).status === 200, { timeoutMs: 30_000, everyMs: 50 });
+      await eventually(async () => (await fetch(`${url}/readyz`)).status === 200, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
     }
   }
 
