@@ -168,7 +168,7 @@ export async function runWrongClocks({ seed, tree, steps }: WrongClocks, verdict
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
   const meanwhile = async (): Promise<void> => await walkClocks(rig, clocks, rig.random.shuffled(steps));
   await rig.run({ meanwhile, wholeLoad: false, deadlineMs: overMs * 4 + 120_000 });
-  for (const worker of rig.target.workers) await clocks.step(worker.name, -3600);
+  await Promise.all(rig.target.workers.map(async ({ name }) => await clocks.step(name, -3600)));
   await runStreamRound(rig, { fault: 'expired', turns: 8 });
   await verdict(await rig.finish(), rig);
 }
