@@ -3,6 +3,7 @@ import { allClockSteps } from './clocks/walk-clocks.ts';
 import { runCronKills } from './cron/cron-kills.ts';
 import { streamFaults } from './redis/lost-streams.ts';
 import { redisFaults } from './redis/redis-faults.ts';
+import { SeededRandom } from './seeded-random.ts';
 import { runSandboxKills } from './sandbox/sandbox-kills.ts';
 import {
   runChaos,
@@ -34,6 +35,7 @@ export interface LongOptions {
   readonly gateways: number;
   readonly workers: number;
   readonly people: number;
+  readonly steps: number;
   readonly rounds: number | undefined;
   readonly seconds: number | undefined;
   readonly sandbox: 'docker' | 'bubblewrap';
@@ -98,7 +100,10 @@ const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outco
   },
   connections: async (options) =>
     await audited(async (verdict) => runCutConnections({ ...options, cuts: options.kills ?? 300 }, verdict), options),
-  clocks: async (options) => await audited(async (verdict) => runWrongClocks({ ...options, steps: allClockSteps }, verdict), options),
+  clocks: async (options) => {
+    const steps = new SeededRandom(options.seed).shuffled(allClockSteps).slice(0, options.steps);
+    return await audited(async (verdict) => runWrongClocks({ ...options, steps }, verdict), options);
+  },
   poison: async (options) => {
     const rounds = times([{ innocents: 8 }], options.rounds ?? 20);
     return await audited(async (verdict) => runPoison({ ...options, rounds }, verdict), options);

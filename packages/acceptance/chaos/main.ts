@@ -21,6 +21,8 @@ const { values: given } = parseArgs({
     workers: { type: 'string', default: '4' },
     /** People who write in each round of the scenario `order`. */
     people: { type: 'string', default: '50' },
+    /** Of the scenario `clocks`: how many of its 16 steps, chosen by the seed. */
+    steps: { type: 'string', default: '16' },
     /** How often a scenario repeats what it does: rounds of faults, of poison, of hangs. */
     rounds: { type: 'string' },
     /** Seconds over which turns and faults are spread: 600, or 120 in the scenario cron. */
@@ -46,6 +48,7 @@ const options: LongOptions = {
   gateways: Number(given.gateways),
   workers: Number(given.workers),
   people: Number(given.people),
+  steps: Number(given.steps),
   rounds: numberOf(given.rounds),
   seconds: numberOf(given.seconds),
   sandbox: given.sandbox === 'bubblewrap' ? 'bubblewrap' : 'docker',
