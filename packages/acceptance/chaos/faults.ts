@@ -124,7 +124,7 @@ export class FaultInjector {
       const ledger = await this.#evidence.readLedger();
       return held.every(({ marker, number }) => ledger.some((line) => line.marker === marker && line.number > number));
     };
-    await eventually(isTaken, { timeoutMs: TAKEN_TIMEOUT_MS, everyMs: 100 }).catch(() => undefined);
+    await eventually(isTaken, { timeoutMs: TAKEN_TIMEOUT_MS, everyMs: 500 }).catch(() => undefined);
     await target.signal('SIGCONT');
     this.#frozen.delete(target);
     this.#evidence.fault({ atMs: Date.now(), kind: 'continue', target: target.name });

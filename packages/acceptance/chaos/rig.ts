@@ -60,6 +60,7 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
   readonly tenants: ReadonlyMap<string, TenantKeys>;
   readonly #options: RigOptions<Tested>;
   readonly #model: ServiceProcess;
+  #markers = 0;
 
   private constructor(
     options: RigOptions<Tested>,
@@ -117,6 +118,12 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
 
   async strike(plan: FaultPlan): Promise<void> {
     await new FaultInjector(this.target, this.evidence, this.random.fork()).run(plan);
+  }
+
+  /** For a question of a scenario's own. */
+  newMarker(name: string): string {
+    this.#markers += 1;
+    return `mk-${name}-${String(this.#markers).padStart(4, '0')}`;
   }
 
   /** Nothing is broken for so long, so that what was broken before can take its course. */

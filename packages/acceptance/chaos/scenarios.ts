@@ -167,14 +167,15 @@ export async function runWrongClocks({ seed, tree, steps }: WrongClocks, verdict
   const size = { tree, workers: 3, crons: 1, env: noSandbox, envFor };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
   const meanwhile = async (): Promise<void> => await walkClocks(rig, clocks, rig.random.shuffled(steps));
-  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: overMs * 4 + 120_000 });
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: overMs * 2 + 180_000 });
   await Promise.all(rig.target.workers.map(async ({ name }) => await clocks.step(name, -3600)));
   await runStreamRound(rig, { fault: 'expired', turns: 8 });
   await verdict(await rig.finish(), rig);
 }
 
-const SECONDS_PER_STEP = 18;
-const TURNS_PER_STEP = 40;
+/** More than a step takes: the load ends with the last one. */
+const SECONDS_PER_STEP = 60;
+const TURNS_PER_STEP = 130;
 
 export interface PoisonBesideInnocents extends Place {
   readonly rounds: readonly PoisonRound[];

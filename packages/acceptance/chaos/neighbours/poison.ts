@@ -20,18 +20,17 @@ const DELAY_MS = 100;
  */
 export async function runPoisonRound(rig: ChaosRig<System>, { innocents }: PoisonRound): Promise<void> {
   const giveUp = AbortSignal.timeout(ROUND_TIMEOUT_MS);
-  const ask = (kind: TurnRequest['kind'], index: number): void => {
-    const marker = `mk-${kind}-${String(index)}-${rig.random.between(0, 0xff_ff).toString(16).padStart(4, '0')}`;
-    const request = { marker, kind, chunks: CHUNKS, delayMs: DELAY_MS };
+  const ask = (kind: TurnRequest['kind']): void => {
+    const request = { marker: rig.newMarker(kind), kind, chunks: CHUNKS, delayMs: DELAY_MS };
     asked.push(rig.load.askOnce({ request, tenantId: rig.random.pick(rig.tenantIds), form: 'events' }, giveUp));
   };
   const asked: Promise<void>[] = [];
   const isOver = new AbortController();
   const killing = killWorkersByPoison(rig, isOver.signal);
-  for (let index = 0; index < innocents; index += 1) ask('slow', index);
+  for (let index = 0; index < innocents; index += 1) ask('slow');
   // They are all in the middle of their answers.
   await eventually(async () => (await rig.callsInFlight()).length >= innocents, { timeoutMs: BESIDE_TIMEOUT_MS }).catch(() => undefined);
-  ask('poison', 0);
+  ask('poison');
   await Promise.all(asked);
   isOver.abort();
   await killing;

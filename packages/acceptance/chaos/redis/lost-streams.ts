@@ -30,7 +30,7 @@ const ROUND_TIMEOUT_MS = 180_000;
 export async function runStreamRound(rig: ChaosRig, { fault, turns }: StreamRound): Promise<void> {
   const giveUp = AbortSignal.timeout(ROUND_TIMEOUT_MS);
   const isOver = Promise.withResolvers<void>();
-  const markers = Array.from({ length: turns }, (_, index) => markerOf(rig, fault, index));
+  const markers = Array.from({ length: turns }, () => rig.newMarker(fault));
   const ways: readonly Pick<Asking, 'form' | 'pause'>[] = [
     { form: 'events' },
     { form: 'events', pause: { afterEvents: EVENTS_BEFORE_PAUSE, until: isOver.promise } },
@@ -49,10 +49,6 @@ export async function runStreamRound(rig: ChaosRig, { fault, turns }: StreamRoun
   await Promise.all(asked);
   // Before another fault makes them forget what this one has done.
   await rig.load.rereadAll(giveUp);
-}
-
-function markerOf({ random }: ChaosRig, fault: StreamFault, index: number): string {
-  return `mk-${fault}-${String(index)}-${random.between(0, 0xff_ff).toString(16).padStart(4, '0')}`;
 }
 
 async function strike(rig: ChaosRig, fault: StreamFault, markers: ReadonlySet<string>): Promise<void> {
