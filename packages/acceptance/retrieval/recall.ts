@@ -19,11 +19,14 @@ export async function askMemory({ memorySearch }: TenantScope, text: string): Pr
   return memorySearch.search({ access: 'owner' }, { text, limit: RECALL_AT, kinds: ['note'], signal: AbortSignal.timeout(120_000) });
 }
 
-/** Searches until everything has been read and, with embeddings, embedded; how many searches that took. */
-export async function readEverything(scope: TenantScope, searchesMax: number): Promise<number> {
-  for (let searches = 1; searches <= searchesMax; searches += 1) {
+/** Searches until everything has been read and, with embeddings, embedded; how long each search took. */
+export async function readEverything(scope: TenantScope, searchesMax: number): Promise<number[]> {
+  const ms: number[] = [];
+  while (ms.length < searchesMax) {
+    const startedMs = performance.now();
     const { unread, unembedded } = await askMemory(scope, 'anything');
-    if (unread.notes === 0 && unembedded === 0) return searches;
+    ms.push(performance.now() - startedMs);
+    if (unread.notes === 0 && unembedded === 0) return ms;
   }
   throw new Error(`after ${String(searchesMax)} searches something is still unread`);
 }

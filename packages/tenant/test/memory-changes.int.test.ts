@@ -8,6 +8,7 @@ import type { IndexStore } from '../src/index-db/index-store.ts';
 import { SqliteBackend } from '../src/index-db/sqlite-backend.ts';
 import type { Searcher } from '../src/memory-search/memory-scope.ts';
 import { MemorySearch, type MemoryAnswer } from '../src/memory-search/memory-search.ts';
+import { NoteWatch } from '../src/memory-search/note-watch.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { Tenants } from '../src/tenants.ts';
 import { fileCallsOf } from './file-calls.ts';
@@ -106,6 +107,22 @@ describe('a search', () => {
     expect(await found('tulips')).toBe(1);
     await scope.memory.forContact('anna').write({ title: 'Shoes', text: 'Size 40.' });
     expect(await found('size')).toBe(1);
+  });
+});
+
+describe('a watch over notes', () => {
+  it('stops listening to a command that writes without end, and says that anything may have changed', async () => {
+    const watch = new NoteWatch({ folder: scope.root });
+    expect(await watch.take()).toBe('all');
+    await watch.follow(['memory', 'memory/people']);
+    expect(await watch.take()).toEqual(new Set());
+    await append('memory/lamp.md', 'It is new.');
+    expect(await watch.take()).toEqual(new Set(['memory/lamp.md']));
+    const loop = 'i=0; while [ $i -lt 4000 ]; do echo x >> "$1"; echo x >> "$2"; i=$((i+1)); done';
+    const [one, other] = ['lamp.md', 'people/ines.md'].map((name) => join(scope.root, 'memory', name));
+    await inShell('sh', ['-c', loop, 'sh', one ?? '', other ?? '']);
+    expect(await watch.take()).toBe('all');
+    watch.close();
   });
 });
 

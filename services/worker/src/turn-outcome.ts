@@ -56,7 +56,7 @@ export function outcomeOf(error: unknown, signal: AbortSignal, isOwners: boolean
   if (error instanceof LeaseLost) throw error;
   if (signal.aborted) return stoppedOutcome(signal.reason);
   if (error instanceof ModelError) {
-    const message = isOwners && error.kind === 'rejected' ? `The model call was refused. ${whyItFailed(error)}.` : messages[error.kind];
+    const message = isOwners && error.kind === 'rejected' ? `${messages.rejected} ${whyItFailed(error)}.` : messages[error.kind];
     return { status: 'failed', code: 'provider_error', message, retryable: passing.has(error.kind) };
   }
   if (error instanceof AgentUnusable) return { status: 'failed', code: error.code, message: error.message };

@@ -97,7 +97,10 @@ describe('a refused model call', () => {
     const refused = new ModelError('rejected', 'sk-secret was refused', { model: 'openai/m', ...facts });
     const [owner, customer] = [await play(new Script(refused)), await play(new Script(refused), { agent: 'cs', authority: 'cs' })];
     const data = { code: 'provider_error', retryable: false };
-    expect(owner.event).toMatchObject({ type: 'error', data: { ...data, message: `The model call was refused. openai/m: ${why}.` } });
+    expect(owner.event).toMatchObject({
+      type: 'error',
+      data: { ...data, message: `The model provider refused the request. openai/m: ${why}.` },
+    });
     expect(customer.event).toMatchObject({ type: 'error', data: { ...data, message: 'The model provider refused the request.' } });
     expect(JSON.stringify([owner, customer])).not.toContain('sk-secret');
   });

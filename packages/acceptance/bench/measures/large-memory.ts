@@ -19,9 +19,7 @@ export async function measureLargeMemory(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();
   const english = await fill(parts, 'english.txt', englishPhrases);
   const words = await new Tenants(english.options).open('shop');
-  const startedMs = performance.now();
-  const searches = await readEverything(words, SEARCHES_MAX);
-  const readMs = performance.now() - startedMs;
+  const reading = await readEverything(words, SEARCHES_MAX);
   const speed = await speedRows(words, english.set);
   const hybrid = await new Tenants({ ...english.options, embedder: await startRealEmbedder(parts) }).open('shop');
   await readEverything(hybrid, SEARCHES_MAX);
@@ -29,8 +27,11 @@ export async function measureLargeMemory(): Promise<Row[]> {
   const germanWords = await new Tenants(german.options).open('shop');
   await readEverything(germanWords, SEARCHES_MAX);
   return [
-    absoluteRow({ measure: '3,000 notes, read for the first time', unit: 'ms', product: readMs }, null),
-    absoluteRow({ measure: '3,000 notes, the longest search of the first', unit: 'ms', product: readMs / searches }, { atMost: 2000 }),
+    absoluteRow({ measure: '3,000 notes, read for the first time', unit: 'ms', product: reading.reduce((sum, ms) => sum + ms, 0) }, null),
+    absoluteRow(
+      { measure: '3,000 notes, the longest of the searches that do so', unit: 'ms', product: Math.max(...reading) },
+      { atMost: 2000 },
+    ),
     ...speed,
     ...(await englishRows(words, hybrid, english.set)),
     ...(await germanRows(germanWords, german.set)),

@@ -5,6 +5,9 @@
 const NEAREST_GAIN = 0.4;
 /** How the gain fades with the rank: the eighth gains half. Similarities are not compared, as every model has a scale of its own. */
 const FADING_RANKS = 7;
+/** The best by words stays among the first so many, if it says at least this share of the question: a model that does not know the language puts chance before it. */
+const BEST_BY_WORDS_WITHIN = 5;
+const BEST_BY_WORDS_MIN = 0.2;
 
 export interface ScoredLists<Key> {
   /** Best first; scores as of `scoreTexts`. */
@@ -27,6 +30,11 @@ export function fuseScores<Key>({ byWords, byMeaning, unembedded }: ScoredLists<
     scores.set(key, score + assumed);
   }
   for (const [rank, key] of byMeaning.entries()) scores.set(key, (scores.get(key) ?? 0) + gainOf(rank));
+  const best = byWords[0];
+  if (best !== undefined && best.score >= BEST_BY_WORDS_MIN) {
+    const last = [...scores.values()].toSorted((one, other) => other - one)[BEST_BY_WORDS_WITHIN - 1] ?? 0;
+    if ((scores.get(best.key) ?? 0) < last) scores.set(best.key, last + Number.EPSILON);
+  }
   return new Map([...scores].toSorted(([, one], [, other]) => other - one));
 }
 

@@ -25,6 +25,8 @@ const LOOK_ALL_THE_SAME_MS = 600_000;
 const FOLDERS_MAX = 64;
 /** More are no less work one by one than all together. */
 const NAMES_MAX = 500;
+/** Between two searches: a command that writes without end must not keep the event loop busy. Then everything is looked at instead. */
+const EVENTS_MAX = 2000;
 const MAIN = 'MEMORY.md';
 const NOTES = 'memory';
 const TOP = '';
@@ -54,6 +56,7 @@ export class NoteWatch {
   readonly #names = new Set<string>();
   #usesEvents: boolean | undefined;
   #isAll = true;
+  #events = 0;
   #lookedMs = -Infinity;
 
   constructor(options: NoteWatchOptions) {
@@ -72,6 +75,7 @@ export class NoteWatch {
     const isAll = this.#isAll || isDue || this.#names.size > NAMES_MAX || (await this.#isAnyReplaced());
     const names = new Set(this.#names);
     this.#names.clear();
+    this.#events = 0;
     this.#isAll = false;
     if (!isAll) return names;
     this.#lookedMs = this.#now();
@@ -81,11 +85,6 @@ export class NoteWatch {
   /** The next `take` answers `all`. */
   expectAll(): void {
     this.#isAll = true;
-  }
-
-  /** Is this a folder that is followed? */
-  isFolder(path: string): boolean {
-    return this.#followed.has(path);
   }
 
   /**
@@ -109,6 +108,7 @@ export class NoteWatch {
     return hasNew;
   }
 
+  /** Follows nothing any more; the next `take` answers `all`. */
   close(): void {
     for (const path of this.#followed.keys()) this.#leave(path);
     this.#isAll = true;
@@ -131,7 +131,9 @@ export class NoteWatch {
   }
 
   #note(folder: string, name: string | null): void {
-    if (name === null) this.#isAll = true;
+    this.#events += 1;
+    if (this.#events > EVENTS_MAX) this.close();
+    else if (name === null) this.#isAll = true;
     else if (folder === TOP) {
       if (name === MAIN) this.#names.add(MAIN);
       if (name === NOTES) this.#isAll = true;

@@ -120,6 +120,12 @@ describe('fusing scores', () => {
     expect(fuse({ a: 0.1, b: 0.09, c: 0.08 }, ['right', 'n2'])[0]).toBe('right');
   });
 
+  it('keeps the best by words among the first five, unless it says hardly anything', () => {
+    const near = Array.from({ length: 20 }, (_, number) => `n${String(number)}`);
+    expect(fuse({ best: 0.22, other: 0.21 }, near).indexOf('best')).toBe(4);
+    expect(fuse({ best: 0.1, other: 0.09 }, near).indexOf('best')).toBeGreaterThan(4);
+  });
+
   it('does not put back what has no vector yet', () => {
     expect(fuse({ right: 0.7, other: 0.5 }, ['other'], ['right'])[0]).toBe('right');
     expect(fuse({ right: 0.7, other: 0.5 }, ['other'])[0]).toBe('other');
