@@ -93,6 +93,8 @@ export const limits = {
   sseMaxBufferedBytes: 1024 * 1024,
   previewRequestsPerHour: 200,
   previewMemoryBytes: 100_000_000,
+  /** What a tenant's commands and uploads may hold on disk, where tenant.json says nothing else. */
+  workspaceMaxBytes: 2 * 1024 ** 3,
   pathSegmentMaxBytes: 255,
   skillNameMaxCharacters: 64,
   skillDescriptionMaxCharacters: 1024,

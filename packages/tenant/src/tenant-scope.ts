@@ -33,6 +33,7 @@ import { TenantFiles } from './tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads.ts';
 import { WidgetStore } from './widget-store.ts';
+import { WorkspaceMeter } from './workspace-meter.ts';
 
 export interface TenantScopeOptions {
   readonly accountId: string;
@@ -93,6 +94,8 @@ export class TenantScope {
   readonly events: TenantEvents;
   readonly mcp: McpServerStore;
   readonly widget: WidgetStore;
+  /** What commands and uploads hold on disk, and may hold. */
+  readonly workspace: WorkspaceMeter;
   readonly #incarnation: Incarnation;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
@@ -121,6 +124,10 @@ export class TenantScope {
     };
     this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
     this.uploads = new Uploads(root);
+    this.workspace = new WorkspaceMeter({
+      root,
+      maxBytes: async () => (await this.settings()).limits?.workspaceBytes ?? limits.workspaceMaxBytes,
+    });
     this.context = new ContextFiles({ root, skills: this.skills, log });
     this.mcp = new McpServerStore({ folder: join(root, 'mcp'), folders, secrets: this.secrets });
     this.#indexStore = index;
