@@ -73,6 +73,7 @@ export {
 export { HttpUrl } from './http-url.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
+export { onOneLine, withoutEnding, withoutSpans } from './linear-text.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './outbound.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './mcp.ts';
 export {
