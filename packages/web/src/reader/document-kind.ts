@@ -35,8 +35,8 @@ export function decodeDocument(contentType: string, bytes: Uint8Array): string {
   const head = Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1');
   const meta = head
     .matchAll(metaElement)
-    .flatMap(([, attributes = '']) => charsetName.exec(attributes)?.[1] ?? [])
-    .next().value;
+    .map(([, attributes = '']) => charsetName.exec(attributes)?.[1])
+    .find((name) => name !== undefined);
   const decoder = byteOrderMark(bytes) ?? decoderOf(header) ?? decoderOf(meta);
   if (decoder !== undefined) return decoder.decode(bytes);
   try {
