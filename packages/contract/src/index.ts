@@ -87,6 +87,7 @@ export { HttpUrl } from './http-url.ts';
 export { invalidFields, invalidFieldsText, invalidFieldText } from './invalid-fields.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
+export { onOneLine, withoutEnding, withoutSpans } from './linear-text.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './outbound.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './mcp.ts';
 export {

@@ -218,6 +218,6 @@ function slugOf(title: string): string {
     .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
     .slice(0, slugMaxCharacters)
     .toWellFormed()
-    .replaceAll(/^-+|-+$/gu, '');
+    .replaceAll(/^-|-$/gu, '');
   return slug === '' ? contactFolderOf(title) : slug;
 }

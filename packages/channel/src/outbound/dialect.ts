@@ -63,7 +63,15 @@ function isTouched(before: string, piece: string): boolean {
 
 /** `*bold*` and its like: on one line, and with no space inside, or the app shows the signs themselves. */
 export function aroundLines(sign: string): (inside: string) => string {
-  return (inside) => inside.replaceAll(/^(\s*)(\S|\S.*\S)(\s*)$/gmu, `$1${sign}$2${sign}$3`);
+  return (inside) =>
+    inside
+      .split('\n')
+      .map((line) => {
+        const bare = line.trim();
+        // Given to a function: a dollar sign in it is no reference.
+        return bare === '' ? line : line.replace(bare, () => sign + bare + sign);
+      })
+      .join('\n');
 }
 
 export function beforeLines(sign: string): (inside: string) => string {

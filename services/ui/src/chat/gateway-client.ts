@@ -210,6 +210,6 @@ function assertEventStream(response: Response): Response {
 /** The cursor of the page after this one, from the `Link` header (RFC 8288). */
 export function nextCursorOf(link: string | null): string | null {
   const next = (link ?? '').split(/,\s*(?=<)/u).find((part) => /;\s*rel="?next"?/u.test(part));
-  const address = next === undefined ? undefined : /<(?<address>[^>]*)>/u.exec(next)?.groups?.['address'];
+  const address = next === undefined ? undefined : /<(?<address>[^<>]*)>/u.exec(next)?.groups?.['address'];
   return address === undefined ? null : new URL(address, 'http://console').searchParams.get('cursor');
 }

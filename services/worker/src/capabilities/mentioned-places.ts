@@ -1,4 +1,4 @@
-import { AppError, type AcceptedTurn } from '@concierge/contract';
+import { AppError, withoutEnding, type AcceptedTurn } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
 const FILES_MAX = 500;
@@ -99,10 +99,7 @@ const ends = '.,;:!?)]*_~';
 /** As it is written and, since sentences end and Markdown closes, without what may belong to those. */
 function parsed(address: string): URL[] {
   if (address.length > ADDRESS_MAX_CHARACTERS) return [];
-  let end = address.length;
-  while (end > 0 && ends.includes(address.charAt(end - 1))) end -= 1;
-  const bare = address.slice(0, end);
-  return [address, bare].flatMap((candidate) => URL.parse(candidate) ?? []);
+  return [address, withoutEnding(address, ends)].flatMap((candidate) => URL.parse(candidate) ?? []);
 }
 
 /** undefined for what is not there, or is no text. */

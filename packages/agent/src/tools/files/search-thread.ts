@@ -59,6 +59,7 @@ async function usePattern({ kind, source, ignoresCase }: SearchPattern): Promise
     const pattern = RE2JS.compile(source, ignoresCase ? RE2JS.CASE_INSENSITIVE : 0);
     matches = (line) => pattern.test(line);
   } else {
+    // bounded-expression: escaped text in which nothing repeats, in a thread that is ended when it takes too long
     const pattern = new RegExp(source, ignoresCase ? 'iv' : 'v');
     matches = (line) => pattern.test(line);
     mayMatch = matches;
