@@ -186,7 +186,7 @@ describe('message', () => {
     );
   });
 
-  it('is refused for a chat that has blocked the bot, until somebody writes there again', async () => {
+  it('is refused for a chat that has blocked the bot, until it lets the bot in again', async () => {
     await tenant.connectTelegram();
     await scope.contacts.noteReach('channel_c', '4343', 'unreachable');
     const send = async () => (await box().call('message', { channel: 'telegram', to: '4343', text: 'Hello' })).output;

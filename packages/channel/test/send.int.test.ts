@@ -344,10 +344,10 @@ describe('a refusal that concerns one person or one conversation', () => {
   it.each([
     ['messenger', 'blocked the page', graphError(200, "This person isn't receiving messages from you right now.", { subcode: 1_545_041 })],
     ['messenger', 'turned messages off', graphError(10, 'This person cannot be messaged', { subcode: 2_018_108 })],
-    ['messenger', 'does so in a way that nobody has told us of', graphError(200, 'Not now', { subcode: 2_018_999 })],
+    ['messenger', 'refuses with a subcode that no table names', graphError(200, 'Not now', { subcode: 2_018_999 })],
     ['slack', 'is in a channel that the bot is not a member of', slackError('no_permission')],
     ['slack', 'is where the bot may not write', slackError('access_denied')],
-    ['slack', 'is where nobody may write', slackError('ekm_access_denied')],
+    ['slack', 'is where no member may write', slackError('ekm_access_denied')],
   ] as const)('says nothing of the credentials: on %s, a person who %s', async (app, _what, refusal) => {
     providerOf(app).failSends(refusal);
     expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'recipient_failed' });

@@ -11,7 +11,7 @@ import { UploadRef } from './upload.ts';
 
 /**
  * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the owner's agent is told that a conversation
- * waits for a person. `person`: nobody asks, a person says something in the agent's place, and no model is called. `retraction`: the sender took a message
+ * waits for a person. `person`: no question, a person says something in the agent's place, and no model is called. `retraction`: the sender took a message
  * back, whose words are taken out of the conversation; no model is called, and nothing is said.
  */
 export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person', 'retraction']);

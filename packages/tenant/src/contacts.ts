@@ -86,7 +86,7 @@ export class Contacts {
     else await marks.put(channel, { version: 1, channel, sender, since: new Date().toISOString() });
   }
 
-  /** Since when nothing can be sent there; undefined while nobody says so. */
+  /** Since when nothing can be sent there; undefined while the app has not said so. */
   async unreachableSince(channel: AppChannel, sender: string): Promise<string | undefined> {
     return (await this.#unreachable(sender).find(channel))?.since;
   }

@@ -1,6 +1,6 @@
 import { codePoints, limits, type SessionView } from '@concierge/contract';
 
-/** Seen by whoever reads it, in any language. */
+/** The reader sees that there was more, in any language. */
 const ENDS_EARLY = '\n\n[…]';
 
 /** What the agent said in the end of a turn, as much of it as a message may hold; empty when that was nothing. What it said before its tool calls it said to itself. */

@@ -179,7 +179,7 @@ describe('what the real Graph API refuses', () => {
   it.each<Refusal>([
     ['a group as a person', { ...toAnn, to: group }, refused(131_009)],
     ['a person as a group', { ...toAnn, recipient_type: 'group' }, refused(131_009)],
-    ['nobody', { ...toAnn, to: undefined }, refused(131_008, 'Parameter to is mandatory.')],
+    ['no recipient', { ...toAnn, to: undefined }, refused(131_008, 'Parameter to is mandatory.')],
     [
       'a text that is too long',
       { ...toAnn, text: { body: 'a'.repeat(4097) } },

@@ -36,7 +36,7 @@ describe('a message to a chat app', () => {
     expect(numbers).toEqual(Array.from({ length: 900 }, (_, line) => line));
   });
 
-  it('is begun again when whoever claimed it died before its request left', async () => {
+  it('is begun again when the worker that claimed it died before its request left', async () => {
     armFailpoints('delivery.after-claim:throw');
     const id = await stage.say('Hello');
     await expect(stage.deliver(id)).rejects.toThrow('fail point');
@@ -68,7 +68,7 @@ describe('a message to a chat app', () => {
     expect(texts()).toEqual([]);
   });
 
-  it('is sent once when whoever claimed it was frozen, and wakes up after another has taken over', async () => {
+  it('is sent once when the worker that claimed it was frozen, and wakes up after another has taken over', async () => {
     const id = await stage.say('Hello');
     await stage.deliver(await stage.say('before', { to: '1' }));
     const { outbox } = stage.scope;

@@ -8,7 +8,7 @@ export interface Dialect {
   readonly render: (rich: RichText) => string;
 }
 
-/** Seen by the app as the end of a word, and by nobody else. */
+/** The app takes it for the end of a word; no reader sees it. */
 export const ZERO_WIDTH_SPACE = '\u200B';
 
 export type MarkName = keyof Marks;

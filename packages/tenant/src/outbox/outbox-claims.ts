@@ -23,7 +23,7 @@ export interface ClaimPlace extends ClaimedTry {
 
 /**
  * A claim is an empty right to one try: `<id>.<part>.<try>`, made once and synced. Its fate is a second file, `<claim>.fate`, of which there is one, too: a
- * link to the claim, made by its holder right before the request leaves, or a file that says `void`, made by whoever takes over. So a holder that was frozen
+ * link to the claim, made by its holder right before the request leaves, or a file that says `void`, made by the worker that takes over. So a holder that was frozen
  * in between sends nothing, and a claim whose holder died before that is known to have sent nothing.
  *
  * The link is not synced, which would take longer than all else between the claim and the request. What a killed process has written is still there; what a
@@ -53,7 +53,7 @@ export class OutboxClaims {
     return claimPattern.exec(claim)?.groups?.['id'];
   }
 
-  /** On disk when it returns. False when it is somebody's already. */
+  /** On disk when it returns. False when it has been made before. */
   async make(place: ClaimPlace): Promise<boolean> {
     return this.#create(place, nameOf(place), this.#boot);
   }
@@ -77,7 +77,7 @@ export class OutboxClaims {
     return fate === voided && this.#boot !== '' && boot === this.#boot ? 'nothing' : 'perhaps';
   }
 
-  /** Nobody may send under it any more, unless the request has left. */
+  /** Nothing may be sent under it any more, unless the request has left. */
   async voidIt(place: ClaimPlace): Promise<void> {
     await this.#create(place, `${nameOf(place)}${fateSuffix}`, voided);
   }

@@ -115,7 +115,7 @@ export class OutboxFiles {
     }
   }
 
-  /** The request of a claim leaves now. False when it must not: somebody has taken over, or the message has gone from its lane. */
+  /** The request of a claim leaves now. False when it must not: another worker has taken over, or the message has gone from its lane. */
   async leave(id: string, tried: ClaimedTry): Promise<boolean> {
     return this.#claims.leave(this.#claimPlace(id, tried));
   }

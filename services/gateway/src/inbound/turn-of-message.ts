@@ -73,7 +73,7 @@ export function dedupeIdOf({ channel, account }: BoundChannel, providerMessageId
   return `channel:${channel}:${account}:${providerMessageId}`;
 }
 
-/** No app lets people write so much; what a client of somebody's own sends is not refused, for it would come again. The model is told that there was more. */
+/** No app lets people write so much; what another kind of client sends is not refused, for it would come again. The model is told that there was more. */
 function cut(text: string): string {
   if (codePoints(text) <= limits.messageMaxCharacters) return text;
   const characters = Array.from(text);

@@ -26,7 +26,7 @@ export async function mayTry({ scope, view }: Connection, nowMs: number): Promis
   return view.state !== 'receive_only' || (await scope.channels.mayTrySending(view, nowMs));
 }
 
-/** Until a person has seen to it at the provider, or connects the app anew; unless somebody has just done so. */
+/** Until a person has seen to it at the provider, or connects the app anew; unless that has just been done. */
 export async function stopSending(
   { scope, view }: Connection,
   problem: DeliveryProblem,

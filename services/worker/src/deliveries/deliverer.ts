@@ -56,7 +56,7 @@ type Readiness = { readonly kind: 'ready'; readonly ready: Ready } | LaneStep;
 
 /**
  * Delivers what is next in a conversation. For each try: may it be sent at all → is it its time → a claim on disk → its request leaves → the result on disk.
- * A request leaves once, whoever dies; a claim whose request has not left is tried anew.
+ * A request leaves once, whichever process dies; a claim whose request has not left is tried anew.
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
@@ -74,7 +74,7 @@ export class Deliverer {
     return readiness.kind === 'ready' ? this.#try(readiness.ready, signal) : readiness;
   }
 
-  /** Their holder has lost the conversation, or its life. What may have left is not sent again: what came of it nobody knows. */
+  /** Their holder has lost the conversation, or its life. What may have left is not sent again: what came of it is not known. */
   async #closeOpenTries(scope: TenantScope, delivery: Delivery): Promise<Delivery> {
     if (delivery.openTries.length === 0) return delivery;
     const steps: DeliveryStep[] = [];
