@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript } from '@concierge/runtime';
-import { keyOf } from './keys.ts';
+import { keyOf, queuePrefix } from './keys.ts';
 
 const scripts = {
   claim: new RedisScript(new URL('lua/claim-schedules.lua', import.meta.url)),
@@ -10,6 +10,9 @@ const scripts = {
 
 /** Whoever claims a schedule and dies leaves it to the others after this long. */
 const CLAIM_MS = 5000;
+
+/** Before every clock. */
+const AT_ONCE = 0;
 
 /** One schedule of one tenant. */
 export interface ScheduleKey {
@@ -35,18 +38,19 @@ export class DueSchedules {
   /** Those that are due, for this caller alone for a while. */
   async claim(nowMs: number, limit: number): Promise<ClaimedSchedule[]> {
     const untilMs = nowMs + CLAIM_MS;
-    const members = Members.parse(await scripts.claim.run(this.#redis, [keyOf.schedules], [nowMs, limit, untilMs]));
+    const keys = [keyOf.schedules, keyOf.schedulesClaimed, queuePrefix];
+    const members = Members.parse(await scripts.claim.run(this.#redis, keys, [nowMs, limit, untilMs, CLAIM_MS]));
     return members.map((member) => ({ ...keyOfMember(member), untilMs }));
   }
 
   /** When to look again; null for never. Does nothing when the schedule was called for, or claimed by another, in between. */
   async plan({ untilMs, ...key }: ClaimedSchedule, atMs: number | null): Promise<void> {
-    await scripts.plan.run(this.#redis, [keyOf.schedules], [memberOf(key), untilMs, atMs ?? '']);
+    await scripts.plan.run(this.#redis, [keyOf.schedules, keyOf.schedulesClaimed], [memberOf(key), untilMs, atMs ?? '']);
   }
 
-  /** To be looked at as soon as anybody can. */
-  async callFor(keys: readonly ScheduleKey[], nowMs: number): Promise<void> {
-    if (keys.length > 0) await this.#redis.zadd(keyOf.schedules, ...scored(keys, nowMs));
+  /** To be looked at by the next replica that asks, whatever its clock says. */
+  async callFor(keys: readonly ScheduleKey[]): Promise<void> {
+    if (keys.length > 0) await this.#redis.zadd(keyOf.schedules, ...scored(keys, AT_ONCE));
   }
 
   async isLaid(): Promise<boolean> {
@@ -54,9 +58,9 @@ export class DueSchedules {
   }
 
   /** All there are, in one step: a Redis that is emptied meanwhile has all of them or is known to have none. */
-  async layAll(keys: readonly ScheduleKey[], nowMs: number): Promise<void> {
+  async layAll(keys: readonly ScheduleKey[]): Promise<void> {
     const transaction = this.#redis.multi();
-    if (keys.length > 0) transaction.zadd(keyOf.schedules, ...scored(keys, nowMs));
+    if (keys.length > 0) transaction.zadd(keyOf.schedules, ...scored(keys, AT_ONCE));
     await transaction.set(keyOf.schedulesLaid, '1').exec();
   }
 }

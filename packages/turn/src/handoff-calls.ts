@@ -14,8 +14,8 @@ import { failpoint, type Log } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import type { Turns } from './turns.ts';
 
-/** Whoever asked is still writing down what for. */
-const UNWRITTEN_AGE_MS = 60_000;
+/** A call that this process has seen for so long without its handoff has none: its writer died in between. */
+const UNWRITTEN_MS = 60_000;
 const LAST_WORDS_MAX_CHARACTERS = 600;
 
 /**
@@ -39,6 +39,8 @@ export interface HandoffCallsOptions {
   readonly log: Log;
   /** Somebody outside is to hear of it, too. Called again while it rejects: the handoff's id makes it one happening. */
   readonly onRequested?: (scope: TenantScope, handoff: HandoffView) => Promise<void>;
+  /** Milliseconds that only rise; the time in a call is of its writer's clock. */
+  readonly now?: () => number;
 }
 
 /**
@@ -47,6 +49,7 @@ export interface HandoffCallsOptions {
  */
 export class HandoffCalls {
   readonly #options: HandoffCallsOptions;
+  readonly #unwrittenSince = new Map<string, number>();
 
   constructor(options: HandoffCallsOptions) {
     this.#options = options;
@@ -68,9 +71,14 @@ export class HandoffCalls {
   async #tell(scope: TenantScope, call: HandoffCall): Promise<void> {
     const handoff = await scope.handoffs.find(call.sessionId);
     if (handoff?.id !== call.handoffId) {
-      if (Date.now() - Date.parse(call.at) > UNWRITTEN_AGE_MS) await scope.handoffs.told(call.handoffId);
-      return;
+      const now = (this.#options.now ?? performance.now.bind(performance))();
+      const since = this.#unwrittenSince.get(call.handoffId) ?? now;
+      this.#unwrittenSince.set(call.handoffId, since);
+      if (now - since <= UNWRITTEN_MS) return;
+      await scope.handoffs.told(call.handoffId);
     }
+    this.#unwrittenSince.delete(call.handoffId);
+    if (handoff?.id !== call.handoffId) return;
     if (handoff.state === 'paused') {
       const settings = (await scope.settings()).handoff ?? {};
       await this.#tellContact(scope, call, settings);

@@ -32,6 +32,8 @@ export const keyOf = {
   heldBack: `${queuePrefix}:held-back`,
   /** Schedules by the time at which they are to be looked at; rebuilt from files. */
   schedules: `${queuePrefix}:schedules`,
+  /** Those that a replica looks at, by the service time at which its claim ends. */
+  schedulesClaimed: `${queuePrefix}:schedules-claimed`,
   /** Set together with all of them; missing in a Redis that came back empty. */
   schedulesLaid: `${queuePrefix}:schedules-laid`,
   /** Outboxes of conversations in which something is to be sent, by the time of their next bell. */
@@ -43,7 +45,7 @@ export const keyOf = {
   deliveryLease: (member: string): string => `${queuePrefix}:delivery-lease:${member}`,
   /** How fast a conversation, or a binding, is going. */
   pace: (member: string): string => `${queuePrefix}:pace:${member}`,
-  /** A binding that an app has told to wait. */
+  /** Until when a binding waits that an app has told to. */
   paceHold: (member: string): string => `${queuePrefix}:pace-hold:${member}`,
   /** Receipts of a message whose sender has not written down yet that it was sent. */
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,

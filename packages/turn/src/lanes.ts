@@ -18,7 +18,6 @@ const scripts = {
   ripen: new RedisScript(new URL('lua/ripen.lua', import.meta.url)),
   order: new RedisScript(new URL('lua/order.lua', import.meta.url)),
   readiness: new RedisScript(new URL('lua/readiness.lua', import.meta.url)),
-  take: new RedisScript(new URL('lua/take.lua', import.meta.url)),
 };
 
 /** How long a doorbell may stay unanswered before the sweeper rings again. */
@@ -288,11 +287,6 @@ export class Lanes {
   async readiness({ notesTime = false } = {}): Promise<{ readonly isReady: boolean; readonly runId: string }> {
     const [ready, runId] = ReadinessReply.parse(await this.#run('readiness', [notesTime ? '1' : '0']));
     return { isReady: ready === 1, runId };
-  }
-
-  /** Takes a task, for so long, that one of many processes does; false when another has it. `keeps`: it is the caller's, for longer. */
-  async take(task: string, forMs: number, { keeps = false } = {}): Promise<boolean> {
-    return (await scripts.take.run(this.#redis, [queuePrefix, task], [forMs, keeps ? '1' : '0'])) === 1;
   }
 
   /** For a worker that lives, and has lost this lease: the turn is no longer among those that may kill it. */

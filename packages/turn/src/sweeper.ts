@@ -6,6 +6,7 @@ import type { Doorbells } from './doorbells.ts';
 import { keyOf } from './keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { Lanes, PlaceOptions } from './lanes.ts';
+import { takeTask } from './take-task.ts';
 
 const SWEEP_EVERY_MS = 2000;
 const LANES_PER_SWEEP = 500;
@@ -57,7 +58,7 @@ export class Sweeper {
 
   /** One round. */
   async sweep(): Promise<void> {
-    const { lanes, doorbells } = this.#options;
+    const { redis, lanes, doorbells } = this.#options;
     const { isReady, runId } = await lanes.readiness({ notesTime: true });
     if (!isReady) await this.#layEverything(runId);
     // Another is still laying: until every turn is in its place nothing runs, and none is an orphan.
@@ -66,7 +67,7 @@ export class Sweeper {
     // Whoever was to let go of them may have died.
     await doorbells.ring((await lanes.ripen()).rings);
     const every = Math.max(SCAN_EVERY_AT_LEAST_MS, this.#lastScanMs * SCAN_LOAD);
-    if (await lanes.take(keyOf.scanLock, every)) await this.#layAll('orphan');
+    if (await takeTask(redis, keyOf.scanLock, { forMs: every })) await this.#layAll('orphan');
   }
 
   #tick(): void {
@@ -79,7 +80,7 @@ export class Sweeper {
 
   async #layEverything(runId: string): Promise<void> {
     const { redis, lanes, doorbells, tenants, log } = this.#options;
-    if (!(await lanes.take(keyOf.layLock, LAY_LOCK_MS))) return;
+    if (!(await takeTask(redis, keyOf.layLock, { forMs: LAY_LOCK_MS }))) return;
     const laid = await this.#layAll('emptied');
     await doorbells.ring(await lanes.open({ runId, generation: await tenants.nextGeneration() }));
     await redis.del(keyOf.layLock);
@@ -91,7 +92,7 @@ export class Sweeper {
     let laid = 0;
     for (const accountId of await this.#options.tenants.list()) {
       laid += await this.#layTenant(accountId, found);
-      if (found === 'emptied') await this.#options.lanes.take(keyOf.layLock, LAY_LOCK_MS, { keeps: true });
+      if (found === 'emptied') await takeTask(this.#options.redis, keyOf.layLock, { forMs: LAY_LOCK_MS, keeps: true });
     }
     this.#lastScanMs = performance.now() - began;
     return laid;

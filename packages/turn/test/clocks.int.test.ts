@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { eventually } from '@concierge/testing';
-import { keyOf, queuePrefix, type Lanes } from '../src/index.ts';
+import { DeliveryLanes, DueSchedules, keyOf, queuePrefix, type Lanes } from '../src/index.ts';
+import { takeTask } from '../src/take-task.ts';
 import { laidTurn, LaneStage } from './lane-stage.ts';
 import { input, parse, Rig } from './rig.ts';
 
@@ -99,13 +100,63 @@ describe('when the clock of Redis is set', () => {
   });
 
   it('back, what is done by one of many is done again soon', async () => {
-    expect(await lanes.take('task', 1000)).toBe(true);
+    expect(await takeTask(redis, 'task', { forMs: 1000 })).toBe(true);
     await redis.set('task', Number(await redis.get('task')) + HOUR_MS);
     await redis.hincrby(`${queuePrefix}:clock`, 'last', HOUR_MS);
-    expect(await lanes.take('task', 1000)).toBe(false);
+    expect(await takeTask(redis, 'task', { forMs: 1000 })).toBe(false);
     await eventually(async () => {
       await lanes.readiness({ notesTime: true });
-      return await lanes.take('task', 1000);
+      return await takeTask(redis, 'task', { forMs: 1000 });
     });
+  });
+
+  it('back, a conversation whose sender died is sent in again, and one that was told to wait waits no longer', async () => {
+    const deliveries = new DeliveryLanes(redis);
+    const place = { accountId: 'acme', lane: 'l1' };
+    await deliveries.take(place);
+    await deliveries.hold({ accountId: 'acme', channel: 'channel_a' }, 500);
+    const rules = { conversationIntervalMs: 1, conversationBurst: 1, bindingPerSecond: 1000 };
+    const lease = (await redis.get(keyOf.deliveryLease('acme/l1'))) ?? '';
+    const [until = '', token = ''] = lease.split(' ');
+    // Almost over, on the clock that was.
+    await redis.set(keyOf.deliveryLease('acme/l1'), `${String(Number(until) + HOUR_MS - 9500)} ${token}`);
+    await redis.incrby(keyOf.paceHold('acme/channel_a'), HOUR_MS);
+    await redis.hincrby(`${queuePrefix}:clock`, 'last', HOUR_MS);
+    expect(await deliveries.take(place)).toBeUndefined();
+    expect(await deliveries.pace(place, 'channel_a', rules)).toBeGreaterThan(0);
+    await eventually(async () => {
+      await lanes.readiness({ notesTime: true });
+      return (await deliveries.take(place)) !== undefined;
+    });
+    await eventually(async () => {
+      await lanes.readiness({ notesTime: true });
+      return (await deliveries.pace(place, 'channel_a', rules)) === 0;
+    });
+  });
+});
+
+describe('a replica of cron whose clock is an hour ahead', () => {
+  it('leaves what it has claimed to the others when it dies', async () => {
+    await using stage = await LaneStage.start();
+    const due = new DueSchedules(stage.redis);
+    const key = { accountId: 'acme', scheduleId: 'sch_1' };
+    await due.layAll([key]);
+    expect(await due.claim(Date.now() + HOUR_MS, 10)).toMatchObject([key]);
+    expect(await due.claim(Date.now(), 10)).toEqual([]);
+    const claim = await eventually(async () => {
+      const [claimed] = await due.claim(Date.now(), 10);
+      return claimed;
+    });
+    expect(claim).toMatchObject(key);
+    await due.plan(claim, null);
+    expect(await due.claim(Date.now() + 2 * HOUR_MS, 10)).toEqual([]);
+  });
+
+  it('does not keep from the others what it calls for', async () => {
+    await using stage = await LaneStage.start();
+    const due = new DueSchedules(stage.redis);
+    const key = { accountId: 'acme', scheduleId: 'sch_1' };
+    await due.callFor([key]);
+    expect(await due.claim(Date.now() - HOUR_MS, 10)).toMatchObject([key]);
   });
 });

@@ -269,6 +269,54 @@ describe('a Redis that came back empty', () => {
   });
 });
 
+describe('a lane that is put in order', () => {
+  const laneTurns = async (): Promise<string[]> => await redis.lrange(keyOf.lane({ accountId: 'acme', sessionId: 's1' }), 0, -1);
+  const lane = { accountId: 'acme', sessionId: 's1' };
+
+  it('has turns without a number first, as they stood, then the others by their numbers', async () => {
+    const [late, plain, early, last] = [turn('s1'), turn('s1'), turn('s1'), turn('s1')];
+    for (const given of [late, plain, early, last]) await place(given);
+    expect(await lanes.order(lane, [early.turnId, late.turnId])).toEqual({ moved: false, rings: [] });
+    expect(await laneTurns()).toEqual([plain, last, early, late].map(({ turnId }) => turnId));
+    expect((await take('s1')).turnId).toBe(plain.turnId);
+  });
+
+  it('keeps the turn that another worker runs at its head', async () => {
+    const [running, plain] = [turn('s1'), turn('s1')];
+    for (const given of [running, plain]) await place(given);
+    const lease = await take('s1');
+    expect(await lanes.order(lane, [running.turnId])).toEqual({ moved: false, rings: [] });
+    expect(await laneTurns()).toEqual([running.turnId, plain.turnId]);
+    expect((await lanes.renew([lease])).lost).toEqual([]);
+  });
+
+  it('takes the caller’s lease back as if it had not been given, and rings for the new head', async () => {
+    const [later, earlier] = [turn('s1'), turn('s1')];
+    for (const given of [later, earlier]) await place(given);
+    const lease = await take('s1');
+    const { moved, rings } = await lanes.order(lane, [earlier.turnId, later.turnId], lease);
+    expect(moved).toBe(true);
+    expect(rings.map(({ turnId }) => turnId)).toEqual([earlier.turnId]);
+    expect(await stage.append(lease, [])).toBe('lost');
+    await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
+    expect(await take('s1')).toMatchObject({ turnId: later.turnId, attempt: 1, starts: 1 });
+  });
+
+  it('stands in the line of its new head’s depth', async () => {
+    await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
+    const grant = { parentTurnId: 't_0', depth: 1, tools: [] };
+    const [child, person] = [turn('s1', { grant }), turn('s1')];
+    for (const given of [child, person]) await place(given);
+    const lease = await take('s1', { depth: 1 });
+    const { moved, rings } = await lanes.order(lane, [person.turnId, child.turnId], lease);
+    expect(moved).toBe(true);
+    expect(rings).toMatchObject([{ turnId: person.turnId, depth: 0 }]);
+    expect((await take('s1')).turnId).toBe(person.turnId);
+    // The place at the other depth is free again.
+    expect(await place(turn('s2', { grant }))).toHaveLength(1);
+  });
+});
+
 describe('rate limits', () => {
   it('let exactly the limit through, from two connections at once', async () => {
     const other = stage.server.client();

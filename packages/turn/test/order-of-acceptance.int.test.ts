@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { armFailpoints } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
-import { keyOf, Lanes, type TurnReceipt, type Turns } from '../src/index.ts';
+import { keyOf, type TurnReceipt, type Turns } from '../src/index.ts';
+import { takeTask } from '../src/take-task.ts';
 import { input, Rig } from './rig.ts';
 
 // Redis goes and comes back; a frozen one is given up after a second and a half.
@@ -57,7 +58,7 @@ describe('a turn that was acknowledged first is answered first', () => {
 
   it('when only a worker comes across it: no gateway could repair the lane, and no sweeper looks through the inbox', async () => {
     const redis = rig.server.client();
-    await new Lanes(redis).take(keyOf.scanLock, HOUR_MS);
+    await takeTask(redis, keyOf.scanLock, { forMs: HOUR_MS });
     const arrival = gate();
     const never = await rig.gateway({ refuses: new Promise(() => undefined) });
     const late = await rig.gateway({ refuses: arrival.opened });

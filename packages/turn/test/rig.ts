@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
+import type { LeaseAnswer } from '../src/lanes.ts';
 
 export const log = createLog({ service: 'test', level: 'silent' });
 
@@ -20,6 +21,8 @@ export class Rig implements AsyncDisposable {
   readonly streams: TurnStreams;
   readonly sweeper: Sweeper;
   readonly started: string[] = [];
+  /** What workers were answered that asked for a lease. */
+  readonly answers: { readonly sessionId: string; readonly kind: LeaseAnswer['kind'] }[] = [];
   play: Play = async (run) => {
     run.writer.emit({ type: 'text_delta', data: { delta: run.turn.text } });
     await run.writer.flush();
@@ -57,7 +60,7 @@ export class Rig implements AsyncDisposable {
     const worker = new TurnWorker({
       redis,
       subscriber,
-      lanes: new Lanes(redis),
+      lanes: new WatchedLanes(redis, this.answers),
       doorbells: this.#doorbells,
       tenants: this.tenants,
       log,
@@ -126,6 +129,21 @@ export class Rig implements AsyncDisposable {
     if (saved !== undefined)
       return { event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } }, isRepeated: true };
     return await save(run, { text: await this.play(run), error: null });
+  }
+}
+
+class WatchedLanes extends Lanes {
+  readonly #answers: Rig['answers'];
+
+  constructor(redis: Redis, answers: Rig['answers']) {
+    super(redis);
+    this.#answers = answers;
+  }
+
+  override async lease(...given: Parameters<Lanes['lease']>): Promise<LeaseAnswer> {
+    const answer = await super.lease(...given);
+    this.#answers.push({ sessionId: given[0].sessionId, kind: answer.kind });
+    return answer;
   }
 }
 

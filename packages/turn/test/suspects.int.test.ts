@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
-import type { TenantScope } from '@concierge/tenant';
+import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { doorbellQueueOf, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
+import { turnIdOf } from '../src/turn-ids.ts';
 import { laidTurn, LaneStage } from './lane-stage.ts';
 import { input, parse, Rig } from './rig.ts';
 
@@ -94,10 +95,15 @@ describe('a worker', () => {
 
   /** A turn whose worker has died twice. */
   async function acceptSuspect(sender: string): Promise<TurnReceipt> {
-    const receipt = await rig.turns.accept(scope, input(sender, { sender }));
-    const held = keyOf.held({ accountId: 'acme', sessionId: receipt.sessionId });
-    await redis.hset(held, { turn: receipt.turnId, starts: 2, until: 1, worker: 'dead' });
-    return receipt;
+    const dedupeId = `suspect:${sender}`;
+    const lane = { accountId: 'acme', sessionId: sessionIdOf('cs', 'web', sender) };
+    await redis.hset(keyOf.held(lane), { turn: turnIdOf('acme', dedupeId), starts: 2, until: 1, worker: 'dead' });
+    return await rig.turns.accept(scope, input(sender, { sender, dedupeId }));
+  }
+
+  /** So many doorbells are being answered. */
+  function doorbellsAnswered(count: number): () => Promise<boolean> {
+    return async () => (await redis.llen(`${queuePrefix}:${doorbellQueueOf(0)}:active`)) >= count;
   }
 
   it('starts a suspect when no other turn may be what kills it, and none beside it', async () => {
@@ -119,7 +125,7 @@ describe('a worker', () => {
       if (text === 'suspect') {
         seen['neighbour'] = proven.has('neighbour');
         later.open(await rig.turns.accept(scope, input('later', { sender: 'bob' })));
-        await eventually(async () => (await redis.llen(`${queuePrefix}:${doorbellQueueOf(0)}:active`)) > 1);
+        await eventually(doorbellsAnswered(2));
       }
       if (text === 'later') seen['suspect'] = proven.has('suspect');
       await prove(run);
@@ -128,8 +134,10 @@ describe('a worker', () => {
     await rig.worker();
     await rig.turns.accept(scope, input('neighbour', { sender: 'ann' }));
     await eventually(() => rig.started.length === 1);
-    await acceptSuspect('suspect');
-    await eventually(async () => (await redis.llen(`${queuePrefix}:${doorbellQueueOf(0)}:active`)) === 2);
+    const suspect = await acceptSuspect('suspect');
+    await eventually(
+      () => rig.started.length > 1 || rig.answers.some(({ sessionId, kind }) => sessionId === suspect.sessionId && kind === 'alone'),
+    );
     waiting.open();
     const { turnId } = await later.opened;
     expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
@@ -142,8 +150,9 @@ describe('a worker', () => {
     rig.play = async (run) => {
       running += 1;
       most = Math.max(most, running);
-      await run.writer.flush();
-      await eventually(async () => (await redis.exists(keyOf.turn(run.turn.turnId))) === 1);
+      if (rig.started.length === 1) await eventually(doorbellsAnswered(4));
+      // Others would begin meanwhile.
+      await eventually(() => running > 1, { timeoutMs: 200 }).catch(() => undefined);
       running -= 1;
       return run.turn.text;
     };

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { AcceptedTurn, Session, TurnInput } from '@concierge/contract';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, sessionIdOf, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
@@ -284,6 +284,22 @@ describe('a handoff that is asked for', () => {
     expect(await scope.outbox.waiting()).toHaveLength(1);
     expect(accepted.map(({ dedupeId }) => dedupeId)).toEqual([`handoff:${String(heard[0])}`]);
     expect(heard).toHaveLength(1);
+  });
+
+  it('waits for its handoff by no clock but that of the process that looks', async () => {
+    const call_ = { agent: 'cs', channel: 'web', sender: null, chatApp: null, lastWords: null, callsOwner: true } as const;
+    await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
+    // As between the two files, by a process whose clock is years behind.
+    await scope.handoffs.forget(bob.sessionId);
+    const wall = jest.spyOn(Date, 'now').mockReturnValue(Date.parse('2100-01-01T00:00:00Z'));
+    let now = 0;
+    const calls = new HandoffCalls({ turns: { accept: async () => Promise.reject(new Error('nothing to do')) }, log, now: () => now });
+    await calls.tell(scope);
+    expect(await scope.handoffs.untold()).toHaveLength(1);
+    now = 61_000;
+    await calls.tell(scope);
+    expect(await scope.handoffs.untold()).toEqual([]);
+    wall.mockRestore();
   });
 
   it('is told to nobody when it is over by then', async () => {

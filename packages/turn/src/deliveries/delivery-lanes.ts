@@ -3,12 +3,14 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript } from '@concierge/runtime';
 import type { OutboxLane } from '@concierge/tenant';
-import { keyOf } from '../keys.ts';
+import { keyOf, queuePrefix } from '../keys.ts';
+import { takeTask } from '../take-task.ts';
 
 const scripts = {
   ring: new RedisScript(new URL('../lua/delivery-ring.lua', import.meta.url)),
   lease: new RedisScript(new URL('../lua/delivery-lease.lua', import.meta.url)),
   sweep: new RedisScript(new URL('../lua/delivery-sweep.lua', import.meta.url)),
+  backlog: new RedisScript(new URL('../lua/delivery-backlog.lua', import.meta.url)),
   pace: new RedisScript(new URL('../lua/pace.lua', import.meta.url)),
 };
 
@@ -48,13 +50,13 @@ export class DeliveryLanes {
 
   /** Conversations of the tenant in which something is to be sent by then, this one included; 0 when a bell rings before that anyway. */
   async expectBell(lane: OutboxLane, delayMs: number): Promise<number> {
-    const keys = [keyOf.deliveriesDue, keyOf.deliveriesOf(lane.accountId)];
+    const keys = [keyOf.deliveriesDue, keyOf.deliveriesOf(lane.accountId), queuePrefix];
     return z.number().parse(await scripts.ring.run(this.#redis, keys, [memberOf(lane), Math.ceil(delayMs), BACKLOG_MS]));
   }
 
   /** Conversations of the tenant in which something is to be sent now. */
   async backlogOf(accountId: string): Promise<number> {
-    return this.#redis.zcount(keyOf.deliveriesOf(accountId), '-inf', Date.now() + BACKLOG_MS);
+    return z.number().parse(await scripts.backlog.run(this.#redis, [keyOf.deliveriesOf(accountId), queuePrefix], [BACKLOG_MS]));
   }
 
   /** undefined while another has it. */
@@ -74,7 +76,9 @@ export class DeliveryLanes {
 
   /** Conversations whose bell was lost, or whose holder is gone. */
   async late(atMost: number): Promise<OutboxLane[]> {
-    const members = z.array(z.string()).parse(await scripts.sweep.run(this.#redis, [keyOf.deliveriesDue], [atMost, LATE_MS, AGAIN_MS]));
+    const members = z
+      .array(z.string())
+      .parse(await scripts.sweep.run(this.#redis, [keyOf.deliveriesDue, queuePrefix], [atMost, LATE_MS, AGAIN_MS]));
     return members.map((member) => laneOfMember(member));
   }
 
@@ -95,7 +99,7 @@ export class DeliveryLanes {
       .parse(
         await scripts.pace.run(
           this.#redis,
-          [keyOf.pace(memberOf(lane)), keyOf.pace(binding), keyOf.paceHold(binding)],
+          [keyOf.pace(memberOf(lane)), keyOf.pace(binding), keyOf.paceHold(binding), queuePrefix],
           [conversationIntervalMs, conversationBurst, 1000 / bindingPerSecond, bindingPerSecond],
         ),
       );
@@ -103,12 +107,12 @@ export class DeliveryLanes {
 
   /** Nothing is sent through this binding for so long. */
   async hold({ accountId, channel }: PacedBinding, ms: number): Promise<void> {
-    await this.#redis.set(keyOf.paceHold(`${accountId}/${channel}`), '1', 'PX', Math.max(1, Math.ceil(ms)));
+    await takeTask(this.#redis, keyOf.paceHold(`${accountId}/${channel}`), { forMs: Math.max(1, ms), keeps: true });
   }
 
   async #lease(verb: 'take' | 'keep' | 'release' | 'empty', lease: DeliveryLease): Promise<boolean> {
     const member = memberOf(lease);
-    const keys = [keyOf.deliveryLease(member), keyOf.deliveriesDue, keyOf.deliveriesOf(lease.accountId)];
+    const keys = [keyOf.deliveryLease(member), keyOf.deliveriesDue, keyOf.deliveriesOf(lease.accountId), queuePrefix];
     return (await scripts.lease.run(this.#redis, keys, [verb, lease.token, member, LEASE_MS])) === 1;
   }
 }

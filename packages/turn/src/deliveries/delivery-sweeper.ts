@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { background, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { keyOf } from '../keys.ts';
+import { takeTask } from '../take-task.ts';
 import type { DeliveryBells } from './delivery-bells.ts';
 import type { DeliveryLanes } from './delivery-lanes.ts';
 
@@ -49,8 +50,8 @@ export class DeliverySweeper {
     const { redis, lanes, bells } = this.#options;
     for (const lane of await lanes.late(LANES_PER_SWEEP)) await bells.ringAgain(lane);
     const every = Math.max(SCAN_EVERY_AT_LEAST_MS, this.#lastScanMs * SCAN_LOAD);
-    if ((await redis.set(keyOf.deliveryScanLock, '1', 'PX', every, 'NX')) === 'OK') await this.#scan();
-    if ((await redis.set(keyOf.deliveryRetentionLock, '1', 'PX', RETENTION_EVERY_MS, 'NX')) === 'OK') await this.#clearAway();
+    if (await takeTask(redis, keyOf.deliveryScanLock, { forMs: every })) await this.#scan();
+    if (await takeTask(redis, keyOf.deliveryRetentionLock, { forMs: RETENTION_EVERY_MS })) await this.#clearAway();
   }
 
   #tick(): void {
@@ -63,12 +64,12 @@ export class DeliverySweeper {
 
   async #scan(): Promise<void> {
     const { tenants, lanes, bells } = this.#options;
-    const began = Date.now();
+    const began = performance.now();
     await this.#eachTenant(async (accountId) => {
       const found = (await tenants.outboxLanes(accountId)).map((lane) => ({ accountId, lane }));
       for (const lane of await lanes.unknown(found)) await bells.ring(lane);
     });
-    this.#lastScanMs = Date.now() - began;
+    this.#lastScanMs = performance.now() - began;
   }
 
   async #clearAway(): Promise<void> {

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { background, type Log } from '@concierge/runtime';
 import { endpointIdOfEvent, type Tenants } from '@concierge/tenant';
 import { keyOf } from '../keys.ts';
+import { takeTask } from '../take-task.ts';
 import type { EventBells } from './event-bells.ts';
 
 const TICK_EVERY_MS = 2000;
@@ -50,11 +51,11 @@ export class EventSweeper {
   async sweep(): Promise<void> {
     const { redis } = this.#options;
     const every = Math.max(SCAN_EVERY_AT_LEAST_MS, this.#lastScanMs * SCAN_LOAD);
-    if ((await redis.set(keyOf.eventScanLock, '1', 'PX', Math.round(every), 'NX')) !== 'OK') return;
+    if (!(await takeTask(redis, keyOf.eventScanLock, { forMs: every }))) return;
     const began = performance.now();
     await this.#ofEach(async (accountId) => this.layTenant(accountId));
     this.#lastScanMs = performance.now() - began;
-    if ((await redis.set(keyOf.eventClearLock, '1', 'PX', CLEAR_EVERY_MS, 'NX')) === 'OK')
+    if (await takeTask(redis, keyOf.eventClearLock, { forMs: CLEAR_EVERY_MS }))
       await this.#ofEach(async (accountId) => this.#options.tenants.sweepEvents(accountId));
   }
 

@@ -2,10 +2,11 @@
 -- KEYS  1 prefix with the hash tag  2 the task
 -- ARGV  1 for how long, ms  2 '1' when the caller has it and keeps it
 -- Returns 1 when it is the caller's, else 0
--- Atomic because another may take it between the look and the write. By service time: Redis' own expiry follows a clock that may be set back.
+-- Atomic because another may take it between the look and the write. It ends by service time; Redis' own expiry only clears away.
 #include "clock.lua"
 local now = now_ms(KEYS[1])
+local length = math.ceil(tonumber(ARGV[1]))
 local taken_until = tonumber(redis.call('GET', KEYS[2]) or '0')
 if ARGV[2] ~= '1' and taken_until > now then return 0 end
-redis.call('SET', KEYS[2], now + tonumber(ARGV[1]))
+redis.call('SET', KEYS[2], now + length, 'PX', length + 3600000)
 return 1

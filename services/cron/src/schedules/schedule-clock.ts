@@ -55,7 +55,7 @@ export class ScheduleClock {
 
   /** Calls for every schedule whose files have changed since the last time. */
   async scan(): Promise<void> {
-    const { due, tenants, now } = this.#options;
+    const { due, tenants } = this.#options;
     const isLaid = await due.isLaid();
     const changed: ScheduleKey[] = [];
     const accountIds = await tenants.list();
@@ -67,8 +67,8 @@ export class ScheduleClock {
     }
     const known = new Set(accountIds);
     for (const accountId of this.#marks.keys()) if (!known.has(accountId)) this.#marks.delete(accountId);
-    if (isLaid) await due.callFor(changed, now());
-    else await due.layAll(changed, now());
+    if (isLaid) await due.callFor(changed);
+    else await due.layAll(changed);
   }
 
   /** Attends to everything that is due, once. */
