@@ -92,7 +92,7 @@ describe('POST /api/admin', () => {
       writer.emit({ type: 'text_delta', data: { delta: 'second' } });
     };
     const leaving = new AbortController();
-    const response = await gateway.ask(tenant.admin, '/api/admin', { ...post, body: { message: 'x' }, signal: leaving.signal });
+    const response = await gateway.open(tenant.admin, '/api/admin', { ...post, body: { message: 'x' }, signal: leaving.signal });
     let text = '';
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
