@@ -33,6 +33,7 @@ import { RouteServer } from './http/serve-route.ts';
 import { Inbound } from './inbound/inbound.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './ops/queue-dashboard.ts';
+import { ModelNames } from './handlers/model-names.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
 import { EventStreams } from './sse/event-streams.ts';
 import { WidgetLimits } from './widget/widget-limits.ts';
@@ -79,6 +80,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     tenants,
     handoffDesk,
     historyMarks: new HistoryMarks(redis),
+    modelNames: new ModelNames(config.providersFile, log),
     queueDashboard,
     mcpServers,
     outbound,

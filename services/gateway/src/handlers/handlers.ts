@@ -27,6 +27,7 @@ import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
 import { mcpServerHandlers } from './mcp-servers.ts';
 import { memoryHandlers } from './memory.ts';
+import type { ModelNames } from './model-names.ts';
 import { modelHandlers } from './models.ts';
 import { openAiHandlers } from './openai.ts';
 import { operationHandlers } from './operations.ts';
@@ -56,6 +57,7 @@ export interface HandlerOptions {
   readonly turnStreams: TurnStreams;
   readonly handoffDesk: HandoffDesk;
   readonly historyMarks: HistoryMarks;
+  readonly modelNames: ModelNames;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
@@ -75,7 +77,7 @@ export interface HandlerOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { handoffDesk, historyMarks, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
+  const { handoffDesk, historyMarks, modelNames, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
   const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
@@ -96,7 +98,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...handoffHandlers({ desk: handoffDesk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),
-    ...tenantHandlers(),
+    ...tenantHandlers({ modelNames }),
     ...fileHandlers(),
     ...keyHandlers(),
     ...memoryHandlers(),
