@@ -235,6 +235,8 @@ describe('turns', () => {
       { status: 'failed', error: { code: 'provider_error' } },
     ]);
     expect(TurnList.parse((await client.get('/api/turns')).json())).toHaveLength(2);
+    const { contact_id: contactId } = turn;
+    expect(TurnList.parse((await client.get(`/api/turns?contact_id=${contactId}`)).json()).map(({ id }) => id)).toEqual([turnId]);
     const first = await client.get('/api/turns?limit=1');
     expect(TurnList.parse((await client.get(nextOf(first.headers) ?? '')).json()).map(({ id }) => id)).toEqual([turnId]);
     expect((await client.get('/api/turns/t_00000000000000000000000000000000')).status).toBe(404);

@@ -68,16 +68,53 @@ inBrowser('the chat page', () => {
   it('goes on after a reload in mid-reply, without gap or repetition', async () => {
     await using visit = await visitWith();
     await visit.say(`[[say:${numbers}|chunks=40|delay=80]]`);
-    await visit.turn(0).getByText('n3').first().waitFor();
+    // The question has the words too: those of the reply come second.
+    await visit.turn(0).getByText('n3').nth(1).waitFor();
     await visit.page.reload();
     await visit.turnReaches(0, 'done');
     expect(await visit.turn(0).innerText()).toContain(numbers);
   });
 
+  it('is there after a reload in the moment after sending, with its turn', async () => {
+    await using visit = await visitWith();
+    // The page is left after the service has accepted the message and before it could say so.
+    const accepted = visit.page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/admin'));
+    await visit.say('Quick [[say:one two|chunks=2|delay=1500]]');
+    await accepted;
+    await visit.page.reload();
+    await visit.turnReaches(0, 'done');
+    await visit.turn(0).getByText('one two', { exact: true }).waitFor();
+    const { index } = await system.scope(keys.tenantId);
+    expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ messageCount: 2 }]);
+  });
+
+  it('reads replies as text when the renderer cannot be loaded, and works where the browser keeps nothing', async () => {
+    tenants += 1;
+    keys = await system.createTenant(`tenant-${String(tenants)}`);
+    await using visit = await ConsoleVisit.open(browser, 'about:blank');
+    await visit.page.addInitScript(() => {
+      for (const name of ['localStorage', 'sessionStorage']) {
+        Object.defineProperty(globalThis, name, {
+          get: () => {
+            throw new DOMException('blocked', 'SecurityError');
+          },
+        });
+      }
+    });
+    await visit.page.route(/markdown-[^/]*\.js$/u, async (route) => route.abort());
+    await visit.page.goto(system.uiUrls[0] ?? '');
+    await visit.enter(keys.admin);
+    await visit.say('Hello [[say:some **bold** words]]');
+    await visit.turnReaches(0, 'done');
+    await visit.shows(visit.turn(0).getByText('some **bold** words', { exact: true }));
+    expect(visit.complaints).toEqual([]);
+  });
+
   it('goes on when the gateway is killed and comes back', async () => {
     await using visit = await visitWith();
     await visit.say(`[[say:${numbers}|chunks=40|delay=80]]`);
-    await visit.turn(0).getByText('n3').first().waitFor();
+    // The question has the words too: those of the reply come second.
+    await visit.turn(0).getByText('n3').nth(1).waitFor();
     await system.gateways[0]?.kill();
     await visit.turn(0).getByText('Reconnecting').waitFor();
     system.gateways[0]?.start();
@@ -130,6 +167,42 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'done');
     await visit.turn(0).getByText('notes.txt').waitFor();
     expect(JSON.stringify(model.requests.at(-1)?.raw)).toContain('from the file');
+  });
+
+  it('names the host of a link whose label has another one, wherever that stands', async () => {
+    await using visit = await visitWith();
+    await visit.say(
+      '[[say:[https://bank.example/login?from=evil.example](https://evil.example/x) and [evil.example](https://evil.example/y)]]',
+    );
+    await visit.turnReaches(0, 'done');
+    expect(await visit.turn(0).getByRole('link').allTextContents()).toEqual([
+      'https://bank.example/login?from=evil.example(evil.example)',
+      'evil.example',
+    ]);
+  });
+
+  it('writes nothing in a customer’s place', async () => {
+    await using visit = await visitWith();
+    const response = await fetch(`${system.url}/api/cs`, {
+      method: 'POST',
+      headers: { 'x-api-key': keys.cs, 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ message: 'My parcel? [[say:On its way.]]', sender: '+49 151 1', channel: 'whatsapp' }),
+    });
+    expect(response.status).toBe(200);
+    await visit.page.reload();
+    await visit.page.getByRole('link', { name: /^My parcel/u }).click();
+    await visit.turnReaches(0, 'done');
+    const field = visit.page.getByLabel('Message', { exact: true });
+    expect([await field.isDisabled(), await field.getAttribute('placeholder')]).toEqual([true, expect.stringContaining('take it over')]);
+    // Whoever plays the same sender has a conversation apart.
+    await visit.page.getByRole('button', { name: 'New conversation' }).click();
+    await visit.page.getByText('Customer', { exact: true }).click();
+    await visit.page.getByLabel('Sender').fill('+49 151 1');
+    await visit.page.getByLabel('Channel').selectOption({ label: 'WhatsApp' });
+    await visit.say('It is me [[say:Who?]]');
+    await visit.turnReaches(0, 'done');
+    const { items } = await (await system.scope(keys.tenantId)).index.listSessions({ limit: 10 });
+    expect(items.map(({ messageCount }) => messageCount)).toEqual([2, 2]);
   });
 
   it('talks as a customer, who finds the same conversation again', async () => {

@@ -221,6 +221,41 @@ inBrowser('the web widget', () => {
     expect(await tab.messages('person').innerText()).toContain('Team');
   });
 
+  it('counts what a person says on the button of a closed panel, also after a change of page', async () => {
+    await using shopping = await visit({ requireSenderToken: true });
+    const tab = await shopping.tab(`${shop.origin}/signed`);
+    const scope = await system.scope(tenantId);
+    const id = sessionIdOf('cs', 'web', 'user:ann');
+    await tab.open();
+    await tab.say('help [[say:One moment.]]');
+    await tab.hears('One moment.');
+    await scope.handoffs.request(id, { reason: 'asked', by: { kind: 'operator' } });
+    await tab.page.reload();
+    await tab.open();
+    await tab.panel.getByText('Someone of our team answers here.').waitFor();
+    await tab.panel.getByRole('button', { name: 'Close' }).click();
+    const session = await eventually(async () => await scope.sessions.load(id));
+    if (session === undefined) throw new Error('no session');
+    const said = {
+      id: 'p1',
+      turnId: 't_p',
+      at: new Date().toISOString(),
+      role: 'assistant',
+      text: 'Jo here.',
+      by: { kind: 'operator' },
+    } as const;
+    await scope.sessions.publish({ ...session, revision: session.revision + 1, messages: [...session.messages, said] });
+    const counted = tab.page.getByRole('button', { name: 'Chat, 1 new message' });
+    await counted.waitFor();
+    await tab.page.reload();
+    await counted.waitFor();
+    await counted.click();
+    await tab.messages('person').getByText('Jo here.').waitFor();
+    // Seen, so it counts no more.
+    await counted.waitFor({ state: 'detached' });
+    expect(await tab.page.getByRole('button', { name: 'Chat', exact: true }).count()).toBe(1);
+  });
+
   it('is not shown to somebody without a token where one is asked for', async () => {
     await using shopping = await visit({ requireSenderToken: true });
     const tab = await shopping.tab(shop.origin);

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-type FailAction = 'kill' | 'stop' | 'throw';
+type FailAction = 'kill' | 'stop' | 'throw' | 'hang';
 
 interface Armed {
   readonly action: FailAction;
@@ -8,13 +8,13 @@ interface Armed {
   left: number;
 }
 
-/** `FAILPOINT=name:kill|stop|throw[:nth],…`. Read by config.ts of a service and only under test; in production the table stays empty. */
+/** `FAILPOINT=name:kill|stop|throw|hang[:nth],…`. Read by config.ts of a service and only under test; in production the table stays empty. */
 const armed = new Map<string, Armed>();
 
 /** Arms the fail points of a test run. Anything that does not parse is an error: a fail point that silently is none proves nothing. */
 export function armFailpoints(spec: string): void {
   for (const part of spec.split(',').filter((item) => item !== '')) {
-    const match = /^(?<name>[\w.-]+):(?<action>kill|stop|throw)(?::(?<nth>\d+))?$/u.exec(part);
+    const match = /^(?<name>[\w.-]+):(?<action>kill|stop|throw|hang)(?::(?<nth>\d+))?$/u.exec(part);
     if (match?.groups === undefined) throw new Error(`not a fail point: ${part}`);
     const { name = '', action = 'throw', nth = '1' } = match.groups;
     armed.set(name, { action: toAction(action), left: Number(nth) - 1 });
@@ -22,10 +22,10 @@ export function armFailpoints(spec: string): void {
 }
 
 function toAction(text: string): FailAction {
-  return text === 'kill' || text === 'stop' ? text : 'throw';
+  return text === 'kill' || text === 'stop' || text === 'hang' ? text : 'throw';
 }
 
-/** A named place where tests break the process: kill -9, SIGSTOP, or an exception. Costs one empty-map check in production. */
+/** A named place where tests break the process: kill -9, SIGSTOP, an exception, or an event loop that never turns again. Costs one empty-map check in production. */
 export async function failpoint(name: string): Promise<void> {
   if (armed.size === 0) return;
   const point = armed.get(name);
@@ -34,7 +34,12 @@ export async function failpoint(name: string): Promise<void> {
   if (point.left >= 0) return;
   armed.delete(name);
   if (point.action === 'throw') throw new Error(`fail point ${name}`);
+  if (point.action === 'hang') hang();
   process.kill(process.pid, point.action === 'kill' ? 'SIGKILL' : 'SIGSTOP');
   // The signal arrives asynchronously: nothing past this line may run before it does.
   await wait(50);
+}
+
+function hang(): never {
+  for (;;) Math.random();
 }

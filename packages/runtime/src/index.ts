@@ -1,3 +1,4 @@
+export { duringActivity, type Activity } from './activity.ts';
 export { background } from './background.ts';
 export { ConfigError, parseConfig } from './config.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
@@ -11,3 +12,4 @@ export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { isUnavailable } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
+export { eventLoopStallMs } from './watchdog.ts';

@@ -1,5 +1,6 @@
 import { ConfigError } from './config.ts';
 import { createLog, type Log } from './log.ts';
+import { startWatchdog } from './watchdog.ts';
 
 /** Something with a connection, a timer or a child process. `stop` resolves when nothing of it is left. */
 export interface Stoppable {
@@ -92,5 +93,6 @@ export async function startService<Config extends ServiceConfig>({ name, readCon
     process.exit(1);
   }
   const log = createLog({ service: name, level: config.logLevel, pretty: config.prettyLog });
+  startWatchdog(name, log);
   await runService({ log, graceMs: config.graceMs, wire: async () => await wire(config, log) });
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { constants } from 'node:fs';
 import { lchown, lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
@@ -15,8 +16,20 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** Whom a worker that runs as root gives tenants' folders to: nobody's id on any system, and never root's. */
-const unprivileged: Owner = { uid: 10_001, gid: 10_001 };
+/**
+ * The ids that a worker that runs as root gives tenants' folders to, one for each tenant: the kernel counts inotify instances, pending
+ * signals, message queues and locked memory by user. Above the users of ordinary systems, below 60,000, where Debian's reserved ids begin
+ * (Debian Policy 9.2.2), and within the 65,536 of an engine that remaps users. Two tenants in a few hundred share one.
+ */
+const FIRST_TENANT_ID = 10_002;
+const TENANT_IDS = 49_998;
+/** All tenants had this one before; their folders are handed over once more. */
+const FORMER_ID = 10_001;
+
+function ownerForTenant(tenantId: string): Owner {
+  const uid = FIRST_TENANT_ID + (createHash('sha256').update(tenantId).digest().readUInt32BE() % TENANT_IDS);
+  return { uid, gid: uid };
+}
 
 /** What stands at the top of the workspace when a sandbox is made over it. */
 export interface Workspace {
@@ -43,7 +56,7 @@ const handedOverDepthMax = 64;
  * be the tenant's own: there is nothing behind it that is not in the sandbox, and it is left alone.
  * @throws SandboxUnavailable when the tenant's folder is not there
  */
-export async function prepareWorkspace({ root, masked, readOnly }: SandboxRequest): Promise<Workspace> {
+export async function prepareWorkspace({ root, masked, readOnly, accountId }: SandboxRequest): Promise<Workspace> {
   for (const name of [...masked, ...readOnly]) assertTopName(name);
   const stats = await lookAt(root);
   if (stats?.isDirectory() !== true) throw new SandboxUnavailable('The workspace is not there.');
@@ -54,7 +67,7 @@ export async function prepareWorkspace({ root, masked, readOnly }: SandboxReques
     if (found?.isDirectory() === true) maskedFolders.push(name);
     else if (found?.isFile() === true) maskedFiles.push({ name, inode: found.ino });
   }
-  const owner = await ownerOf(root, stats, masked);
+  const owner = await ownerOf({ root, stats, masked, accountId });
   return { root, owner, maskedFolders, maskedFiles, readOnly: await thoseThere(root, readOnly) };
 }
 
@@ -100,38 +113,51 @@ function assertTopName(name: string): void {
 
 /**
  * An ordinary user's worker shares its own id with the sandbox. A worker that is root must not: it takes the id that the folder has, and
- * gives a folder that is root's own to an unprivileged id, once; after that whatever is made in it gets the id of the folder it is in.
+ * gives a folder that is root's own to the tenant's id, once; after that whatever is made in it gets the id of the folder it is in.
  */
-async function ownerOf(root: string, stats: Stats, masked: readonly string[]): Promise<Owner> {
+async function ownerOf({ root, stats, masked, accountId }: OwnedFolder): Promise<Owner> {
   const own = process.getuid?.() ?? 0;
   if (own !== 0) return { uid: own, gid: process.getgid?.() ?? own };
-  if (stats.uid !== 0) return { uid: stats.uid, gid: stats.gid === 0 ? stats.uid : stats.gid };
+  if (!isToBeHandedOver(stats)) return { uid: stats.uid, gid: stats.gid === 0 ? stats.uid : stats.gid };
   const folder = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  await handOver(folder, new Set(masked), 0);
-  return unprivileged;
+  const owner = ownerForTenant(accountId);
+  await handOver(folder, { owner, except: new Set(masked), depth: 0 });
+  return owner;
+}
+
+interface OwnedFolder extends Pick<SandboxRequest, 'root' | 'masked' | 'accountId'> {
+  readonly stats: Stats;
+}
+
+const isToBeHandedOver = ({ uid }: Stats): boolean => uid === 0 || uid === FORMER_ID;
+
+interface HandOver {
+  readonly owner: Owner;
+  readonly except: ReadonlySet<string>;
+  readonly depth: number;
 }
 
 /** What is inside first: when this is cut off, the folder is still root's, and the next sandbox begins again. Closes the folder. */
-async function handOver(folder: FileHandle, except: ReadonlySet<string>, depth: number): Promise<void> {
+async function handOver(folder: FileHandle, { owner, except, depth }: HandOver): Promise<void> {
   try {
     const path = `/proc/self/fd/${String(folder.fd)}`;
     for (const name of await readdir(path)) {
-      if (!except.has(name)) await handOverName(`${path}/${name}`, depth);
+      if (!except.has(name)) await handOverName(`${path}/${name}`, owner, depth);
     }
-    await folder.chown(unprivileged.uid, unprivileged.gid);
+    await folder.chown(owner.uid, owner.gid);
   } finally {
     await folder.close();
   }
 }
 
 /** The path leads through an open folder, so nothing that happens to names above can lead this astray. */
-async function handOverName(path: string, depth: number): Promise<void> {
+async function handOverName(path: string, owner: Owner, depth: number): Promise<void> {
   const found = await lookAt(path);
   if (found?.isDirectory() !== true) {
-    if (found?.uid === 0 && found.nlink <= 1) await lchown(path, unprivileged.uid, unprivileged.gid);
+    if (found !== undefined && isToBeHandedOver(found) && found.nlink <= 1) await lchown(path, owner.uid, owner.gid);
     return;
   }
   if (depth >= handedOverDepthMax) return;
   const inner = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(() => undefined);
-  if (inner !== undefined) await handOver(inner, new Set(), depth + 1);
+  if (inner !== undefined) await handOver(inner, { owner, except: new Set(), depth: depth + 1 });
 }

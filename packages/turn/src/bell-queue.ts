@@ -1,7 +1,7 @@
 import { Queue, Worker, type JobsOptions, type WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
-import type { Log } from '@concierge/runtime';
+import { duringActivity, type Log } from '@concierge/runtime';
 import { queuePrefix } from './keys.ts';
 
 /** What BullMQ keeps of bells that have been answered. */
@@ -54,7 +54,7 @@ export function openBellWorker<Bell>(name: string, options: BellWorkerOptions<Be
     name,
     // Exactly three parameters: BullMQ passes the signal only to such a function.
     async (job, _token, signal) => {
-      await answer(schema.parse(job.data), signal);
+      await duringActivity({ queue: name, job: job.id ?? '' }, async () => answer(schema.parse(job.data), signal));
     },
     {
       connection: redis,

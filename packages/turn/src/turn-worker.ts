@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
-import { background, failpoint } from '@concierge/runtime';
+import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
 import { answerDoorbells, depths } from './doorbells.ts';
 import { keyOf, type Lane } from './keys.ts';
 import { RENEW_EVERY_MS, type Lease } from './lanes.ts';
@@ -115,7 +115,8 @@ export class TurnWorker {
     // A doorbell that was being answered when the grace ended.
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
-      await new TurnAttempt(this.#attempts, lease, stop).run();
+      const { turnId, accountId } = lease;
+      await duringActivity({ turnId, accountId }, async () => new TurnAttempt(this.#attempts, lease, stop).run());
     } finally {
       clearTimeout(timeout);
       if (this.#running.get(lease.turnId) === running) this.#running.delete(lease.turnId);
@@ -135,7 +136,7 @@ export class TurnWorker {
   async #say(leaving: boolean): Promise<void> {
     const { lanes, tenantShare, concurrency, version } = this.#options;
     const turns = [...this.#running.keys()];
-    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, turns };
+    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs: eventLoopStallMs(), turns };
     await lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
   }
 }

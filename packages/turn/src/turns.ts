@@ -36,6 +36,10 @@ export interface TurnsOptions {
 /** Live turns looked at for one page; a tenant with more of them sees the newest. */
 const LIVE_AT_MOST = 1000;
 
+function isAskedFor(turn: TurnView, { status, contact_id: contactId }: TurnsQuery): boolean {
+  return (status === undefined || turn.status === status) && (contactId === undefined || turn.contact_id === contactId);
+}
+
 /** Who asks for a turn: a key that may only see its own names itself here. */
 export interface TurnViewer {
   readonly onlyKeyId?: string;
@@ -90,9 +94,7 @@ export class Turns {
     const ended = wantsEnded ? await scope.index.listTurns(query) : { items: [], nextCursor: null };
     // A turn that ends while we look may be in both: the record is the later truth.
     const seen = new Set(ended.items.map(({ id }) => id));
-    const fitting = live.filter(
-      (turn) => !seen.has(turn.id) && (query.status === undefined || turn.status === query.status) && isBehind(turn, after),
-    );
+    const fitting = live.filter((turn) => !seen.has(turn.id) && isAskedFor(turn, query) && isBehind(turn, after));
     const all = [...fitting, ...ended.items].toSorted(newestFirst);
     const items = all.slice(0, query.limit);
     const last = items.at(-1);

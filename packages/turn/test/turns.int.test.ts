@@ -350,6 +350,10 @@ describe('a list of turns', () => {
     } while (cursor !== undefined);
     expect(seen).toEqual([waiting, ...ended.toReversed()].map(({ turnId }) => turnId));
     expect((await rig.turns.list(scope, { limit: 10, status: 'waiting' })).items.map(({ id }) => id)).toEqual([waiting.turnId]);
+    for (const { turnId, sessionId } of [waiting, ...ended]) {
+      expect((await rig.turns.list(scope, { limit: 10, contact_id: sessionId })).items.map(({ id }) => id)).toContain(turnId);
+    }
+    expect((await rig.turns.list(scope, { limit: 10, contact_id: 'f'.repeat(32) })).items).toEqual([]);
   });
 });
 

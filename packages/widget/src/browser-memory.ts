@@ -1,4 +1,4 @@
-import { readKept, subjectOf } from './read-json.ts';
+import { readKept, readSeen, subjectOf } from './read-json.ts';
 import type { Who } from './gateway.ts';
 
 /** A message whose answer is not complete yet: enough to show it and to go on after a reload, or in another tab. */
@@ -6,6 +6,13 @@ export interface KeptMessage {
   readonly key: string;
   readonly text: string;
   readonly turnId: string | null;
+}
+
+/** What the visitor has seen of a conversation: its last message, whether a person had it, and when that was, in ms since 1970. */
+export interface Seen {
+  readonly messageId: string;
+  readonly withPerson: boolean;
+  readonly atMs: number;
 }
 
 /** The part of the browser's storage that is used. */
@@ -56,6 +63,23 @@ export class BrowserMemory {
     if (text === this.#get(nameOf(who))) return;
     if (text === null) this.#remove(nameOf(who));
     else this.#set(nameOf(who), text);
+  }
+
+  /** Null for a visitor who has no conversation yet. */
+  seen(who: Who): Seen | null {
+    try {
+      return readSeen(JSON.parse(this.#get(`seen:${nameOf(who)}`) ?? 'null'));
+    } catch {
+      return null;
+    }
+  }
+
+  keepSeen(who: Who, seen: Seen): void {
+    this.#set(`seen:${nameOf(who)}`, JSON.stringify(seen));
+  }
+
+  forgetSeen(who: Who): void {
+    this.#remove(`seen:${nameOf(who)}`);
   }
 
   /** Is this the name, in the storage, of what is kept for them? */

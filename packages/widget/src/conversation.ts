@@ -69,6 +69,17 @@ export class Conversation {
     return this.#told.withPerson;
   }
 
+  /** The id of the last message that the service told; null before there is one. */
+  get lastToldId(): string | null {
+    return this.#told.messages.at(-1)?.id ?? null;
+  }
+
+  /** How many messages others have said after this one. One that is not told any more is older than all that are. */
+  saidAfter(messageId: string): number {
+    const at = this.#told.messages.findIndex(({ id }) => id === messageId);
+    return this.#told.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
+  }
+
   get askAgainMs(): number {
     return this.#told.askAgainSeconds * 1000;
   }

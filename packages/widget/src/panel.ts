@@ -35,6 +35,8 @@ export class Panel {
   readonly #input = element('textarea', { rows: '1', 'aria-label': 'Message', placeholder: 'Write a message', enterkeyhint: 'send' });
   readonly #send = element('button', { type: 'submit' }, ['Send']);
   readonly #stop = element('button', { type: 'button', class: 'stop' }, ['Stop']);
+  readonly #unread = element('span', { class: 'unread', 'aria-hidden': 'true' });
+  readonly #title: string;
   readonly #greeting: string;
   readonly #events: PanelEvents;
   readonly #drawn = new Map<string, Drawn>();
@@ -44,9 +46,12 @@ export class Panel {
     this.#events = events;
     this.#greeting = appearance.greeting;
     const { title } = appearance;
+    this.#title = title;
     this.#launcher = element('button', { class: 'launcher', type: 'button', 'aria-label': title, 'aria-expanded': 'false' }, [
       icon(bubble),
+      this.#unread,
     ]);
+    this.#unread.hidden = true;
     this.#panel = element('section', { class: 'panel', role: 'dialog', 'aria-label': title, hidden: '' }, this.#parts(title));
     const root = this.#host.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
@@ -77,6 +82,15 @@ export class Panel {
 
   remove(): void {
     this.#host.remove();
+  }
+
+  /** How many messages wait behind the button. */
+  showUnread(count: number): void {
+    const label = count === 0 ? this.#title : `${this.#title}, ${count === 1 ? '1 new message' : `${String(count)} new messages`}`;
+    if (this.#launcher.getAttribute('aria-label') === label) return;
+    this.#launcher.setAttribute('aria-label', label);
+    this.#unread.textContent = count > 9 ? '9+' : String(count);
+    this.#unread.hidden = count === 0;
   }
 
   draw(conversation: Conversation): void {

@@ -1,4 +1,5 @@
 import type { WidgetAppearance, WidgetConversation, WidgetMessage } from '@concierge/contract';
+import type { Seen } from './browser-memory.ts';
 import type { ReplyEvent } from './reply-text.ts';
 
 /** Fields of an object of which nothing is known yet. A library of schemas would be larger than the rest of the script. */
@@ -38,6 +39,12 @@ export function readConversation(value: unknown): WidgetConversation {
     withPerson: withPerson === true,
     askAgainSeconds: typeof askAgainSeconds === 'number' && askAgainSeconds >= 1 ? askAgainSeconds : 60,
   };
+}
+
+export function readSeen(value: unknown): Seen | null {
+  const { messageId, withPerson, atMs } = fieldsOf(value);
+  if (typeof messageId !== 'string' || typeof atMs !== 'number') return null;
+  return { messageId, withPerson: withPerson === true, atMs };
 }
 
 function readMessage(value: unknown): WidgetMessage {

@@ -4,6 +4,11 @@ import { Gateway, type Who } from './gateway.ts';
 import { Panel } from './panel.ts';
 import { subjectOf, type Look } from './read-json.ts';
 
+/** While the panel is closed and no person has the conversation: an answer of a person is still noticed, and a page costs few requests. */
+const CLOSED_ASK_MS = 300_000;
+/** A conversation of which nothing was seen for this long is asked for when the panel is opened, not before. */
+const FRESH_MS = 24 * 3_600_000;
+
 export interface WidgetOptions {
   /** Where the script came from. */
   readonly base: string;
@@ -62,6 +67,7 @@ export class Widget {
   /** Forgets this visitor: what is said next begins a conversation of its own. */
   reset(): void {
     this.#memory.keep(this.#who(), []);
+    this.#memory.forgetSeen(this.#who());
     this.#memory.forgetVisitor();
     this.#startOver();
   }
@@ -104,6 +110,7 @@ export class Widget {
     this.#draw();
     // Without a conversation there is nothing to ask for before the panel is opened.
     if (this.#memory.kept(this.#who()).length > 0) void conversation.begin();
+    else this.#watch(true);
     if (this.#wantsOpen) this.#panel.open();
   }
 
@@ -113,22 +120,45 @@ export class Widget {
     this.#drawing = true;
     const draw = (): void => {
       this.#drawing = false;
-      if (this.#conversation !== null) this.#panel?.draw(this.#conversation);
+      if (this.#conversation === null || this.#panel === null) return;
+      this.#panel.draw(this.#conversation);
+      this.#noteUnread(this.#conversation, this.#panel);
     };
     // A page in the background has no frames.
     if (document.visibilityState === 'visible') requestAnimationFrame(draw);
     else setTimeout(draw, 100);
   }
 
-  /** While the panel is open and can be seen, it asks for what a person says; an answer that comes as a stream needs no asking. */
+  /** What is shown is seen; what comes while the panel is closed is counted on its button. */
+  #noteUnread(conversation: Conversation, panel: Panel): void {
+    const { lastToldId, withPerson } = conversation;
+    const seen = this.#memory.seen(this.#who());
+    if (lastToldId === null) return;
+    const isShown = panel.isOpen && document.visibilityState === 'visible';
+    const messageId = isShown || seen === null ? lastToldId : seen.messageId;
+    if (messageId !== seen?.messageId || withPerson !== seen.withPerson) {
+      this.#memory.keepSeen(this.#who(), { messageId, withPerson, atMs: Date.now() });
+    }
+    panel.showUnread(conversation.saidAfter(messageId));
+  }
+
+  /** How soon to ask what a person says; null: not before the panel is opened. */
+  #askAgainMs(conversation: Conversation): number | null {
+    if (this.#panel?.isOpen === true || conversation.withPerson) return conversation.askAgainMs;
+    const seen = this.#memory.seen(this.#who());
+    return seen !== null && Date.now() - seen.atMs < FRESH_MS ? CLOSED_ASK_MS : null;
+  }
+
+  /** While the page can be seen, it asks for what a person says; an answer that comes as a stream needs no asking. */
   #watch(askNow: boolean): void {
     clearTimeout(this.#timer);
     const conversation = this.#conversation;
-    if (conversation === null || this.#panel?.isOpen !== true || document.visibilityState !== 'visible') return;
+    if (conversation === null || document.visibilityState !== 'visible' || this.#askAgainMs(conversation) === null) return;
     const asking = askNow ? conversation.begin() : Promise.resolve();
     void asking.then(() => {
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#watch(!conversation.isAnswering), conversation.askAgainMs);
+      const askAgainMs = this.#askAgainMs(conversation);
+      if (askAgainMs !== null) this.#timer = setTimeout(() => this.#watch(!conversation.isAnswering), askAgainMs);
     });
   }
 }

@@ -1,7 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Readiness, routes, type Route } from '@concierge/contract';
+import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import { eventually, gate } from '@concierge/testing';
+import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
 import { parseEvents } from './sse.ts';
 import { TestGateway } from './test-gateway.ts';
@@ -27,7 +29,7 @@ describe('operations', () => {
     const ready = Readiness.parse(await (await gateway.ask(undefined, '/readyz')).json());
     expect(ready).toMatchObject({
       status: 'ready',
-      checks: { redis: { ok: true }, index: { ok: true }, data: { ok: true }, workers: { ok: true } },
+      checks: { redis: { ok: true }, index: { ok: true }, data: { ok: true }, loop: { ok: true }, workers: { ok: true } },
     });
   });
 
@@ -42,6 +44,26 @@ describe('operations', () => {
     expect((await gateway.ask(undefined, '/livez')).status).toBe(200);
     await gateway.redis.start();
     await eventually(async () => (await gateway.ask(undefined, '/readyz')).status === 200);
+  });
+
+  it.each([
+    ['has an event loop that stalls', { draining: false, stallMs: 6000 }],
+    ['drains', { draining: true, stallMs: 0 }],
+  ])('is not ready when the only worker %s', async (_state, report) => {
+    const redis = connectRedis({ url: gateway.redis.url, role: 'producer', log: createLog({ service: 'test', level: 'silent' }) });
+    await using closing = new AsyncDisposableStack();
+    closing.defer(() => redis.disconnect());
+    await redisReady(redis, 5000);
+    const ready = async (): Promise<Readiness> => Readiness.parse(await (await fetch(`${gateway.url}/readyz`)).json());
+    const unready = await eventually(async () => {
+      const [workerId = ''] = await redis.hkeys(keyOf.workerFacts);
+      // The worker reports again within two seconds; what it says then is true.
+      await redis.hset(keyOf.workerFacts, workerId, JSON.stringify(report));
+      const answer = await ready();
+      return answer.status === 'unready' ? answer : undefined;
+    });
+    expect(unready.checks).toMatchObject({ redis: { ok: true }, loop: { ok: true }, workers: { ok: false } });
+    await eventually(async () => (await ready()).status === 'ready');
   });
 
   it('counts requests by route and status, and never by path or tenant', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '@concierge/testing';
-import { Conversation, type ConversationTarget } from '../src/chat/conversation.ts';
+import { Conversation, type ConversationOptions, type ConversationTarget } from '../src/chat/conversation.ts';
 import { replyText, type ChatTurn } from '../src/chat/chat-turn.ts';
 import { GatewayClient } from '../src/chat/gateway-client.ts';
 import { SavedTurnStore } from '../src/chat/saved-turns.ts';
@@ -26,7 +26,10 @@ afterEach(async () => {
 });
 
 /** As after a reload: a new conversation over what the tab's storage has. */
-async function openPage(target: Partial<ConversationTarget> = {}, { keepEnded = false } = {}): Promise<Conversation> {
+async function openPage(
+  target: Partial<ConversationTarget> = {},
+  { keepEnded = false, onContact }: Partial<Pick<ConversationOptions, 'keepEnded' | 'onContact'>> = {},
+): Promise<Conversation> {
   const conversation = new Conversation({
     target: { agent: 'admin', contactId: null, sender: null, channel: 'web', ...target },
     gateway: new GatewayClient({ key: 'ck_live_test', base: gateway.url }),
@@ -37,6 +40,7 @@ async function openPage(target: Partial<ConversationTarget> = {}, { keepEnded = 
     }),
     restore: true,
     keepEnded,
+    ...(onContact === undefined ? {} : { onContact }),
     wait: async (_ms, signal) => {
       // The next turn of the event loop: as fast as it goes, and still a pause.
       await new Promise<void>((resolve) => setImmediate(resolve));
@@ -80,6 +84,31 @@ describe('a conversation', () => {
     await reaches(page, 'done');
     expect(repliesOf(page)).toEqual(['Good morning']);
     await soon(() => storage.size === 0);
+  });
+
+  it('is found again by a reload that began before the service had named it, and takes its new address', async () => {
+    const before = await openPage();
+    say(before, 'Quick');
+    await reaches(before, 'waiting');
+    const named = Promise.withResolvers<string>();
+    const page = await openPage({}, { onContact: named.resolve });
+    expect(await named.promise).toBe(contact);
+    gateway.turn(0).say('Here');
+    gateway.turn(0).finish();
+    await reaches(page, 'done');
+    expect(repliesOf(page)).toEqual(['Here']);
+    expect(gateway.turns).toHaveLength(1);
+  });
+
+  it('is shown while its turn runs, however many newer turns the tenant has', async () => {
+    const slow = gateway.addTurn(contact);
+    for (let index = 0; index < 61; index += 1) gateway.addTurn('d'.repeat(32));
+    const page = await openPage({ contactId: contact });
+    await reaches(page, 'running');
+    slow.say('Still here');
+    slow.finish();
+    await reaches(page, 'done');
+    expect(repliesOf(page)).toEqual(['Still here']);
   });
 
   it('hands in messages in the order of typing and keeps one connection for all that wait', async () => {
@@ -259,6 +288,35 @@ describe('towards cs', () => {
     await reaches(page, 'done', 'done');
     expect(repliesOf(page)).toEqual(['reply t1', 'reply t2']);
     expect(page.snapshot().sender).toBe('ada');
+  });
+
+  it('writes nothing into a conversation that a customer has, also after a reload', async () => {
+    gateway.sessions.set(contact, {
+      ...storedSession(contact, 't0', ['Where is my parcel?', 'On its way']),
+      agent: 'cs',
+      channel: 'channel_a',
+    });
+    for (const page of [await openPage({ contactId: contact }), await openPage({ contactId: contact })]) {
+      await reaches(page, 'done');
+      expect(page.snapshot().isCustomers).toBe(true);
+      say(page, 'I am the owner');
+      await reaches(page, 'done');
+    }
+    expect(gateway.sent('POST', /cs|admin/u)).toEqual([]);
+  });
+
+  it('goes on writing, after a reload, as the contact that this tab plays', async () => {
+    const before = await openPage({ agent: 'cs' });
+    say(before, 'Hello');
+    await reaches(before, 'waiting');
+    gateway.turn(0).finish();
+    await reaches(before, 'done');
+    before.close();
+    gateway.sessions.set(contact, { ...storedSession(contact, 't1', ['Hello', '']), agent: 'cs' });
+    const page = await openPage({ contactId: contact });
+    expect(page.snapshot().isCustomers).toBe(false);
+    say(page, 'And again');
+    await soon(() => gateway.sent('POST', /cs/u).length === 2);
   });
 
   it('plays the contact that was chosen, and shows what that contact had said before', async () => {

@@ -144,15 +144,21 @@ export class ScriptedGateway implements AsyncDisposable {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = await textOf(request);
-    const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    const { pathname: path, searchParams: query } = new URL(request.url ?? '', this.url);
     const method = request.method ?? '';
     const body: unknown = text.startsWith('{') ? JSON.parse(text) : text;
     this.requests.push({ method, path, headers: request.headers, body });
     const [, resource = '', id, part] = path.slice(1).split('/');
     if (method === 'POST' && /^(?:admin|cs)$/u.test(resource)) this.#startTurn(request, response, body);
     else if (resource === 'sessions') sendOr404(response, id === undefined ? [] : this.sessions.get(id));
-    else if (id === undefined) sendOr404(response, this.turns.map((turn) => turn.view()).toReversed());
+    else if (id === undefined) sendOr404(response, this.#listTurns(query));
     else this.#answerTurn(request, response, { id, part });
+  }
+
+  #listTurns(query: URLSearchParams): unknown[] {
+    const contactId = query.get('contact_id');
+    const views = this.turns.map((turn) => turn.view()).filter((view) => contactId === null || view.contact_id === contactId);
+    return views.toReversed().slice(0, Number(query.get('limit') ?? '20'));
   }
 
   #startTurn(request: IncomingMessage, response: ServerResponse, body: unknown): void {

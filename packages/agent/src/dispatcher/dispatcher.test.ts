@@ -10,6 +10,7 @@ import { ToolBox, ToolSet } from '../tools/tool-box.ts';
 import { defineTool, type Tool } from '../tools/tool.ts';
 import type { CommandGate } from './command-gate.ts';
 import { Dispatcher } from './dispatcher.ts';
+import { exitCodes } from './dispatch-request.ts';
 import type { DispatchReply } from './dispatch-request.ts';
 
 const never = new AbortController().signal;
@@ -208,6 +209,14 @@ describe('a call through the dispatcher', () => {
     const { token } = dispatcher.open({ callId: 'c1', tool: 'bash' });
     const reply = await dispatcher.answer({ command: token, argv: ['status'], stdin: null }, never);
     expect(reply).toMatchObject({ exitCode: 4, stderr: expect.stringContaining(`${String(limits.nestedCallsMax)} calls`) });
+  });
+
+  it('cannot be made in the name of an outer command by guessing its token', async () => {
+    const { dispatcher } = fixture();
+    dispatcher.open({ callId: 'c1', tool: 'bash' });
+    const guesses = ['0', '1', '2', '3', 'c1', 'bash'];
+    const replies = await Promise.all(guesses.map(async (command) => dispatcher.answer({ command, argv: ['status'], stdin: null }, never)));
+    expect(replies.map(({ exitCode }) => exitCode)).toEqual(guesses.map(() => exitCodes.notConnected));
   });
 
   it('may start commands that make calls, but not without end', async () => {

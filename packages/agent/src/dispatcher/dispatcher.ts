@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { limits, type TurnStep } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import { journalCall } from '../loop/journal-call.ts';
@@ -15,13 +16,14 @@ type ResultStep = Extract<TurnStep, { kind: 'nested_result' }>;
 /** What answers `concierge <tool> …` in a turn's sandbox: the turn's own tools, journaled like the calls of the model itself. */
 export type DispatcherOptions = Pick<LoopRun, 'conversation' | 'tools' | 'writer'>;
 
+const TOKEN_BYTES = 16;
+
 /** One turn's dispatcher. Knows nothing of sockets: whoever listens hands it requests. */
 export class Dispatcher {
   readonly #run: DispatcherOptions;
   readonly #gates = new Map<string, CommandGate>();
   /** Of the calls under way that may start commands themselves. */
   readonly #depths = new Map<string, number>();
-  #opened = 0;
   #calls: number;
 
   constructor(run: DispatcherOptions) {
@@ -31,8 +33,8 @@ export class Dispatcher {
 
   /** A command begins. Its token is what its `concierge` has to show; when the gate is disposed, its calls are over. */
   open(caller: CommandCaller): CommandGate {
-    this.#opened += 1;
-    const token = String(this.#opened);
+    // Not to be guessed: a command with the token of an outer one would count as that one, and not as deep as it is.
+    const token = randomBytes(TOKEN_BYTES).toString('hex');
     const depth = (this.#depths.get(caller.callId) ?? 0) + 1;
     const gate = new CommandGate(caller, { token, depth, onEnd: () => this.#gates.delete(token) });
     this.#gates.set(token, gate);

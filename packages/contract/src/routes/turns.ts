@@ -18,7 +18,12 @@ export const listTurns = defineRoute({
   summary: 'List turns, newest first',
   auth: 'key',
   scopes: ['admin', 'read'],
-  query: z.strictObject({ status: TurnStatus.optional(), limit: limitParameter, cursor: cursorParameter }),
+  query: z.strictObject({
+    status: TurnStatus.optional(),
+    contact_id: z.string().min(1).max(128).optional().describe('Turns of this conversation alone.'),
+    limit: limitParameter,
+    cursor: cursorParameter,
+  }),
   answers: { 200: { description: 'Turns, without their steps.', json: z.array(TurnView), headers: pageHeaders } },
   errors: [],
 });

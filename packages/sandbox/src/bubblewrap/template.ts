@@ -78,7 +78,7 @@ function isolation({ asRoot, filtersCalls, workspace }: SandboxPlan): string[] {
     ['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
     // What it takes to become somebody else; gone as soon as it has.
     asRoot
-      ? ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID']
+      ? ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((capability) => ['--cap-add', capability])
       : ['--unshare-user', '--disable-userns', '--uid', String(uid), '--gid', String(gid)],
     ['--json-status-fd', String(status)],
     filtersCalls ? ['--seccomp', String(seccomp)] : [],
@@ -154,7 +154,15 @@ function program({ inCgroup, limits, argv }: CommandPlan): string[] {
 export function becomeOwner({ asRoot, workspace }: SandboxPlan): string[] {
   const { uid, gid } = workspace.owner;
   if (!asRoot) return [];
-  return ['/usr/bin/setpriv', `--reuid=${String(uid)}`, `--regid=${String(gid)}`, '--clear-groups', '--inh-caps=-all', '--'];
+  return [
+    '/usr/bin/setpriv',
+    `--reuid=${String(uid)}`,
+    `--regid=${String(gid)}`,
+    '--clear-groups',
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+    '--',
+  ];
 }
 
 function passwdFile({ owner: { uid, gid } }: Workspace): string {

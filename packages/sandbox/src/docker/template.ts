@@ -3,6 +3,7 @@ import type { ContainerCreateOptions } from 'dockerode';
 import type { SandboxLimits } from '../limits.ts';
 import { SandboxUnavailable, type SandboxRequest } from '../sandbox.ts';
 import { dispatcherPath, workspacePath, type Workspace } from '../workspace.ts';
+import { seccompProfile } from './seccomp-profile.ts';
 
 export const labels = {
   deployment: 'concierge.deployment',
@@ -48,15 +49,18 @@ const maskedByEngine = [
 ] as const;
 const readOnlyByEngine = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'] as const;
 
+/** `nobody`: owns nothing in the workspace. */
+const keeperUser = '65534:65534';
+
 const sharedMemoryBytes = 64 * 1024 * 1024;
 const path = [dispatcherPath, '/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'].join(':');
 
 /**
  * The one template of a container. Nothing in it comes from configuration that a tenant can reach. Its first process is `cat` over a
- * stream that this process holds open: with this process the stream ends, and with it the container, which the engine then removes.
+ * stream that this process holds open: with this process the stream ends, and with it the container, which the engine then removes. It
+ * belongs to another user than the commands, which could otherwise hide in it (ptrace) from one to the next.
  */
 export function containerOptions({ engine, request, workspace }: ContainerPlan): ContainerCreateOptions {
-  const { uid, gid } = workspace.owner;
   return {
     Image: engine.image,
     Cmd: ['cat'],
@@ -65,8 +69,8 @@ export function containerOptions({ engine, request, workspace }: ContainerPlan):
     StdinOnce: true,
     AttachStdout: false,
     AttachStderr: false,
-    User: `${String(uid)}:${String(gid)}`,
-    WorkingDir: workspacePath,
+    User: keeperUser,
+    WorkingDir: '/',
     Hostname: 'sandbox',
     NetworkDisabled: true,
     Env: [`PATH=${path}`, 'HOME=/tmp', 'LANG=C.UTF-8'],
@@ -95,7 +99,7 @@ function isolation({ runtime }: EngineSettings): ContainerCreateOptions['HostCon
     ReadonlyRootfs: true,
     Privileged: false,
     CapDrop: ['ALL'],
-    SecurityOpt: ['no-new-privileges:true'],
+    SecurityOpt: ['no-new-privileges:true', `seccomp=${seccompProfile()}`],
     LogConfig: { Type: 'none', Config: {} },
   };
 }

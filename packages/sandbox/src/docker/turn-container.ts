@@ -164,9 +164,11 @@ export class TurnContainer {
   /** undefined when the container has ended. @throws SandboxUnavailable */
   async #exec(argv: string[], { cwd = '.', stdin }: { readonly cwd?: string; readonly stdin?: string }): Promise<Exec | undefined> {
     const hasInput = stdin !== undefined;
+    const { uid, gid } = this.#plan.workspace.owner;
     try {
       const exec = await this.#container.exec({
         Cmd: argv,
+        User: `${String(uid)}:${String(gid)}`,
         WorkingDir: posix.join(workspacePath, cwd),
         AttachStdin: hasInput,
         AttachStdout: true,

@@ -32,6 +32,10 @@ const forbidden = {
   'writing to the system': 'touch /usr/x || touch /x || touch /etc/x || touch /dev/x',
   'a raw socket': `perl -MSocket -e 'exit !socket(S, AF_INET, SOCK_RAW, 1)'`,
   'a keyring': `perl -e 'use POSIX; $n = (uname)[4] eq "x86_64" ? 250 : 219; exit(syscall($n, 0, -3, 1) == -1)'`,
+  io_uring: `perl -e '$b = "\\0" x 128; exit(syscall(425, 1, $b) == -1)'`,
+  'a socket to the host of this machine': `perl -MSocket -e 'exit !socket(S, 40, SOCK_STREAM, 0)'`,
+  'a socket of the kernel for crypto': `perl -MSocket -e 'exit !socket(S, 38, SOCK_SEQPACKET, 0)'`,
+  'reading the memory of the first process': 'head -c 1 /proc/1/mem; test $? -eq 0 || dd if=/proc/1/environ of=/dev/null count=1',
   'programs for the kernel': `perl -e 'use POSIX; $n = (uname)[4] eq "x86_64" ? 321 : 280; $b = "\\0" x 128; exit(syscall($n, 0, $b, 128) == -1)'`,
 } as const;
 
@@ -50,8 +54,8 @@ export function isolationCases(side: Side): void {
   it('gives no rights, and lets no program give any', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
-    const { output } = await bash(sandbox, `grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):' /proc/self/status; id -u`);
-    expect(output).toMatch(/^(?:Cap...:\t0{16}\n){4}NoNewPrivs:\t1\nSeccomp:\t2\n[1-9]\d*\n$/u);
+    const { output } = await bash(sandbox, `grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status; id -u`);
+    expect(output).toMatch(/^(?:Cap...:\t0{16}\n){5}NoNewPrivs:\t1\nSeccomp:\t2\n[1-9]\d*\n$/u);
   });
 
   it('has no network but its own loopback', async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises';
+import { chown, chmod, mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import type { Side } from './side.ts';
@@ -57,6 +57,17 @@ export function workspaceCases(side: Side): void {
     expect(await workspaces.read('skills', 'SKILL.md')).toBe('a skill\n');
     expect(await readdir(join(workspaces.root, 'skills'))).toEqual(['SKILL.md']);
     expect(await workspaces.read('AGENTS.md')).toBe('rules\n');
+  });
+
+  it('gives each tenant a user of its own where the worker is root, also those that shared one before', async () => {
+    await using workspaces = await Workspaces.make();
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) for (const path of [workspaces.other, join(workspaces.other, 'notes')]) await chown(path, 10_001, 10_001);
+    await using sandbox = sandboxes.open(workspaces.request());
+    await using neighbour = sandboxes.open(workspaces.request({ accountId: 'other', root: workspaces.other }));
+    const users = [(await bash(sandbox, 'id -u')).output, (await bash(neighbour, 'touch notes/new; id -u')).output];
+    expect(new Set([...users, '10001\n', '0\n'])).toHaveProperty('size', isRoot ? 4 : 3);
+    expect(String((await stat(join(workspaces.other, 'notes', 'new'))).uid)).toBe(users[1]?.trim());
   });
 
   it('lets both sides change what the other one made', async () => {

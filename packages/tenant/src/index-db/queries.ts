@@ -48,6 +48,7 @@ export async function selectTurns(db: Db, accountId: string, query: TurnsQuery):
     .orderBy('id', 'desc')
     .limit(query.limit + 1);
   if (query.status !== undefined) select = select.where('status', '=', query.status);
+  if (query.contact_id !== undefined) select = select.where('session_id', '=', storable(query.contact_id));
   // What the partial index asks for, word for word.
   if (query.status !== undefined && query.status !== 'done') select = select.where('status', '<>', sql.lit('done'));
   if (query.cursor !== undefined) {

@@ -57,6 +57,8 @@ export interface SessionsQuery {
 export interface TurnsQuery {
   readonly limit: number;
   readonly status?: TurnStatus | undefined;
+  /** Of this session alone. */
+  readonly contact_id?: string | undefined;
   readonly cursor?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-import { background, type Log } from '@concierge/runtime';
+import { background, duringActivity, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { ClaimedSchedule, DueSchedules, ScheduleKey } from '@concierge/turn';
 import { heartbeatName } from './heartbeat.ts';
@@ -94,8 +94,9 @@ export class ScheduleClock {
 
   async #attend(claim: ClaimedSchedule): Promise<void> {
     const { due, log } = this.#options;
-    const nextMs = await this.#lookAt(claim).catch((error: unknown) => {
-      log.error({ err: error, accountId: claim.accountId, scheduleId: claim.scheduleId }, 'a schedule could not be looked after');
+    const { accountId, scheduleId } = claim;
+    const nextMs = await duringActivity({ accountId, scheduleId }, async () => this.#lookAt(claim)).catch((error: unknown) => {
+      log.error({ err: error, accountId, scheduleId }, 'a schedule could not be looked after');
       return this.#options.now() + AGAIN_AFTER_MS;
     });
     await due.plan(claim, nextMs);

@@ -1,8 +1,8 @@
-import type { connectRedis } from '@concierge/runtime';
+import { eventLoopStallMs, type connectRedis } from '@concierge/runtime';
 import type { IndexStore } from '@concierge/tenant';
 import { DataFolder } from './data-folder.ts';
 import type { ReadinessChecks } from './readiness.ts';
-import { assertWorkersAlive } from './workers-alive.ts';
+import { assertWorkersAlive, STALL_LIMIT_MS } from './workers-alive.ts';
 
 export interface ReadinessOptions {
   readonly redis: ReturnType<typeof connectRedis>;
@@ -20,6 +20,11 @@ export function readinessChecks({ redis, index, dataDir }: ReadinessOptions): Re
     },
     data: async () => {
       await data.assertWritable();
+    },
+    loop: async () => {
+      const stallMs = eventLoopStallMs();
+      if (stallMs >= STALL_LIMIT_MS) throw new Error(`the event loop stood still for ${String(stallMs)} ms`);
+      return Promise.resolve();
     },
     workers: async () => {
       await assertWorkersAlive(redis);

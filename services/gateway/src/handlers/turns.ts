@@ -26,8 +26,8 @@ export function turnHandlers({
   return {
     listTurns: async ({ caller, query }) => {
       const { items, nextCursor } = await turns.list(caller.scope, query);
-      const { limit, status } = query;
-      return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listTurns.path, { limit, status }, nextCursor) };
+      const { limit, status, contact_id: contactId } = query;
+      return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listTurns.path, { limit, status, contact_id: contactId }, nextCursor) };
     },
     getTurn: async ({ caller, params }) => {
       const turn = await turns.find(caller.scope, params.id, viewerOf(caller.key));

@@ -1,13 +1,25 @@
 import type { connectRedis } from '@concierge/runtime';
 import { keyOf } from '@concierge/turn';
+import { z } from 'zod';
 
-/** Workers say that they live every few seconds; who has not for this long is gone. */
-const SILENCE_MS = 10_000;
+/** Workers report every two seconds; one that has missed two reports is taken for dead. */
+const SILENCE_MS = 5000;
+/** A worker whose watchdog saw a longer stall than this in its last ten seconds runs no turn in time. */
+export const STALL_LIMIT_MS = 5000;
 
-/** @throws Error when no worker has been heard of: what is accepted now would wait */
-export async function assertWorkersAlive(redis: Pick<ReturnType<typeof connectRedis>, 'time' | 'zcount'>): Promise<void> {
-  // Redis' own clock: it is the one that the workers' marks were made with.
+/** Of what a worker reports, what readiness looks at. */
+const WorkerReport = z.object({ draining: z.boolean(), stallMs: z.number() });
+
+/** @throws Error when no worker can take a turn: each is silent, draining, or has an event loop that stalls */
+export async function assertWorkersAlive(redis: Pick<ReturnType<typeof connectRedis>, 'time' | 'zrangebyscore' | 'hmget'>): Promise<void> {
+  // Redis' own clock: it is the one that the workers' reports are dated with.
   const [seconds] = await redis.time();
-  const alive = await redis.zcount(keyOf.workers, Number(seconds) * 1000 - SILENCE_MS, '+inf');
-  if (alive === 0) throw new Error('no worker is alive');
+  const heard = await redis.zrangebyscore(keyOf.workers, Number(seconds) * 1000 - SILENCE_MS, '+inf');
+  const reports = heard.length === 0 ? [] : await redis.hmget(keyOf.workerFacts, ...heard);
+  if (!reports.some((report) => report !== null && canWork(report))) throw new Error('no worker can take a turn');
+}
+
+function canWork(text: string): boolean {
+  const { draining, stallMs } = WorkerReport.parse(JSON.parse(text));
+  return !draining && stallMs < STALL_LIMIT_MS;
 }

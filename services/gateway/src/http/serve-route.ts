@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { AppError, limits, type KeyScope, type Route } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { duringActivity, type Log } from '@concierge/runtime';
 import type { KeyRecord, TenantScope, Tenants } from '@concierge/tenant';
 import type { RateLimits, RateLimitState } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
@@ -63,10 +63,12 @@ export class RouteServer {
       const exchange = exchangeOf(response);
       exchange.route = route.id;
       const caller = await this.#authenticate(route, request, response);
-      const answer = await this.#holding(route, async () => {
-        using room = this.#reserveBody(route, request, caller);
-        return await handle(await readCall(route, { request, response, caller, room }));
-      });
+      const answer = await duringActivity({ requestId: exchange.requestId, route: route.id }, async () =>
+        this.#holding(route, async () => {
+          using room = this.#reserveBody(route, request, caller);
+          return await handle(await readCall(route, { request, response, caller, room }));
+        }),
+      );
       if (answer.kind === 'answer') send(route, response, answer);
       exchange.answered(response.statusCode, this.#options);
     };

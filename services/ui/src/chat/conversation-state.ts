@@ -18,9 +18,23 @@ export interface ConversationState {
   /** Whom the person plays towards cs; null: an anonymous visitor, or not cs. */
   readonly sender: string | null;
   readonly channel: ChannelName;
+  /** A customer has it with an agent: nothing may be written in the customer's place; staff take it over to answer. */
+  readonly isCustomers: boolean;
   readonly title: string | null;
   readonly load: ConversationLoad;
   readonly turns: readonly ChatTurn[];
+}
+
+/** Contacts that the console plays have names of their own, so that no real customer's conversation is ever written into. */
+const PLAYED_PREFIX = 'console:';
+
+export function playedSender(name: string): string | null {
+  return name === '' ? null : `${PLAYED_PREFIX}${name}`;
+}
+
+/** The name that the person at the console gave to the contact, or the sender as it is. */
+export function nameOfSender(sender: string): string {
+  return sender.startsWith(PLAYED_PREFIX) ? sender.slice(PLAYED_PREFIX.length) : sender;
 }
 
 export function changeTurn(state: ConversationState, key: string, change: (turn: ChatTurn) => ChatTurn): ConversationState {

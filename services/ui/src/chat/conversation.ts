@@ -8,8 +8,11 @@ import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
 import { TurnFollower, type FollowOutcome, type TurnSource } from './turn-follower.ts';
 import { turnsOfSession } from './turns-of-session.ts';
 
-/** Turns asked for when a conversation is opened: enough to hold whatever is under way in one lane. */
+/** Turns asked for when a conversation is opened: enough for whatever is under way in one lane, and how the latest ones ended. */
 const TURNS_LISTED = 60;
+
+/** How long a reload that has begun may still run this page: its address is the one from before the service named the conversation. */
+const RELOAD_MS = 3000;
 
 /** Whom the person plays towards cs. */
 export interface Contact {
@@ -57,11 +60,13 @@ export class Conversation {
   /** The body of each message that is not stored yet, by the turn's key. */
   readonly #bodies = new Map<string, SavedTurn['body']>();
   #state: ConversationState;
+  /** Forgets what stands under the name from before the service named the conversation. */
+  #forget: (() => void) | undefined;
   #closed = false;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
-    this.#state = { ...options.target, title: null, load: { at: 'loading' }, turns: [] };
+    this.#state = { ...options.target, isCustomers: false, title: null, load: { at: 'loading' }, turns: [] };
   }
 
   readonly snapshot = (): ConversationState => this.#state;
@@ -84,7 +89,8 @@ export class Conversation {
   }
 
   send({ text, attachments }: Message): void {
-    const { agent, sender, channel } = this.#state;
+    const { agent, sender, channel, isCustomers } = this.#state;
+    if (isCustomers) return;
     const key = this.#options.newKey();
     const contact = agent === 'cs' ? { channel, ...(sender === null ? {} : { sender }) } : {};
     this.#bodies.set(key, {
@@ -162,6 +168,7 @@ export class Conversation {
   /** Stops following. Turns go on at the service, and what is being handed in is still handed in. */
   close(): void {
     this.#closed = true;
+    this.#forget?.();
     this.#listeners.clear();
     for (const [key, leave] of this.#followed) if (this.#turn(key)?.state.at !== 'sending') leave.abort();
   }
@@ -169,7 +176,8 @@ export class Conversation {
   async #load(): Promise<void> {
     const { gateway, saved, restore } = this.#options;
     const { contactId } = this.#state;
-    const kept = contactId !== null || restore ? saved.load(this.#name) : [];
+    if (contactId === null && !restore) saved.save(this.#name, []);
+    const kept = saved.load(this.#name);
     for (const { key, body } of kept) this.#bodies.set(key, body);
     this.#set({ ...this.#state, ...contactOf(kept, this.#state) });
     if (contactId === null) {
@@ -183,20 +191,31 @@ export class Conversation {
     const [session, views] = await Promise.all([
       gateway.findSession(contactId).catch(failureWhenHidden),
       // A key may be allowed to chat and not to list.
-      gateway.listTurns(TURNS_LISTED).catch(() => []),
+      gateway.listTurns(contactId, TURNS_LISTED).catch(() => []),
     ]);
     const stored = session instanceof ChatFailure ? null : session;
-    const own = views.filter((view) => view.contact_id === contactId);
-    const turns = mergeTurns({ session: stored, views: own, saved: kept });
+    const turns = mergeTurns({ session: stored, views, saved: kept });
     if (session instanceof ChatFailure && turns.length === 0) throw session;
-    const known = stored ?? own[0];
+    const known = stored ?? views[0];
     this.#set({
       ...this.#state,
       title: stored?.title ?? null,
-      ...(known === undefined ? {} : { agent: known.agent, channel: known.channel }),
+      ...(known === undefined
+        ? {}
+        : { agent: known.agent, channel: known.channel, isCustomers: this.#isCustomers({ ...known, contactId }, kept) }),
       load: { at: 'ready' },
       turns,
     });
+  }
+
+  /** Of a key that is for cs alone the person at the page is the customer. */
+  #isCustomers(
+    known: { readonly agent: string; readonly channel: string; readonly contactId: string },
+    kept: readonly SavedTurn[],
+  ): boolean {
+    const { keepEnded, saved } = this.#options;
+    if (keepEnded || known.agent === 'admin' || (known.agent !== 'cs' && known.channel === 'web')) return false;
+    return kept.length === 0 && !saved.isPlayed(known.contactId);
   }
 
   /** Starts what can be started: the first message to hand in, or the first turn to follow. */
@@ -254,12 +273,27 @@ export class Conversation {
 
   #named(contactId: string): void {
     if (this.#state.contactId === contactId) return;
-    this.#options.saved.save(this.#name, []);
+    this.#keepForReload(this.#name);
+    if (this.#state.agent !== 'admin') this.#options.saved.markPlayed(contactId);
     this.#set({ ...this.#state, contactId });
     if (this.#closed) return;
     this.#options.onContact?.(contactId);
     // The contact that is played may have talked before.
     if (this.#state.sender !== null) void this.#loadStored();
+  }
+
+  /** A reload between the acceptance and the new address finds the turn under the old name, and with it the conversation. */
+  #keepForReload(name: string): void {
+    const { saved } = this.#options;
+    const turns = this.#unended();
+    saved.save(name, turns);
+    const forget = (): void => {
+      clearTimeout(timer);
+      this.#forget = undefined;
+      if (saved.load(name)[0]?.key === turns[0]?.key) saved.save(name, []);
+    };
+    const timer = setTimeout(forget, RELOAD_MS);
+    this.#forget = forget;
   }
 
   /** Shows what the session file has. A session that is not stored yet is none. */
@@ -335,13 +369,16 @@ export class Conversation {
 
   /** Keeps what a reload would lose: messages whose turn has not ended. */
   #save(): void {
-    const turns = this.#state.turns.flatMap(({ key, turnId, question, state }): SavedTurn[] => {
+    this.#options.saved.save(this.#name, this.#unended());
+  }
+
+  #unended(): SavedTurn[] {
+    return this.#state.turns.flatMap(({ key, turnId, question, state }): SavedTurn[] => {
       const body = this.#bodies.get(key);
       const kept = this.#options.keepEnded || (state.at !== 'done' && state.at !== 'failed');
       if (body === undefined || question === null || !kept) return [];
       return [{ key, turnId, question: { ...question, attachments: [...question.attachments] }, body }];
     });
-    this.#options.saved.save(this.#name, turns);
   }
 }
 

@@ -113,9 +113,10 @@ export class GatewayClient {
     await this.#call(`/api/sessions/${encodeURIComponent(id)}`, { method: 'DELETE' });
   }
 
-  /** The newest turns of the tenant, whatever became of them. */
-  async listTurns(limit: number): Promise<TurnView[]> {
-    return read(await this.#call(`/api/turns?limit=${String(limit)}`), z.array(TurnView));
+  /** The newest turns of a conversation, whatever became of them. */
+  async listTurns(contactId: string, limit: number): Promise<TurnView[]> {
+    const query = new URLSearchParams({ contact_id: contactId, limit: String(limit) });
+    return read(await this.#call(`/api/turns?${query.toString()}`), z.array(TurnView));
   }
 
   async cancelTurn(turnId: string): Promise<void> {

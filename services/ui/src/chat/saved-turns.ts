@@ -12,6 +12,11 @@ export type SavedTurn = z.infer<typeof SavedTurn>;
 
 const SavedTurns = z.array(SavedTurn);
 
+const Played = z.array(z.string());
+/** Of these the oldest are forgotten. */
+const PLAYED_AT_MOST = 200;
+const PLAYED = 'concierge.played';
+
 /** The part of the browser's session storage that is used. */
 export interface TextStorage {
   getItem(name: string): string | null;
@@ -42,6 +47,28 @@ export class SavedTurnStore {
     } catch {
       // Nothing to do: see above.
     }
+  }
+
+  /** Remembers that this tab plays the contact of a conversation: it may go on writing in the contact's place. */
+  markPlayed(contactId: string): void {
+    try {
+      const others = this.#played().filter((other) => other !== contactId);
+      this.#storage.setItem(PLAYED, JSON.stringify([...others, contactId].slice(-PLAYED_AT_MOST)));
+    } catch {
+      // Without storage a reload shows it as a customer's conversation, in which nothing can be written by mistake.
+    }
+  }
+
+  isPlayed(contactId: string): boolean {
+    try {
+      return this.#played().includes(contactId);
+    } catch {
+      return false;
+    }
+  }
+
+  #played(): string[] {
+    return Played.parse(JSON.parse(this.#storage.getItem(PLAYED) ?? '[]'));
   }
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Conversation } from '../../src/chat/conversation.ts';
-import type { ConversationState } from '../../src/chat/conversation-state.ts';
+import { nameOfSender, type ConversationState } from '../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { AgentBadge, channelLabel } from './agent-badge.tsx';
 import { AgentChoice } from './agent-choice.tsx';
@@ -121,7 +121,7 @@ function WhoTalks({ state: { agent, sender, channel } }: { readonly state: Conve
     <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">
       {agent !== 'admin' && (
         <span className="hidden max-w-48 truncate sm:inline">
-          {sender === null ? '' : `as ${sender} · `}
+          {sender === null ? '' : `as ${nameOfSender(sender)} · `}
           {channelLabel(channel)}
         </span>
       )}

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { explain } from '../../src/chat/chat-failure.ts';
 import { isUnderWay } from '../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../src/chat/conversation.ts';
-import type { ConversationState } from '../../src/chat/conversation-state.ts';
+import { nameOfSender, type ConversationState } from '../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { Button } from './button.tsx';
 import { Composer, type Draft } from './composer.tsx';
@@ -55,8 +55,8 @@ export function ConversationView({ gateway, conversation, state, isHandedOver }:
         <Composer
           gateway={gateway}
           draft={draft}
-          placeholder={state.agent === 'cs' ? `Write as ${state.sender ?? 'a customer'}…` : 'Write to your agent…'}
-          disabled={state.load.at !== 'ready'}
+          placeholder={placeholderFor(state)}
+          disabled={state.load.at !== 'ready' || state.isCustomers}
           busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}
           stopping={running?.stopping === true}
           onSend={(text, attachments) => conversation.send({ text, attachments })}
@@ -65,6 +65,11 @@ export function ConversationView({ gateway, conversation, state, isHandedOver }:
       )}
     </>
   );
+}
+
+function placeholderFor({ agent, sender, isCustomers }: ConversationState): string {
+  if (isCustomers) return 'A customer’s conversation: take it over to answer.';
+  return agent === 'cs' ? `Write as ${sender === null ? 'a customer' : nameOfSender(sender)}…` : 'Write to your agent…';
 }
 
 interface ConversationBodyProps {

@@ -1,8 +1,10 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { StrictMode } from 'react';
+import { StrictMode, type ReactNode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { ErrorBoundary } from 'react-error-boundary';
 import { ChatFailure } from '../../src/chat/chat-failure.ts';
 import { App } from './app.tsx';
+import { Button } from './button.tsx';
 import './styles.css';
 
 /** Lists are asked for sparingly: each request counts against the tenant's allowance. */
@@ -15,12 +17,24 @@ const queries = new QueryClient({
   },
 });
 
+/** What remains when a part of the page throws while it is drawn: never an empty page. */
+function Broken(): ReactNode {
+  return (
+    <main role="alert" className="flex h-full flex-col items-center justify-center gap-3 p-6 text-center">
+      <p className="max-w-md">This page has a problem and cannot go on. Nothing that was accepted is lost.</p>
+      <Button onClick={() => location.reload()}>Reload the page</Button>
+    </main>
+  );
+}
+
 const root = document.querySelector('#root');
 if (root !== null) {
   createRoot(root).render(
     <StrictMode>
       <QueryClientProvider client={queries}>
-        <App />
+        <ErrorBoundary FallbackComponent={Broken}>
+          <App />
+        </ErrorBoundary>
       </QueryClientProvider>
     </StrictMode>,
   );

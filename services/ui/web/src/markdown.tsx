@@ -13,12 +13,22 @@ function placeOf(address: URL): string {
   return address.protocol === 'mailto:' ? address.pathname : address.host;
 }
 
+/** Only a label that is an address of that very place: a host's name may stand anywhere inside another address. */
+function isAddressOf(label: ReactNode, address: URL): boolean {
+  if (typeof label !== 'string') return false;
+  const text = label.trim();
+  if (address.protocol === 'mailto:') return text === placeOf(address);
+  if (text === placeOf(address)) return true;
+  const shown = addressOf(text);
+  return shown !== null && shown.host === address.host && shown.username === '' && shown.password === '';
+}
+
 /** A link says where it leads, because the words of a model's link may say anything. */
 function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
   const address = addressOf(href);
   if (address === null) return <span>{children}</span>;
   const place = placeOf(address);
-  const says = typeof children === 'string' && children.includes(place);
+  const says = isAddressOf(children, address);
   return (
     <a
       href={address.href}

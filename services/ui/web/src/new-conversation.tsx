@@ -1,6 +1,7 @@
 import { channelNames, limits } from '@concierge/contract';
 import { useId, useState, type ReactNode } from 'react';
 import type { Contact } from '../../src/chat/conversation.ts';
+import { nameOfSender, playedSender } from '../../src/chat/conversation-state.ts';
 import { channelLabel } from './agent-badge.tsx';
 
 interface Introduction {
@@ -87,9 +88,9 @@ function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'conta
           id={sender}
           className={field}
           placeholder="Anonymous visitor"
-          maxLength={limits.senderMaxCharacters}
-          value={shown.sender ?? ''}
-          onChange={(event) => change({ sender: event.target.value === '' ? null : event.target.value })}
+          maxLength={limits.senderMaxCharacters - (playedSender(' ')?.length ?? 0) + 1}
+          value={nameOfSender(shown.sender ?? '')}
+          onChange={(event) => change({ sender: playedSender(event.target.value) })}
         />
       </div>
       <div>

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { keep, readKept } from './browser-storage.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
 
@@ -7,7 +8,8 @@ const systemDark = matchMedia('(prefers-color-scheme: dark)');
 const order: readonly Theme[] = ['system', 'light', 'dark'];
 
 function stored(): Theme {
-  return order.find((theme) => theme === localStorage.getItem(name)) ?? 'system';
+  const kept = readKept('localStorage', name);
+  return order.find((theme) => theme === kept) ?? 'system';
 }
 
 function apply(theme: Theme): void {
@@ -19,7 +21,7 @@ function apply(theme: Theme): void {
 export function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState(stored);
   useEffect(() => {
-    localStorage.setItem(name, theme);
+    keep('localStorage', name, theme);
     const follow = (): void => {
       apply(theme);
     };

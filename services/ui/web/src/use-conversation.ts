@@ -5,17 +5,18 @@ import type { ConversationState } from '../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import type { Route } from '../../src/chat/route.ts';
 import { SavedTurnStore } from '../../src/chat/saved-turns.ts';
+import { keep, readKept } from './browser-storage.ts';
 import { randomName, waitForBetter } from './browser-wait.ts';
 import { loadSignedIn, type SignedIn } from './signed-in.ts';
 import { replaceRoute } from './use-route.ts';
 
 /** What is still being handed in when the person signs out must not leave its words in the tab. */
 const saved = new SavedTurnStore({
-  getItem: (name) => sessionStorage.getItem(name),
+  getItem: (name) => readKept('sessionStorage', name),
   setItem: (name, text) => {
-    if (loadSignedIn() !== null) sessionStorage.setItem(name, text);
+    if (loadSignedIn() !== null) keep('sessionStorage', name, text);
   },
-  removeItem: (name) => sessionStorage.removeItem(name),
+  removeItem: (name) => keep('sessionStorage', name, null),
 });
 
 function shows(state: ConversationState, route: Route): boolean {

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { eventually, freePort, startScriptedModel, System } from '@concierge/testing';
+import matter from 'gray-matter';
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+
+const password = 'a-password-of-the-test';
+const Compose = z.object({
+  'x-environment': z.object({ REDIS_URL: z.string() }),
+  services: z.object({ redis: z.object({ command: z.array(z.string()) }) }),
+});
+
+/** What compose would start: its file with the variables put in. */
+async function readCompose(): Promise<{ readonly command: readonly string[]; readonly url: (address: string) => string }> {
+  const text = await readFile(new URL('../../../docker-compose.yml', import.meta.url), 'utf8');
+  const { data } = matter(`---\n${text.replaceAll(/\$\{REDIS_PASSWORD[^}]*\}/gu, password)}\n---\n`);
+  const { services, 'x-environment': environment } = Compose.parse(data);
+  return { command: services.redis.command, url: (address) => environment.REDIS_URL.replace('redis:6379', address) };
+}
+
+describe('the Redis of docker-compose.yml', () => {
+  it('lets the services work and refuses those without the password, and what empties or administers it', async () => {
+    const { command, url } = await readCompose();
+    const [program = '', ...args] = command;
+    const port = await freePort();
+    await using cleanUp = new AsyncDisposableStack();
+    const folder = await mkdtemp(join(tmpdir(), 'concierge-compose-redis-'));
+    cleanUp.defer(async () => rm(folder, { recursive: true }));
+    const server = spawn(program, [...args, `--port ${String(port)}`, '--bind 127.0.0.1', `--dir ${folder}`], {
+      stdio: 'ignore',
+    });
+    cleanUp.defer(async () => {
+      const exited = once(server, 'exit');
+      server.kill('SIGKILL');
+      await exited;
+    });
+    const address = `127.0.0.1:${String(port)}`;
+    const services = new Redis(url(address), { lazyConnect: true });
+    cleanUp.defer(() => services.disconnect());
+    services.on('error', () => undefined);
+    await eventually(async () => (await services.ping()) === 'PONG');
+
+    const model = await startScriptedModel();
+    cleanUp.defer(async () => model.close());
+    const system = await System.start({ modelUrl: model.url, crons: 1, env: { REDIS_URL: url(address) } });
+    cleanUp.use(system);
+    const { admin } = await system.createTenant('acme');
+    const answer = await fetch(`${system.url}/api/admin`, {
+      method: 'POST',
+      headers: { 'X-API-Key': admin, 'Content-Type': 'application/json', Accept: 'application/json' },
+      body: JSON.stringify({ message: '[[say:behind a password]]' }),
+    });
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('behind a password')]);
+
+    const stranger = new Redis(`redis://${address}`, { retryStrategy: null, lazyConnect: true });
+    cleanUp.defer(() => stranger.disconnect());
+    stranger.on('error', () => undefined);
+    await expect(stranger.ping()).rejects.toThrow(/NOAUTH/u);
+    for (const [name, ...rest] of [['flushall'], ['keys', '*'], ['config', 'set', 'maxmemory', '1'], ['shutdown']]) {
+      await expect(services.call(name ?? '', ...rest)).rejects.toThrow(/NOPERM/u);
+    }
+  });
+});

@@ -1,0 +1,28 @@
+type Kind = 'localStorage' | 'sessionStorage';
+
+/** What the browser keeps under a name; null where it keeps nothing for this page, where asking alone throws. */
+export function readKept(kind: Kind, name: string): string | null {
+  try {
+    return globalThis[kind].getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Null removes it. Where the browser keeps nothing, the page goes on without. */
+export function keep(kind: Kind, name: string, text: string | null): void {
+  try {
+    if (text === null) globalThis[kind].removeItem(name);
+    else globalThis[kind].setItem(name, text);
+  } catch {
+    // See above.
+  }
+}
+
+export function forgetAll(kind: Kind): void {
+  try {
+    globalThis[kind].clear();
+  } catch {
+    // See above.
+  }
+}
