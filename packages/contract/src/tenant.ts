@@ -26,7 +26,13 @@ export const TenantSettings = z
     suspended: z.boolean().optional(),
     timezone: TimeZone.optional(),
     model: ModelRef.optional(),
-    limits: z.strictObject({ requestsPerHour: z.int().positive().optional(), memoryBytes: z.int().positive().optional() }).optional(),
+    limits: z
+      .strictObject({
+        requestsPerHour: z.int().positive().optional(),
+        memoryBytes: z.int().positive().optional(),
+        streamCharactersPerHour: z.int().positive().optional(),
+      })
+      .optional(),
     agents: limitedRecord(
       AgentName,
       z.strictObject({

@@ -31,6 +31,7 @@ export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-r
 export { Sweeper } from './sweeper.ts';
 export { readRendered } from './stream-entry.ts';
 export type { FollowSink } from './turn-follower.ts';
+export { StreamBytes } from './stream-bytes.ts';
 export { TurnStreams } from './turn-streams.ts';
 export { Turns, viewSteps, type TurnViewer } from './turns.ts';
 export { TurnWorker, type TurnWorkerOptions } from './turn-worker.ts';

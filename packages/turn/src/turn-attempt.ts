@@ -8,6 +8,7 @@ import type { Lanes, Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
 import { eventsOf, isTold, retellSteps, streamLost } from './retelling.ts';
 import { firstEntryId, readEntries } from './stream-entry.ts';
+import type { StreamBytes } from './stream-bytes.ts';
 import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
 import { TurnWriter } from './turn-writer.ts';
 
@@ -20,6 +21,7 @@ export interface AttemptOptions extends TurnHandlers {
   readonly log: Log;
   /** In this process, now. */
   readonly turnsRunning: () => number;
+  readonly streamBytes: StreamBytes;
 }
 
 const SUSPENDED_WAIT_MS = 15_000;
@@ -108,7 +110,7 @@ export class TurnAttempt {
   }
 
   #writer(scope: TenantScope, past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number }): TurnWriter {
-    const { lanes, log, turnsRunning } = this.#options;
+    const { lanes, log, turnsRunning, streamBytes } = this.#options;
     return new TurnWriter({
       lanes,
       lease: this.#lease,
@@ -120,6 +122,9 @@ export class TurnAttempt {
       turnsRunning,
       onLost: (reason) => {
         this.#stop.abort(reason);
+      },
+      onWritten: (characters) => {
+        streamBytes.add(scope.accountId, characters);
       },
     });
   }

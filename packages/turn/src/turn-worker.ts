@@ -7,9 +7,10 @@ import { answerDoorbells, depths } from './doorbells.ts';
 import { keyOf, type Lane } from './keys.ts';
 import { RENEW_EVERY_MS, type Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
+import { StreamBytes } from './stream-bytes.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
-export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning'> {
+export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning' | 'streamBytes'> {
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
   /**
@@ -33,6 +34,7 @@ export class TurnWorker {
   readonly id = `w_${randomUUID()}`;
   readonly #options: TurnWorkerOptions;
   readonly #attempts: AttemptOptions;
+  readonly #streamBytes: StreamBytes;
   readonly #running = new Map<string, RunningTurn>();
   readonly #bells: readonly Worker[];
   readonly #startedAt = new Date().toISOString();
@@ -42,7 +44,8 @@ export class TurnWorker {
 
   constructor(options: TurnWorkerOptions) {
     this.#options = options;
-    this.#attempts = { ...options, turnsRunning: () => this.#running.size };
+    this.#streamBytes = new StreamBytes(options.redis, options.log);
+    this.#attempts = { ...options, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
     const { redis, concurrency, log } = options;
     this.#bells = depths.map((depth) =>
       answerDoorbells({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
@@ -78,6 +81,7 @@ export class TurnWorker {
     await closed;
     clearTimeout(timer);
     clearInterval(this.#pulse);
+    await this.#streamBytes.flush();
     await this.#say(true).catch(() => undefined);
     await this.#options.subscriber.quit().catch(() => undefined);
   }

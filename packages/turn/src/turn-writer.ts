@@ -38,6 +38,8 @@ export interface TurnWriterOptions {
   /** Turns that run in this process now. */
   readonly turnsRunning: () => number;
   onLost(reason: LeaseLost): void;
+  /** So many characters went into the stream. */
+  onWritten(characters: number): void;
 }
 
 /**
@@ -172,6 +174,7 @@ export class TurnWriter {
       });
     this.#lastWriteAt = performance.now();
     if (!kept) throw this.#loseLease();
+    this.#options.onWritten(entries.reduce((characters, { json }) => characters + json.length, 0));
     this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
   }
 

@@ -5,6 +5,7 @@ import type { Tenants } from '@concierge/tenant';
 import type { EventSender, HandoffDesk, HistoryMarks, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
 import { Slots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
+import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import type { Inbound } from '../inbound/inbound.ts';
@@ -58,6 +59,7 @@ export interface HandlerOptions {
   readonly handoffDesk: HandoffDesk;
   readonly historyMarks: HistoryMarks;
   readonly modelNames: ModelNames;
+  readonly streamQuota: StreamQuota;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
@@ -77,8 +79,9 @@ export interface HandlerOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { handoffDesk, historyMarks, modelNames, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
-  const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
+  const { handoffDesk, historyMarks, modelNames, streamQuota, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } =
+    options;
+  const accepting = { turns, metrics, streamQuota, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
   return {
     ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),

@@ -2,6 +2,7 @@ import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevo
 import { AppError, appNameOf } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, Turns } from '@concierge/turn';
+import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';
 import { busyRuleOf } from './busy-rule.ts';
@@ -17,6 +18,7 @@ const TENANT_MESSAGES_AT_ONCE = 192;
 const CALLBACK_TIMEOUT_MS = 10_000;
 
 export interface InboundOptions {
+  readonly streamQuota: StreamQuota;
   readonly turns: Pick<Turns, 'accept'>;
   readonly receipts: Pick<DeliveryReceipts, 'note'>;
   readonly metrics: Pick<GatewayMetrics, 'inboundItems'>;
@@ -73,6 +75,7 @@ export class Inbound {
     const { scope, channel } = from;
     const chatApp = chatAppOf(message);
     if (chatApp === undefined) return 'unreadable';
+    await this.#options.streamQuota.refuseWhenFull(scope);
     const sender = await this.#senders.senderOf(from, message);
     const rule = busyRuleOf(await scope.settings(), channel, message.media.length > 0);
     try {
