@@ -27,7 +27,12 @@ export function turnHandlers({
     listTurns: async ({ caller, query }) => {
       const { items, nextCursor } = await turns.list(caller.scope, query);
       const { limit, status, contact_id: contactId } = query;
-      return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listTurns.path, { limit, status, contact_id: contactId }, nextCursor) };
+      return {
+        kind: 'answer',
+        status: 200,
+        json: items,
+        headers: pageLink(routes.listTurns.path, { limit, status, contact_id: contactId }, nextCursor),
+      };
     },
     getTurn: async ({ caller, params }) => {
       const turn = await turns.find(caller.scope, params.id, viewerOf(caller.key));
