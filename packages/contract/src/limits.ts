@@ -88,6 +88,8 @@ export const limits = {
   /** One request of the dispatcher: arguments and standard input together. */
   nestedCallMaxBytes: 4 * 1024 * 1024,
   streamTtlSeconds: 3600,
+  /** Characters that the turns of one tenant may write to streams within that time, where its settings do not say otherwise. */
+  streamsMaxCharacters: 512 * 1024 * 1024,
   sseHeartbeatMs: 15_000,
   /** Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes. */
   sseMaxBufferedBytes: 1024 * 1024,

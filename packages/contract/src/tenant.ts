@@ -31,6 +31,7 @@ export const TenantSettings = z
         requestsPerHour: z.int().positive().optional(),
         memoryBytes: z.int().positive().optional(),
         workspaceBytes: z.int().positive().optional(),
+        streamCharactersPerHour: z.int().positive().optional(),
       })
       .optional(),
     agents: limitedRecord(

@@ -35,6 +35,7 @@ export { Sweeper } from './sweeper.ts';
 export { removeTenant, type TenantRemovalOptions } from './remove-tenant.ts';
 export { readRendered } from './stream-entry.ts';
 export type { FollowSink } from './turn-follower.ts';
+export { StreamBytes } from './stream-bytes.ts';
 export { TurnStreams } from './turn-streams.ts';
 export { Turns, viewSteps, type TurnViewer } from './turns.ts';
 export { TurnWorker, type TurnWorkerOptions } from './turn-worker.ts';

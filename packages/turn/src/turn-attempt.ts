@@ -10,6 +10,7 @@ import type { Lanes, Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
 import { eventsOf, isTold, retellSteps, streamLost } from './retelling.ts';
 import { compareIds, firstEntryId, readEntries, type StreamEntry } from './stream-entry.ts';
+import type { StreamBytes } from './stream-bytes.ts';
 import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
 import { TurnWriter } from './turn-writer.ts';
 
@@ -24,6 +25,7 @@ export interface AttemptOptions extends TurnHandlers {
   readonly turnsRunning: () => number;
   /** A step of the turn is in its stream. */
   onProgress(): void;
+  readonly streamBytes: StreamBytes;
 }
 
 const SUSPENDED_WAIT_MS = 15_000;
@@ -161,7 +163,7 @@ export class TurnAttempt {
     scope: TenantScope,
     past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number; before: number | null },
   ): TurnWriter {
-    const { lanes, log, turnsRunning } = this.#options;
+    const { lanes, log, turnsRunning, streamBytes } = this.#options;
     return new TurnWriter({
       onProgress: () => {
         this.#options.onProgress();
@@ -179,6 +181,9 @@ export class TurnAttempt {
       turnsRunning,
       onLost: (reason) => {
         this.#stop.abort(reason);
+      },
+      onWritten: (characters) => {
+        streamBytes.add(scope.accountId, characters);
       },
     });
   }

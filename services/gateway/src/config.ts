@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
 import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
 import { outboundAllow } from '@concierge/web';
@@ -8,6 +9,7 @@ const count = z.coerce.number().int().positive();
 const Environment = z.object({
   ...serviceEnvironment,
   ...providerEnvironment,
+  PROVIDERS_FILE: z.string().optional(),
   GATEWAY_PORT: z.coerce.number().int().min(0).max(65_535).default(8000),
   GATEWAY_HOST: z.string().optional(),
   OPS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
@@ -20,6 +22,8 @@ const Environment = z.object({
 
 export interface Config extends ServiceSettings, ProviderSettings {
   readonly port: number;
+  /** Names the models that settings may name; there need not be one. */
+  readonly providersFile: string;
   /** Undefined: every interface. */
   readonly host: string | undefined;
   /** Undefined: operators' pages answer on loopback only. */
@@ -37,10 +41,12 @@ export interface Config extends ServiceSettings, ProviderSettings {
 /** @throws ConfigError listing every bad value at once */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const given = parseConfig(Environment, env);
+  const settings = toServiceSettings(given);
   return {
-    ...toServiceSettings(given),
+    ...settings,
     ...toProviderSettings(given),
     port: given.GATEWAY_PORT,
+    providersFile: given.PROVIDERS_FILE ?? join(settings.dataDir, 'providers.json'),
     host: given.GATEWAY_HOST,
     opsToken: given.OPS_TOKEN,
     outboundAllow: given.OUTBOUND_ALLOW,

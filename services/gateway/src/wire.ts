@@ -17,6 +17,7 @@ import {
   Lanes,
   OutgoingEvents,
   RateLimits,
+  StreamBytes,
   tellDeliveries,
   Turns,
   TurnStreams,
@@ -25,6 +26,7 @@ import {
 import { Outbound, OutboundError } from '@concierge/web';
 import { widgetFile } from '@concierge/widget';
 import { createApp } from './app.ts';
+import { StreamQuota } from './chat/stream-quota.ts';
 import type { Config } from './config.ts';
 import { createHandlers } from './handlers/handlers.ts';
 import { Drain } from './http/drain.ts';
@@ -33,6 +35,7 @@ import { RouteServer } from './http/serve-route.ts';
 import { Inbound } from './inbound/inbound.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './ops/queue-dashboard.ts';
+import { ModelNames } from './handlers/model-names.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
 import { isDemoModel } from './handlers/workers-alive.ts';
 import { EventStreams } from './sse/event-streams.ts';
@@ -71,7 +74,8 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const eventSender = new EventSender({ fetch: outbound.fetcher(eventFetchPolicy), explain });
   const connections = new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl });
   const receipts = new DeliveryReceipts({ redis, told: tellDeliveries(outgoingEvents) });
-  const inbound = new Inbound({ turns, receipts, metrics, providerUrls: config.providerUrls, log });
+  const streamQuota = new StreamQuota(new StreamBytes(redis, log));
+  const inbound = new Inbound({ turns, streamQuota, receipts, metrics, providerUrls: config.providerUrls, log });
   const rateLimits = new RateLimits(redis);
   const widget = { widgetLimits: new WidgetLimits(rateLimits), widgetScript: new WidgetScript(widgetFile) };
   const serving = { turns, turnStreams, eventStreams, metrics, drain, log };
@@ -81,6 +85,8 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     tenants,
     handoffDesk,
     historyMarks: new HistoryMarks(redis),
+    streamQuota,
+    modelNames: new ModelNames(config.providersFile, log),
     queueDashboard,
     mcpServers,
     outbound,

@@ -92,7 +92,7 @@ describe('POST /api/admin', () => {
       writer.emit({ type: 'text_delta', data: { delta: 'second' } });
     };
     const leaving = new AbortController();
-    const response = await gateway.ask(tenant.admin, '/api/admin', { ...post, body: { message: 'x' }, signal: leaving.signal });
+    const response = await gateway.open(tenant.admin, '/api/admin', { ...post, body: { message: 'x' }, signal: leaving.signal });
     let text = '';
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
@@ -169,7 +169,7 @@ describe('a chat request', () => {
       writer.emit({ type: 'text_delta', data: { delta: 'x' } });
     };
     const cs = async (query: string): Promise<Response> =>
-      gateway.ask(tenant.cs, `/api/cs${query}`, { ...post, body: { message: 'hi', sender: 'ada' } });
+      gateway.open(tenant.cs, `/api/cs${query}`, { ...post, body: { message: 'hi', sender: 'ada' } });
     const running = await cs('');
     await eventually(async () => {
       const list = await gateway.ask(tenant.admin, '/api/turns?status=running');
@@ -215,7 +215,7 @@ describe('turns', () => {
       new Promise<void>((resolve) => {
         signal.addEventListener('abort', () => resolve());
       });
-    const response = await gateway.ask(tenant.admin, '/api/admin', { ...post, body: { message: 'x' } });
+    const response = await gateway.open(tenant.admin, '/api/admin', { ...post, body: { message: 'x' } });
     const listed = await eventually(async () => {
       const turns: { id: string; status: string }[] = JSON.parse(
         await (await gateway.ask(tenant.read, '/api/turns?status=running')).text(),

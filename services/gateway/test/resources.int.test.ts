@@ -90,7 +90,7 @@ describe('sessions', () => {
       new Promise<void>((resolve) => {
         signal.addEventListener('abort', () => resolve());
       });
-    const running = await gateway.ask(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'x', contact_id: id } });
+    const running = await gateway.open(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'x', contact_id: id } });
     expect(await codeOf(await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method: 'DELETE' }))).toEqual([409, 'session_busy']);
     const turns: { id: string }[] = await z
       .array(z.looseObject({ id: z.string() }))

@@ -52,7 +52,7 @@ async function accepted(): Promise<AcceptedTurn[]> {
 }
 
 async function counted(kind: string, reason: string): Promise<number> {
-  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const text = await (await gateway.ask(undefined, '/metrics')).text();
   // Operators see numbers, and whose they are is none of them.
   expect(text).not.toContain(tenant.id);
   const lines = text.split('\n').filter((line) => line.startsWith('concierge_inbound_items_total{'));

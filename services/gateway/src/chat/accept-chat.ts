@@ -6,10 +6,12 @@ import type { GatewayMetrics } from '../metrics.ts';
 import type { Admission } from './admission.ts';
 import { resolveAttachments, type GivenAttachment } from './attachments.ts';
 import { requestHash } from './request-hash.ts';
+import type { StreamQuota } from './stream-quota.ts';
 
 export interface AcceptOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly admission: Admission;
+  readonly streamQuota: StreamQuota;
   readonly metrics: Pick<GatewayMetrics, 'accepts'>;
 }
 
@@ -50,8 +52,9 @@ export async function acceptChat(options: AcceptOptions, { scope, key }: Caller,
   return acceptSaid(options, { scope, keyId: key.id, dedupeId }, said);
 }
 
-/** The way of every door into the turn path. @throws AppError as `Turns.accept` says, `overloaded`, `invalid_request` (attachments) */
+/** The way of every door into the turn path. @throws AppError as `Turns.accept` says, `overloaded`, `rate_limited`, `invalid_request` (attachments) */
 export async function acceptSaid(options: AcceptOptions, speaker: Speaker, said: Said): Promise<TurnReceipt> {
+  await options.streamQuota.refuseWhenFull(speaker.scope);
   return options.admission.run(async () => accept(options, speaker, said));
 }
 

@@ -5,6 +5,7 @@ import type { Tenants } from '@concierge/tenant';
 import type { EventSender, HandoffDesk, HistoryMarks, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
 import { TenantSlots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
+import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import type { Inbound } from '../inbound/inbound.ts';
@@ -26,6 +27,7 @@ import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
 import { mcpServerHandlers } from './mcp-servers.ts';
 import { memoryHandlers } from './memory.ts';
+import type { ModelNames } from './model-names.ts';
 import { modelHandlers } from './models.ts';
 import { openAiHandlers } from './openai.ts';
 import { operationHandlers } from './operations.ts';
@@ -55,6 +57,8 @@ export interface HandlerOptions extends TenantHandlersOptions {
   readonly turnStreams: TurnStreams;
   readonly handoffDesk: HandoffDesk;
   readonly historyMarks: HistoryMarks;
+  readonly modelNames: ModelNames;
+  readonly streamQuota: StreamQuota;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
@@ -74,8 +78,8 @@ export interface HandlerOptions extends TenantHandlersOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { handoffDesk, historyMarks, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
-  const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
+  const { handoffDesk, historyMarks, streamQuota, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
+  const accepting = { turns, metrics, streamQuota, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
   return {
     ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),

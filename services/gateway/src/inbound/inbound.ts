@@ -3,6 +3,7 @@ import { AppError, appNameOf } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, Turns } from '@concierge/turn';
 import { TenantSlots } from '@concierge/web';
+import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';
 import { busyRuleOf } from './busy-rule.ts';
@@ -18,6 +19,7 @@ const TENANT_MESSAGES_AT_ONCE = 192;
 const CALLBACK_TIMEOUT_MS = 10_000;
 
 export interface InboundOptions {
+  readonly streamQuota: StreamQuota;
   readonly turns: Pick<Turns, 'accept' | 'cancel' | 'findAccepted'>;
   readonly receipts: Pick<DeliveryReceipts, 'note'>;
   readonly metrics: Pick<GatewayMetrics, 'inboundItems'>;
@@ -82,6 +84,7 @@ export class Inbound {
   async #accept(from: BoundChannel, known: KnownMessage): Promise<Fate> {
     const { scope } = from;
     const { message, sender } = known;
+    await this.#options.streamQuota.refuseWhenFull(scope);
     try {
       const { replayed } = await this.#options.turns.accept(scope, turnOfMessage(from, known));
       this.#notes.inbound(from);
