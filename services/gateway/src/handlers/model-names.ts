@@ -1,5 +1,5 @@
-import { AppError } from '@concierge/contract';
-import { findModel, loadProviders } from '@concierge/model';
+import { readFile } from 'node:fs/promises';
+import { AppError, ProvidersFile } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 
 /** A model as a setting names it, and which setting that is. */
@@ -24,15 +24,23 @@ export class ModelNames {
   /** @throws AppError `invalid_request`, naming each */
   async refuseUnknown(named: readonly NamedModel[]): Promise<void> {
     if (named.length === 0) return;
-    // Keys are the workers' affair, and their environment may be another.
-    const providers = await loadProviders(this.#file, () => 'a key').catch((error: unknown) => {
-      this.#log.warn({ err: error }, 'the providers file cannot be read: models of settings are not checked');
-    });
+    const providers = await this.#providers();
     if (providers === undefined) return;
-    const names = [...providers.usable.keys()].join(', ');
     const errors = named
-      .filter(({ ref }) => findModel(providers, ref) === undefined)
-      .map(({ path, ref }) => ({ path, message: `${ref} is a model of no provider here; there are: ${names}` }));
+      .filter(({ ref }) => !providers.has(ref.slice(0, ref.indexOf('/'))))
+      .map(({ path, ref }) => ({ path, message: `${ref} is a model of no provider here; there are: ${[...providers].join(', ')}` }));
     if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });
+  }
+
+  /** Their names. Whether there is a key for each the workers know, whose environment may be another. */
+  async #providers(): Promise<ReadonlySet<string> | undefined> {
+    try {
+      const { providers } = ProvidersFile.parse(JSON.parse(await readFile(this.#file, 'utf8')));
+      return new Set(Object.keys(providers));
+    } catch {
+      // The parser's message may quote a key. That the file cannot be used the workers say.
+      this.#log.debug({ file: this.#file }, 'there is no providers file that can be read: models of settings are not checked');
+      return undefined;
+    }
   }
 }
