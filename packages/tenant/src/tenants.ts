@@ -31,6 +31,7 @@ const cachedKeysMax = 10_000;
 /** A tenant's folder between its deletion and its end. */
 const removedPrefix = '.removed-';
 const removedBytes = 6;
+// bounded-expression: a constant, matched with the name of a folder
 const removedPattern = new RegExp(`^\\.removed-(?<id>.+)-[0-9a-f]{${String(2 * removedBytes)}}$`, 'u');
 
 export interface TenantsOptions {

@@ -44,9 +44,8 @@ function writeLevel(rich: RichText, markup: Markup, level: number): string {
 
 /** Marks that are a sign on either side of the words. */
 const signs: ReadonlySet<MarkName> = new Set(['bold', 'italic', 'strike', 'code']);
-const letter = '[\\p{L}\\p{N}\\p{M}_]';
-const endsInWord = new RegExp(`${letter}$`, 'u');
-const beginsWithWord = new RegExp(`^${letter}`, 'u');
+const endsInWord = /[\p{L}\p{N}\p{M}_]$/u;
+const beginsWithWord = /^[\p{L}\p{N}\p{M}_]/u;
 const endsInSign = /[*_~`]$/u;
 const beginsWithSign = /^[*_~`]/u;
 
