@@ -11,7 +11,9 @@ const unwanted = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2
 
 /** The last part of whatever path a client sent, as something that can be shown anywhere. Never used as a path. */
 export function safeFileName(given: string): string {
-  const last = shorten(given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1)).normalize('NFC').toWellFormed();
+  const last = shorten(given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1))
+    .normalize('NFC')
+    .toWellFormed();
   const clean = last.replaceAll(unwanted, '').trim();
   return clean === '' || clean === '.' || clean === '..' ? 'file' : cut(clean);
 }
