@@ -17,6 +17,7 @@ const Environment = z.object({
   GATEWAY_MAX_STREAMS_PER_KEY: count.default(10_000),
   OUTBOUND_ALLOW: outboundAllow,
   GATEWAY_KEEP_ALIVE_S: z.coerce.number().positive().default(75),
+  GATEWAY_LEAVE_S: z.coerce.number().nonnegative().max(600).default(0),
   GATEWAY_UNREAD_ANSWER_S: z.coerce.number().positive().default(20),
 });
 
@@ -34,6 +35,8 @@ export interface Config extends ServiceSettings, ProviderSettings {
   readonly maxStreamsPerKey: number;
   /** Above the idle time of the load balancer in front, or it reuses a connection that is just being closed. */
   readonly keepAliveMs: number;
+  /** After SIGTERM: how long it goes on serving while readiness says no, so that the balancer in front notices. */
+  readonly leaveMs: number;
   /** A client that takes nothing of its answer for so long is cut off. */
   readonly unreadAnswerMs: number;
 }
@@ -53,6 +56,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     maxConnections: given.GATEWAY_MAX_CONNECTIONS,
     maxStreamsPerKey: given.GATEWAY_MAX_STREAMS_PER_KEY,
     keepAliveMs: given.GATEWAY_KEEP_ALIVE_S * 1000,
+    leaveMs: given.GATEWAY_LEAVE_S * 1000,
     unreadAnswerMs: given.GATEWAY_UNREAD_ANSWER_S * 1000,
   };
 }

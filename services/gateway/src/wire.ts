@@ -108,7 +108,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   return {
     port,
     stopInOrder: [
-      stoppableHttp(http, drain, eventStreams),
+      stoppableHttp(http, { drain, streams: eventStreams, leaveMs: config.leaveMs }),
       { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       turns,

@@ -189,6 +189,19 @@ describe('shutting down', () => {
     await expect(leaving.ask(undefined, '/livez')).rejects.toThrow('ECONNREFUSED');
   });
 
+  it('fails readiness first, and serves what still comes until the balancer has had time to notice', async () => {
+    await using leaving = await TestGateway.start({ leaveMs: 3000 });
+    const tenant = await leaving.tenant();
+    const [http] = leaving.running.stopInOrder;
+    const stopped = http?.stop(10_000);
+    expect(await (await leaving.ask(undefined, '/readyz')).json()).toMatchObject({ status: 'shutting_down' });
+    const answered = await leaving.ask(tenant.admin, '/api/admin', { ...chat, headers: { Accept: 'application/json' } });
+    expect(answered.status).toBe(200);
+    await eventually(async () => (await leaving.ask(tenant.admin, '/api/admin', chat)).status === 503);
+    await stopped;
+    await expect(leaving.ask(undefined, '/livez')).rejects.toThrow('ECONNREFUSED');
+  });
+
   it('tells a client that waits for a JSON reply beyond the grace to ask elsewhere', async () => {
     await using leaving = await TestGateway.start();
     const tenant = await leaving.tenant();

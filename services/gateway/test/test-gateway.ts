@@ -77,6 +77,7 @@ export class TestGateway implements AsyncDisposable {
       maxStreamsPerKey: 100,
       keepAliveMs: 5000,
       unreadAnswerMs: 20_000,
+      leaveMs: 0,
       ...overrides,
     };
     const clock = { now: Date.now };

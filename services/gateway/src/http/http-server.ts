@@ -92,13 +92,21 @@ export async function listen(
  * Stops in this order: new turns are refused (503, so that a client goes elsewhere), replies of running turns go on until they end
  * or the grace is over, then no connection is accepted any more and what is still being answered is finished.
  */
-export function stoppableHttp(server: Server, drain: Drain, streams: EventStreams): Stoppable {
+export interface StopOptions {
+  readonly drain: Drain;
+  readonly streams: EventStreams;
+  /** How long it goes on serving, not ready any more, before it refuses new work. Part of the grace. */
+  readonly leaveMs: number;
+}
+
+export function stoppableHttp(server: Server, { drain, streams, leaveMs }: StopOptions): Stoppable {
   const silent = silentConnections(server);
   return {
     name: 'http',
     async stop(graceMs) {
       const untilMs = Date.now() + graceMs;
-      await drain.run(graceMs);
+      await drain.leave(Math.min(leaveMs, graceMs));
+      await drain.run(Math.max(0, untilMs - Date.now()));
       streams[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => {
         server.close(() => {
