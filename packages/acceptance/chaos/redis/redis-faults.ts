@@ -15,7 +15,7 @@ const COME_BACK_TIMEOUT_MS = 15_000;
 /** Of the connections, how many are killed at a time. */
 const KILLED_SHARE = 0.4;
 /** Long enough, mostly, for all to be connected again. */
-const PAUSE_MS = { least: 20, most: 380 };
+const PAUSE_MS = { least: 300, most: 900 };
 /** Nothing fits into it. */
 const FULL_BYTES = '1';
 
