@@ -57,19 +57,34 @@ export class TestRedis implements AsyncDisposable {
     await exited;
   }
 
-  /** SIGSTOP freezes it with every connection open, SIGCONT lets it go on. */
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#process?.kill(signal);
+  /** SIGSTOP: connections stay, and nothing is answered. */
+  freeze(): void {
+    this.#process?.kill('SIGSTOP');
   }
 
-  /** Bytes that its append-only file has now. */
-  async appendedBytes(): Promise<number> {
+  thaw(): void {
+    this.#process?.kill('SIGCONT');
+  }
+
+  /** Refuses what needs memory, until it `hasRoom` again. */
+  async fill(): Promise<void> {
+    await this.#setMaxMemory('1');
+  }
+
+  async hasRoom(): Promise<void> {
+    await this.#setMaxMemory('0');
+  }
+
+  /** How far its append-only file has been written: for `losePower`. */
+  async written(): Promise<number> {
     return (await stat(await this.#appendOnlyFile())).size;
   }
 
-  /** Of a dead Redis: what was appended beyond so many bytes never reached the disk. */
-  async loseAppended(beyondBytes: number): Promise<void> {
-    await truncate(await this.#appendOnlyFile(), beyondBytes);
+  /** As a machine without power: killed, and started again without what it wrote after `written`. */
+  async losePower(written: number): Promise<void> {
+    await this.kill();
+    await truncate(await this.#appendOnlyFile(), written);
+    await this.start();
   }
 
   async flush(): Promise<void> {
@@ -89,12 +104,17 @@ export class TestRedis implements AsyncDisposable {
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** What was appended since the last rewrite, which never happens at a test's sizes. */
+  async #setMaxMemory(bytes: string): Promise<void> {
+    const client = this.client();
+    await client.config('SET', 'maxmemory', bytes);
+    client.disconnect();
+  }
+
   async #appendOnlyFile(): Promise<string> {
     const folder = join(this.folder, 'appendonlydir');
-    const newest = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof')).at(-1);
-    if (newest === undefined) throw new Error('Redis has appended nothing yet');
-    return join(folder, newest);
+    const name = (await readdir(folder)).find((file) => file.endsWith('.incr.aof'));
+    if (name === undefined) throw new Error('no append-only file');
+    return join(folder, name);
   }
 
   async #answers(): Promise<boolean> {

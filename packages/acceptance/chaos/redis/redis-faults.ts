@@ -16,8 +16,6 @@ const COME_BACK_TIMEOUT_MS = 15_000;
 const KILLED_SHARE = 0.4;
 /** Long enough, mostly, for all to be connected again. */
 const PAUSE_MS = { least: 300, most: 900 };
-/** Nothing fits into it. */
-const FULL_BYTES = '1';
 
 /** What can happen to Redis under a running system, and what is done in the meantime. */
 export class RedisFaults {
@@ -44,10 +42,10 @@ export class RedisFaults {
         return;
       }
       case 'full': {
-        await this.#limit(FULL_BYTES);
+        await this.#redis.fill();
         this.#note('redis-full');
         await during();
-        await this.#limit('0');
+        await this.#redis.hasRoom();
         return;
       }
       case 'truncated': {
@@ -71,10 +69,10 @@ export class RedisFaults {
   }
 
   async #freeze(during: () => Promise<void>): Promise<void> {
-    this.#redis.signal('SIGSTOP');
+    this.#redis.freeze();
     this.#note('redis-frozen');
     await Promise.all([during(), wait(FROZEN_MS)]);
-    this.#redis.signal('SIGCONT');
+    this.#redis.thaw();
     using client = this.#client();
     await eventually(async () => client.redis.ping(), { timeoutMs: COME_BACK_TIMEOUT_MS });
   }
@@ -85,7 +83,7 @@ export class RedisFaults {
     const isOver = new AbortController();
     const sampling = (async () => {
       while (!isOver.signal.aborted) {
-        sizes.push({ atMs: Date.now(), bytes: await this.#redis.appendedBytes() });
+        sizes.push({ atMs: Date.now(), bytes: await this.#redis.written() });
         await wait(SAMPLE_EVERY_MS);
       }
     })();
@@ -94,16 +92,9 @@ export class RedisFaults {
     const cutMs = Date.now();
     isOver.abort();
     await sampling;
-    await this.#redis.kill();
     const kept = sizes.findLast(({ atMs }) => atMs <= cutMs - LOST_MS) ?? sizes[0];
-    await this.#redis.loseAppended(kept?.bytes ?? 0);
+    await this.#redis.losePower(kept?.bytes ?? 0);
     this.#note('redis-truncated');
-    await this.#redis.start();
-  }
-
-  async #limit(bytes: string): Promise<void> {
-    using client = this.#client();
-    await client.redis.config('SET', 'maxmemory', bytes);
   }
 
   #client(): Disposable & { readonly redis: ReturnType<TestRedis['client']> } {
