@@ -239,7 +239,7 @@ export async function runCutConnections({ seed, tree, cuts }: CutConnections, ve
   await verdict(await rig.finish(), rig);
 }
 
-const CUT_EVERY_MS = 200;
+const CUT_EVERY_MS = 600;
 const FIRST_TURN_TIMEOUT_MS = 60_000;
 
 /** A data directory without a byte left, for a while. */

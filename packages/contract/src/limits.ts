@@ -50,7 +50,7 @@ export const limits = {
   /** As ISO 8601 writes it, with room for fractions. */
   timeMaxCharacters: 40,
   /** Agents, channels and tools that the settings of a tenant name. */
-  settingsEntriesMax: 500,
+  settingsEntriesMax: 1000,
   senderMaxCharacters: 256,
   idempotencyKeyMaxCharacters: 255,
   idempotencyTtlSeconds: 24 * 3600,

@@ -5,7 +5,7 @@ import { streamFaults } from './lost-streams.ts';
 
 const seed = 20_261_122;
 const minutes = 60_000;
-const CUTS = 40;
+const CUTS = 25;
 
 describe('a Redis that loses what readers wait for', () => {
   it(
