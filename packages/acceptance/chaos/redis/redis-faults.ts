@@ -15,11 +15,7 @@ const COME_BACK_TIMEOUT_MS = 15_000;
 /** Of the connections, how many are killed at a time. */
 const KILLED_SHARE = 0.4;
 /** Long enough, mostly, for all to be connected again. */
-<<<<<<< HEAD
-const PAUSE_MS = { least: 20, most: 380 };
-=======
 const PAUSE_MS = { least: 300, most: 900 };
->>>>>>> rig
 
 /** What can happen to Redis under a running system, and what is done in the meantime. */
 export class RedisFaults {
@@ -97,13 +93,8 @@ export class RedisFaults {
     isOver.abort();
     await sampling;
     const kept = sizes.findLast(({ atMs }) => atMs <= cutMs - LOST_MS) ?? sizes[0];
-<<<<<<< HEAD
-    this.#note('redis-truncated');
-    await this.#redis.losePower(kept?.bytes ?? 0);
-=======
     await this.#redis.losePower(kept?.bytes ?? 0);
     this.#note('redis-truncated');
->>>>>>> rig
   }
 
   #client(): Disposable & { readonly redis: ReturnType<TestRedis['client']> } {
