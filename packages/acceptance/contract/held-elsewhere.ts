@@ -30,6 +30,20 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
     chaos('auditor.test.ts', 'finds a side effect that happened twice, and one that is said to have happened and did not'),
   ],
+  'C/7/4': [
+    chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
+    chaos('auditor.test.ts', 'finds revisions that are torn, missing or ahead of the view'),
+  ],
+  'C/7/5': [{ file: 'packages/tenant/test/index-rebuild.int.test.ts', name: 'answers the same after it was deleted and rebuilt' }],
+  'C/7/6': [
+    { file: 'packages/tenant/test/path-race.int.test.ts', name: 'never lead to the content behind the links' },
+    { file: 'packages/sandbox/test/conformance/isolation.ts', name: 'refuses everything that leads out' },
+    { file: 'packages/cli/test/archives.int.test.ts', name: 'leads nowhere that a command of the tenant puts links to meanwhile' },
+    {
+      file: 'packages/tenant/test/tenant-removal.int.test.ts',
+      name: 'removes nothing behind the links that its own commands put in place',
+    },
+  ],
   'C/7/7': [{ file: 'packages/agent/src/dispatcher/dispatcher.test.ts', name: 'gives cs no tool that is the admin’s' }],
   'C/7/8': [chaos('cron/cron-kills.test.ts', 'three replicas of cron that are killed again and again')],
   'C/7/9': [
