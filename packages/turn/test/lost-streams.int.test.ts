@@ -41,7 +41,8 @@ function heard(sse: string): string {
 
 async function saved(sessionId: string): Promise<string | undefined> {
   const session = await scope.sessions.load(sessionId);
-  return session?.messages.find(({ role }) => role === 'assistant')?.text;
+  const answer = session?.messages.find((message) => message.role === 'assistant');
+  return answer?.text;
 }
 
 async function reply(turnId: string): Promise<string> {
