@@ -1,4 +1,4 @@
-// `npm run check`: types, lint, format, dead code, architecture.
+// `npm run check`: types, expressions, lint, format, dead code, architecture.
 import { bootstrap, root } from './bootstrap.mjs';
 
 await bootstrap(import.meta.url, async () => {

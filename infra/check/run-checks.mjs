@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 const SHOWN_LINES = 80;
 
 /** In the order in which they are started: the slow ones first. */
-const checks = [
+export const checks = [
   {
     name: 'types',
     commands: [
@@ -14,12 +14,15 @@ const checks = [
       ['tsc', '-p', 'services/ui/web/tsconfig.json', '--pretty', 'false'],
     ],
   },
+  // Slow on a first run only: verdicts are kept.
+  { name: 'expressions', commands: [['node', 'infra/check/check-expressions.mjs']] },
   { name: 'lint', commands: [['oxlint', '--type-aware', '--format=unix', '--max-warnings=0']] },
   {
     name: 'architecture',
     commands: [['depcruise', '--config', '.dependency-cruiser.cjs', '--output-type', 'err', 'packages', 'services']],
   },
   { name: 'dead code', commands: [['knip', '--config', 'knip.json', '--no-progress', '--no-config-hints']] },
+  { name: 'paths', commands: [['node', 'infra/check/paths-by-name.mjs']] },
   { name: 'format', commands: [['oxfmt', '--check', '.']] },
 ];
 

@@ -26,6 +26,11 @@ function missingKey(path, file) {
   return `demo model, because ${path} names no usable key${variable ? ` (set ${variable}, or put a key there)` : ''}`;
 }
 
+/** The same rule as the worker's: in production the demo model answers only when that was asked for. */
+function mayUseDemoModel(env) {
+  return env.NODE_ENV !== 'production' || ['1', 'true', 'yes', 'on'].includes(String(env.DEMO_MODEL ?? '').toLowerCase());
+}
+
 /** Makes a providers file when there is none; says which model will answer. The worker reads the file and decides by the same rule. */
 export function chooseModel(dataFolder, env) {
   const path = env.PROVIDERS_FILE || join(dataFolder, 'providers.json');
@@ -36,5 +41,9 @@ export function chooseModel(dataFolder, env) {
   }
   const file = readJson(path);
   if (file === null || typeof file !== 'object') throw new StartError(`${path} is not a JSON object.`);
-  return { providersFile: path, description: hasUsableKey(file, env) ? `${file.default}, from ${path}` : missingKey(path, file) };
+  if (hasUsableKey(file, env)) return { providersFile: path, description: `${file.default}, from ${path}` };
+  const description = missingKey(path, file);
+  if (!mayUseDemoModel(env))
+    throw new StartError(`No model can answer in production (${description}); DEMO_MODEL=1 allows the demo model.`);
+  return { providersFile: path, description };
 }

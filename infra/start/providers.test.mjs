@@ -41,6 +41,13 @@ describe('which model answers', () => {
     expect(chooseModel(folder, { OPENAI_API_KEY: 'k' }).description).toContain('openai/gpt-5-mini');
   });
 
+  it('starts in production only with a key, or with DEMO_MODEL=1', () => {
+    const production = { NODE_ENV: 'production' };
+    expect(() => chooseModel(folder, production)).toThrow(/No model can answer in production.*OPENAI_API_KEY.*DEMO_MODEL=1/u);
+    expect(chooseModel(folder, { ...production, DEMO_MODEL: '1' }).description).toContain('demo model');
+    expect(chooseModel(folder, { ...production, OPENAI_API_KEY: 'k' }).description).toContain('openai/gpt-5-mini');
+  });
+
   it('says in one line what is wrong with the file', () => {
     writeFileSync(join(folder, 'providers.json'), '{ "default": ');
     expect(() => chooseModel(folder, {})).toThrow(/providers\.json cannot be read/u);

@@ -2,11 +2,13 @@ import { Bench } from './bench.ts';
 import { WORKER_CONCURRENCY } from './contestants.ts';
 import { measureIdleStart } from './measures/idle-start.ts';
 import { measureIdleStreams } from './measures/idle-streams.ts';
+import { measureLargeMemory } from './measures/large-memory.ts';
 import { measureListing } from './measures/listing.ts';
 import { measureMemory } from './measures/memory.ts';
 import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
 import { measureSandbox } from './measures/sandbox.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
+import { measureTenants } from './measures/tenants.ts';
 import { measureThroughput } from './measures/throughput.ts';
 import { measureTwoWorkers } from './measures/two-workers.ts';
 import { measureWebhooks } from './measures/webhooks.ts';
@@ -29,7 +31,9 @@ const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
   ['idle-start', measureIdleStart],
   ['sandbox', measureSandbox],
   ['memory', measureMemory],
+  ['large-memory', measureLargeMemory],
   ['webhooks', measureWebhooks],
+  ['tenants', measureTenants],
 ]);
 
 /** Each selects a measure. */

@@ -16,7 +16,8 @@ const replies = ['one two', 'looks first. three four'] as const;
 /** What a run of two turns leaves behind when every promise was kept: the ground on which each test breaks one thing. */
 export function cleanRun(): AuditInput {
   return {
-    asked: markers.map((marker) => ({ marker, conversation: 'c00' })),
+    asked: markers.map((marker) => ({ marker, conversation: 'c00', atMs: 900 })),
+    flooded: [],
     acknowledged: [acknowledged(0), acknowledged(1)],
     refused: [],
     faults: [{ atMs: 5000, kind: 'terminate', target: 'worker-0', exitCode: 0 }],
@@ -140,4 +141,13 @@ export function transcript(number: 0 | 1, reader: ReaderName): Transcript {
   });
   const resumed: Transcript['lines'] = [{ line: 'close', atMs: 1000, reason: 'cut by the client' }, open('7-1')];
   return { turnId, reader, lines: [open(null), ...begin, ...resumed, ...(number === 0 ? [] : call), ...end] };
+}
+
+/** What a reader got who wanted the whole answer at once. */
+export function replyTranscript(
+  number: 0 | 1,
+  reader: ReaderName,
+  { text = '', calls = null, error = null }: { text?: string; calls?: string[] | null; error?: string | null },
+): Transcript {
+  return { turnId: turnIds[number], reader, lines: [{ line: 'reply', atMs: 1000, text, calls, error }] };
 }

@@ -1,10 +1,10 @@
 import type { AuditInput } from './audit-input.ts';
-import { epochOf, eventsOf, type EventLine } from './audit-transcripts.ts';
-import type { FaultLine } from './evidence.ts';
+import type { FaultLine, LedgerLine } from './evidence.ts';
 import type { Finding } from './finding.ts';
 
-/** I11, I15, the fence and the fail points: what happened on the way. */
-export function auditHistory({ faults, refused, logs }: AuditInput): Finding[] {
+/** I11, I15, I21, I23, the fence and the fail points: what happened on the way. */
+export function auditHistory(input: AuditInput): Finding[] {
+  const { faults, refused, logs } = input;
   const frozen = faults.some(({ kind }) => kind === 'stop');
   return [
     ...refused.map(({ marker, request, status, body }): Finding => ({
@@ -14,18 +14,30 @@ export function auditHistory({ faults, refused, logs }: AuditInput): Finding[] {
       detail: `${request}: ${String(status)} ${body}`,
     })),
     ...faults.flatMap((fault) => auditFault(fault)),
+    ...auditRecovery(input),
     ...(frozen && fencedWrites({ logs }) === 0
       ? [{ invariant: 'fence', kind: 'no fence', subject: 'workers', detail: 'none was frozen with a turn in its hands' } as const]
       : []),
   ];
 }
 
-function auditFault({ kind, target, exitCode, failpoint, reached }: FaultLine): Finding[] {
+function auditFault({ kind, target, exitCode, failpoint, reached, endedAfterMs, refusals, wasReady }: FaultLine): Finding[] {
+  if (kind === 'disk-full') return auditFullDisk({ refusals, wasReady });
+  if (kind === 'hang' && endedAfterMs === null)
+    return [{ invariant: 'I23', kind: 'hung', subject: target, detail: 'its event loop hung, and it went on to' }];
   if (kind === 'terminate' && exitCode !== 0)
     return [{ invariant: 'I11', kind: 'bad exit', subject: target, detail: `SIGTERM ended it with ${String(exitCode)}` }];
   if (kind === 'failpoint' && reached !== true)
     return [{ invariant: 'points', kind: 'not reached', subject: failpoint ?? '', detail: `${target} did not come by` }];
   return [];
+}
+
+function auditFullDisk({ refusals = 0, wasReady }: Pick<FaultLine, 'refusals' | 'wasReady'>): Finding[] {
+  const found = { invariant: 'I14', subject: 'disk' } as const;
+  return [
+    ...(wasReady === true ? [{ ...found, kind: 'still ready', detail: 'the gateways were ready all the time' } as const] : []),
+    ...(refusals === 0 ? [{ ...found, kind: 'no refusal', detail: 'nothing was put off while it was full' } as const] : []),
+  ];
 }
 
 /** Times that a worker found its session with another one: by Redis at a write to the stream, by the file system at a publication. */
@@ -40,24 +52,44 @@ export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
 const SOONEST_MS = 5900;
 
 /**
- * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted in mid-stream. Where several workers
- * were killed meanwhile, from the last one that can have held the turn.
+ * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted: as the model server saw it, whose
+ * clock is nobody else's. Where several workers were killed meanwhile, from the last one that can have held the turn.
  */
-export function recoveryTimes({ faults, transcripts }: AuditInput): number[] {
-  const kills = faults.filter(({ kind, target }) => kind === 'kill' && target.startsWith('worker')).map(({ atMs }) => atMs);
-  return transcripts
-    .filter(({ reader }) => reader === 'asker')
-    .flatMap((transcript) => {
-      const events = eventsOf(transcript);
-      return events.flatMap((event, at) => recoveryAt(event, events[at - 1], kills));
+export function recoveryTimes({ faults, ledger }: AuditInput): number[] {
+  const kills = faults.filter(({ kind, target }) => kind === 'kill' && target.startsWith('worker'));
+  return [...Map.groupBy(ledger, ({ marker }) => marker).values()]
+    .flatMap((lines) => {
+      const starts = lines.filter(({ event }) => event === 'start');
+      const ends = new Map(lines.filter(({ event }) => event === 'end').map(({ number, atMs }) => [number, atMs]));
+      return starts.flatMap((start, at) => recoveryAt(start, starts[at + 1], { kills, endedAtMs: ends.get(start.number) ?? Infinity }));
     })
     .toSorted((left, right) => left - right);
 }
 
-/** A new epoch is a new lease, and says when it was taken. What a client sees of it also depends on its gateway. */
-function recoveryAt(event: EventLine, before: EventLine | undefined, kills: readonly number[]): number[] {
-  if (before === undefined || before.event === 'session' || epochOf(event.id) === epochOf(before.id)) return [];
-  const takenAtMs = epochOf(event.id);
-  const kill = kills.findLast((atMs) => atMs > before.atMs - 100 && atMs < takenAtMs - SOONEST_MS);
-  return kill === undefined ? [] : [takenAtMs - kill];
+interface Interruption {
+  readonly kills: readonly FaultLine[];
+  readonly endedAtMs: number;
+}
+
+/** The model server may hear of the end of a connection before the rig has written down that it killed, or after. */
+const SAME_MOMENT_MS = 1000;
+
+function recoveryAt(start: LedgerLine, next: LedgerLine | undefined, { kills, endedAtMs }: Interruption): number[] {
+  if (next === undefined) return [];
+  const isInFlight = ({ atMs }: FaultLine): boolean => start.atMs <= atMs && atMs < endedAtMs + SAME_MOMENT_MS;
+  const own = kills.find((kill) => kill.target === start.caller && isInFlight(kill));
+  if (own === undefined || next.atMs <= own.atMs) return [];
+  const last = kills.findLast(({ atMs }) => atMs > own.atMs && atMs < next.atMs - SOONEST_MS) ?? own;
+  return [next.atMs - last.atMs];
+}
+
+/** With a lease of 8 s and a look after it each 2 s; far more than a busy machine adds. */
+const SLOWEST_RECOVERY_MS = 25_000;
+
+/** I21: while clocks are stepped, what a dead worker left is taken up as soon as ever. */
+function auditRecovery(input: AuditInput): Finding[] {
+  if (!input.faults.some(({ kind }) => kind === 'clock')) return [];
+  return recoveryTimes(input)
+    .filter((ms) => ms > SLOWEST_RECOVERY_MS)
+    .map((ms): Finding => ({ invariant: 'I21', kind: 'slow recovery', subject: 'workers', detail: `taken up after ${String(ms)} ms` }));
 }

@@ -32,7 +32,9 @@ export interface RevisionFile {
 
 /** All that a run left behind, read. */
 export interface AuditInput {
-  readonly asked: readonly { readonly marker: string; readonly conversation: string }[];
+  readonly asked: readonly { readonly marker: string; readonly conversation: string; readonly atMs: number }[];
+  /** Of one tenant that floods the others: accepted, and read by nobody. */
+  readonly flooded: readonly { readonly marker: string; readonly atMs: number }[];
   readonly acknowledged: readonly Acknowledged[];
   readonly refused: readonly Refused[];
   readonly faults: readonly FaultLine[];
@@ -59,6 +61,7 @@ export async function readAuditInput({ evidence, tenantsFolder, logsFolder }: Au
   const perTenant = await Promise.all(tenants.map(async (tenantId) => await readTenant(join(tenantsFolder, tenantId), tenantId)));
   return {
     asked: await evidence.readAsked(),
+    flooded: await evidence.readFlooded(),
     acknowledged: await evidence.readAcknowledged(),
     refused: await evidence.readRefused(),
     faults: await evidence.readFaults(),

@@ -1,7 +1,8 @@
-import type { SessionMessage } from '@concierge/contract';
+import type { SessionMessage, TurnRecord } from '@concierge/contract';
 import { z } from 'zod';
+import { auditReply, isReply, type Saved } from './audit-replies.ts';
 import type { AuditInput } from './audit-input.ts';
-import type { Transcript, TranscriptLine } from './evidence.ts';
+import { isAskers, type Transcript, type TranscriptLine } from './evidence.ts';
 import type { Finding } from './finding.ts';
 
 export type EventLine = Extract<TranscriptLine, { line: 'event' }>;
@@ -9,18 +10,20 @@ export type EventLine = Extract<TranscriptLine, { line: 'event' }>;
 const Delta = z.object({ delta: z.string() });
 const Named = z.object({ id: z.string() });
 const Reset = z.object({ reason: z.string() });
+const Failure = z.object({ code: z.string() });
 
 export function eventsOf({ lines }: Transcript): EventLine[] {
   return lines.filter((line) => line.line === 'event');
 }
 
-/** I9, and I2 where it is about endings: what a client saw, over all its connections, is the log and agrees with the session. */
+/** I9 and I20, and I2 where it is about endings: what a client saw, over all its connections, is the log and agrees with the session. */
 export function auditTranscripts(input: AuditInput): Finding[] {
   const messages = Map.groupBy(
     input.sessions.flatMap((file) => file.messages),
     ({ turnId }) => turnId,
   );
-  const heard = new Set(input.transcripts.filter(({ reader }) => reader === 'asker').map(({ turnId }) => turnId));
+  const records = new Map(input.sessions.flatMap((file) => file.turns).map((record) => [record.id, record]));
+  const heard = new Set(input.transcripts.filter(isAskers).map(({ turnId }) => turnId));
   const silent = input.acknowledged.filter(({ turnId }) => !heard.has(turnId));
   return [
     ...silent.map(({ turnId }): Finding => ({
@@ -29,11 +32,14 @@ export function auditTranscripts(input: AuditInput): Finding[] {
       subject: turnId,
       detail: 'its client has no transcript',
     })),
-    ...input.transcripts.flatMap((transcript) => auditTranscript(transcript, messages.get(transcript.turnId) ?? [])),
+    ...input.transcripts.flatMap((transcript) => {
+      const saved = { messages: messages.get(transcript.turnId) ?? [], record: records.get(transcript.turnId) };
+      return isReply(transcript) ? auditReply(transcript, saved) : auditTranscript(transcript, saved);
+    }),
   ];
 }
 
-function auditTranscript(transcript: Transcript, messages: readonly SessionMessage[]): Finding[] {
+function auditTranscript(transcript: Transcript, { messages, record }: Saved): Finding[] {
   const events = eventsOf(transcript);
   const subject = `${transcript.turnId}.${transcript.reader}`;
   const finding = (kind: Finding['kind'], detail: string, invariant: Finding['invariant'] = 'I9'): Finding => ({
@@ -50,8 +56,17 @@ function auditTranscript(transcript: Transcript, messages: readonly SessionMessa
   if (events[0]?.event !== 'session') findings.push(finding('no start', `begins with ${events[0]?.event ?? 'nothing'}`));
   if (events.filter(({ event }) => event === 'session').length > 1) findings.push(finding('repeat', 'more than one session event'));
   findings.push(...auditIds(events).map((detail) => finding('repeat', detail)));
+  findings.push(...auditEnd(endings[0], record).map((detail) => finding('end differs', detail, 'I20')));
   if (endings[0]?.event === 'done') findings.push(...auditContent(events, messages).map(([kind, detail]) => finding(kind, detail)));
   return findings;
+}
+
+/** I20: a turn that was saved as done did not end in an error for anybody, nor the other way round. */
+function auditEnd(end: EventLine | undefined, record: TurnRecord | undefined): string[] {
+  if (end === undefined || record === undefined) return [];
+  const seen = end.event === 'error' ? Failure.parse(JSON.parse(end.data)).code : null;
+  const saved = record.error?.code ?? null;
+  return seen === saved ? [] : [`seen ${seen ?? 'done'}, saved ${saved ?? 'done'}`];
 }
 
 function lastOf(events: readonly EventLine[]): EventLine {

@@ -43,7 +43,7 @@ describe('the auditor', () => {
   it('finds what is left in an inbox, and what was never acknowledged', () => {
     expect(kindsIn({ ...cleanRun(), leftInInboxes: ['chaos-0/t_1.json'] })).toEqual(['I1 left in the inbox']);
     const input = cleanRun();
-    expect(kindsIn({ ...input, asked: [...input.asked, { marker: 'mk-c09-000-cccc', conversation: 'c09' }] })).toEqual([
+    expect(kindsIn({ ...input, asked: [...input.asked, { marker: 'mk-c09-000-cccc', conversation: 'c09', atMs: 900 }] })).toEqual([
       'I1 unacknowledged',
     ]);
   });
@@ -150,15 +150,25 @@ describe('the auditor', () => {
   });
 
   it('measures from the kill of a worker until another one took up the turn it ran', () => {
-    const again = { ...event('9000-1', 'text_reset', { reason: 'worker_lost' }), atMs: 9500 };
-    const lines = [event('0-1', 'session', {}), event('7-1', 'text_delta', { delta: 'a' }), again];
-    const killed = (atMs: number, target: string): AuditInput['faults'][number] => ({ atMs, kind: 'kill', target });
+    const call = (event: 'start' | 'end', number: number, atMs: number): AuditInput['ledger'][number] => ({
+      event,
+      number,
+      atMs,
+      marker: 'mk-c00-000-aaaa',
+      round: 0,
+      caller: `worker-${String(number)}`,
+    });
+    const ledger = [call('start', 1, 1000), call('end', 1, 1110), call('start', 2, 9000), call('end', 2, 9100)];
     // The gateway ran no turn; the last worker was killed too late for its lease to have run out.
     const faults = [killed(500, 'worker-0'), killed(1100, 'worker-1'), killed(1200, 'gateway-0'), killed(8000, 'worker-2')];
-    const { recoveryMs } = reportOn({ ...cleanRun(), faults, transcripts: [{ turnId: turnIds[0], reader: 'asker', lines }] });
+    const { recoveryMs } = reportOn({ ...cleanRun(), faults, ledger });
     expect(recoveryMs).toEqual({ samples: 1, p50: 7900, max: 7900 });
   });
 });
+
+function killed(atMs: number, target: string): AuditInput['faults'][number] {
+  return { atMs, kind: 'kill', target };
+}
 
 describe('a transcript', () => {
   it('loses the text since the last tool result at a reset', () => {

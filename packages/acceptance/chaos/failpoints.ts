@@ -11,9 +11,9 @@ export interface FailPoint {
   readonly nth?: number;
 }
 
-const REACH_TIMEOUT_MS = 45_000;
-/** Longer than a lease and the look of the sweeper after it. */
-const FROZEN_MS = 11_000;
+const REACH_TIMEOUT_MS = 90_000;
+/** Longer than a lease, the look of the sweeper after it, and what a busy machine adds to both. */
+const FROZEN_MS = 15_000;
 
 /** Sends every chain of fail points through one process each: it is started with the next one as soon as the last one has struck. */
 export async function walkFailPoints(rig: ChaosRig, chains: ReadonlyMap<ServiceProcess, readonly FailPoint[]>): Promise<void> {

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, type ServiceProcess, type TestRedis } from '@concierge/testing';
-import type { Evidence } from './evidence.ts';
+import { callsInFlight, type Evidence, type LedgerLine } from './evidence.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /** What can be broken: the processes of the system, or of its naive counterpart. */
@@ -29,6 +29,8 @@ type FaultKind = 'kill' | 'stop' | 'redis-kill' | 'flush';
 const WORKERS_SHARE = 0.5;
 /** Model calls in flight at which every worker has some of them. */
 const BUSY_CALLS = 8;
+/** A frozen worker's turns are another's by then, on any machine. */
+const TAKEN_TIMEOUT_MS = 60_000;
 /** A process that has only just been started has nothing in its hands yet. */
 const SETTLED_MS = 3000;
 
@@ -104,7 +106,9 @@ export class FaultInjector {
 
   async #freeze(stopMs: number): Promise<void> {
     // One that has nothing in its hands would come back to nothing.
-    await eventually(async () => (await this.#callsInFlight()) >= BUSY_CALLS, { timeoutMs: 5000, everyMs: 50 }).catch(() => undefined);
+    await eventually(async () => (await this.#callsInFlight()).length >= BUSY_CALLS, { timeoutMs: 5000, everyMs: 50 }).catch(
+      () => undefined,
+    );
     const target = this.#choose(this.#fleet.workers);
     this.#evidence.fault({ atMs: Date.now(), kind: 'stop', target: target.name });
     await target.signal('SIGSTOP');
@@ -112,17 +116,23 @@ export class FaultInjector {
     this.#thawing.push(this.#thaw(target, stopMs));
   }
 
+  /** Not before another one has taken up what it had in its hands: it is to come back and be refused. */
   async #thaw(target: ServiceProcess, stopMs: number): Promise<void> {
+    const held = (await this.#callsInFlight()).filter(({ caller }) => caller === target.name);
     await wait(stopMs);
+    const isTaken = async (): Promise<boolean> => {
+      const ledger = await this.#evidence.readLedger();
+      return held.every(({ marker, number }) => ledger.some((line) => line.marker === marker && line.number > number));
+    };
+    await eventually(isTaken, { timeoutMs: TAKEN_TIMEOUT_MS, everyMs: 500 }).catch(() => undefined);
     await target.signal('SIGCONT');
     this.#frozen.delete(target);
     this.#evidence.fault({ atMs: Date.now(), kind: 'continue', target: target.name });
   }
 
   /** As the model server sees it. */
-  async #callsInFlight(): Promise<number> {
-    const ledger = await this.#evidence.readLedger();
-    return ledger.reduce((count, { event }) => count + (event === 'start' ? 1 : -1), 0);
+  async #callsInFlight(): Promise<LedgerLine[]> {
+    return callsInFlight(await this.#evidence.readLedger());
   }
 
   /** One that has work in its hands, if there is any; never a frozen one: it is to come back and be refused. */

@@ -8,7 +8,15 @@ export const invariants = {
   I7: 'one Idempotency-Key, one turn',
   I9: 'resumed events: no gap, no repeat',
   I11: 'SIGTERM loses nothing and exits 0',
+  I10: 'a turn that kills its worker ends after three starts',
+  I13: 'a quiet tenant does not wait behind a loud one',
+  I14: 'what cannot be accepted is refused with Retry-After',
   I15: 'clients are never told that what was accepted is not there',
+  I19: 'order of answers, whatever Redis did in between',
+  I20: 'every reader ends with what the session file says',
+  I21: 'no promise rests on two clocks agreeing',
+  I22: 'a neighbour of a poison turn is answered',
+  I23: 'a hung event loop is ended within 15 s',
   fence: 'a worker that lost its lease was refused',
   points: 'every fail point was reached',
 } as const;
@@ -39,7 +47,17 @@ export interface Finding {
     | 'bad exit'
     | 'refused'
     | 'no fence'
-    | 'not reached';
+    | 'not reached'
+    | 'failed'
+    | 'innocent failed'
+    | 'other starts'
+    | 'end differs'
+    | 'reply differs'
+    | 'slow recovery'
+    | 'hung'
+    | 'still ready'
+    | 'no refusal'
+    | 'behind';
   /** What it is about: a turn, a session, a process. */
   readonly subject: string;
   readonly detail: string;

@@ -1,25 +1,30 @@
-// The long run: npm run chaos -- --turns 5000 --kills 200 --seed 7
+// The long runs: `npm run chaos` for all of them, `npm run chaos -- --scenario chaos --turns 5000 --kills 200 --seed 7` for one.
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { renderReport } from './auditor.ts';
-import { runCronKills } from './cron/cron-kills.ts';
-import { runSandboxKills } from './sandbox/sandbox-kills.ts';
-import { runWebhookKills } from './webhooks/webhook-kills.ts';
-import { runChaos, runFailPoints, runNaive, runRollingRestart, type Verdict } from './scenarios.ts';
+import { runLongScenario, scenarioNames, type LongOptions } from './long-runs.ts';
 
 const { values: given } = parseArgs({
   options: {
-    scenario: { type: 'string', default: 'chaos' },
+    /** All of them when left out. */
+    scenario: { type: 'string', multiple: true },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    turns: { type: 'string', default: '5000' },
+    /** Another checkout, with its packages installed, whose services are put to the test by this checkout's rig. */
+    tree: { type: 'string' },
+    turns: { type: 'string' },
     sessions: { type: 'string', default: '60' },
     tenants: { type: 'string', default: '5' },
-    /** 200 in the scenario chaos, 50 in the scenario sandbox. */
     kills: { type: 'string' },
     stops: { type: 'string', default: '20' },
     'redis-kills': { type: 'string', default: '5' },
     flushes: { type: 'string', default: '5' },
     gateways: { type: 'string', default: '3' },
     workers: { type: 'string', default: '4' },
+    /** People who write in each round of the scenario `order`. */
+    people: { type: 'string', default: '50' },
+    /** Of the scenario `clocks`: how many of its 16 steps, chosen by the seed. */
+    steps: { type: 'string', default: '16' },
+    /** How often a scenario repeats what it does: rounds of faults, of poison, of hangs. */
+    rounds: { type: 'string' },
     /** Seconds over which turns and faults are spread: 600, or 120 in the scenario cron. */
     seconds: { type: 'string' },
     /** Of the scenario sandbox: docker or bubblewrap. */
@@ -28,75 +33,42 @@ const { values: given } = parseArgs({
   },
 });
 
-const seed = Number(given.seed);
-const givenKills = given.kills === undefined ? undefined : Number(given.kills);
-const CRON_SECONDS = 120;
-const overMs = Number(given.seconds ?? '600') * 1000;
+const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
 
-const verdict: Verdict = async (report, rig) => {
-  process.stdout.write(`${given.scenario}, seed ${String(seed)}\n\n${renderReport(report)}\n`);
-  if (report.findings.length > 0 || given.keep) process.stdout.write(`\n${await rig.explain(report)}\n`);
-  process.exitCode = report.findings.length > 0 ? 1 : 0;
+const options: LongOptions = {
+  seed: Number(given.seed),
+  tree: given.tree === undefined ? undefined : resolve(given.tree),
+  turns: numberOf(given.turns),
+  sessions: Number(given.sessions),
+  tenants: Number(given.tenants),
+  kills: numberOf(given.kills),
+  stops: Number(given.stops),
+  redisKills: Number(given['redis-kills']),
+  flushes: Number(given.flushes),
+  gateways: Number(given.gateways),
+  workers: Number(given.workers),
+  people: Number(given.people),
+  steps: Number(given.steps),
+  rounds: numberOf(given.rounds),
+  seconds: numberOf(given.seconds),
+  sandbox: given.sandbox === 'bubblewrap' ? 'bubblewrap' : 'docker',
+  keep: given.keep,
 };
 
-switch (given.scenario) {
-  case 'failpoints': {
-    await runFailPoints(seed, verdict);
-    break;
+const wanted = given.scenario ?? scenarioNames;
+const unknown = wanted.filter((name) => !scenarioNames.includes(name));
+if (unknown.length > 0) {
+  process.stderr.write(`there is no scenario ${unknown.join(', ')}: ${scenarioNames.join(', ')}\n`);
+  process.exitCode = 2;
+} else {
+  const rows: string[] = [];
+  for (const name of wanted) {
+    const startedMs = Date.now();
+    process.stdout.write(`\n== ${name}, seed ${String(options.seed)}${options.tree === undefined ? '' : `, ${options.tree}`} ==\n\n`);
+    const { findings, text } = await runLongScenario(name, options);
+    process.stdout.write(`${text}\n`);
+    rows.push(`${name.padEnd(12)} ${String(findings).padStart(5)} findings, ${String(Math.round((Date.now() - startedMs) / 1000))} s`);
+    if (findings > 0) process.exitCode = 1;
   }
-  case 'rolling': {
-    await runRollingRestart(seed, verdict);
-    break;
-  }
-  case 'naive': {
-    await runNaive(seed, verdict);
-    break;
-  }
-  case 'sandbox': {
-    const sandbox = given.sandbox === 'bubblewrap' ? 'bubblewrap' : 'docker';
-    const kills = givenKills ?? 50;
-    const { ends, left } = await runSandboxKills({ sandbox, kills });
-    process.stdout.write(`${sandbox}, ${String(kills)} kills: ${JSON.stringify({ ends, left }, null, 2)}\n`);
-    process.exitCode = left.length > 0 || Object.keys(ends).length > 1 ? 1 : 0;
-    break;
-  }
-  case 'cron': {
-    const over = given.seconds === undefined ? CRON_SECONDS : Number(given.seconds);
-    const report = await runCronKills({ seed, schedules: 40, overMs: over * 1000, flushes: Number(given.flushes) });
-    process.stdout.write(`cron, seed ${String(seed)}: ${JSON.stringify(report, null, 2)}\n`);
-    process.exitCode = report.findings.length > 0 ? 1 : 0;
-    break;
-  }
-  case 'webhooks': {
-    const report = await runWebhookKills({
-      seed,
-      messages: Number(given.turns),
-      people: 50,
-      kills: givenKills ?? 60,
-      flushes: Number(given.flushes),
-    });
-    process.stdout.write(`webhooks, seed ${String(seed)}: ${JSON.stringify(report, null, 2)}\n`);
-    process.exitCode = report.findings.length > 0 ? 1 : 0;
-    break;
-  }
-  case 'chaos': {
-    const load = { turns: Number(given.turns), conversations: Number(given.sessions), tenants: Number(given.tenants), overMs, burst: 3 };
-    const faults = {
-      kills: givenKills ?? 200,
-      stops: Number(given.stops),
-      stopMs: 11_000,
-      redisKills: Number(given['redis-kills']),
-      flushes: Number(given.flushes),
-      overMs,
-    };
-    await runChaos(
-      { seed, load, faults, gateways: Number(given.gateways), workers: Number(given.workers), deadlineMs: overMs * 2 + 120_000 },
-      verdict,
-    );
-    break;
-  }
-  default: {
-    process.stderr.write(`there is no scenario ${given.scenario}: chaos, failpoints, rolling, cron, sandbox, webhooks or naive\n`);
-    process.exitCode = 2;
-  }
+  process.stdout.write(`\n== all ==\n\n${rows.join('\n')}\n`);
 }

@@ -1,6 +1,6 @@
 // The model server of a chaos run, a process of its own: does what the user's message says and keeps a ledger of every call.
 import { createWriteStream } from 'node:fs';
-import { callTools, say, startScriptedModel, type RecordedRequest, type Script, type ScriptedCall } from '@concierge/testing';
+import { callTools, hang, say, startScriptedModel, type RecordedRequest, type Script, type ScriptedCall } from '@concierge/testing';
 import { readModelConfig } from './config.ts';
 import type { LedgerLine } from './evidence.ts';
 import { effectToken, readRequest, type TurnRequest } from './request.ts';
@@ -16,6 +16,8 @@ function write(event: LedgerLine['event'], request: RecordedRequest): void {
     number: request.number,
     marker,
     round: request.round,
+    // Every process of the system has its own name for its key.
+    caller: request.headers.authorization?.replace('Bearer ', '') ?? '',
     ...(event === 'end' && { aborted: request.aborted }),
   };
   ledger.write(`${JSON.stringify(line)}\n`);
@@ -25,6 +27,8 @@ function write(event: LedgerLine['event'], request: RecordedRequest): void {
 function reply(request: RecordedRequest): Script {
   const wanted = readRequest(request.userText);
   if (wanted === undefined) return [say('ok')];
+  // Whoever asks this does not live to hear an answer (neighbours/poison.ts).
+  if (wanted.kind === 'poison') return [hang()];
   const calls = roundsOf(wanted, request.number)[request.round];
   if (calls === undefined) return [say(answerOf(wanted, request.number), wanted)];
   return [say(`${wanted.marker} looks first (${String(request.number)}). `, { chunks: 3, delayMs: wanted.delayMs }), callTools(calls)];
@@ -37,6 +41,7 @@ function roundsOf({ kind, marker }: TurnRequest, number: number): ScriptedCall[]
   switch (kind) {
     case 'say':
     case 'slow':
+    case 'poison':
       return [];
     case 'read':
       return [[...look, ...look]];

@@ -30,6 +30,10 @@ export class NaiveSystem implements Target {
     return system;
   }
 
+  get logsFolder(): string {
+    return join(this.dataDir, 'logs');
+  }
+
   get services(): ServiceProcess[] {
     return [...this.gateways, ...this.workers];
   }

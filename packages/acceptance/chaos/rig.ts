@@ -1,10 +1,10 @@
-import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { eventually, freePort, ServiceProcess, System, type TenantKeys } from '@concierge/testing';
+import { eventually, freePort, ServiceProcess, System, type SystemOptions, type TenantKeys } from '@concierge/testing';
 import { audit, renderFindings, type AuditReport } from './auditor.ts';
-import { Evidence } from './evidence.ts';
+import { callsInFlight, Evidence, type LedgerLine } from './evidence.ts';
 import { FaultInjector, type FaultPlan, type Fleet } from './faults.ts';
 import { Load } from './load.ts';
 import { planLoad, type LoadSize } from './load-plan.ts';
@@ -13,52 +13,66 @@ import { SeededRandom } from './seeded-random.ts';
 /** What is put to the test: the system as it ships, or the naive one. */
 export interface Target extends Fleet, AsyncDisposable {
   readonly dataDir: string;
+  readonly logsFolder: string;
   readonly services: readonly ServiceProcess[];
   createTenant(tenantId: string): Promise<TenantKeys>;
 }
 
-export interface RigOptions {
+export interface RigOptions<Tested extends Target = Target> {
   readonly seed: number;
   readonly load: LoadSize;
-  start(modelUrl: string): Promise<Target>;
+  start(modelUrl: string): Promise<Tested>;
 }
 
 export interface RunOptions {
   /** Breaks things while the load runs; the load stops asking when it resolves. */
-  readonly meanwhile: (rig: ChaosRig) => Promise<void>;
+  readonly meanwhile: () => Promise<void>;
   /** Ask every planned turn, even when `meanwhile` is over. */
   readonly wholeLoad: boolean;
   /** All in all; what has not ended by then is a finding. */
   readonly deadlineMs: number;
 }
 
-const REST_TIMEOUT_MS = 60_000;
-const REREAD_TIMEOUT_MS = 60_000;
+const REST_TIMEOUT_MS = 90_000;
+const REREAD_TIMEOUT_MS = 120_000;
 
-/** The system as it ships, so many processes of it, with short leases' worth of grace at SIGTERM. */
-export async function startSystem(modelUrl: string, { gateways = 2, workers = 3, graceS = 25 } = {}): Promise<Target> {
-  return await System.start({ modelUrl, gateways, workers, env: { SHUTDOWN_GRACE_S: String(graceS) } });
+export interface SystemSize extends Pick<
+  SystemOptions,
+  'gateways' | 'workers' | 'crons' | 'tree' | 'envFor' | 'env' | 'dataDir' | 'logsFolder'
+> {
+  readonly graceS?: number;
+}
+
+/** The system as it ships, so many processes of it. */
+export async function startSystem(
+  modelUrl: string,
+  { gateways = 2, workers = 3, graceS = 25, env = {}, ...more }: SystemSize = {},
+): Promise<System> {
+  return await System.start({ modelUrl, gateways, workers, ...more, env: { SHUTDOWN_GRACE_S: String(graceS), ...env } });
 }
 
 /** A running target with its model server, its load and a folder for what they leave behind. */
-export class ChaosRig implements AsyncDisposable {
-  readonly target: Target;
+export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable {
+  readonly target: Tested;
   readonly evidence: Evidence;
   readonly random: SeededRandom;
-  readonly #options: RigOptions;
+  readonly load: Load;
+  readonly tenants: ReadonlyMap<string, TenantKeys>;
+  readonly #options: RigOptions<Tested>;
   readonly #model: ServiceProcess;
-  readonly #load: Load;
+  #markers = 0;
 
   private constructor(
-    options: RigOptions,
-    parts: { target: Target; evidence: Evidence; model: ServiceProcess; tenants: Map<string, TenantKeys>; random: SeededRandom },
+    options: RigOptions<Tested>,
+    parts: { target: Tested; evidence: Evidence; model: ServiceProcess; tenants: Map<string, TenantKeys>; random: SeededRandom },
   ) {
     this.#options = options;
     this.target = parts.target;
     this.evidence = parts.evidence;
     this.random = parts.random;
+    this.tenants = parts.tenants;
     this.#model = parts.model;
-    this.#load = new Load({
+    this.load = new Load({
       gateways: parts.target.gatewayUrls,
       tenants: parts.tenants,
       evidence: parts.evidence,
@@ -66,7 +80,7 @@ export class ChaosRig implements AsyncDisposable {
     });
   }
 
-  static async start(options: RigOptions): Promise<ChaosRig> {
+  static async start<Tested extends Target>(options: RigOptions<Tested>): Promise<ChaosRig<Tested>> {
     const evidence = new Evidence(await mkdtemp(join(tmpdir(), 'concierge-chaos-')));
     const port = await freePort();
     const model = new ServiceProcess({
@@ -77,14 +91,18 @@ export class ChaosRig implements AsyncDisposable {
     });
     model.start();
     const modelUrl = `http://127.0.0.1:${String(port)}/v1`;
-    await eventually(async () => (await fetch(modelUrl)).status === 404, { timeoutMs: 30_000, everyMs: 100 });
+    await eventually(async () => (await fetch(modelUrl)).status === 404, { timeoutMs: 90_000, everyMs: 100 });
     const target = await options.start(modelUrl);
     const tenants = new Map<string, TenantKeys>();
     for (let index = 0; index < options.load.tenants; index += 1) {
       const tenantId = `chaos-${String(index)}`;
       tenants.set(tenantId, await target.createTenant(tenantId));
     }
-    return new ChaosRig(options, { target, evidence, model, tenants, random: new SeededRandom(options.seed) });
+    return new ChaosRig<Tested>(options, { target, evidence, model, tenants, random: new SeededRandom(options.seed) });
+  }
+
+  get tenantIds(): string[] {
+    return [...this.tenants.keys()];
   }
 
   /** Load and faults at once, to the end of both. */
@@ -92,8 +110,8 @@ export class ChaosRig implements AsyncDisposable {
     const giveUp = AbortSignal.timeout(deadlineMs);
     const enough = new AbortController();
     const plan = planLoad(this.random.fork(), this.#options.load);
-    const loaded = this.#load.run(plan, { enough: enough.signal, giveUp });
-    await meanwhile(this);
+    const loaded = this.load.run(plan, { enough: enough.signal, giveUp });
+    await meanwhile();
     if (!wholeLoad) enough.abort();
     await loaded;
   }
@@ -102,26 +120,41 @@ export class ChaosRig implements AsyncDisposable {
     await new FaultInjector(this.target, this.evidence, this.random.fork()).run(plan);
   }
 
+  /** For a question of a scenario's own. */
+  newMarker(name: string): string {
+    this.#markers += 1;
+    return `mk-${name}-${String(this.#markers).padStart(4, '0')}`;
+  }
+
   /** Nothing is broken for so long, so that what was broken before can take its course. */
   async quiet(ms: number): Promise<void> {
     await wait(ms);
   }
 
+  /** Model calls that are being answered, as the model server sees it. */
+  async callsInFlight(): Promise<LedgerLine[]> {
+    return callsInFlight(await this.evidence.readLedger());
+  }
+
+  /** Nothing that was accepted waits any more. What is left after the deadline is for the auditor to find. */
+  async rest(): Promise<void> {
+    await eventually(async () => (await this.#waiting()) === 0, { timeoutMs: REST_TIMEOUT_MS, everyMs: 200 }).catch(() => undefined);
+  }
+
   /** Waits until all inboxes are empty, reads every turn once more, stops every service, and has the rest audited. */
   async finish({ reread = true } = {}): Promise<AuditReport> {
-    // What is still there afterwards is for the auditor to find.
-    await eventually(async () => (await this.#waiting()) === 0, { timeoutMs: REST_TIMEOUT_MS, everyMs: 200 }).catch(() => undefined);
-    if (reread) await this.#load.rereadAll(AbortSignal.timeout(REREAD_TIMEOUT_MS));
+    await this.rest();
+    if (reread) await this.load.rereadAll(AbortSignal.timeout(REREAD_TIMEOUT_MS));
     await this.#terminateAll();
-    const { dataDir } = this.target;
-    return await audit({ evidence: this.evidence, tenantsFolder: join(dataDir, 'tenants'), logsFolder: join(dataDir, 'logs') });
+    const { dataDir, logsFolder } = this.target;
+    return await audit({ evidence: this.evidence, tenantsFolder: join(dataDir, 'tenants'), logsFolder });
   }
 
   /** For a run that went wrong: moves what it left to where it stays. @returns the place, with the findings, for the error's message */
   async explain(report: AuditReport): Promise<string> {
     const kept = `${this.evidence.folder}-kept`;
     await rename(this.evidence.folder, kept);
-    await rename(this.target.dataDir, join(kept, 'data'));
+    await cp(this.target.dataDir, join(kept, 'data'), { recursive: true, verbatimSymlinks: true });
     return `${renderFindings(report.findings)}\nseed ${String(this.#options.seed)}, everything kept in ${kept}`;
   }
 

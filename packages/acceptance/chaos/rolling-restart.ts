@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { eventually, type ServiceProcess } from '@concierge/testing';
 import type { ChaosRig, Target } from './rig.ts';
 
-const READY_TIMEOUT_MS = 30_000;
+const READY_TIMEOUT_MS = 90_000;
 const killInDrain = 'worker.draining:kill';
 
 /** SIGTERM for one process after the other, each started again and ready before the next one goes. */
@@ -37,7 +37,8 @@ async function readyAgain(target: Target, process: ServiceProcess, times: number
   await eventually(async () => (await timesReady(target, process)) > times, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
 }
 
-async function timesReady({ dataDir }: Target, { name }: ServiceProcess): Promise<number> {
-  const text = await readFile(join(dataDir, 'logs', `${name}.log`), 'utf8').catch(() => '');
+/** How often a process has said that it is ready. */
+export async function timesReady({ logsFolder }: Pick<Target, 'logsFolder'>, { name }: ServiceProcess): Promise<number> {
+  const text = await readFile(join(logsFolder, `${name}.log`), 'utf8').catch(() => '');
   return text.split('"msg":"ready"').length - 1;
 }

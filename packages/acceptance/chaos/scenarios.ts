@@ -1,13 +1,24 @@
 import type { AuditReport } from './auditor.ts';
 import type { FaultPlan } from './faults.ts';
+import { findFakeTime, SteppedClocks } from './clocks/stepped-clocks.ts';
+import { walkClocks, type ClockStep } from './clocks/walk-clocks.ts';
 import { walkFailPoints, type FailPoint } from './failpoints.ts';
 import type { LoadSize } from './load-plan.ts';
 import { NaiveSystem } from './naive.ts';
 import { ChaosRig, startSystem } from './rig.ts';
+import { hangEach, hangPreload, type ServiceKind } from './neighbours/hangs.ts';
+import { runPoisonRound, type PoisonRound } from './neighbours/poison.ts';
+import { probe, probedRequests } from './redis/cut-connections.ts';
+import { RedisFaults } from './redis/redis-faults.ts';
+import { runStreamRound, type StreamRound } from './redis/lost-streams.ts';
+import { fillDisk } from './disk/fill-disk.ts';
+import { SmallDisk } from './disk/small-disk.ts';
+import { runFlood, type FloodSize } from './neighbours/flood.ts';
 import { killDraining, rollOver } from './rolling-restart.ts';
 
 export interface ChaosOptions {
   readonly seed: number;
+  readonly tree?: string | undefined;
   readonly load: LoadSize;
   readonly faults: FaultPlan;
   readonly gateways?: number;
@@ -15,17 +26,27 @@ export interface ChaosOptions {
   readonly deadlineMs: number;
 }
 
+/** What is repeated by naming it again, and whose services are run: this checkout's unless `tree` names another one. */
+export interface Place {
+  readonly seed: number;
+  readonly tree?: string | undefined;
+}
+
 /** What a scenario found; `explain` keeps what it left and says where. Call it, or not, before the rig is disposed. */
-export type Verdict = (report: AuditReport, rig: ChaosRig) => Promise<void>;
+export type Verdict = (report: AuditReport, rig: Pick<ChaosRig, 'explain'>) => Promise<void>;
 
 /** Kills, freezes, a Redis that dies and one that forgets, all under load. */
 export async function runChaos(options: ChaosOptions, verdict: Verdict): Promise<void> {
-  const { seed, load, faults, gateways, workers, deadlineMs } = options;
+  const { seed, tree, load, faults, gateways, workers, deadlineMs } = options;
   const size = { ...(gateways !== undefined && { gateways }), ...(workers !== undefined && { workers }) };
-  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, { ...size, tree }) });
   await rig.run({ meanwhile: async () => await rig.strike(faults), wholeLoad: true, deadlineMs });
   await verdict(await rig.finish(), rig);
 }
+
+/** For scenarios that ask by themselves. */
+const noLoad: LoadSize = { turns: 0, conversations: 1, tenants: 3, overMs: 0, burst: 1 };
+const noSandbox = { SANDBOX: 'off' };
 
 const kill = (name: string, nth = 1): FailPoint => ({ name, action: 'kill', nth });
 const stop = (name: string, nth = 1): FailPoint => ({ name, action: 'stop', nth });
@@ -54,27 +75,28 @@ export const gatewayFailPoints: readonly (readonly FailPoint[])[] = [
 ];
 
 /** Each fail point once, the system under load all the while. */
-export async function runFailPoints(seed: number, verdict: Verdict): Promise<void> {
-  const load = { turns: 600, conversations: 12, tenants: 3, overMs: 90_000, burst: 2 };
-  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl) });
+export async function runFailPoints({ seed, tree }: Place, verdict: Verdict): Promise<void> {
+  // More than is asked on a quiet machine: the load goes on until every point has been reached.
+  const load = { turns: 2000, conversations: 12, tenants: 3, overMs: 300_000, burst: 2 };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, { tree }) });
   const { workers, gateways } = rig.target;
   const ways = [
     ...workers.map((process, at) => [process, workerFailPoints[at] ?? []] as const),
     ...gateways.map((process, at) => [process, gatewayFailPoints[at] ?? []] as const),
   ];
-  await rig.run({ meanwhile: async () => await walkFailPoints(rig, new Map(ways)), wholeLoad: false, deadlineMs: 120_000 });
+  await rig.run({ meanwhile: async () => await walkFailPoints(rig, new Map(ways)), wholeLoad: false, deadlineMs: 420_000 });
   await verdict(await rig.finish(), rig);
 }
 
 /** SIGTERM for one process after the other, with less grace than some turns need; one is killed while it drains. */
-export async function runRollingRestart(seed: number, verdict: Verdict): Promise<void> {
-  const load = { turns: 400, conversations: 12, tenants: 3, overMs: 60_000, burst: 3, slow: 0.15 };
-  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, { graceS: 2 }) });
+export async function runRollingRestart({ seed, tree }: Place, verdict: Verdict): Promise<void> {
+  const load = { turns: 1600, conversations: 12, tenants: 3, overMs: 240_000, burst: 3, slow: 0.15 };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, { tree, graceS: 2 }) });
   const meanwhile = async (): Promise<void> => {
     for (const worker of rig.target.workers.slice(0, 1)) await killDraining(rig, worker);
     await rollOver(rig);
   };
-  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 90_000 });
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 360_000 });
   await verdict(await rig.finish(), rig);
 }
 
@@ -113,4 +135,138 @@ async function forgetQueued(rig: ChaosRig): Promise<void> {
   await rig.quiet(2500);
   await rig.strike({ kills: 0, stops: 0, stopMs: 0, redisKills: 0, flushes: 1, overMs: 0 });
   for (const worker of workers) worker.start();
+}
+
+export interface LostStreams extends Place {
+  readonly rounds: readonly StreamRound[];
+}
+
+/** Redis is full, loses its last second or forgets everything while turns are read in every way in which they can be read. */
+export async function runLostStreams({ seed, tree, rounds }: LostStreams, verdict: Verdict): Promise<void> {
+  await using rig = await ChaosRig.start({
+    seed,
+    load: noLoad,
+    start: async (modelUrl) => await startSystem(modelUrl, { tree, workers: 2, env: noSandbox }),
+  });
+  for (const round of rig.random.shuffled(rounds)) await runStreamRound(rig, round);
+  await verdict(await rig.finish(), rig);
+}
+
+export interface WrongClocks extends Place {
+  readonly steps: readonly ClockStep[];
+}
+
+/** Single clocks are stepped, and a worker dies each time; then readers resume, of turns that ended by another clock than they began by. */
+export async function runWrongClocks({ seed, tree, steps }: WrongClocks, verdict: Verdict): Promise<void> {
+  const library = findFakeTime();
+  if (library === undefined) throw new Error('wrong clocks need libfaketime (apt install faketime)');
+  using clocks = new SteppedClocks(library);
+  const envFor = (name: string): Record<string, string> => clocks.environmentOf(name);
+  const overMs = steps.length * SECONDS_PER_STEP * 1000;
+  const load = { turns: steps.length * TURNS_PER_STEP, conversations: 12, tenants: 3, overMs, burst: 2, slow: 0.3 };
+  const size = { tree, workers: 3, crons: 1, env: noSandbox, envFor };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  const meanwhile = async (): Promise<void> => await walkClocks(rig, clocks, rig.random.shuffled(steps));
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: overMs * 2 + 180_000 });
+  await Promise.all(rig.target.workers.map(async ({ name }) => await clocks.step(name, -3600)));
+  await runStreamRound(rig, { fault: 'expired', turns: 8 });
+  await verdict(await rig.finish(), rig);
+}
+
+/** More than a step takes: the load ends with the last one. */
+const SECONDS_PER_STEP = 60;
+const TURNS_PER_STEP = 130;
+
+export interface PoisonBesideInnocents extends Place {
+  readonly rounds: readonly PoisonRound[];
+}
+
+/** A turn that kills every worker that runs it, beside turns that have done nothing. */
+export async function runPoison({ seed, tree, rounds }: PoisonBesideInnocents, verdict: Verdict): Promise<void> {
+  const size = { tree, workers: 2, env: noSandbox };
+  await using rig = await ChaosRig.start({ seed, load: noLoad, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  for (const round of rounds) await runPoisonRound(rig, round);
+  await verdict(await rig.finish(), rig);
+}
+
+export interface Hangs extends Place {
+  /** One process of each kind hangs so often, all kinds at the same time. */
+  readonly rounds: number;
+}
+
+const hangingKinds: readonly ServiceKind[] = ['gateways', 'workers', 'crons'];
+
+/** Event loops that never turn again, under load. */
+export async function runHangs({ seed, tree, rounds }: Hangs, verdict: Verdict): Promise<void> {
+  const load = { turns: 120 * rounds, conversations: 12, tenants: 3, overMs: 30_000 * rounds, burst: 2, slow: 0.3 };
+  const size = { tree, workers: 2, crons: 1, env: { ...noSandbox, NODE_OPTIONS: hangPreload } };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  const meanwhile = async (): Promise<void> => {
+    for (let round = 0; round < rounds; round += 1) await hangEach(rig, hangingKinds);
+  };
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 60_000 * rounds + 90_000 });
+  await verdict(await rig.finish(), rig);
+}
+
+export interface CutConnections extends Place {
+  /** Every connection to Redis is killed so often. */
+  readonly cuts: number;
+}
+
+/** Connections to Redis die under all kinds of requests: they are answered, or put off with 503 and `Retry-After`. */
+export async function runCutConnections({ seed, tree, cuts }: CutConnections, verdict: Verdict): Promise<void> {
+  const overMs = cuts * CUT_EVERY_MS;
+  const load = { turns: Math.round(overMs / 100), conversations: 8, tenants: 1, overMs, burst: 2 };
+  const size = { tree, workers: 2, env: noSandbox };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  const [keys] = rig.tenants.values();
+  if (keys === undefined) throw new Error('no tenant');
+  const request = { marker: 'mk-first-0-0000', kind: 'say', chunks: 4, delayMs: 10 } as const;
+  await rig.load.askOnce({ request, tenantId: keys.tenantId, form: 'events' }, AbortSignal.timeout(FIRST_TURN_TIMEOUT_MS));
+  const [first] = await rig.evidence.readAcknowledged();
+  const session = { id: first?.sessionId ?? '', turnId: first?.turnId ?? '', sender: `contact ${request.marker}` };
+  const isOver = new AbortController();
+  const { evidence, target } = rig;
+  const requests = probedRequests({ adminKey: keys.admin, csKey: keys.cs, session });
+  const probing = requests.map(async (asked) => {
+    await probe({ ...asked, gateways: target.gatewayUrls, evidence }, isOver.signal);
+  });
+  const meanwhile = async (): Promise<void> =>
+    await new RedisFaults(target.redis, evidence).killConnections({ times: cuts, random: rig.random.fork() });
+  await rig.run({ meanwhile, wholeLoad: true, deadlineMs: overMs * 2 + 90_000 });
+  isOver.abort();
+  await Promise.all(probing);
+  await verdict(await rig.finish(), rig);
+}
+
+const CUT_EVERY_MS = 600;
+const FIRST_TURN_TIMEOUT_MS = 60_000;
+
+/** A data directory without a byte left, for a while. */
+export async function runFullDisk({ seed, tree }: Place, verdict: Verdict): Promise<void> {
+  await using disk = await SmallDisk.mount(DISK_MEGABYTES);
+  const { dataDir, logsFolder } = disk;
+  const load = { turns: 60, conversations: 6, tenants: 1, overMs: 15_000, burst: 2 };
+  const size = { tree, workers: 2, env: noSandbox, dataDir, logsFolder };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  const meanwhile = async (): Promise<void> => {
+    await rig.quiet(BEFORE_FULL_MS);
+    await fillDisk(rig, disk);
+  };
+  await rig.run({ meanwhile, wholeLoad: true, deadlineMs: 180_000 });
+  await verdict(await rig.finish(), rig);
+}
+
+const DISK_MEGABYTES = 48;
+const BEFORE_FULL_MS = 4000;
+
+export interface Flood extends Place, FloodSize {}
+
+/** One tenant floods ten quiet ones. */
+export async function runFloodBeside({ seed, tree, ...flood }: Flood, verdict: Verdict): Promise<void> {
+  const load = { ...noLoad, tenants: 11 };
+  const size = { tree, workers: 2, env: noSandbox };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  await runFlood(rig, flood);
+  await verdict(await rig.finish({ reread: false }), rig);
 }

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { EventStreamReader, type ServerSentEvent } from './event-stream.ts';
 import type { Evidence, ReaderName, TranscriptLine } from './evidence.ts';
+import { isLater, noteRefusal } from './refusals.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /** Nothing heard for so long, not even a sign of life: the connection is dead, whatever TCP thinks. */
@@ -17,6 +19,10 @@ export interface ReaderOptions {
   /** Probability that a connection is cut at a random byte. */
   readonly cuts: number;
   readonly signal: AbortSignal;
+  /** What is answered already is asked for: another answer than "later" is the last one. */
+  readonly takesNo?: boolean;
+  /** Goes away after so many events, and resumes when the promise has resolved. */
+  readonly pause?: { readonly afterEvents: number; readonly until: Promise<void> };
 }
 
 /** What is posted until it has been acknowledged; undefined for a reader of a turn that is on its way already. */
@@ -24,6 +30,7 @@ export interface Question {
   readonly path: string;
   readonly body: object;
   readonly idempotencyKey: string;
+  readonly accept?: string;
 }
 
 export interface Admission {
@@ -53,6 +60,9 @@ export class TurnReader {
   #lastEventId: string | null = null;
   #ended = false;
   #posts = 0;
+  #events = 0;
+  #paused = false;
+  #refusedForGood = false;
   #unwritten: TranscriptLine[] = [];
 
   constructor(options: ReaderOptions, turn: { readonly question: Question } | { readonly turnId: string }) {
@@ -71,10 +81,11 @@ export class TurnReader {
   /** Resolves when the terminal event has been seen, to whether it has; false when the signal came first. */
   async read(): Promise<boolean> {
     const { signal, random } = this.#options;
-    while (!this.#ended && !signal.aborted) {
+    while (!this.#ended && !this.#refusedForGood && !signal.aborted) {
       const closed = await this.#connect(this.#nextRequest());
       this.#note({ line: 'close', atMs: Date.now(), reason: closed });
       this.#save();
+      if (this.#isDue()) await this.#takeABreak();
       if (!this.#ended) await wait(random.between(50, 250), undefined, { signal }).catch(() => undefined);
     }
     this.#admission.reject(new Error(`${this.#options.marker} has not been acknowledged`));
@@ -110,7 +121,7 @@ export class TurnReader {
         silence = setTimeout(() => cut.abort(), SILENCE_MS);
         events.feed(bytes.subarray(0, bytesLeft));
         bytesLeft -= bytes.length;
-        if (bytesLeft <= 0) return 'cut by the client';
+        if (bytesLeft <= 0 || this.#isDue()) return 'cut by the client';
       }
       return 'ended by the gateway';
     } catch (error) {
@@ -121,7 +132,21 @@ export class TurnReader {
     }
   }
 
+  #isDue(): boolean {
+    const { pause } = this.#options;
+    return pause !== undefined && !this.#paused && !this.#ended && this.#events >= pause.afterEvents;
+  }
+
+  async #takeABreak(): Promise<void> {
+    const { pause, signal } = this.#options;
+    this.#paused = true;
+    await Promise.race([pause?.until, once(signal, 'abort')]);
+  }
+
   #hear({ event, data, id }: ServerSentEvent): void {
+    // Events that came in one piece with the last one wanted have not been looked at: they come again.
+    if (this.#isDue()) return;
+    this.#events += 1;
     this.#note({ line: 'event', atMs: Date.now(), event, data, id });
     this.#lastEventId = id;
     if (event === 'session') this.#admit(data);
@@ -134,20 +159,10 @@ export class TurnReader {
     this.#admission.resolve({ turnId, sessionId, posts: this.#posts });
   }
 
-  /** What is expected while things break (503, 429) is asked again; anything else is put on record first. */
+  /** What was refused is asked again. */
   async #refused(gateway: string, response: Response, method: string): Promise<string> {
-    const body = await response.text();
-    const { marker, evidence } = this.#options;
-    const expected = response.status === 503 || response.status === 429;
-    if (!expected)
-      evidence.refused({
-        marker,
-        gateway,
-        request: `${method} ${new URL(response.url).pathname}`,
-        status: response.status,
-        body: body.slice(0, 500),
-        atMs: Date.now(),
-      });
+    await noteRefusal(this.#options, { gateway, response, method });
+    this.#refusedForGood = this.#options.takesNo === true && !isLater(response.status);
     return `status ${String(response.status)}`;
   }
 

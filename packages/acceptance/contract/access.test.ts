@@ -63,13 +63,22 @@ describe('a key', () => {
       (await tenant.as('admin').request('/api/keys', { body: { scopes: ['read'], label: 'short' } })).json(),
     );
     for (const url of contract.system.gatewayUrls) expect((await new Client(url, created.key).get('/api/sessions')).status).toBe(200);
-    const began = Date.now();
     expect((await tenant.as('admin').request(`/api/keys/${created.id}`, { method: 'DELETE' })).status).toBe(204);
+    const revokedMs = Date.now();
     for (const url of contract.system.gatewayUrls) {
-      await eventually(async () => (await new Client(url, created.key).get('/api/sessions')).problem().code === 'revoked_key', {
-        timeoutMs: 1000 - (Date.now() - began),
-        everyMs: 50,
-      });
+      // What counts is when a request was sent; when its answer comes is the machine's affair.
+      let servedMs = revokedMs;
+      await eventually(
+        async () => {
+          const sentMs = Date.now();
+          const answer = await new Client(url, created.key).get('/api/sessions');
+          if (answer.status !== 200) return answer.problem().code === 'revoked_key';
+          servedMs = sentMs;
+          return false;
+        },
+        { everyMs: 50 },
+      );
+      expect(servedMs - revokedMs).toBeLessThanOrEqual(1000);
     }
   });
 
@@ -94,6 +103,11 @@ describe('a key', () => {
       ['GET', '/api/usage', undefined, 'admin read'],
       ['GET', '/api/memory', undefined, 'admin read'],
       ['GET', '/api/memory?q=x', undefined, 'admin read'],
+      ['GET', '/api/memory/contacts', undefined, 'admin read'],
+      ['GET', '/api/memory/contacts/00000000000000000000000000000000', undefined, 'admin read'],
+      ['GET', '/api/memory/contacts/00000000000000000000000000000000/notes/MEMORY.md', undefined, 'admin read'],
+      ['DELETE', '/api/memory/contacts/00000000000000000000000000000000', undefined, 'admin'],
+      ['DELETE', '/api/memory/contacts/00000000000000000000000000000000/notes/MEMORY.md', undefined, 'admin'],
       ['GET', '/api/tenant', undefined, 'admin read'],
       ['POST', '/api/skills/reindex', undefined, 'admin'],
       ['POST', '/api/keys', { scopes: ['read'] }, 'admin'],

@@ -31,7 +31,7 @@ async function runsOf(tenant: Tenant, id: string): Promise<ScheduleRunView[]> {
 describe('schedules', () => {
   promise(['C/4/7', 'SI/what-the-service-does/3'], 'fire one turn at their time, whatever number of replicas there is', async () => {
     const tenant = await contract.tenant();
-    const at = soon(2000);
+    const at = soon(5000);
     const { id, nextRunAt } = await make(tenant, { schedule: { at } });
     expect(nextRunAt).toBe(at);
     const [run] = await eventually(
@@ -99,10 +99,11 @@ describe('schedules', () => {
 
   promise(['C/4/7', 'C/2/4'], 'of a suspended tenant do not fire', async () => {
     const tenant = await contract.tenant();
-    const { id } = await make(tenant, { schedule: { at: soon(2500) }, missed: 'run_all' });
     const tenants = await contract.system.tenants();
     await tenants.setSuspended(tenant.tenantId, true);
     const { schedules } = await contract.system.scope(tenant.tenantId);
+    const once = { name: 'Report', message: '[[say:All is well.]]', schedule: { at: soon(1500) }, missed: 'run_all' as const };
+    const { id } = await schedules.create(once, { by: { kind: 'operator' }, authority: 'admin' });
     await eventually(async () => (await schedules.runs.list(id, 10)).length > 0, { timeoutMs: 30_000 });
     await tenants.setSuspended(tenant.tenantId, false);
     expect(await runsOf(tenant, id)).toMatchObject([{ outcome: 'skipped', reason: 'the tenant is suspended', turn: null }]);

@@ -16,7 +16,7 @@ interface Document {
 
 const documents: readonly Document[] = [
   { prefix: 'SI', file: new URL('../../../docs/spec/service-interface.md', import.meta.url) },
-  { prefix: 'C', file: new URL('../../../docs/spec/contract.md', import.meta.url), sections: ['2', '3', '4', '5'] },
+  { prefix: 'C', file: new URL('../../../docs/spec/contract.md', import.meta.url), sections: ['2', '3', '4', '5', '7'] },
 ];
 
 function slugOf(heading: string): string {

@@ -1,4 +1,4 @@
-import { limits, toolPolicy, type JsonObject } from '@concierge/contract';
+import { limits, onOneLine, toolPolicy, type JsonObject } from '@concierge/contract';
 import { z } from 'zod';
 import type { OwnTool } from './tools/tool.ts';
 
@@ -142,5 +142,5 @@ function span(least: number | undefined, most: number | undefined, unit: string)
 }
 
 function inCell(text: string): string {
-  return text.replaceAll('|', String.raw`\|`).replaceAll(/\s*\n\s*/gu, ' ');
+  return onOneLine(text).replaceAll('|', String.raw`\|`);
 }

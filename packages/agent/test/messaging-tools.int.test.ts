@@ -186,6 +186,16 @@ describe('message', () => {
     );
   });
 
+  it('is refused for a chat that has blocked the bot, until it lets the bot in again', async () => {
+    await tenant.connectTelegram();
+    await scope.contacts.noteReach('channel_c', '4343', 'unreachable');
+    const send = async () => (await box().call('message', { channel: 'telegram', to: '4343', text: 'Hello' })).output;
+    expect(await send()).toContain('has blocked the bot');
+    expect(await scope.outbox.waiting()).toEqual([]);
+    await scope.contacts.noteReach('channel_c', '4343', 'reachable');
+    expect(await send()).toContain('ON ITS WAY');
+  });
+
   it('does not exist for cs, nor do channels and cron', async () => {
     await tenant.connectTelegram();
     const { call } = box(bob);

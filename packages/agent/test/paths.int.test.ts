@@ -263,9 +263,11 @@ describe('a folder that is swapped for a link while tools are at work', () => {
     const outside = join(dataDir, 'tenants', 'other');
     await mkdir(real);
     await writeFile(join(real, 'IDENTITY.md'), 'own');
+    const outputs: string[] = [];
     let isSwapping = true;
     const swapping = (async () => {
-      for (let swaps = 0; swaps < SWAPS; swaps += 1) {
+      // As long as it takes for a tool to find the folder in its place.
+      for (let swaps = 0; swaps < SWAPS || !outputs.some((output) => output.includes('own')); swaps += 1) {
         await rename(real, away);
         await symlink(outside, real);
         await rm(real);
@@ -274,7 +276,6 @@ describe('a folder that is swapped for a link while tools are at work', () => {
     })().finally(() => {
       isSwapping = false;
     });
-    const outputs: string[] = [];
     while (isSwapping) {
       // Not write: it would make the folder anew while it is away.
       const uses: readonly (readonly [string, Record<string, unknown>])[] = [

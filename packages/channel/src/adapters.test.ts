@@ -124,7 +124,7 @@ describe('WhatsApp', () => {
     const revoked = { id: 'm2', from: '491', type: 'revoke', revoke: { original_message_id: 'm0' } };
     expect(parse.whatsApp(whatsAppValue({ messages: [changed, revoked] }))).toEqual([
       { kind: 'alias', of: 'sender', from: '491', to: '492' },
-      { kind: 'retraction', messageRef: 'm0' },
+      { kind: 'retraction', providerMessageId: 'm0', messageRef: 'm0' },
     ]);
   });
 
@@ -342,6 +342,7 @@ describe('Slack', () => {
     expect(parse.slack(new URLSearchParams(command).toString())).toMatchObject([
       { text: '/ask why', conversation: { id: 'C1', isGroup: true } },
     ]);
+    expect(parse.slack(new URLSearchParams({ ...command, text: ' ' }).toString())).toMatchObject([{ kind: 'ignored', reason: 'empty' }]);
     expect(parse.slack(new URLSearchParams({ ...command, team_id: 'T2' }).toString())).toMatchObject([{ reason: 'foreign' }]);
   });
 

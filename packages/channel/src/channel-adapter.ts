@@ -45,6 +45,7 @@ export type InboundItem =
   | InboundRetraction
   | InboundCallback
   | InboundUnreachable
+  | InboundReachable
   | InboundRevocation
   | InboundIgnored;
 
@@ -70,6 +71,8 @@ export interface InboundMessage {
   readonly order?: InboundOrder;
   /** The advertisement that the person came from. */
   readonly referral?: { readonly sourceType: string | null; readonly sourceId: string | null };
+  /** Sent together with others of the same id: the app makes several messages of one. */
+  readonly albumId?: string;
   /** The message it answers, as the app names it. */
   readonly replyTo: string | null;
   /** By the app's clock, and as the app said it: may lie beyond what a Date can hold. */
@@ -92,6 +95,8 @@ export interface InboundConversation {
   readonly threadId: string | null;
   /** Others read along: an answer to one person goes to all of them. */
   readonly isGroup: boolean;
+  /** Which of the binding's accounts was written to, where it has several: a page, or the Instagram account beside it. */
+  readonly account?: string;
 }
 
 export interface InboundLocation {
@@ -142,6 +147,8 @@ export interface InboundReceipt {
   readonly atMs: number | null;
   /** Only of `failed`. */
   readonly errorCodes: readonly string[];
+  /** Ours, as it went out with the message: it tells which one that was, also when the app's answer never arrived. */
+  readonly mark?: string;
 }
 
 /** A person or a conversation has another id from now on. */
@@ -155,6 +162,8 @@ export interface InboundAlias {
 /** The sender took a message back. */
 export interface InboundRetraction {
   readonly kind: 'retraction';
+  /** Of the message that is taken back. */
+  readonly providerMessageId: string;
   readonly messageRef: string;
 }
 
@@ -167,6 +176,12 @@ export interface InboundCallback {
 /** Whatever is sent there is refused from now on. */
 export interface InboundUnreachable {
   readonly kind: 'unreachable';
+  readonly conversationId: string;
+}
+
+/** What is sent there is taken again. */
+export interface InboundReachable {
+  readonly kind: 'reachable';
   readonly conversationId: string;
 }
 

@@ -213,6 +213,7 @@ function effects(items: readonly InboundItem[]): Record<string, unknown>[] {
         return [{ outbound_blocked: item.conversationId }];
       case 'revocation':
         return [{ disable_binding: 'T043DB835ML' }];
+      case 'reachable':
       case 'message':
       case 'ignored':
         return [];

@@ -13,6 +13,7 @@ export {
   type InboundLocation,
   type InboundMessage,
   type InboundOrder,
+  type InboundReachable,
   type InboundReceipt,
   type InboundRetraction,
   type InboundRevocation,

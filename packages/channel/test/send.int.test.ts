@@ -11,6 +11,7 @@ import {
   type ProviderReply,
 } from '@concierge/testing';
 import {
+  channelAdapters,
   keepTyping,
   openSender,
   renderParts,
@@ -119,7 +120,10 @@ describe('a message', () => {
   });
 
   it('goes out as Telegram wants it, into its topic', async () => {
-    const outcome = await senderOf('telegram').send(message('telegram', 'Hello **you** & all', { thread: '7', replyTo: '55' }), signal);
+    const outcome = await senderOf('telegram').send(
+      message('telegram', 'Hello **you** & all', { thread: '7', replyTo: `${places.telegram.to}/55` }),
+      signal,
+    );
     expect(outcome).toEqual({ kind: 'sent', providerMessageId: '1001' });
     expect(fakeTelegram.sent).toEqual([
       {
@@ -131,6 +135,42 @@ describe('a message', () => {
         reply_parameters: { message_id: 55, allow_sending_without_reply: true },
       },
     ]);
+  });
+
+  it('answers the very message that Telegram brought from a group, as its adapter names it', async () => {
+    const chat = { id: -1_001_234_567_890, type: 'supergroup', is_forum: true, title: 'Shop' };
+    const update = {
+      update_id: 1,
+      message: {
+        message_id: 4242,
+        message_thread_id: 7,
+        is_topic_message: true,
+        from: { id: 5, is_bot: false, first_name: 'Ann' },
+        chat,
+        date: 1_750_000_000,
+        text: '@shop_bot hello',
+        entities: [{ type: 'mention', offset: 0, length: 9 }],
+      },
+    };
+    const delivery = channelAdapters.channel_c.inbound.parse(Buffer.from(JSON.stringify(update)), { ...telegram, botUsername: 'shop_bot' });
+    const [heard] = delivery.kind === 'items' ? delivery.items : [];
+    if (heard?.kind !== 'message') throw new Error('No message was read.');
+    const { messageRef, conversation } = heard;
+    const place = { to: conversation.id, thread: conversation.threadId ?? '', replyTo: messageRef };
+    expect(await senderOf('telegram').send(message('telegram', 'Hello', place), signal)).toMatchObject({ kind: 'sent' });
+    expect(fakeTelegram.sent).toMatchObject([{ chat_id: chat.id, message_thread_id: 7, reply_parameters: { message_id: 4242 } }]);
+  });
+
+  it('names no message of Telegram where the group has another number by now: there that is another message', async () => {
+    await senderOf('telegram').send(message('telegram', 'Hello', { to: '-1001234567890', replyTo: '-5/55' }), signal);
+    expect(fakeTelegram.sent[0]).not.toHaveProperty('reply_parameters');
+  });
+
+  it('goes to a group of WhatsApp as to a group', async () => {
+    const group = 'Y2FwaV9ncm91cDoxODA1NTU1MDE3MjoxMjAzNjMyMjI3NzE5NjMwNjcZD';
+    fakeMeta.personWrites(group);
+    expect(await senderOf('whatsapp').send(message('whatsapp', 'Hi', { to: group }), signal)).toMatchObject({ kind: 'sent' });
+    expect(fakeMeta.sent[0]).toMatchObject({ recipient_type: 'group', to: group });
   });
 
   it('goes out as Slack wants it, into its thread', async () => {
@@ -297,6 +337,32 @@ describe.each(apps)('%s', (app) => {
     await keepTyping(counted, { ...places[app], inboundMessageId: 'wamid.IN' }, stop.signal);
     expect(providerOf(app).calls.length - before).toBe(2);
     expect(providerOf(app).sent).toEqual([]);
+  });
+});
+
+describe('a refusal that concerns one person or one conversation', () => {
+  it.each([
+    ['messenger', 'blocked the page', graphError(200, "This person isn't receiving messages from you right now.", { subcode: 1_545_041 })],
+    ['messenger', 'turned messages off', graphError(10, 'This person cannot be messaged', { subcode: 2_018_108 })],
+    ['messenger', 'refuses with a subcode that no table names', graphError(200, 'Not now', { subcode: 2_018_999 })],
+    ['slack', 'is in a channel that the bot is not a member of', slackError('no_permission')],
+    ['slack', 'is where the bot may not write', slackError('access_denied')],
+    ['slack', 'is where no member may write', slackError('ekm_access_denied')],
+  ] as const)('says nothing of the credentials: on %s, a person who %s', async (app, _what, refusal) => {
+    providerOf(app).failSends(refusal);
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'recipient_failed' });
+  });
+
+  it.each([
+    ['messenger', graphError(200, 'Requires pages_messaging permission')],
+    ['messenger', graphError(10, 'Application does not have permission for this action')],
+    ['messenger', graphError(200, 'Cannot message users who are not admins', { subcode: 2_018_028 })],
+    ['slack', slackError('missing_scope')],
+    ['slack', slackError('token_expired')],
+    ['slack', slackError('account_inactive')],
+  ] as const)('is not one that concerns all: %s', async (app, refusal) => {
+    providerOf(app).failSends(refusal);
+    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'binding_failed' });
   });
 });
 

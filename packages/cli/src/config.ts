@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
-import { parseConfig } from '@concierge/runtime';
+import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel/provider-environment';
+import { demoModelEnvironment, mayUseDemoModel, parseConfig } from '@concierge/runtime';
 import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
 
 const Environment = z.object({
   ...providerEnvironment,
+  ...demoModelEnvironment,
   DATA_DIR: z.string().default('./data'),
   REDIS_URL: z
     .string()
@@ -46,6 +47,8 @@ export interface Config extends ProviderSettings {
   /** `host:port`s that URLs of tenants may lead to although they are not public. */
   readonly outboundAllow: readonly string[];
   readonly providersFile: string;
+  /** The built-in demo model answers where the file names no usable key. */
+  readonly mayUseDemoModel: boolean;
   readonly sandbox: SandboxChoice;
   readonly logLevel: string;
   /** For keys that providers.json names by variable. */
@@ -77,6 +80,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     keySecret: given.KEY_SECRET ?? secrets.KEY_SECRET,
     secretsKey: given.SECRETS_KEY ?? secrets.SECRETS_KEY,
     outboundAllow: given.OUTBOUND_ALLOW,
+    mayUseDemoModel: mayUseDemoModel(given),
     providersFile: given.PROVIDERS_FILE ?? join(dataDir, 'providers.json'),
     sandbox: { kind: given.SANDBOX, image: given.SANDBOX_IMAGE, runtime: given.SANDBOX_RUNTIME },
     logLevel: given.LOG_LEVEL,

@@ -1,25 +1,17 @@
-import { ChatAppConnections } from '@concierge/channel';
+import type { ChatAppConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
 import { connectRedis, createLog, redisReady, type Log } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
-import {
-  Doorbells,
-  EventBells,
-  HandoffCalls,
-  HandoffDesk,
-  handoffRequested,
-  Lanes,
-  OutgoingEvents,
-  Turns,
-  type HandoffCallsOptions,
-} from '@concierge/turn';
+import type { IndexStore, Tenants, TenantScope } from '@concierge/tenant';
+import type { Doorbells, EventBells, HandoffCallsOptions, HandoffDesk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 
 const REDIS_TIMEOUT_MS = 3000;
 
 type Redis = ReturnType<typeof connectRedis>;
 
-/** The files, index and Redis of one deployment; each is opened when a command first needs it. Whoever made it closes it. */
+/**
+ * The files, index and Redis of one deployment; each is loaded and opened when a command first needs it. The one who made the deployment closes it.
+ */
 export class Deployment {
   readonly config: Config;
   readonly log: Log;
@@ -38,6 +30,7 @@ export class Deployment {
 
   async index(): Promise<IndexStore> {
     const { databaseUrl, dataDir } = this.config;
+    const { openIndex } = await import('@concierge/tenant');
     this.#index ??= openIndex({ databaseUrl, dataDir, log: this.log });
     return await this.#index;
   }
@@ -51,7 +44,8 @@ export class Deployment {
         `There is no KEY_SECRET in the environment nor in ${dataDir}/secrets.json: run npm start once, or set DATA_DIR.`,
       );
     }
-    this.#tenants ??= new Tenants({ dataDir, index: await this.index(), keySecret, secretsKey, log: this.log });
+    const [index, tenant] = [await this.index(), await import('@concierge/tenant')];
+    this.#tenants ??= new tenant.Tenants({ dataDir, index, keySecret, secretsKey, log: this.log });
     return this.#tenants;
   }
 
@@ -64,8 +58,9 @@ export class Deployment {
     });
   }
 
-  get connections(): ChatAppConnections {
-    return new ChatAppConnections({ urls: this.config.providerUrls, publicUrl: this.config.publicUrl });
+  async connections(): Promise<ChatAppConnections> {
+    const { ChatAppConnections: Connections } = await import('@concierge/channel');
+    return new Connections({ urls: this.config.providerUrls, publicUrl: this.config.publicUrl });
   }
 
   /** @throws AppError overloaded, when it does not answer */
@@ -82,17 +77,17 @@ export class Deployment {
   }
 
   async turns(): Promise<Turns> {
-    const redis = await this.redis();
-    this.#doorbells ??= new Doorbells(redis, this.log);
-    return new Turns({ redis, lanes: new Lanes(redis), doorbells: this.#doorbells, log: this.log });
+    const [redis, turn] = [await this.redis(), await import('@concierge/turn')];
+    this.#doorbells ??= new turn.Doorbells(redis, this.log);
+    return new turn.Turns({ redis, lanes: new turn.Lanes(redis), doorbells: this.#doorbells, log: this.log });
   }
 
   async handoffDesk(): Promise<HandoffDesk> {
-    const turns = await this.turns();
-    this.#eventBells ??= new EventBells(await this.redis(), this.log);
-    const events = new OutgoingEvents({ bells: this.#eventBells, log: this.log });
-    const onRequested: HandoffCallsOptions['onRequested'] = async (scope, handoff) => events.emit(scope, handoffRequested(handoff));
-    return new HandoffDesk({ turns, calls: new HandoffCalls({ turns, onRequested, log: this.log }) });
+    const [turns, turn] = [await this.turns(), await import('@concierge/turn')];
+    this.#eventBells ??= new turn.EventBells(await this.redis(), this.log);
+    const events = new turn.OutgoingEvents({ bells: this.#eventBells, log: this.log });
+    const onRequested: HandoffCallsOptions['onRequested'] = async (scope, handoff) => events.emit(scope, turn.handoffRequested(handoff));
+    return new turn.HandoffDesk({ turns, calls: new turn.HandoffCalls({ turns, onRequested, log: this.log }) });
   }
 
   async close(): Promise<void> {

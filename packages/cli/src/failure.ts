@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AppError, errorCodes, type ErrorCode, type Problem } from '@concierge/contract';
+import { AppError, errorCodes, onOneLine, type ErrorCode, type Problem } from '@concierge/contract';
 import { ConfigError } from '@concierge/runtime';
 
 /** One line for a person. */
@@ -7,7 +7,7 @@ export function failureLine(error: unknown): string {
   const fields = error instanceof AppError ? (error.errors ?? []) : [];
   const details = fields.map(({ path, message }) => (path === '' ? message : `${path} ${message}`));
   const line = error instanceof Error ? error.message : String(error);
-  return [line, ...details].join(' ').replaceAll(/\s*\n\s*/gu, ' ');
+  return onOneLine([line, ...details].join(' '));
 }
 
 function codeOf(error: unknown): ErrorCode {

@@ -36,7 +36,7 @@ export async function run(args: readonly string[], { readConfig, out, err }: Run
   try {
     deployment = new Deployment(readConfig());
     const answers: Answer[] = [];
-    const program = createProgram({ deployment, answer: (answer) => answers.push(answer) });
+    const program = await createProgram({ deployment, answer: (answer) => answers.push(answer) }, args);
     configure(program, { out, json });
     await program.parseAsync(args, { from: 'user' }).catch(rethrowUsage);
     for (const answer of answers) printAnswer(answer, { json, out });

@@ -1,66 +1,98 @@
 import { randomBytes } from 'node:crypto';
-import type { Stats } from 'node:fs';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
 import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { AppError, TenantId, TenantSettings } from '@concierge/contract';
-import { FolderSync, type TenantScope } from '@concierge/tenant';
+import { FolderSync, markIncarnation, removeFolderIn, walkTree, type TenantScope, type TreeEntry } from '@concierge/tenant';
 import * as tar from 'tar';
 
 /** Read and write for the owner of the deployment, nobody else: what tenants keep is private. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
+const PERMISSIONS = 0o777;
 /**
  * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What keeps tenant.json safe is made
  * again from it. Plain credentials that are right have been sealed by then; the others, copies that an editor made of them, and what a process that died
  * left half done are nobody's to carry around.
  */
-const LEFT_OUT = /^[^/]+\/(?:(?:sessions\/\.revisions|settings|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-d]\.)[^/])/u;
+const LEFT_OUT =
+  /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-d]\.)[^/])/u;
 /**
- * Of no use under another id, or of harm: keys (the widget's, too) and unanswered turns name the old one, credentials of channels and secrets of event
+ * Of no use under another id, or of harm: keys (the widget's, too), unanswered turns and the mark in settings/ name the old one, credentials of channels and secrets of event
  * endpoints are sealed for it, and a message or an event that waits to be sent would be sent by both.
  */
-const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget|handoffs\/calls)\//u;
+const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget|settings|handoffs\/calls)\//u;
 
 export interface ArchiveReport {
   readonly tenantId: string;
   readonly files: number;
 }
 
+export interface ExportReport extends ArchiveReport {
+  readonly bytes: number;
+  /** Links, special files, files with a second name, and what is nested too deeply: an import would refuse them. */
+  readonly leftOut: number;
+  /** Files that lost bytes while they were read; zeros stand in their place. */
+  readonly cutShort: number;
+}
+
 /**
- * Writes everything of a tenant into a new `.tar.gz`, under the tenant's id. Regular files only. Each file is whole, as it was at one
- * moment; suspend the tenant first when all of them are to be of the same one.
+ * Writes everything of a tenant into a new `.tar.gz`, under the tenant's id. Regular files only, found by a walk that follows no link whatever a
+ * command of the tenant does meanwhile; suspend the tenant first when all of them are to be of the same moment.
  * @throws AppError conflict, when there is such a file
  */
-export async function exportTenant(scope: TenantScope, file: string): Promise<ArchiveReport & { readonly bytes: number }> {
+export async function exportTenant(scope: TenantScope, file: string): Promise<ExportReport> {
   if (await exists(file)) throw new AppError('conflict', `${file} exists already.`);
   await scope.channels.list();
   const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
-  let files = 0;
+  const counts = { files: 0, leftOut: 0, cutShort: 0 };
+  const walk = walkTree(scope.root, {
+    isWanted: (path) => !LEFT_OUT.test(path),
+    onLeftOut: () => (counts.leftOut += 1),
+    onCutShort: () => (counts.cutShort += 1),
+  });
   try {
-    await tar.create(
-      {
-        file: partial,
-        gzip: true,
-        mode: FILE_MODE,
-        cwd: join(scope.root, '..'),
-        filter: (path, entry) => {
-          const wanted = !LEFT_OUT.test(path) && (isFolderStat(entry) || isFileStat(entry));
-          if (wanted && isFileStat(entry)) files += 1;
-          return wanted;
-        },
-      },
-      [basename(scope.root)],
+    await pipeline(
+      archive(scope.accountId, walk, () => (counts.files += 1)),
+      createWriteStream(partial, { flags: 'wx', mode: FILE_MODE, flush: true }),
     );
     await rename(partial, file);
   } finally {
     await rm(partial, { force: true });
   }
-  return { tenantId: scope.accountId, files, bytes: (await stat(file)).size };
+  return { tenantId: scope.accountId, ...counts, bytes: (await stat(file)).size };
 }
 
-type FilterEntry = Stats | tar.ReadEntry;
-const isFileStat = (entry: FilterEntry): boolean => 'isFile' in entry && entry.isFile();
-const isFolderStat = (entry: FilterEntry): boolean => 'isDirectory' in entry && entry.isDirectory();
+/** The bytes of the archive. Of one entry at a time: its content is read when its bytes are asked for. */
+async function* archive(tenantId: string, walk: AsyncIterable<TreeEntry>, onFile: () => void): AsyncGenerator<Buffer> {
+  const pack = new tar.Pack({ gzip: true });
+  const fill = async (): Promise<void> => {
+    await add(pack, { path: `${tenantId}/`, mode: FOLDER_MODE, mtime: new Date(), content: undefined });
+    for await (const entry of walk) {
+      if (entry.content !== undefined) onFile();
+      await add(pack, { ...entry, path: `${tenantId}/${entry.path}${entry.content === undefined ? '/' : ''}` });
+    }
+    pack.end();
+  };
+  const filled = fill().catch((error: unknown) => void pack.emit('error', error));
+  yield* pack;
+  await filled;
+}
+
+/** Resolves when the entry is in the archive. */
+async function add(pack: tar.Pack, { path, mode, mtime, content }: TreeEntry): Promise<void> {
+  const type = content === undefined ? 'Directory' : 'File';
+  const entry = new tar.ReadEntry(new tar.Header({ path, type, mode: mode & PERMISSIONS, mtime, size: content?.size ?? 0 }));
+  const written = once(entry, 'end');
+  pack.add(entry);
+  for await (const chunk of content?.chunks ?? []) {
+    if (!entry.write(chunk)) await once(entry, 'drain');
+  }
+  entry.end();
+  await written;
+}
 
 export interface ImportOptions {
   readonly file: string;
@@ -85,11 +117,13 @@ export async function importTenant({ file, tenantsFolder, newId }: ImportOptions
     const filter = (path: string): boolean => !(moved && BOUND_TO_ID.test(path));
     await tar.extract({ file, cwd: building, strip: 1, strict: true, preserveOwner: false, fmode: FILE_MODE, dmode: FOLDER_MODE, filter });
     await assertSettings(building);
+    // Ids of turns that the old tenant's requests made are not the new one's.
+    if (moved) await markIncarnation(building);
     if (await exists(join(tenantsFolder, tenantId.data))) throw new AppError('conflict', `The tenant ${tenantId.data} exists already.`);
     await rename(building, join(tenantsFolder, tenantId.data));
     await new FolderSync().sync(tenantsFolder);
   } finally {
-    await rm(building, { recursive: true, force: true });
+    await removeFolderIn(tenantsFolder, basename(building));
   }
   return { tenantId: tenantId.data, files };
 }

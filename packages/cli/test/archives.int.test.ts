@@ -1,6 +1,11 @@
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { link, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { AcceptedTurn, Session } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import * as tar from 'tar';
 import { z } from 'zod';
@@ -17,6 +22,41 @@ beforeEach(async () => {
 afterEach(async () => await concierge[Symbol.asyncDispose]());
 
 const conversation = '0123456789abcdef0123456789abcdef';
+const swapperPath = fileURLToPath(new URL('../../tenant/test/folder-swapper.ts', import.meta.url));
+const secret = 'what another tenant keeps to itself';
+const at = '2026-11-20T10:00:00.000Z';
+const accepted: AcceptedTurn = {
+  version: 1,
+  turnId: 't_1',
+  accountId: 'copy',
+  sessionId: conversation,
+  acceptedAtMs: 1,
+  origin: 'api',
+  agent: 'admin',
+  authority: 'admin',
+  channel: 'web',
+  sender: null,
+  text: 'Hello',
+  attachments: [],
+  requestHash: 'h',
+  keyId: null,
+};
+const session: Session = {
+  version: 1,
+  id: conversation,
+  agent: 'admin',
+  channel: 'web',
+  sender: null,
+  revision: 1,
+  createdAt: at,
+  updatedAt: at,
+  title: 'A title',
+  messageCount: 0,
+  summary: null,
+  messages: [],
+  turns: [],
+  contextTokens: null,
+};
 
 async function fillWithMessaging(scope: TenantScope): Promise<void> {
   const by = { kind: 'operator' } as const;
@@ -46,7 +86,8 @@ describe('concierge tenant export and import', () => {
     const paths: string[] = [];
     await tar.list({ file: archive, onReadEntry: ({ path }) => paths.push(path) });
     expect(paths).toEqual(expect.arrayContaining(['acme/tenant.json', 'acme/memory/notes.md']));
-    expect(paths.filter((path) => /settings|\.revisions/u.test(path))).toEqual([]);
+    // What tells it from another tenant of its name goes along; what keeps tenant.json safe is made again.
+    expect(paths.filter((path) => /settings|\.revisions/u.test(path))).toEqual(['acme/settings/', 'acme/settings/incarnation']);
     await concierge.json('tenant', 'delete', 'acme');
     expect(await concierge.json('tenant', 'import', archive)).toMatchObject({ tenantId: 'acme' });
     await concierge.withScope('acme', async (scope, tenants) => {
@@ -74,6 +115,9 @@ describe('concierge tenant export and import', () => {
     await concierge.withScope('copy', async (scope, tenants) => {
       expect((await tenants.authenticate(copy.keys.admin)).scope.accountId).toBe('copy');
       expect(await scope.keys.list()).toHaveLength(2);
+      // Its inbox was left behind with the old id's turns, folder and all.
+      expect(await scope.inbox.accept(accepted)).toBe('accepted');
+      expect(await scope.identity()).toMatch(/^copy\/[0-9a-f]{16}$/u);
       expect((await tenants.authenticate(keys.admin)).scope.accountId).toBe('acme');
     });
   });
@@ -109,6 +153,52 @@ describe('concierge tenant export and import', () => {
     await concierge.json('tenant', 'delete', 'acme');
     const { out } = await concierge.runWith({ SECRETS_KEY: 'another one that is long enough, too' }, 'tenant', 'import', archive);
     expect(out).toContain('The credentials of telegram cannot be opened with this SECRETS_KEY');
+  });
+
+  it('leads nowhere that a command of the tenant puts links to meanwhile', async () => {
+    await concierge.json('tenant', 'create', 'acme');
+    await concierge.json('tenant', 'create', 'bolt');
+    const { root } = await concierge.withScope('acme', async (scope) => Promise.resolve(scope));
+    const vault = join(concierge.dataDir, 'tenants', 'bolt', 'vault');
+    for (const folder of [vault, ...Array.from({ length: 40 }, (_, at) => join(root, `d${String(at)}`))]) {
+      await mkdir(folder);
+      for (let at = 0; at < 20; at += 1)
+        await writeFile(join(folder, `f${String(at)}`), folder === vault ? secret : 'x'.repeat(secret.length));
+    }
+    const swapper = spawn(process.execPath, ['--no-warnings', swapperPath, vault, '40'], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const closed = once(swapper, 'close');
+    await once(swapper.stdout, 'data');
+    try {
+      for (let time = 0; time < 5; time += 1) {
+        const file = join(concierge.dataDir, `acme-${String(time)}.tar.gz`);
+        await concierge.json('tenant', 'export', 'acme', file);
+        expect(gunzipSync(await readFile(file)).includes(secret)).toBe(false);
+      }
+    } finally {
+      swapper.kill('SIGKILL');
+      await closed;
+    }
+  });
+
+  it('says what it leaves out, and can be read back without it', async () => {
+    await concierge.json('tenant', 'create', 'acme');
+    await concierge.withScope('acme', async (scope) => {
+      await writeFile(join(scope.root, 'named-once.md'), 'here');
+      await writeFile(join(scope.root, 'named-twice.md'), 'x');
+      await link(join(scope.root, 'named-twice.md'), join(scope.root, 'second-name.md'));
+      await symlink('/etc', join(scope.root, 'link'));
+      await scope.sessions.publish(session);
+    });
+    expect(await concierge.json('tenant', 'export', 'acme', archive)).toMatchObject({ leftOut: 3, cutShort: 0 });
+    await concierge.json('tenant', 'delete', 'acme');
+    await concierge.json('tenant', 'import', archive);
+    await concierge.withScope('acme', async (scope) => {
+      expect((await scope.files.readText('named-once.md')).text).toBe('here');
+      expect(await scope.sessions.load(conversation)).toMatchObject({ title: 'A title' });
+    });
   });
 
   it('overwrites neither a file nor a tenant', async () => {

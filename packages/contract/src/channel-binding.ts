@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AppError } from './app-error.ts';
 import type { ChannelName, channelSynonyms } from './channel.ts';
+import { invalidFields } from './invalid-fields.ts';
 
 /** The channels that can be connected: `web` is always there and needs no credentials. */
 export const appChannels = ['channel_a', 'channel_b', 'channel_c', 'channel_d'] as const;
@@ -57,8 +58,7 @@ export function parseChannelSettings<Channel extends AppChannel>(channel: Channe
   const parsed = channelSettings[channel].safeParse(settings);
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of this channel has just read it; TypeScript loses the pairing
   if (parsed.success) return parsed.data as ChannelSettings[Channel];
-  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
-  throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors });
+  throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors: invalidFields(parsed.error) });
 }
 
 /** Fields that are sealed on disk and never shown again; the others are identifiers. */
@@ -87,13 +87,28 @@ export type ChannelBinding = z.infer<typeof ChannelBinding>;
 export const ChannelError = z.strictObject({ at: z.iso.datetime(), code: z.string().max(100), message: z.string().max(500) });
 export type ChannelError = z.infer<typeof ChannelError>;
 
+/** tenants/<id>/channels/<channel>.sending.json: the provider refuses to send for this version of the binding. What people write still comes in. */
+export const SendingStop = z.strictObject({
+  version: z.literal(1),
+  since: z.iso.datetime(),
+  reason: z.string().max(1000),
+  /** Of the binding when it was refused: connected anew, it is another one. */
+  bindingUpdatedAt: z.iso.datetime(),
+  /** One message is tried then. */
+  tryAgainAt: z.iso.datetime(),
+});
+export type SendingStop = z.infer<typeof SendingStop>;
+
 /** What may be shown of a binding: which secrets it has, never one of them. */
 export const ChannelView = z
   .object({
     channel: AppChannel,
     app: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
-    /** `broken`: its file cannot be read, or its credentials cannot be opened here; connect it again. */
-    state: z.enum(['enabled', 'disabled', 'broken']),
+    /**
+     * `receive_only`: the provider refuses what is sent with these credentials; messages come in, and are answered once it takes them again. `broken`: its
+     * file cannot be read, or its credentials cannot be opened here; connect it again.
+     */
+    state: z.enum(['enabled', 'receive_only', 'disabled', 'broken']),
     /** Why it is not enabled; or why credentials that somebody put there as a file are left alone. */
     reason: z.string().nullable(),
     identifiers: z.record(z.string(), z.string()),

@@ -5,6 +5,8 @@ export const ChatAppAddress = z.object({
   to: z.string().min(1).max(256),
   /** A topic of a Telegram group, a thread of Slack. */
   thread: z.string().max(256).nullable(),
+  /** Which of the binding's accounts was written to, where it has several: Messenger's page, or the Instagram account beside it. */
+  account: z.string().min(1).max(256).optional(),
 });
 export type ChatAppAddress = z.infer<typeof ChatAppAddress>;
 
@@ -41,6 +43,8 @@ export const ChatAppMessage = z.object({
   order: z
     .object({ catalogId: z.string().nullable(), items: z.array(z.object({ productId: z.string(), quantity: z.number().nullable() })) })
     .optional(),
+  /** Sent together with others of the same id: the app makes several messages of one. */
+  albumId: z.string().min(1).max(256).optional(),
   /** The message it answers, as the app names it. */
   replyTo: z.string().nullable(),
 });

@@ -16,7 +16,7 @@ export const MessageText = z
   .meta({ description: '1 to 32000 characters, counted in Unicode code points', minLength: 1, maxLength: limits.messageMaxCharacters });
 
 const attachments = z
-  .array(z.union([UploadRef.strict(), UploadId.transform((id) => ({ id }))]))
+  .array(z.union([UploadRef.strict(), UploadId.transform((id) => ({ id }))], 'must be what POST /api/uploads answered, or its id'))
   .max(limits.attachmentsMax)
   .optional();
 

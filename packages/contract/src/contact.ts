@@ -30,6 +30,10 @@ export const ContactAlias = z.strictObject({
 });
 export type ContactAlias = z.infer<typeof ContactAlias>;
 
+/** tenants/<id>/contacts/<hash>/unreachable/<channel>.json: there while the app says that nothing can be sent there. */
+export const ContactUnreachable = z.strictObject({ version: z.literal(1), channel: AppChannel, sender: Sender, since: z.iso.datetime() });
+export type ContactUnreachable = z.infer<typeof ContactUnreachable>;
+
 export const ContactView = z
   .object({
     sender: z.string(),

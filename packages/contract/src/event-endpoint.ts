@@ -11,6 +11,7 @@ const definition = {
   description: z.string().trim().max(limits.eventEndpointDescriptionMaxCharacters),
   types: z
     .array(SubscribedType)
+    .max(100)
     .transform((types) => [...new Set(types)])
     .nullable()
     .meta({

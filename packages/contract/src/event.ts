@@ -9,7 +9,7 @@ import { TurnOrigin } from './turn.ts';
 
 const facts = { tenant: TenantId };
 
-const turnFacts = {
+const turnNames = {
   ...facts,
   turnId: z.string(),
   contact_id: ContactId,
@@ -17,8 +17,20 @@ const turnFacts = {
   channel: CanonicalChannel,
   origin: TurnOrigin,
   acceptedAt: z.iso.datetime(),
-  usage: Usage,
 };
+
+const turnFacts = { ...turnNames, usage: Usage };
+
+/**
+ * What a turn did not end in, but its owner should know. `context_cut`: a context file is longer than its place in the prompt; `context_unreadable`: one
+ * cannot be used at all; `summary_failed`: no model could shorten the conversation; `window_small`: tools and prompt leave little of the model's window;
+ * `model_refused`: the provider takes no request with this key or for this model.
+ */
+export const TurnWarning = z.strictObject({
+  code: z.enum(['context_cut', 'context_unreadable', 'summary_failed', 'window_small', 'model_refused']),
+  message: z.string(),
+});
+export type TurnWarning = z.infer<typeof TurnWarning>;
 
 const messageFacts = {
   ...facts,
@@ -37,7 +49,7 @@ const runFacts = {
   scheduledAt: z.iso.datetime(),
 };
 
-/** What an event of each type says: ids, states and figures, never what somebody said, but for texts that an endpoint or a schedule asks for. */
+/** What an event of each type says: ids, states and figures, never what somebody said, but for texts that an endpoint or a schedule asks for, and what the heartbeat tells the owner. */
 export const eventData = {
   'turn.completed': z.strictObject({
     ...turnFacts,
@@ -46,6 +58,7 @@ export const eventData = {
     text: z.string().optional(),
   }),
   'turn.failed': z.strictObject({ ...turnFacts, error: z.strictObject({ code: z.enum(errorCodeNames) }) }),
+  'turn.warning': z.strictObject({ ...turnNames, warning: TurnWarning }),
   'handoff.requested': z.strictObject({
     ...facts,
     handoffId: z.string(),
@@ -64,6 +77,14 @@ export const eventData = {
     failures: z.int().positive(),
     error: z.string().nullable(),
   }),
+  'heartbeat.reported': z.strictObject({
+    ...facts,
+    runId: z.string(),
+    scheduledAt: z.iso.datetime(),
+    turnId: z.string(),
+    contact_id: ContactId,
+    text: z.string(),
+  }),
   'endpoint.test': z.strictObject(facts),
 } as const;
 
@@ -77,11 +98,13 @@ export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export const SubscribedType = EventType.extract([
   'turn.completed',
   'turn.failed',
+  'turn.warning',
   'handoff.requested',
   'message.delivered',
   'message.failed',
   'schedule.missed',
   'schedule.failing',
+  'heartbeat.reported',
 ]);
 export type SubscribedType = z.infer<typeof SubscribedType>;
 

@@ -18,6 +18,7 @@ export {
   ChannelBinding,
   ChannelCheck,
   ChannelError,
+  SendingStop,
   ChannelTest,
   ChannelView,
   ConnectedChannel,
@@ -33,7 +34,8 @@ export {
 export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
 export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
 export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
-export { ContactAlias, ContactRecord, ContactView } from './contact.ts';
+export { hasMoreValues } from './count-values.ts';
+export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './contact.ts';
 export {
   DeliveryPartView,
   DeliveryProblem,
@@ -57,7 +59,18 @@ export {
   EventEndpointWithSecret,
   NewEventEndpoint,
 } from './event-endpoint.ts';
-export { EventId, EventRecord, EventStatus, EventTry, EventType, EventView, SubscribedType, eventData, type EventData } from './event.ts';
+export {
+  EventId,
+  EventRecord,
+  EventStatus,
+  EventTry,
+  EventType,
+  EventView,
+  SubscribedType,
+  TurnWarning,
+  eventData,
+  type EventData,
+} from './event.ts';
 export {
   Handoff,
   HandoffBody,
@@ -71,8 +84,10 @@ export {
   WaitingHandoff,
 } from './handoff.ts';
 export { HttpUrl } from './http-url.ts';
+export { invalidFields, invalidFieldsText, invalidFieldText } from './invalid-fields.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
 export { codePoints, limits } from './limits.ts';
+export { onOneLine, withoutEnding, withoutSpans } from './linear-text.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './outbound.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './mcp.ts';
 export {
@@ -162,7 +177,7 @@ export {
   widgetKeyPrefix,
 } from './widget.ts';
 export { FileItem } from './routes/files.ts';
-export { MemoryHit, MemoryNote } from './routes/memory.ts';
+export { MemoryHit, MemoryNote, NotedContact } from './routes/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
 export {
   defineRoute,

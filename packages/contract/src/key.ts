@@ -25,7 +25,7 @@ export const CreateKeyBody = z
   .strictObject({
     label: z.string().max(limits.keyLabelMaxCharacters).default(''),
     scopes: z.array(KeyScope).min(1).max(keyScopes.length),
-    expiresAt: z.iso.datetime().optional(),
+    expiresAt: z.iso.datetime().max(limits.timeMaxCharacters).optional(),
   })
   .meta({ id: 'CreateKeyBody' });
 export const CreatedKey = z.object({ id: z.string(), key: z.string(), scopes: z.array(KeyScope) }).meta({ id: 'CreatedKey' });

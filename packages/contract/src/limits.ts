@@ -7,6 +7,8 @@ export const limits = {
   attachmentsMax: 10,
   uploadFilesMax: 10,
   uploadMaxBytes: 10 * 1024 * 1024,
+  /** Name of a file that a request brings along. */
+  fileNameMaxCharacters: 255,
   /** Extracted text of one attachment that reaches the model, in code points. */
   attachmentTextMaxCharacters: 60_000,
   /** Pixels of an uploaded image, checked before anything decodes it. */
@@ -15,14 +17,40 @@ export const limits = {
   jsonBodyMaxBytes: 512 * 1024,
   /** Body of a request below /v1: one file of the largest size in base64, with room for the messages. */
   openAiBodyMaxBytes: 16 * 1024 * 1024,
-  /** Bytes of bodies larger than any JSON request of ours that one gateway holds at once. */
-  largeBodiesMaxBytes: 256 * 1024 * 1024,
+  /** Bytes of bodies that one gateway holds at once: of those up to `jsonBodyMaxBytes`, and again so many of larger ones. */
+  bodiesMaxBytes: 256 * 1024 * 1024,
+  /** Of these, bytes of one tenant; or of one address, where the request names no tenant yet. */
+  bodiesOfPeerMaxBytes: 64 * 1024 * 1024,
   /** Body of a webhook; Meta sends up to 3 MB. */
   webhookBodyMaxBytes: 4 * 1024 * 1024,
   /** Body of PUT /api/files. */
   fileMaxBytes: 2 * 1024 * 1024,
+  /** Of one context file, as the prompt has it (contract §7.13); what is beyond is read with tools. */
+  contextFileMaxBytes: 64 * 1024,
+  /** BOOTSTRAP* files in one prompt. */
+  bootstrapFilesMax: 20,
   /** Nesting of any JSON that comes in: stringify throws long before parse does. */
   jsonMaxDepth: 64,
+  /** Values in any JSON body, names of fields not counted: a schema looks at each of them. */
+  jsonMaxValues: 20_000,
+  /** The same of a webhook: Meta brings up to 1000 messages in one. */
+  webhookMaxValues: 50_000,
+  /** Entries in one list of a webhook. */
+  webhookListMax: 2000,
+  /** Problems with one request that its answer names. */
+  invalidFieldsMax: 20,
+  /** Messages of one request below /v1, and texts, images and files of one of them. */
+  openAiMessagesMax: 2000,
+  openAiPartsMax: 200,
+  /** One text in a request below /v1: more than the largest model takes. */
+  openAiTextMaxCharacters: 8 * 1024 * 1024,
+  /** Tools and the like that are refused, or not looked at: enough to say so. */
+  openAiOtherMax: 1000,
+  modelNameMaxCharacters: 200,
+  /** As ISO 8601 writes it, with room for fractions. */
+  timeMaxCharacters: 40,
+  /** Agents, channels and tools that the settings of a tenant name. */
+  settingsEntriesMax: 1000,
   senderMaxCharacters: 256,
   idempotencyKeyMaxCharacters: 255,
   idempotencyTtlSeconds: 24 * 3600,
@@ -60,11 +88,15 @@ export const limits = {
   /** One request of the dispatcher: arguments and standard input together. */
   nestedCallMaxBytes: 4 * 1024 * 1024,
   streamTtlSeconds: 3600,
+  /** Characters that the turns of one tenant may write to streams within that time, where its settings do not say otherwise. */
+  streamsMaxCharacters: 512 * 1024 * 1024,
   sseHeartbeatMs: 15_000,
-  /** Bytes a client may leave unread before it is dropped; it resumes. */
+  /** Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes. */
   sseMaxBufferedBytes: 1024 * 1024,
   previewRequestsPerHour: 200,
   previewMemoryBytes: 100_000_000,
+  /** What a tenant's commands and uploads may hold on disk, where tenant.json says nothing else. */
+  workspaceMaxBytes: 2 * 1024 ** 3,
   pathSegmentMaxBytes: 255,
   skillNameMaxCharacters: 64,
   skillDescriptionMaxCharacters: 1024,

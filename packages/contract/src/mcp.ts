@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HttpUrl } from './http-url.ts';
+import { limitedRecord } from './limited-record.ts';
 import { limits } from './limits.ts';
 import { AgentName } from './tenant.ts';
 
@@ -45,10 +46,7 @@ const HeaderValue = z
 export const McpServerBody = z
   .strictObject({
     url: HttpUrl.meta({ description: 'Address of a streamable HTTP endpoint.' }),
-    headers: z
-      .record(HeaderName, HeaderValue.nullable())
-      .refine((headers) => Object.keys(headers).length <= limits.mcpHeadersMax, `must be at most ${String(limits.mcpHeadersMax)}`)
-      .default({}),
+    headers: limitedRecord(HeaderName, HeaderValue.nullable(), limits.mcpHeadersMax).default({}),
     agents: z
       .array(AgentName)
       .min(1)

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ContactId } from './chat.ts';
+import { limitedRecord } from './limited-record.ts';
 import { limits } from './limits.ts';
 import { UploadId } from './upload.ts';
 
@@ -8,7 +9,13 @@ import { UploadId } from './upload.ts';
  * named is read by us, or refused because leaving it out would change what the caller gets.
  */
 
-const optionalText = z.string().nullish();
+const text = z.string().max(limits.openAiTextMaxCharacters);
+/** Base64, a data URL of it, or an address. */
+const bytes = z.string().max(limits.openAiBodyMaxBytes);
+const optionalBytes = bytes.nullish();
+const fileName = z.string().max(limits.fileNameMaxCharacters).nullish();
+/** A word of the protocol. */
+const word = z.string().max(100);
 
 /** Continues a conversation: its contact_id, plain or as an object. */
 const Conversation = z.union([ContactId, z.looseObject({ id: ContactId })], {
@@ -21,12 +28,12 @@ const StoredFileId = UploadId.nullish().meta({ description: 'The id of an upload
 const ChatPart = z.discriminatedUnion(
   'type',
   [
-    z.looseObject({ type: z.literal('text'), text: z.string() }),
-    z.looseObject({ type: z.literal('refusal'), refusal: z.string() }),
-    z.looseObject({ type: z.literal('image_url'), image_url: z.looseObject({ url: z.string() }) }),
+    z.looseObject({ type: z.literal('text'), text }),
+    z.looseObject({ type: z.literal('refusal'), refusal: text }),
+    z.looseObject({ type: z.literal('image_url'), image_url: z.looseObject({ url: bytes }) }),
     z.looseObject({
       type: z.literal('file'),
-      file: z.looseObject({ file_data: optionalText, file_id: StoredFileId, filename: optionalText }),
+      file: z.looseObject({ file_data: optionalBytes, file_id: StoredFileId, filename: fileName }),
     }),
   ],
   { error: 'must be a part of type text, image_url or file' },
@@ -36,29 +43,33 @@ export type ChatPart = z.infer<typeof ChatPart>;
 export const ChatMessage = z.looseObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   content: z
-    .union([z.string(), z.array(ChatPart)], { error: 'must be a string or a list of parts of type text, image_url or file' })
+    .union([text, z.array(ChatPart).max(limits.openAiPartsMax)], {
+      error: 'must be a string or a list of parts of type text, image_url or file',
+    })
     .nullish(),
-  name: optionalText,
+  name: word.nullish(),
 });
 export type ChatMessage = z.infer<typeof ChatMessage>;
 
 /** As many and as large as OpenAI takes them: they are sent back. */
-const Metadata = z
-  .record(z.string().max(64), z.string().max(512))
-  .refine((metadata) => Object.keys(metadata).length <= 16, 'must have at most 16 entries');
+const Metadata = limitedRecord(z.string().max(64), z.string().max(512), 16);
 
 const Label = z.string().max(limits.senderMaxCharacters);
 
 const common = {
-  model: z.string().min(1).meta({ description: 'The name of an agent: `admin`, `cs`, or one of the tenant\u2019s own.' }),
+  model: z
+    .string()
+    .min(1)
+    .max(limits.modelNameMaxCharacters)
+    .meta({ description: 'The name of an agent: `admin`, `cs`, or one of the tenant\u2019s own.' }),
   stream: z.boolean().nullish(),
   user: Label.nullish().meta({
-    description: 'A person who asks: keeps one conversation for each. Only with agents that talk to strangers; ignored by the others.',
+    description: 'A person who asks: keeps one conversation for each.',
   }),
   safety_identifier: Label.nullish().meta({ description: 'Newer name of `user`, which goes before it.' }),
   conversation: Conversation.nullish().meta({ description: 'Continues this conversation: the `conversation.id` of an earlier answer.' }),
   metadata: Metadata.nullish().meta({ description: '`contact_id` means the same as `conversation`.' }),
-  tools: z.array(z.unknown()).nullish().meta({ description: 'Refused: agents have tools of their own.' }),
+  tools: z.array(z.unknown()).max(limits.openAiOtherMax).nullish().meta({ description: 'Refused: agents have tools of their own.' }),
   tool_choice: z.unknown().optional(),
 };
 
@@ -66,16 +77,16 @@ const common = {
 export const ChatCompletionBody = z
   .looseObject({
     ...common,
-    messages: z.array(ChatMessage).min(1),
+    messages: z.array(ChatMessage).min(1).max(limits.openAiMessagesMax),
     stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
     n: z.int().nullish(),
-    functions: z.array(z.unknown()).nullish(),
+    functions: z.array(z.unknown()).max(limits.openAiOtherMax).nullish(),
     function_call: z.unknown().optional(),
     logprobs: z.boolean().nullish(),
     audio: z.unknown().optional(),
-    modalities: z.array(z.string()).nullish(),
-    response_format: z.looseObject({ type: z.string() }).nullish(),
-    stop: z.union([z.string(), z.array(z.string())], { error: 'must be a string or a list of strings' }).nullish(),
+    modalities: z.array(word).max(10).nullish(),
+    response_format: z.looseObject({ type: word }).nullish(),
+    stop: z.union([text, z.array(text).max(100)], { error: 'must be a string or a list of strings' }).nullish(),
   })
   .meta({ id: 'ChatCompletionBody' });
 export type ChatCompletionBody = z.infer<typeof ChatCompletionBody>;
@@ -83,15 +94,15 @@ export type ChatCompletionBody = z.infer<typeof ChatCompletionBody>;
 const InputPart = z.discriminatedUnion(
   'type',
   [
-    z.looseObject({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() }),
-    z.looseObject({ type: z.literal('refusal'), refusal: z.string() }),
-    z.looseObject({ type: z.literal('input_image'), image_url: optionalText, file_id: StoredFileId }),
+    z.looseObject({ type: z.enum(['input_text', 'output_text', 'text']), text }),
+    z.looseObject({ type: z.literal('refusal'), refusal: text }),
+    z.looseObject({ type: z.literal('input_image'), image_url: optionalBytes, file_id: StoredFileId }),
     z.looseObject({
       type: z.literal('input_file'),
-      file_data: optionalText,
+      file_data: optionalBytes,
       file_id: StoredFileId,
-      file_url: optionalText,
-      filename: optionalText,
+      file_url: optionalBytes,
+      filename: fileName,
     }),
   ],
   { error: 'must be a part of type input_text, input_image or input_file' },
@@ -101,13 +112,13 @@ export type InputPart = z.infer<typeof InputPart>;
 const InputMessage = z.looseObject({
   type: z.literal('message').optional(),
   role: z.enum(['system', 'developer', 'user', 'assistant']),
-  content: z.union([z.string(), z.array(InputPart)], {
+  content: z.union([text, z.array(InputPart).max(limits.openAiPartsMax)], {
     error: 'must be a string or a list of parts of type input_text, input_image or input_file',
   }),
 });
 export type InputMessage = z.infer<typeof InputMessage>;
 
-const OtherItem = z.looseObject({ type: z.string().refine((type) => type !== 'message', 'is not a message that can be read') });
+const OtherItem = z.looseObject({ type: word.refine((type) => type !== 'message', 'is not a message that can be read') });
 
 export const InputItem = z.union([InputMessage, OtherItem], { error: 'must be a message with a role and a content' });
 export type InputItem = z.infer<typeof InputItem>;
@@ -116,12 +127,12 @@ export type InputItem = z.infer<typeof InputItem>;
 export const ResponseBody = z
   .looseObject({
     ...common,
-    input: z.union([z.string(), z.array(InputItem).min(1)], { error: 'must be a string or a list of messages' }),
-    instructions: optionalText,
-    previous_response_id: z.string().nullish().meta({ description: 'Continues the conversation of that response, at its end.' }),
+    input: z.union([text, z.array(InputItem).min(1).max(limits.openAiMessagesMax)], { error: 'must be a string or a list of messages' }),
+    instructions: text.nullish(),
+    previous_response_id: word.nullish().meta({ description: 'Continues the conversation of that response, at its end.' }),
     background: z.boolean().nullish(),
     prompt: z.unknown().optional(),
-    text: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
+    text: z.looseObject({ format: z.looseObject({ type: word }).nullish() }).nullish(),
     top_logprobs: z.int().nullish(),
   })
   .meta({ id: 'ResponseBody' });

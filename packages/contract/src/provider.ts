@@ -6,6 +6,21 @@ const Price = z.strictObject({
   cachedInput: z.number().nonnegative().optional(),
 });
 
+const timeoutMs = z
+  .int()
+  .positive()
+  .max(30 * 60_000);
+
+/** How long a model may be silent before another is asked (`ModelLimits` of packages/model has what is not given). */
+const ModelTimeouts = z.strictObject({
+  /** From the request to the headers of its answer. */
+  headersMs: timeoutMs.optional(),
+  /** From there to the first word or call: models that reason think long. */
+  firstTokenMs: timeoutMs.optional(),
+  /** Between two pieces of a reply that has begun. */
+  silenceMs: timeoutMs.optional(),
+});
+
 export const ModelFacts = z.strictObject({
   /** Tokens of prompt and answer together. */
   contextWindow: z.int().positive().default(128_000),
@@ -13,6 +28,7 @@ export const ModelFacts = z.strictObject({
   /** US dollars per million tokens. */
   price: Price.optional(),
   images: z.boolean().default(true),
+  timeouts: ModelTimeouts.optional(),
 });
 export type ModelFacts = z.infer<typeof ModelFacts>;
 

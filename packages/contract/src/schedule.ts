@@ -16,11 +16,14 @@ export const ScheduleId = z.string().regex(/^s_[0-9a-f]{32}$/u, 'is not the id o
 const CronText = z.string().min(1).max(limits.cronMaxCharacters);
 
 /** When: by the wall clock of a zone, at a fixed distance, or once. */
-export const ScheduleTiming = z.union([
-  z.strictObject({ cron: CronText, timezone: TimeZone }),
-  z.strictObject({ every: Duration }),
-  z.strictObject({ at: z.iso.datetime({ offset: true }) }),
-]);
+export const ScheduleTiming = z.union(
+  [
+    z.strictObject({ cron: CronText, timezone: TimeZone }),
+    z.strictObject({ every: Duration }),
+    z.strictObject({ at: z.iso.datetime({ offset: true }).max(limits.timeMaxCharacters) }),
+  ],
+  'must be one of {cron, timezone}, {every} with a duration such as 15m, or {at} with a time such as 2026-12-01T09:00:00Z',
+);
 export type ScheduleTiming = z.infer<typeof ScheduleTiming>;
 
 /** Where the reply goes: to a contact on a channel, or to a URL, as the event `schedule.completed` of the endpoint that has it. */

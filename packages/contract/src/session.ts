@@ -8,13 +8,19 @@ import { UploadRef } from './upload.ts';
 
 const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
 
-/** What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt caches still match. */
+/**
+ * What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt caches still match. `heartbeat`: HEARTBEAT, where
+ * this message shows it, to be put into the context of `sent`; empty where the message says that it is empty now. Compaction leaves the newest copy.
+ */
 export const UserMessage = z.object({
   ...base,
   role: z.literal('user'),
   text: z.string(),
   sent: z.string(),
+  heartbeat: z.string().optional(),
   attachments: z.array(UploadRef).optional(),
+  /** Of several messages that were answered together: what each of them said, so that one can be taken back by itself. */
+  said: z.array(z.object({ turnId: z.string(), text: z.string(), uploads: z.array(z.string()) })).optional(),
 });
 export const ToolCall = z.object({
   id: z.string(),
@@ -47,8 +53,13 @@ export type AssistantMessage = z.infer<typeof AssistantMessage>;
 export type ToolMessage = z.infer<typeof ToolMessage>;
 export type SessionMessage = z.infer<typeof SessionMessage>;
 
-/** Stands for the messages that compaction moved to the history file. */
-export const SessionSummary = z.object({ text: z.string(), messages: z.int().nonnegative(), updatedAt: z.iso.datetime() });
+/** Stands for the messages that compaction moved to the history file, and for HEARTBEAT where no message after them shows it. */
+export const SessionSummary = z.object({
+  text: z.string(),
+  messages: z.int().nonnegative(),
+  updatedAt: z.iso.datetime(),
+  heartbeat: z.string().optional(),
+});
 export type SessionSummary = z.infer<typeof SessionSummary>;
 
 /**
@@ -106,7 +117,9 @@ export const SessionView = z
     channel: CanonicalChannel,
     title: z.string(),
     messageCount: z.int().nonnegative(),
-    messages: z.array(z.discriminatedUnion('role', [UserMessage.omit({ sent: true }), AssistantMessage, ToolMessage])),
+    messages: z.array(
+      z.discriminatedUnion('role', [UserMessage.omit({ sent: true, heartbeat: true, said: true }), AssistantMessage, ToolMessage]),
+    ),
   })
   .meta({ id: 'Session' });
 export type SessionView = z.infer<typeof SessionView>;
@@ -154,6 +167,8 @@ export const TurnStep = z.discriminatedUnion('kind', [
     /** Tool results of which the model is sent a note from now on, by message id. */
     prunedIds: z.array(z.string()),
     usage: ModelUsage.nullable(),
+    /** No model could summarise: the summary is made of sentences of the conversation. */
+    failed: z.literal(true).optional(),
     startedAtMs: z.number(),
     durationMs: z.number(),
   }),

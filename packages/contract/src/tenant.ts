@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Duration } from './duration.ts';
+import { limitedRecord } from './limited-record.ts';
 import { limits } from './limits.ts';
 import { TimeZone } from './time-zone.ts';
 
@@ -10,7 +11,10 @@ export const agentNamePattern = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/u;
 export const AgentName = z.string().regex(agentNamePattern, 'is not an agent name').meta({ id: 'AgentName' });
 
 /** As `provider/model`. */
-export const ModelRef = z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');
+export const ModelRef = z
+  .string()
+  .max(limits.modelNameMaxCharacters)
+  .regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');
 
 export const TenantPlan = z.enum(['preview', 'standard']);
 
@@ -22,26 +26,31 @@ export const TenantSettings = z
     suspended: z.boolean().optional(),
     timezone: TimeZone.optional(),
     model: ModelRef.optional(),
-    limits: z.strictObject({ requestsPerHour: z.int().positive().optional(), memoryBytes: z.int().positive().optional() }).optional(),
-    agents: z
-      .record(
-        AgentName,
-        z.strictObject({
-          maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
-          model: ModelRef.optional(),
-          tools: z.array(z.string()).optional(),
-        }),
-      )
+    limits: z
+      .strictObject({
+        requestsPerHour: z.int().positive().optional(),
+        memoryBytes: z.int().positive().optional(),
+        workspaceBytes: z.int().positive().optional(),
+        streamCharactersPerHour: z.int().positive().optional(),
+      })
       .optional(),
-    channels: z
-      .record(
-        z.string(),
-        z.strictObject({
-          busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(),
-          debounceMs: z.int().min(0).max(60_000).optional(),
-        }),
-      )
-      .optional(),
+    agents: limitedRecord(
+      AgentName,
+      z.strictObject({
+        maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
+        model: ModelRef.optional(),
+        tools: z.array(z.string().max(100)).max(limits.settingsEntriesMax).optional(),
+      }),
+      limits.settingsEntriesMax,
+    ).optional(),
+    channels: limitedRecord(
+      z.string().max(100),
+      z.strictObject({
+        busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(),
+        debounceMs: z.int().min(0).max(60_000).optional(),
+      }),
+      limits.settingsEntriesMax,
+    ).optional(),
     handoff: z
       .strictObject({
         /** Who is told on a chat app that a conversation waits for a person. */
@@ -57,9 +66,25 @@ export const TenantSettings = z
         hours: z.number().positive().max(limits.handoffMaxHours).optional(),
       })
       .optional(),
+    /** What a contact on a chat app gets in place of an answer when a turn fails. An API's client gets the error, as ever. */
+    onFailure: z
+      .strictObject({
+        /** `say`: a sentence. `handoff`: the conversation waits for a person, and the contact is told so. `silent`: nothing. */
+        action: z.enum(['say', 'handoff', 'silent']).optional(),
+        /** The sentence, in the contacts' language; one in English without it. */
+        notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
+      })
+      .optional(),
     heartbeat: z
       .strictObject({
         every: Duration.optional(),
+        /** Where its words go; without it to the place of `handoff.notify`. */
+        deliver: z
+          .strictObject({
+            channel: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
+            to: z.string().min(1).max(limits.senderMaxCharacters),
+          })
+          .optional(),
         activeHours: z
           .string()
           .regex(/^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/u, 'must read 08:00-20:00')
@@ -79,6 +104,7 @@ export const TenantPatch = z
     agents: TenantSettings.shape.agents.unwrap().nullable().optional(),
     channels: TenantSettings.shape.channels.unwrap().nullable().optional(),
     handoff: TenantSettings.shape.handoff.unwrap().nullable().optional(),
+    onFailure: TenantSettings.shape.onFailure.unwrap().nullable().optional(),
     heartbeat: TenantSettings.shape.heartbeat.unwrap().nullable().optional(),
   })
   .meta({ id: 'TenantPatch' });

@@ -11,9 +11,10 @@ import { UploadRef } from './upload.ts';
 
 /**
  * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the owner's agent is told that a conversation
- * waits for a person. `person`: nobody asks, a person says something in the agent's place, and no model is called.
+ * waits for a person. `person`: no question, a person says something in the agent's place, and no model is called. `retraction`: the sender took a message
+ * back, whose words are taken out of the conversation; no model is called, and nothing is said.
  */
-export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person']);
+export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person', 'retraction']);
 
 /** What the turn may do, fixed when it is accepted: the minimum of the key's scopes and of whoever started it. */
 export const Authority = z.enum(['admin', 'cs']);
@@ -40,6 +41,8 @@ export const TurnInput = z.object({
   /** Continues this session. */
   contactId: z.string().nullable(),
   text: z.string(),
+  /** What the application through which it came says before it: for the model alone, and no part of what was said. */
+  preface: z.string().optional(),
   attachments: z.array(UploadRef),
   /** `collect`: joins the turns of its conversation that wait, too, and is answered together with them. */
   busy: z.enum(['queue', 'reject', 'interrupt', 'collect']),
@@ -58,6 +61,8 @@ export const TurnInput = z.object({
   chatApp: ChatAppMessage.optional(),
   /** Only of a `person`: who it is. */
   by: Actor.optional(),
+  /** Only of a `retraction`: the turn whose words are taken back. */
+  retracts: z.string().optional(),
 });
 export type TurnInput = z.infer<typeof TurnInput>;
 
@@ -99,6 +104,9 @@ export const ModelUsage = Usage.extend({
 });
 export type ModelUsage = z.infer<typeof ModelUsage>;
 
+/** How a turn failed, as its client reads it. `retryable` where it is not what the code usually is. */
+const TurnError = z.object({ code: z.enum(errorCodeNames), message: z.string(), retryable: z.boolean().optional() });
+
 /** What remains of an ended turn: lives in the session file, so that index and Redis can be thrown away. */
 export const TurnRecord = z.object({
   id: z.string(),
@@ -112,7 +120,7 @@ export const TurnRecord = z.object({
   usage: Usage,
   models: z.array(ModelUsage),
   finishReason: FinishReason.nullable(),
-  error: z.object({ code: z.enum(errorCodeNames), message: z.string() }).nullable(),
+  error: TurnError.nullable(),
   steps: z.array(TurnStepView),
   requestHash: z.string(),
   keyId: z.string().nullable(),
@@ -145,7 +153,7 @@ export const TurnView = z
     attempts: z.int().nonnegative(),
     usage: Usage,
     finishReason: FinishReason.nullable(),
-    error: z.object({ code: z.enum(errorCodeNames), message: z.string() }).nullable(),
+    error: TurnError.nullable(),
     steps: z.array(TurnStepView).optional(),
     /** What it has said on chat apps, and what became of that. */
     deliveries: z.array(DeliveryView).optional(),

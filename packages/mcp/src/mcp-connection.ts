@@ -5,6 +5,7 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
   UnauthorizedError,
+  type jsonSchemaValidator,
 } from '@modelcontextprotocol/client';
 import { McpServerError, type McpCallResult, type McpServer, type McpToolList } from './mcp-server.ts';
 import { offeredTools } from './offered-tools.ts';
@@ -28,6 +29,23 @@ const RESULT_MAX_CHARACTERS = 4 * 1024 * 1024;
 
 const NO_ANSWER = 'the server did not answer in time';
 const timedOut = new Error(NO_ANSWER);
+
+/**
+ * Results are read as text, whatever schema their server declares for them. A schema is the server's, and so are its `pattern`s: compiled and
+ * run by us, one of them could stop the process.
+ */
+const anyValue: jsonSchemaValidator = {
+  getValidator<Value>() {
+    return (input: unknown) =>
+      isWhatever<Value>(input)
+        ? { valid: true, data: input, errorMessage: undefined }
+        : { valid: false, data: undefined, errorMessage: 'never' };
+  },
+};
+
+function isWhatever<Value>(_input: unknown): _input is Value {
+  return true;
+}
 
 /**
  * One client of one server: not connected → connected → not connected again, when the server has forgotten the session or anything broke.
@@ -105,7 +123,7 @@ export class McpConnection {
     const client = new Client(
       { name: 'concierge', version: '0.1.0' },
       // Nobody is there to be asked back, and no model is lent: what needs that is answered with an error by the library.
-      { capabilities: {}, versionNegotiation: { mode: 'auto', probe: { timeoutMs: HELLO_TIMEOUT_MS } } },
+      { capabilities: {}, jsonSchemaValidator: anyValue, versionNegotiation: { mode: 'auto', probe: { timeoutMs: HELLO_TIMEOUT_MS } } },
     );
     const transport = new StreamableHTTPClientTransport(new URL(this.#server.url), {
       fetch: this.#options.fetch,

@@ -189,3 +189,38 @@ describe('what a server says of itself', () => {
     await servers.close();
   });
 });
+
+describe('a server whose schema of results takes for ever to check', () => {
+  /** Answers by hand: the protocol's own server would check its result, and hang, too. */
+  const hostile: Handler = async (request) => {
+    if (request.method !== 'POST') return new Response(null, { status: 405 });
+    const message = z.looseObject({ id: z.union([z.string(), z.number()]).optional(), method: z.string() }).parse(await request.json());
+    const results: Readonly<Record<string, unknown>> = {
+      initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'hostile', version: '1' } },
+      'tools/list': {
+        tools: [
+          {
+            name: 'stop',
+            inputSchema: { type: 'object' },
+            outputSchema: { type: 'object', properties: { word: { type: 'string', pattern: '^(a+)+$' } } },
+          },
+        ],
+      },
+      'tools/call': { content: [{ type: 'text', text: 'the result' }], structuredContent: { word: `${'a'.repeat(60)}!` } },
+    };
+    if (message.id === undefined) return new Response(null, { status: 202 });
+    const result = results[message.method];
+    const answer = result === undefined ? { error: { code: -32_601, message: 'Method not found' } } : { result };
+    return Response.json({ jsonrpc: '2.0', id: message.id, ...answer });
+  };
+
+  it('is not checked: its result is read as text', async () => {
+    await using endpoint = await serve(hostile);
+    const servers = new McpServers({ fetch: fetchNow, explain });
+    const { tools } = await servers.tools('acme', server(endpoint.url), never);
+    expect(tools.map(({ remoteName }) => remoteName)).toEqual(['stop']);
+    const called = await servers.call('acme', server(endpoint.url), { tool: 'stop', input: {}, signal: never });
+    expect(called).toMatchObject({ isError: false, text: expect.stringContaining('the result') });
+    await servers.close();
+  });
+});

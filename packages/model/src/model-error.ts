@@ -10,6 +10,8 @@ export interface ModelErrorOptions {
   readonly model?: string | undefined;
   /** HTTP status of the provider's answer, when there was one. */
   readonly status?: number | undefined;
+  /** What the provider calls the failure, as in `insufficient_quota`, when it said so. */
+  readonly code?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -22,11 +24,13 @@ export class ModelError extends Error {
   readonly kind: ModelErrorKind;
   readonly model: string | undefined;
   readonly status: number | undefined;
+  readonly code: string | undefined;
 
   constructor(kind: ModelErrorKind, message: string, options: ModelErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.model = options.model;
     this.status = options.status;
+    this.code = options.code;
   }
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, hang, raw, say, startScriptedModel, status, wait, type ScriptedModel } from '@concierge/testing';
 import type { ModelEvent } from '../src/index.ts';
 import type { ModelLimits } from '../src/openai/index.ts';
-import { asking, endOf, eventsOf, modelsOver, neverAborted } from './provider-fixture.ts';
+import { asking, endOf, eventsOf, heard, modelsOver, neverAborted } from './provider-fixture.ts';
 
 let server: ScriptedModel;
 const open: { close(): void }[] = [];
@@ -47,6 +47,43 @@ describe('silence', () => {
     const events = await eventsOf(model.stream(asking('hi'), neverAborted));
     expect(events.map((event) => event.type)).toEqual(['text', 'reset', 'text', 'end']);
     expect(failures).toMatchObject([{ kind: 'timeout' }]);
+  });
+
+  it('before the headers ends sooner than the wait for a first token', async () => {
+    server.enqueue([wait(60_000)]);
+    const { model } = modelWith({ headersMs: 50, firstByteMs: 60_000 });
+    await expect(eventsOf(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({
+      kind: 'timeout',
+      message: expect.stringContaining('nothing from the provider for 50 ms'),
+    });
+  });
+
+  it.each([
+    ['before the headers', [wait(60_000)], { headersMs: 50 }],
+    ['before the first token', [raw(': started\n\n'), hang()], { firstTokenMs: 50 }],
+    ['in the middle of a reply', [say('half'), hang()], { silenceMs: 50 }],
+  ])('%s brings the fallback at once', async (_case, script, timeouts) => {
+    server.enqueue(script, [say('whole')]);
+    const { models, failures } = modelsOver({ urls: [server.url, server.url], limits: { attempts: 3 }, firstFacts: { timeouts } });
+    open.push(models);
+    expect(heard(await eventsOf(models.forRef().stream(asking('hi'), neverAborted)))).toBe('whole');
+    expect(failures).toMatchObject([{ model: 'p0/m', kind: 'timeout', waitMs: null }]);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('where there is no other model is asked once more and no third time', async () => {
+    server.enqueue([wait(60_000)], [wait(60_000)], [say('too late')]);
+    const { model } = modelWith({ headersMs: 50, attempts: 3 });
+    await expect(eventsOf(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('may last as long as the providers file says of the model', async () => {
+    server.enqueue([raw(': started\n\n'), wait(300), say('thought')]);
+    const facts = { timeouts: { firstTokenMs: 60_000 } };
+    const { models } = modelsOver({ urls: [server.url], limits: { firstByteMs: 50, attempts: 1 }, facts });
+    open.push(models);
+    expect(endOf(await eventsOf(models.forRef().stream(asking('hi'), neverAborted))).text).toBe('thought');
   });
 
   it('after the finish reason only costs the usage figures', async () => {

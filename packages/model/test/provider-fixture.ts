@@ -9,12 +9,17 @@ interface FixtureOptions {
   readonly urls: readonly string[];
   readonly limits?: Partial<ModelLimits>;
   readonly facts?: Record<string, unknown>;
+  /** Of the default alone. */
+  readonly firstFacts?: Record<string, unknown>;
 }
 
 /** Models over scripted servers, as providers p0, p1 … with short patience. */
-export function modelsOver({ urls, limits, facts }: FixtureOptions): { models: Models; failures: FailedAttempt[] } {
+export function modelsOver({ urls, limits, facts, firstFacts = facts }: FixtureOptions): { models: Models; failures: FailedAttempt[] } {
   const providers = Object.fromEntries(
-    urls.map((baseUrl, index) => [`p${String(index)}`, { baseUrl, apiKey: API_KEY, models: { m: facts ?? {} } }]),
+    urls.map((baseUrl, index) => [
+      `p${String(index)}`,
+      { baseUrl, apiKey: API_KEY, models: { m: (index === 0 ? firstFacts : facts) ?? {} } },
+    ]),
   );
   const [first, ...fallbacks] = Object.keys(providers).map((name) => `${name}/m`);
   const file = ProvidersFile.parse({ default: first, fallbacks, providers });

@@ -4,6 +4,7 @@ export { ConfigError, parseConfig } from './config.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
 export { runService, startService, type Running, type ServiceOptions, type StartOptions, type Stoppable } from './lifecycle.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
+export { MemoryWatch } from './memory-watch.ts';
 export { newMetrics } from './metrics.ts';
 export { serveMetrics } from './metrics-server.ts';
 export {
@@ -15,8 +16,15 @@ export {
   type RedisConnectOptions,
   type RedisRole,
 } from './redis.ts';
-export { serviceEnvironment, toServiceSettings, type ServiceSettings } from './service-environment.ts';
+export {
+  demoModelEnvironment,
+  mayUseDemoModel,
+  serviceEnvironment,
+  toServiceSettings,
+  type ServiceSettings,
+} from './service-environment.ts';
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
+export { isUnavailable } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
 export { eventLoopStallMs } from './watchdog.ts';

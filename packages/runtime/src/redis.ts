@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Log } from './log.ts';
+import { noteRedisFailures } from './unavailable.ts';
 import { writeTogether } from './write-together.ts';
 
 /** `producer`: fails fast, for whoever has a client waiting. `worker`: waits as long as it takes, for blocking reads. `subscriber`: waits, and resubscribes by itself. */
@@ -50,6 +51,7 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   const options = optionsOf(role);
   const redis = url.startsWith('unix:') ? new Redis({ ...options, path: url.slice('unix:'.length) }) : new Redis(url, options);
   writeTogether(redis);
+  noteRedisFailures(redis);
   let down = false;
   redis.on('error', (error: unknown) => {
     if (!down) log.warn({ err: error, role }, 'redis is not reachable');

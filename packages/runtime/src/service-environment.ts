@@ -2,6 +2,24 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from './config.ts';
 
+/** Spread into a schema; `mayUseDemoModel` reads it. */
+export const demoModelEnvironment = {
+  NODE_ENV: z.string().optional(),
+  /** The built-in demo model may answer in production, too. */
+  DEMO_MODEL: z.stringbool('must be 1 or 0').default(false),
+};
+
+/** Where no provider has a usable key: always outside of production, and there only when DEMO_MODEL=1 says so. */
+export function mayUseDemoModel({
+  NODE_ENV,
+  DEMO_MODEL,
+}: {
+  readonly NODE_ENV?: string | undefined;
+  readonly DEMO_MODEL: boolean;
+}): boolean {
+  return DEMO_MODEL || NODE_ENV !== 'production';
+}
+
 /** What every service over tenants' files reads from its environment (contract §1); spread into its own schema. */
 export const serviceEnvironment = {
   DATA_DIR: z.string().default('./data'),

@@ -1,3 +1,4 @@
-export type { CommandEnd, CommandResult, RunOptions, Sandbox, SandboxCommand, Sandboxes, SandboxRequest } from './sandbox.ts';
+export { BudgetedSandbox, type WorkspaceBudget } from './budgeted-sandbox.ts';
+export type { CommandEnd, CommandResult, RunOptions, Sandbox, SandboxCommand, Sandboxes, SandboxRequest, WorkspaceUse } from './sandbox.ts';
 export { SandboxUnavailable } from './sandbox.ts';
 export type { SandboxLimits } from './limits.ts';

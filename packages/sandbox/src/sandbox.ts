@@ -10,12 +10,12 @@ export interface SandboxCommand {
 
 /**
  * How a command came to its end. `timed_out`: its time was over; `stopped`: the caller's signal; `out_of_memory`: the limit of the
- * sandbox. After each of these three nothing that it started runs any more.
+ * sandbox; `out_of_space`: the budget of the workspace (see `BudgetedSandbox`). After each of these four nothing that it started runs any more.
  */
 export type CommandEnd =
   | { readonly kind: 'exited'; readonly exitCode: number }
   | { readonly kind: 'signalled'; readonly signal: string }
-  | { readonly kind: 'timed_out' | 'stopped' | 'out_of_memory' };
+  | { readonly kind: 'timed_out' | 'stopped' | 'out_of_memory' | 'out_of_space' };
 
 export interface CommandResult {
   readonly end: CommandEnd;
@@ -24,6 +24,13 @@ export interface CommandResult {
   /** Of the whole output, the left-out middle included. */
   readonly outputBytes: number;
   readonly durationMs: number;
+  /** The workspace was over its budget before the command began, which could therefore remove and not write. */
+  readonly overBudget?: WorkspaceUse;
+}
+
+export interface WorkspaceUse {
+  readonly usedBytes: number;
+  readonly maxBytes: number;
 }
 
 export interface RunOptions {

@@ -1,7 +1,14 @@
 import { join } from 'node:path';
-import { AgentFrontMatter, AppError, builtInAgent, builtInAgents, isOwnAgentName, type AgentDefinition } from '@concierge/contract';
+import {
+  AgentFrontMatter,
+  AppError,
+  builtInAgent,
+  builtInAgents,
+  invalidFieldsText,
+  isOwnAgentName,
+  type AgentDefinition,
+} from '@concierge/contract';
 import { FrontMatterError, parseFrontMatter } from './front-matter.ts';
-import { describeIssues } from './json-file.ts';
 import { HeldFolder } from './path-walk.ts';
 import { SharedRun } from './shared-run.ts';
 import { StatCache } from './stat-cache.ts';
@@ -115,7 +122,7 @@ export class Agents {
 function parseAgent(name: string, text: string): FoundAgent {
   const { data, body } = parseFrontMatter(text);
   const parsed = AgentFrontMatter.safeParse(data);
-  if (!parsed.success) return { reason: `front matter: ${describeIssues(parsed.error)}` };
+  if (!parsed.success) return { reason: `front matter: ${invalidFieldsText(parsed.error)}` };
   const { description, public: isPublic, ...rest } = parsed.data;
   // It stands in lists, one line each.
   const line = description.replaceAll(/\s+/gu, ' ');

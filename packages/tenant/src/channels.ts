@@ -1,4 +1,4 @@
-import { mkdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
+import { stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   AppError,
@@ -18,7 +18,9 @@ import type { FolderSync } from './folder-sync.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import { PlainBindings } from './plain-bindings.ts';
 import { RecordFolder } from './record-folder.ts';
+import { SendingStops, type StoppedBinding } from './sending-stops.ts';
 import { StatCache } from './stat-cache.ts';
+import { keepFolders, makeStoreFolder } from './store-folder.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 
@@ -53,6 +55,7 @@ export class Channels {
   readonly #bindings: RecordFolder<typeof ChannelBinding>;
   readonly #errors: RecordFolder<typeof ChannelError>;
   readonly #writers = new KeyedMutex();
+  readonly #stops: SendingStops;
   readonly #plain: PlainBindings;
   readonly #opened = new StatCache<Opened>(appChannels.length);
 
@@ -61,6 +64,7 @@ export class Channels {
     this.#options = options;
     this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-d]$/u });
     this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-d]\.error$/u });
+    this.#stops = new SendingStops({ folder, folders, accountId, log });
     this.#plain = new PlainBindings({ folder, folders, accountId, log, keep: async (channel, settings) => this.#keep(channel, settings) });
   }
 
@@ -86,12 +90,29 @@ export class Channels {
       const reason = refused ?? 'its file is damaged; connect it again';
       return { channel, app, state: 'broken', reason, identifiers: {}, secrets: {}, createdAt: null, updatedAt: null, ...status };
     }
-    const { enabled, disabledReason, identifiers, createdAt, updatedAt, sealed } = read.value;
+    const { identifiers, createdAt, updatedAt, sealed } = read.value;
     const secrets = Object.fromEntries(Object.entries(sealed).map(([name, text]) => [name, this.#secretState(channel, name, text)]));
-    const isReadable = !Object.values(secrets).includes('unreadable');
-    const state = isReadable ? (enabled ? 'enabled' : 'disabled') : 'broken';
-    const reason = refused ?? (isReadable ? disabledReason : reconnect);
-    return { channel, app, state, reason, identifiers, secrets, createdAt, updatedAt, ...status };
+    const state = Object.values(secrets).includes('unreadable')
+      ? ({ state: 'broken', reason: reconnect } as const)
+      : await this.#stateOf(read.value);
+    return {
+      channel,
+      app,
+      ...state,
+      ...(refused !== undefined && { reason: refused }),
+      identifiers,
+      secrets,
+      createdAt,
+      updatedAt,
+      ...status,
+    };
+  }
+
+  /** Of one that can be opened. */
+  async #stateOf({ channel, enabled, disabledReason, updatedAt }: ChannelBinding): Promise<Pick<ChannelView, 'state' | 'reason'>> {
+    if (!enabled) return { state: 'disabled', reason: disabledReason };
+    const stop = await this.#stops.find({ channel, updatedAt });
+    return stop === undefined ? { state: 'enabled', reason: disabledReason } : { state: 'receive_only', reason: stop.reason };
   }
 
   /**
@@ -169,6 +190,7 @@ export class Channels {
         updatedAt: at,
       });
       await this.#errors.remove(errorName(channel));
+      await this.#stops.clear(channel);
     });
     await this.#options.onOpened?.();
   }
@@ -205,6 +227,24 @@ export class Channels {
     return this.#existing(channel);
   }
 
+  /**
+   * The provider refuses what is sent for the binding as it was seen: nothing is sent until a try goes through, or until it is connected anew. What people
+   * write is still taken: an app that is refused for a while takes its webhook away.
+   */
+  async stopSending(seen: StoppedBinding, stop: { readonly reason: string; readonly nowMs: number }): Promise<void> {
+    await this.#stops.stop(seen, stop);
+  }
+
+  /** Whether to try what is next of a binding that was stopped: one caller, now and then. */
+  async mayTrySending(seen: StoppedBinding, nowMs: number): Promise<boolean> {
+    return this.#stops.mayTry(seen, nowMs);
+  }
+
+  /** The provider took a message. */
+  async resumeSending(channel: AppChannel): Promise<void> {
+    if (await this.#stops.clear(channel)) await this.#options.onOpened?.();
+  }
+
   /** Credentials and status go, conversations stay. @throws AppError not_found */
   async disconnect(channel: AppChannel): Promise<void> {
     await this.#plain.takeOver();
@@ -212,6 +252,7 @@ export class Channels {
     await this.#writers.run(channel, async () => {
       if (!(await this.#bindings.remove(channel)) && !hadPlain) throw notConnected();
       await this.#errors.remove(errorName(channel));
+      await this.#stops.clear(channel);
       for (const direction of ['inbound', 'outbound'] as const) await ignoreMissing(unlink(this.#markOf(channel, direction)));
     });
   }
@@ -223,7 +264,8 @@ export class Channels {
       await utimes(path, at, at);
     } catch (error) {
       if (!isSystemError(error, 'ENOENT')) throw error;
-      await mkdir(this.#options.folder, { recursive: true });
+      const { folder, folders } = this.#options;
+      await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
       await writeFile(path, '', { mode: 0o600 });
       await utimes(path, at, at);
     }

@@ -4,6 +4,7 @@ import {
   channelNames,
   ContactAlias,
   ContactRecord,
+  ContactUnreachable,
   limits,
   type AppChannel,
   type ContactView,
@@ -77,6 +78,19 @@ export class Contacts {
     await leadsBack.put(backName(channel, alias), record);
   }
 
+  /** The app says that nothing can be sent to this chat any more, or that it can again. On disk when it returns. */
+  async noteReach(channel: AppChannel, sender: string, reach: 'reachable' | 'unreachable'): Promise<void> {
+    if (!ContactUnreachable.shape.sender.safeParse(sender).success) return;
+    const marks = this.#unreachable(sender);
+    if (reach === 'reachable') await marks.remove(channel);
+    else await marks.put(channel, { version: 1, channel, sender, since: new Date().toISOString() });
+  }
+
+  /** Since when nothing can be sent there; undefined while the app has not said so. */
+  async unreachableSince(channel: AppChannel, sender: string): Promise<string | undefined> {
+    return (await this.#unreachable(sender).find(channel))?.since;
+  }
+
   /** What a contact is called. Costs one read when it is known already. */
   async remember({ sender, displayName }: Pick<ContactRecord, 'sender' | 'displayName'>): Promise<void> {
     const records = this.#records(sender);
@@ -86,6 +100,11 @@ export class Contacts {
       if (before !== undefined && before.displayName === name) return;
       await records.put('contact', { version: 1, sender, displayName: name, firstSeenAt: before?.firstSeenAt ?? new Date().toISOString() });
     });
+  }
+
+  /** What the file says that lies in this folder of `contacts/`. */
+  async recordIn(folder: string): Promise<ContactRecord | undefined> {
+    return this.#recordsIn(folder).find('contact');
   }
 
   /** undefined when nothing is known of such a sender. */
@@ -197,9 +216,17 @@ export class Contacts {
     });
   }
 
-  #place(...names: readonly string[]): { folder: string; folders: FolderSync; accountId: string; log: Log } {
+  #unreachable(sender: string): RecordFolder<typeof ContactUnreachable> {
+    return new RecordFolder({
+      ...this.#place(contactFolderOf(sender), 'unreachable'),
+      schema: ContactUnreachable,
+      names: /^channel_[a-d]$/u,
+    });
+  }
+
+  #place(...names: readonly string[]): { folder: string; store: string; folders: FolderSync; accountId: string; log: Log } {
     const { folder, folders, accountId, log } = this.#options;
-    return { folder: join(folder, ...names), folders, accountId, log };
+    return { folder: join(folder, ...names), store: folder, folders, accountId, log };
   }
 }
 

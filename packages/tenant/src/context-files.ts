@@ -1,13 +1,14 @@
 import { join } from 'node:path';
-import { AppError, limits, type Skill } from '@concierge/contract';
+import { AppError, limits, withoutSpans, type Skill } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { HeldFolder } from './path-walk.ts';
 import { contactBase } from './memory-files.ts';
-import { decodeText } from './tenant-files.ts';
-import { readPlainFile } from './plain-file.ts';
+import { decodeHead } from './tenant-files.ts';
+import { readPlainHead } from './plain-file.ts';
 import { SharedRun } from './shared-run.ts';
 import type { Skills } from './skills.ts';
 import { StatCache } from './stat-cache.ts';
+import { isSystemError } from './system-error.ts';
 
 /** In the order in which they stand in the prompt; BOOTSTRAP* follow, by name (service interface, rule 3). */
 const sharedFiles = ['IDENTITY.md', 'SOUL.md', 'USER.md', 'AGENTS.md', 'TOOLS.md', 'MEMORY.md'] as const;
@@ -19,15 +20,29 @@ const cachedFilesMax = 200;
 export interface ContextFile {
   /** As in the tenant's folder, such as `IDENTITY.md`. */
   readonly name: string;
+  /** Its beginning, at most `contextFileMaxBytes`. */
   readonly text: string;
+  /** Of the whole file. */
+  readonly bytes: number;
+}
+
+/** A context file that no prompt can have. */
+export interface UnusableFile {
+  readonly name: string;
+  /** May be shown to the tenant. */
+  readonly reason: string;
 }
 
 export interface AgentContext {
   /** Those that are there and not empty, in prompt order. */
   readonly files: readonly ContextFile[];
-  /** HEARTBEAT.md as it is; null when it is missing or holds nothing but blank lines and comments. */
+  /** HEARTBEAT.md as it is, or its beginning; null when it is missing or holds nothing but blank lines and comments. */
   readonly heartbeat: string | null;
+  /** Of the whole HEARTBEAT.md. */
+  readonly heartbeatBytes: number;
   readonly skills: readonly Skill[];
+  /** What was left out. */
+  readonly unusable: readonly UnusableFile[];
 }
 
 export interface ContextRequest {
@@ -44,8 +59,17 @@ export interface ContextFilesOptions {
   readonly log: Log;
 }
 
+interface LoadedFile {
+  readonly text: string;
+  readonly bytes: number;
+  /** Why it cannot be used; its text is then empty. */
+  readonly reason: string | null;
+}
+
+type LoadedFiles = ReadonlyMap<string, LoadedFile>;
+
 interface OwnerContext {
-  readonly texts: ReadonlyMap<string, string>;
+  readonly loaded: LoadedFiles;
   readonly skills: readonly Skill[];
 }
 
@@ -59,7 +83,7 @@ export class ContextFiles {
   readonly #log: Log;
   readonly #owner = new SharedRun(async () => this.#loadOwner());
   readonly #bootstrapNames = new StatCache<string[]>(1);
-  readonly #texts = new StatCache<{ readonly text: string | undefined }>(cachedFilesMax);
+  readonly #files = new StatCache<LoadedFile>(cachedFilesMax);
 
   constructor({ root, skills, log }: ContextFilesOptions) {
     this.#root = root;
@@ -67,48 +91,64 @@ export class ContextFiles {
     this.#log = log;
   }
 
-  /** An edit that was on disk before the call is in the answer. A file that cannot be used is logged and left out. */
+  /** An edit that was on disk before the call is in the answer. A file that cannot be used is named and left out. */
   async load({ agent, sender, memory = agent === 'cs' ? 'contact' : 'owner' }: ContextRequest): Promise<AgentContext> {
-    const { texts, skills } = await this.#owner.run();
-    const personal = memory === 'owner' ? texts : await this.#loadContact(sender);
-    const files: ContextFile[] = [];
-    for (const name of texts.keys()) if (name !== heartbeatFile && !personalFiles.has(name)) add(files, name, texts);
-    for (const name of personalFiles) add(files, name, personal);
-    return { files: files.toSorted(byPromptOrder), heartbeat: heartbeatOf(texts.get(heartbeatFile)), skills };
+    const { loaded, skills } = await this.#owner.run();
+    const personal = memory === 'owner' ? loaded : await this.#loadContact(sender);
+    const shown = [...loaded]
+      .filter(([name]) => !personalFiles.has(name))
+      .concat([...personal].filter(([name]) => personalFiles.has(name)));
+    const heartbeat = loaded.get(heartbeatFile);
+    return {
+      files: shown
+        .flatMap(([name, file]) => (isShown(name, file) ? [{ name, text: file.text, bytes: file.bytes }] : []))
+        .toSorted(byPromptOrder),
+      heartbeat: heartbeatOf(heartbeat?.text),
+      heartbeatBytes: heartbeat?.bytes ?? 0,
+      skills,
+      unusable: shown.flatMap(([name, { reason }]) => (reason === null ? [] : [{ name, reason }])),
+    };
   }
 
   async #loadOwner(): Promise<OwnerContext> {
-    const names = [...sharedFiles, ...(await this.#bootstraps()), heartbeatFile];
-    const [texts, skills] = await Promise.all([this.#loadTexts([], names), this.#skills.list()]);
-    return { texts, skills };
+    const bootstraps = await this.#bootstraps();
+    const names = [...sharedFiles, ...bootstraps.slice(0, limits.bootstrapFilesMax), heartbeatFile];
+    const [loaded, skills] = await Promise.all([this.#loadFiles([], names), this.#skills.list()]);
+    const tooMany = bootstraps.slice(limits.bootstrapFilesMax);
+    const reason = `a prompt has at most ${String(limits.bootstrapFilesMax)} BOOTSTRAP files`;
+    const left = tooMany.slice(0, 1).map((name): [string, LoadedFile] => [name, { text: '', bytes: 0, reason }]);
+    return { loaded: new Map([...loaded, ...left]), skills };
   }
 
-  async #loadContact(sender: string | null): Promise<ReadonlyMap<string, string>> {
-    return sender === null ? new Map() : this.#loadTexts(contactBase(sender), [...personalFiles]);
+  async #loadContact(sender: string | null): Promise<LoadedFiles> {
+    return sender === null ? new Map() : this.#loadFiles(contactBase(sender), [...personalFiles]);
   }
 
-  async #loadTexts(folder: readonly string[], names: readonly string[]): Promise<Map<string, string>> {
-    const texts = await Promise.all(names.map(async (name) => this.#text(folder, name)));
-    const found = new Map<string, string>();
+  async #loadFiles(folder: readonly string[], names: readonly string[]): Promise<Map<string, LoadedFile>> {
+    const files = await Promise.all(names.map(async (name) => this.#file(folder, name)));
+    const found = new Map<string, LoadedFile>();
     for (const [index, name] of names.entries()) {
-      const text = texts[index];
-      if (text !== undefined && text.trim() !== '') found.set(name, text);
+      const file = files[index];
+      if (file !== undefined) found.set(name, file);
     }
     return found;
   }
 
-  async #text(folder: readonly string[], name: string): Promise<string | undefined> {
-    return (await this.#texts.get(join(this.#root, ...folder, name), async () => ({ text: await this.#read(folder, name) })))?.text;
+  async #file(folder: readonly string[], name: string): Promise<LoadedFile | undefined> {
+    return this.#files.get(join(this.#root, ...folder, name), async () => this.#read(folder, name));
   }
 
-  async #read(folder: readonly string[], name: string): Promise<string | undefined> {
+  /** Never throws over what a tenant can do to a file: its turns must not fail by it. */
+  async #read(folder: readonly string[], name: string): Promise<LoadedFile> {
     try {
       await using held = await HeldFolder.walk(this.#root, folder);
-      return decodeText((await readPlainFile(held, name, limits.fileMaxBytes)).bytes);
+      const { bytes, size } = await readPlainHead(held, name, limits.contextFileMaxBytes);
+      return { text: decodeHead(bytes), bytes: size, reason: null };
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      if (error.code !== 'not_found') this.#log.warn({ file: name, code: error.code, err: error }, 'context file cannot be used');
-      return undefined;
+      if (error instanceof AppError && error.code === 'not_found') return { text: '', bytes: 0, reason: null };
+      if (!(error instanceof AppError) && !isSystemError(error, 'EACCES', 'EPERM', 'EISDIR', 'ELOOP', 'ENXIO')) throw error;
+      this.#log.warn({ file: name, err: error }, 'context file cannot be used');
+      return { text: '', bytes: 0, reason: error instanceof AppError ? error.message : 'It cannot be opened.' };
     }
   }
 
@@ -121,9 +161,8 @@ export class ContextFiles {
   }
 }
 
-function add(files: ContextFile[], name: string, texts: ReadonlyMap<string, string>): void {
-  const text = texts.get(name);
-  if (text !== undefined) files.push({ name, text });
+function isShown(name: string, { text }: LoadedFile): boolean {
+  return name !== heartbeatFile && text.trim() !== '';
 }
 
 function byPromptOrder(a: ContextFile, b: ContextFile): number {
@@ -136,6 +175,5 @@ function placeOf(name: string): number {
 }
 
 function heartbeatOf(text: string | undefined): string | null {
-  const said = text?.replaceAll(/<!--.*?-->/gsu, '').trim();
-  return text === undefined || said === undefined || said === '' ? null : text;
+  return text === undefined || withoutSpans(text, '<!--', '-->').trim() === '' ? null : text;
 }

@@ -1,13 +1,20 @@
 import type { Stats } from 'node:fs';
-import { rmdir, unlink } from 'node:fs/promises';
+import { rename, rmdir, unlink } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
-import { temporaryPrefix } from './atomic-file.ts';
-import { invalidPath, isPrivateName, nameProblem } from './path-rules.ts';
-import { isPlainFile, type HeldFolder } from './path-walk.ts';
-import { ignoreMissing } from './system-error.ts';
+import { temporaryName, temporaryPrefix } from './atomic-file.ts';
+import { isPrivateName, nameProblem } from './path-rules.ts';
+import { HeldFolder, isPlainFile } from './path-walk.ts';
+import { ignoreMissing, isSystemError } from './system-error.ts';
 
 /** Each level holds a descriptor open, so a tree that a tenant nested without end must not be followed to its end. */
-const maxDepth = 64;
+export const maxDepth = 64;
+/** Each removes whatever `maxDepth` levels hold. Only a folder that somebody fills at the same time needs more. */
+const emptyingPassesMax = 10_000;
+/** A folder may get something between its emptying and its end. */
+const removalsMax = 100;
+/** Files are looked at in place where that is cheap: others have their turn after so many. */
+const lookedAtOnce = 500;
 
 export interface FileEntry {
   /** Relative to the tenant's folder, with `/` between the parts. */
@@ -41,6 +48,7 @@ export async function listFolder(entries: FileEntry[], folder: HeldFolder, listi
     const entry = entryOf(path, await held.stat(name));
     if (entry === undefined) continue;
     entries.push(entry);
+    if (entries.length % lookedAtOnce === 0) await nextTurn();
     if (entry.kind === 'folder' && listing.recursive) await listInner(entries, held, { ...listing, prefix: path });
   }
 }
@@ -51,17 +59,49 @@ async function listInner(entries: FileEntry[], parent: HeldFolder, listing: List
   if (inner !== undefined) await listFolder(entries, inner, listing);
 }
 
-/** Removes all that is in a folder; links are removed, not followed. Closes the folder. @throws AppError invalid_request */
-export async function emptyFolder(folder: HeldFolder, depth = 0): Promise<void> {
-  await using held = folder;
-  if (depth > maxDepth) throw invalidPath('is nested too deeply to be removed at once');
-  for (const name of await held.names()) {
-    if ((await held.stat(name))?.isDirectory() === true) {
-      await emptyFolder(await held.enter(name), depth + 1);
-      await ignoreMissing(rmdir(held.at(name)));
-    } else {
-      await ignoreMissing(unlink(held.at(name)));
-    }
+/**
+ * Removes all that is in a folder, whoever changes it meanwhile: every name is resolved against an open descriptor, and links are removed, not
+ * followed. What lies deeper than descriptors can follow is moved to the top of the folder, and removed from there. Closes the folder.
+ * @throws AppError conflict, when it is filled as fast as it is emptied
+ */
+export async function emptyFolder(folder: HeldFolder): Promise<void> {
+  await using top = folder;
+  for (let pass = 1; pass <= emptyingPassesMax; pass += 1) {
+    const names = await top.names();
+    if (names.length === 0) return;
+    for (const name of names) await removeName({ folder: top, top, depth: 0 }, name);
+  }
+  throw beingFilled();
+}
+
+interface Emptied {
+  readonly folder: HeldFolder;
+  /** Where the removal began. */
+  readonly top: HeldFolder;
+  readonly depth: number;
+}
+
+/** What has become something else since it was looked at stays for the next pass. */
+async function removeName({ folder, top, depth }: Emptied, name: string): Promise<void> {
+  const stats = await folder.stat(name);
+  if (stats === undefined) return;
+  if (!stats.isDirectory()) return unlessChanged(unlink(folder.at(name)));
+  if (depth >= maxDepth) return unlessChanged(rename(folder.at(name), top.at(temporaryName())));
+  const inner = await enterIfThere(folder, name, 'to remove');
+  if (inner === undefined) return;
+  {
+    await using held = inner;
+    for (const one of await held.names()) await removeName({ folder: held, top, depth: depth + 1 }, one);
+  }
+  await unlessChanged(rmdir(folder.at(name)));
+}
+
+/** Gone, no folder any more, a folder by now, or not empty any more. */
+async function unlessChanged(removal: Promise<void>): Promise<void> {
+  try {
+    await removal;
+  } catch (error) {
+    if (!isSystemError(error, 'ENOENT', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EEXIST')) throw error;
   }
 }
 
@@ -92,12 +132,30 @@ export async function sweepFolder(folder: HeldFolder, sweep: Sweep, depth = 0): 
   return removed;
 }
 
-/** Removes a folder and all that is in it, if it is there. @throws AppError invalid_request */
+/** Removes a folder and all that is in it, if it is there. @throws AppError conflict, when it is filled as fast as it is emptied */
 export async function removeTree(parent: HeldFolder, name: string): Promise<void> {
-  const folder = await enterIfThere(parent, name);
-  if (folder === undefined) return;
-  await emptyFolder(folder);
-  await ignoreMissing(rmdir(parent.at(name)));
+  for (let attempt = 1; attempt <= removalsMax; attempt += 1) {
+    const folder = await enterIfThere(parent, name, 'to remove');
+    if (folder === undefined) return;
+    await emptyFolder(folder);
+    await unlessChanged(rmdir(parent.at(name)));
+  }
+  throw beingFilled();
+}
+
+function beingFilled(): AppError {
+  return new AppError('conflict', 'The folder is being filled while it is emptied.');
+}
+
+/** As `removeTree`, for a folder in one of the service's own. */
+export async function removeFolderIn(path: string, name: string): Promise<void> {
+  const parent = await HeldFolder.open(path).catch((error: unknown) => {
+    if (error instanceof AppError && error.code === 'not_found') return undefined;
+    throw error;
+  });
+  if (parent === undefined) return;
+  await using held = parent;
+  await removeTree(held, name);
 }
 
 /** Bytes of all plain files below. Closes the folder. */
@@ -115,9 +173,9 @@ export async function folderBytes(folder: HeldFolder, depth = 0): Promise<number
 }
 
 /** undefined when it went away, or became something else, since it was listed. */
-export async function enterIfThere(folder: HeldFolder, name: string): Promise<HeldFolder | undefined> {
+export async function enterIfThere(folder: HeldFolder, name: string, purpose?: 'to remove'): Promise<HeldFolder | undefined> {
   try {
-    return await folder.enter(name);
+    return await (purpose === undefined ? folder.enter(name) : folder.enterToRemove(name));
   } catch (error) {
     if (error instanceof AppError) return undefined;
     throw error;

@@ -43,6 +43,7 @@ export class Handoffs {
     this.#ends = new RecordFolder({ folder, folders, accountId, log, schema: HandoffEnd, names: /^[0-9a-f]{32}\.resumed$/u });
     this.#calls = new RecordFolder({
       folder: callsFolder(folder),
+      store: folder,
       folders,
       accountId,
       log,

@@ -8,7 +8,8 @@ import type { FolderSync } from './folder-sync.ts';
 import { parseJson, parseLines, readFreshIfThere, readIfThere } from './json-file.ts';
 import { namesIn } from './names-in.ts';
 import { lstatIfThere } from './quick-look.ts';
-import { ignoreMissing } from './system-error.ts';
+import { keepFolders, makeStoreFolder } from './store-folder.ts';
+import { ignoreMissing, isSystemError } from './system-error.ts';
 
 const journalSuffix = '.journal.jsonl';
 const cancelSuffix = '.cancel';
@@ -48,10 +49,17 @@ export class Inbox {
   /**
    * After it returns the turn is accepted, whoever's file it is: `exists` says that a turn with this id was here before.
    * `isUnique`: the id was drawn at random just now, so that nobody else can have it and no look is needed.
+   * @throws AppError not_found, when there is no such tenant
    */
   async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
     const file = { folder: this.#folder, name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(turn), folders: this.#folders };
-    const created = isUnique ? await this.#writer.replace(file).then(() => true) : await this.#writer.create(file);
+    const write = async (): Promise<boolean> => (isUnique ? this.#writer.replace(file).then(() => true) : this.#writer.create(file));
+    const created = await write().catch(async (error: unknown) => {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+      // A backup without its empty folders: only then is the folder looked for.
+      await keepFolders(await makeStoreFolder(this.#folder, { store: this.#folder }), this.#folders);
+      return write();
+    });
     await failpoint('inbox.after-file');
     return created ? 'accepted' : 'exists';
   }

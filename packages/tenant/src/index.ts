@@ -1,5 +1,6 @@
 export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent } from './agents.ts';
 export { Channels } from './channels.ts';
+export type { ContactNotes, NotesAboutContact } from './contact-notes.ts';
 export { Contacts, type ContactsPage } from './contacts.ts';
 export { ContextFiles, type AgentContext, type ContextFile, type ContextRequest } from './context-files.ts';
 export { endpointIdOfEvent } from './events/event-id.ts';
@@ -7,8 +8,9 @@ export type { EventEndpoints, OpenEndpoint } from './events/event-endpoints.ts';
 export type { TenantEvents, Happening, KeptEvent } from './events/tenant-events.ts';
 export { FolderSync } from './folder-sync.ts';
 export { FrontMatterError, parseFrontMatter, stringifyFrontMatter, type FrontMatter } from './front-matter.ts';
-export type { FileEntry } from './folder-tree.ts';
+export { removeFolderIn, type FileEntry } from './folder-tree.ts';
 export { Handoffs, type HandoffRequest } from './handoffs.ts';
+export { markIncarnation } from './incarnation.ts';
 export { Inbox, type InboxItem } from './inbox.ts';
 export {
   openIndex,
@@ -59,7 +61,8 @@ export type { FileBytes, FileText, TenantFiles, WriteConditions } from './tenant
 export { readSenderToken, signSenderToken, type ReadToken } from './sender-token.ts';
 export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';
-export { Tenants, type Authenticated, type TenantsOptions } from './tenants.ts';
+export { Tenants, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
+export { readContent, walkTree, type TreeContent, type TreeEntry } from './tree-walk.ts';
 export type { NewUpload, Uploads } from './uploads.ts';
 export type { OpenWidget, WidgetStore } from './widget-store.ts';
 export { decodeCursor, encodeCursor, type Position } from './index-db/cursor.ts';

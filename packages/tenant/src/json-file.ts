@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { invalidFieldsText } from '@concierge/contract';
 import type { z } from 'zod';
 import { quickReadText } from './quick-look.ts';
 import { isSystemError } from './system-error.ts';
@@ -15,12 +16,7 @@ export function parseJson<S extends z.ZodType>(schema: S, text: string): Parsed<
     return { status: 'broken', reason: error instanceof Error ? error.message : 'is not JSON' };
   }
   const parsed = schema.safeParse(json);
-  return parsed.success ? { status: 'ok', value: parsed.data } : { status: 'broken', reason: describeIssues(parsed.error) };
-}
-
-/** `agents.cs.maxTurns: Too big; …`: every issue on one line. */
-export function describeIssues(error: z.ZodError): string {
-  return error.issues.map((issue) => `${issue.path.map(String).join('.')}: ${issue.message}`).join('; ');
+  return parsed.success ? { status: 'ok', value: parsed.data } : { status: 'broken', reason: invalidFieldsText(parsed.error) };
 }
 
 /** The text of a private file of ours; undefined when there is none. Not for folders a tenant's tools can write to. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { mkdir, stat, utimes, writeFile } from 'node:fs/promises';
+import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, KeyScope, TenantId, type KeyView } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
@@ -10,6 +10,7 @@ import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere } from './json-file.ts';
 import { encodeKey, keyIdPattern, type KeyClaims } from './key-token.ts';
 import { namesIn } from './names-in.ts';
+import { keepFolders, makeStoreFolder } from './store-folder.ts';
 import { isSystemError } from './system-error.ts';
 
 const usedEveryMs = 60_000;
@@ -89,7 +90,7 @@ export class Keys {
       expiresAt: request.expiresAt ?? null,
       revokedAt: null,
     };
-    await mkdir(folder, { recursive: true });
+    await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
     await createFile({ folder, name: `${id}.json`, content: JSON.stringify(record, undefined, 2), folders });
     return { id, key, scopes };
   }

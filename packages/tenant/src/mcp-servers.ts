@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, unlink } from 'node:fs/promises';
+import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, limits, McpServerName, McpServerView, type McpServerBody } from '@concierge/contract';
 import { z } from 'zod';
@@ -8,6 +8,7 @@ import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere } from './json-file.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import { namesIn } from './names-in.ts';
+import { keepFolders, makeStoreFolder } from './store-folder.ts';
 import { isSystemError } from './system-error.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 
@@ -99,7 +100,7 @@ export class McpServerStore {
       };
       const { folder, folders } = this.#options;
       const content = `${JSON.stringify(record, undefined, 2)}\n`;
-      await mkdir(folder, { recursive: true });
+      await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
       const file = { folder, name: `${name}.json`, content, folders };
       if (read !== undefined || !(await createFile(file))) await replaceFile(file);
       return { view: viewOf(record), created: read === undefined };

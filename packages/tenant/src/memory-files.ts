@@ -1,12 +1,18 @@
+import { join } from 'node:path';
 import { AppError } from '@concierge/contract';
+import type { FolderSync } from './folder-sync.ts';
 import { folderBytes, type FileEntry } from './folder-tree.ts';
+import { sqliteTrouble } from './index-db/sqlite-file.ts';
+import { SqliteLock } from './index-db/sqlite-lock.ts';
 import { HeldFolder, isPlainFile } from './path-walk.ts';
 import { contactFolderOf, isHashedName } from './session-id.ts';
-import { TenantFiles, type FileText } from './tenant-files.ts';
+import { keepFolders, makeStoreFolder } from './store-folder.ts';
+import { TenantFiles, type FileText, type WithRoom } from './tenant-files.ts';
 
 const memoryFile = 'MEMORY.md';
 const notesFolder = 'memory';
-const contactsFolder = 'contacts';
+/** Holds a folder for each contact of whom something is kept. */
+export const contactsFolder = 'contacts';
 const notesMax = 10_000;
 const slugMaxCharacters = 60;
 
@@ -43,10 +49,7 @@ export class MemoryFiles {
   /** The same by the name of its folder, for who goes through all of them. */
   forContactFolder(folder: string): MemoryFiles {
     const { root, quota } = this.#options;
-    const beforeGrowth = async (_path: string, bytes: number): Promise<void> => {
-      await quota.assertRoom(bytes);
-    };
-    return new MemoryFiles(this.#options, new TenantFiles({ root, base: [contactsFolder, folder], beforeGrowth }));
+    return new MemoryFiles(this.#options, new TenantFiles({ root, base: [contactsFolder, folder], withRoom: quota.withRoom }));
   }
 
   /**
@@ -83,12 +86,23 @@ export class MemoryFiles {
 
   /** Files only; their paths are refs. */
   async list(): Promise<FileEntry[]> {
-    const main = await this.#files.stat(memoryFile);
+    return (await this.listAll()).filter((entry) => entry.kind === 'file');
+  }
+
+  /** Files, and the folders that they are in. */
+  async listAll(): Promise<FileEntry[]> {
+    const main = await this.stat(memoryFile);
+    const folder = await this.stat(notesFolder);
     const notes = await this.#files.list(notesFolder, { recursive: true, limit: notesMax }).catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'not_found') return [];
       throw error;
     });
-    return [...(main === undefined ? [] : [main]), ...notes].filter((entry) => entry.kind === 'file');
+    return [main, folder, ...notes].filter((entry) => entry !== undefined);
+  }
+
+  /** undefined when nothing is there that could be a note, or a folder of notes. */
+  async stat(ref: string): Promise<FileEntry | undefined> {
+    return this.#files.stat(ref);
   }
 
   /** @throws AppError not_found */
@@ -97,22 +111,60 @@ export class MemoryFiles {
     await this.#files.remove(ref);
   }
 
+  /** All of it, what is no note included; false when there was nothing. */
+  async forgetAll(): Promise<boolean> {
+    const removals = [async () => this.#files.removeFolder(notesFolder), async () => this.#files.remove(memoryFile)];
+    let hadAny = false;
+    for (const remove of removals) hadAny = (await isRemoved(remove)) || hadAny;
+    return hadAny;
+  }
+
   /** Bytes of all memory of the tenant, its contacts' included. */
   async usedBytes(): Promise<number> {
     return this.#options.quota.usedBytes();
   }
 }
 
-/** Memory storage of a tenant (service interface, "Limits"): memory/, contacts/ and MEMORY.md together. */
+export interface MemoryQuotaOptions {
+  /** The tenant's folder. */
+  readonly root: string;
+  readonly folders: FolderSync;
+  /** The tenant's limit as it now is; undefined where there is none. */
+  readonly maxBytes: () => Promise<number | undefined>;
+}
+
+/**
+ * Memory storage of a tenant (service interface, "Limits"): memory/, contacts/ and MEMORY.md together. Where there is a limit, writes that are
+ * counted are made one at a time, of all processes on the machine: what was measured is still true when the write ends.
+ */
 export class MemoryQuota {
   readonly #root: string;
+  readonly #settings: string;
+  readonly #folders: FolderSync;
   readonly #maxBytes: () => Promise<number | undefined>;
+  readonly #lock: SqliteLock;
 
-  /** `maxBytes`: the tenant's limit as it now is; undefined where there is none. */
-  constructor(root: string, maxBytes: () => Promise<number | undefined>) {
+  constructor({ root, folders, maxBytes }: MemoryQuotaOptions) {
     this.#root = root;
+    // A folder that commands of the tenant do not see.
+    this.#settings = join(root, 'settings');
+    this.#folders = folders;
     this.#maxBytes = maxBytes;
+    this.#lock = new SqliteLock(join(this.#settings, 'memory-lock.db'));
   }
+
+  /** For `TenantFiles`: paths that are no memory have all the room there is. @throws AppError memory_quota, overloaded */
+  readonly withRoom: WithRoom = async (path, write) => {
+    const maxBytes = isMemoryPath(path) ? await this.#maxBytes() : undefined;
+    if (maxBytes === undefined) return write(async () => Promise.resolve());
+    await keepFolders(await makeStoreFolder(this.#settings, { store: this.#settings, mode: 0o700 }), this.#folders);
+    try {
+      return await this.#lock.hold(async () => write(async (bytes) => this.#assertRoom(bytes, maxBytes)));
+    } catch (error) {
+      if (sqliteTrouble(error) !== 'busy') throw error;
+      throw new AppError('overloaded', 'The memory is being written to by others.', { cause: error, retryAfterSeconds: 2 });
+    }
+  };
 
   /** Measured anew each time: what is written in the sandbox counts as well. */
   async usedBytes(): Promise<number> {
@@ -126,10 +178,8 @@ export class MemoryQuota {
     return bytes;
   }
 
-  /** @throws AppError memory_quota */
-  async assertRoom(bytes: number): Promise<void> {
-    const maxBytes = await this.#maxBytes();
-    if (maxBytes === undefined) return;
+  async #assertRoom(bytes: number, maxBytes: number): Promise<void> {
+    if (bytes <= 0) return;
     const used = await this.usedBytes();
     if (used + bytes > maxBytes) {
       throw new AppError(
@@ -137,6 +187,16 @@ export class MemoryQuota {
         `The memory storage of ${String(maxBytes)} bytes is used up (${String(used)} in use, ${String(bytes)} more needed).`,
       );
     }
+  }
+}
+
+async function isRemoved(remove: () => Promise<void>): Promise<boolean> {
+  try {
+    await remove();
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return false;
+    throw error;
   }
 }
 
@@ -158,6 +218,6 @@ function slugOf(title: string): string {
     .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
     .slice(0, slugMaxCharacters)
     .toWellFormed()
-    .replaceAll(/^-+|-+$/gu, '');
+    .replaceAll(/^-|-$/gu, '');
   return slug === '' ? contactFolderOf(title) : slug;
 }

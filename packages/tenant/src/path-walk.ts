@@ -1,13 +1,17 @@
 import { constants, type Stats } from 'node:fs';
-import { lchown, lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
+import { chmod, lchown, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { invalidPath } from './path-rules.ts';
+import { lstatIfThere } from './quick-look.ts';
 import { isSystemError } from './system-error.ts';
 
 const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** Elsewhere than on Linux names are resolved by path: each part is still refused when it is a link, but a swap may win a race. */
 const hasProcFd = process.platform === 'linux';
+
+/** Linux: a descriptor that only names what it was opened for, which needs no permission on it. Node has no constant for it. */
+const O_PATH = 0o10000000;
 
 /** Writers replace files whole, so a reader may come to the old one's name and open the new one: it looks again. */
 const replacedMax = 10;
@@ -68,6 +72,24 @@ export class HeldFolder implements AsyncDisposable {
     }
   }
 
+  /**
+   * As `enter`, for a folder that is about to be removed: a tenant that shares the service's user id cannot keep it by taking the
+   * permissions away. The folder is opened first and changed through its descriptor, so a link by this name changes nothing behind it.
+   */
+  async enterToRemove(name: string): Promise<HeldFolder> {
+    if (hasProcFd && process.getuid?.() !== 0) {
+      const named = await open(this.at(name), O_PATH | O_DIRECTORY | O_NOFOLLOW).catch((error: unknown) => {
+        throw refusal(error);
+      });
+      try {
+        await chmod(`/proc/self/fd/${String(named.fd)}`, 0o700);
+      } finally {
+        await named.close();
+      }
+    }
+    return this.enter(name);
+  }
+
   /** Makes a folder unless there is one. */
   async make(name: string): Promise<void> {
     try {
@@ -91,7 +113,21 @@ export class HeldFolder implements AsyncDisposable {
     throw replacedTooOften();
   }
 
-  /** The same for appending; makes the file when there is none. @throws AppError invalid_request */
+  /** A regular file of a folder that only the service writes to, where a second name is the service's own. @throws AppError not_found, invalid_request */
+  async openOwnFile(name: string): Promise<OpenFile> {
+    let handle: FileHandle;
+    try {
+      handle = await open(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    } catch (error) {
+      throw refusal(error);
+    }
+    const stats = await handle.stat();
+    if (stats.isFile()) return { handle, stats };
+    await handle.close();
+    throw invalidPath('names a link or a special file');
+  }
+
+  /** As `openFile`, for appending; makes the file when there is none. @throws AppError invalid_request */
   async openForAppend(name: string, mode: number): Promise<FileHandle> {
     for (let attempt = 0; attempt < replacedMax; attempt += 1) {
       const before = await this.stat(name);
@@ -105,9 +141,9 @@ export class HeldFolder implements AsyncDisposable {
   /** What a name stands for, links not followed; undefined when there is nothing. */
   async stat(name: string): Promise<Stats | undefined> {
     try {
-      return await lstat(this.at(name));
+      return await lstatIfThere(this.at(name));
     } catch (error) {
-      if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;
+      if (isSystemError(error, 'ENOTDIR')) return undefined;
       throw error;
     }
   }

@@ -26,6 +26,23 @@ export async function readPlainFile(folder: HeldFolder, name: string, maxBytes: 
   }
 }
 
+/** The first bytes of a plain file in a held folder, and how many it has in all. @throws AppError not_found, invalid_request */
+export async function readPlainHead(folder: HeldFolder, name: string, maxBytes: number): Promise<{ bytes: Buffer; size: number }> {
+  const { handle, stats } = await folder.openFile(name);
+  try {
+    const buffer = Buffer.allocUnsafe(Math.min(stats.size, maxBytes));
+    let filled = 0;
+    while (filled < buffer.length) {
+      const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return { bytes: buffer.subarray(0, filled), size: Math.max(filled, stats.size) };
+  } finally {
+    await handle.close();
+  }
+}
+
 /** Reads to the end even when the file grew since it was measured, but never more than the limit. */
 async function readBounded(handle: FileHandle, expected: number, maxBytes: number): Promise<Buffer> {
   let buffer = Buffer.allocUnsafe(expected + 1);

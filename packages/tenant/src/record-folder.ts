@@ -1,5 +1,5 @@
-import { mkdir, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { unlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import { createFile, replaceFile, sweepTemporaries, type AtomicWrite } from './atomic-file.ts';
@@ -7,11 +7,14 @@ import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere, type Parsed } from './json-file.ts';
 import { namesIn } from './names-in.ts';
 import { lstatIfThere } from './quick-look.ts';
+import { keepFolders, makeStoreFolder } from './store-folder.ts';
 import { isSystemError } from './system-error.ts';
 
 export interface RecordFolderOptions<Schema extends z.ZodType> {
   /** One that only the service writes to. */
   readonly folder: string;
+  /** Where it lies in another folder of the service: the uppermost one, directly in the tenant's own. */
+  readonly store?: string;
   readonly schema: Schema;
   /** What its names look like, without `.json`; other files in the folder are not its own. */
   readonly names: RegExp;
@@ -91,21 +94,13 @@ export class RecordFolder<Schema extends z.ZodType> {
   }
 
   async #write<Result>(name: string, record: z.output<Schema>, write: (file: AtomicWrite) => Promise<Result>): Promise<Result> {
-    const { folder, names, folders } = this.#options;
+    const { folder, store = folder, names, folders } = this.#options;
     if (!names.test(name)) throw new TypeError(`not a name of this folder: ${name}`);
     const content = `${JSON.stringify(record, undefined, 2)}\n`;
-    const firstMade = await mkdir(folder, { recursive: true });
+    const file = { folder, name: `${name}.json`, content, folders };
+    const made = await makeStoreFolder(folder, { store });
     // At once: all of it is on disk when this returns, and in which order it came there matters to nobody.
-    const [result] = await Promise.all([write({ folder, name: `${name}.json`, content, folders }), this.#keepFolder(firstMade)]);
+    const [result] = await Promise.all([write(file), keepFolders(made, folders)]);
     return result;
-  }
-
-  /** The folder's own name must last as long as what is in it. `firstMade`: the uppermost of the folders that were made for it. */
-  async #keepFolder(firstMade: string | undefined): Promise<void> {
-    if (firstMade === undefined) return;
-    const { folder, folders } = this.#options;
-    const parents: string[] = [];
-    for (let made = folder; made.length >= firstMade.length; made = dirname(made)) parents.push(dirname(made));
-    await Promise.all(parents.map(async (parent) => folders.sync(parent)));
   }
 }

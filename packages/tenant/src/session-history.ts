@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { unlink } from 'node:fs/promises';
 import { HistoryLine, type Session, type SessionMessage, type SessionView, type TurnRecord } from '@concierge/contract';
-import { appendLines } from './atomic-file.ts';
+import { appendLines, replaceFile } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { parseLines, readIfThere } from './json-file.ts';
 import { ignoreMissing } from './system-error.ts';
@@ -39,6 +39,17 @@ export class SessionHistory {
     return { messages: [...messages.values()], turns: [...turns.values()] };
   }
 
+  /** Each message anew; on disk when it returns. Only for who has the conversation's lease: what is appended meanwhile would be lost. */
+  async rewrite(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
+    const text = await readIfThere(this.#pathOf(id));
+    if (text === undefined) return;
+    const lines: string[] = [];
+    for (const line of parseLines(HistoryLine, text))
+      lines.push(JSON.stringify(line.kind === 'message' ? { ...line, message: await change(line.message) } : line));
+    const name = historyName(id);
+    await replaceFile({ folder: this.#folder, name, content: `${lines.join('\n')}\n`, folders: this.#folders });
+  }
+
   /** One that compaction took out. A file that does not name it is not parsed. */
   async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
     const text = await readIfThere(this.#pathOf(id));
@@ -52,8 +63,12 @@ export class SessionHistory {
   }
 
   #pathOf(id: string): string {
-    return join(this.#folder, `${id}.history.jsonl`);
+    return join(this.#folder, historyName(id));
   }
+}
+
+function historyName(id: string): string {
+  return `${id}.history.jsonl`;
 }
 
 /**
@@ -89,6 +104,6 @@ export function viewSession(session: Session, history: readonly SessionMessage[]
 
 function withoutSent(message: SessionMessage): SessionView['messages'][number] {
   if (message.role !== 'user') return message;
-  const { sent: _sent, ...seen } = message;
+  const { sent: _sent, heartbeat: _heartbeat, said: _said, ...seen } = message;
   return seen;
 }

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { linkNew, removeOldTemporaries, temporaryName, temporaryPrefix, writeTemporary } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
+import { removeFolderIn } from './folder-tree.ts';
 import { namesIn } from './names-in.ts';
 import { lstatIfThere, quickReaddir } from './quick-look.ts';
 import { isHashedName } from './session-id.ts';
+import { keepFolders, makeStoreFolder } from './store-folder.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 
 const revisionDigits = 10;
@@ -165,7 +167,7 @@ export class SessionRevisions {
       throw error;
     }
     await this.#folders.sync(this.#allRevisions());
-    await rm(away, { recursive: true, force: true });
+    await removeFolderIn(this.#allRevisions(), basename(away));
     return true;
   }
 
@@ -177,7 +179,7 @@ export class SessionRevisions {
   /** Finishes removals that were cut off. */
   async sweep(): Promise<void> {
     for (const name of await this.#names()) {
-      if (name.startsWith(removedPrefix)) await rm(join(this.#allRevisions(), name), { recursive: true, force: true });
+      if (name.startsWith(removedPrefix)) await removeFolderIn(this.#allRevisions(), name);
     }
   }
 
@@ -200,7 +202,7 @@ export class SessionRevisions {
 
   async #makeFolder(id: string): Promise<void> {
     const folder = this.#revisionsOf(id);
-    await mkdir(this.#allRevisions(), { recursive: true });
+    await keepFolders(await makeStoreFolder(this.#allRevisions(), { store: this.#folder }), this.#folders);
     try {
       await mkdir(folder);
     } catch (error) {
@@ -223,6 +225,13 @@ export class SessionRevisions {
   async #settle(id: string, revision: number): Promise<void> {
     const folders = revision === 1 ? [this.#revisionsOf(id), this.#allRevisions()] : [this.#revisionsOf(id)];
     await Promise.all(folders.map(async (folder) => this.#folders.sync(folder)));
+  }
+
+  /** Of a session's revisions only the newest stays: the others have what was taken out of it. */
+  async dropEarlier(id: string): Promise<void> {
+    const old = (await this.list(id))?.numbers.slice(0, -1) ?? [];
+    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));
+    await this.#folders.sync(this.#revisionsOf(id));
   }
 
   async #prune(id: string, listed: Revisions, newest: number): Promise<void> {

@@ -112,6 +112,16 @@ export class SessionStore {
     await this.#history.append(id, lines);
   }
 
+  /** Messages that compaction has put away, each anew: what was taken back is to be nowhere. Only for who has the conversation's lease. */
+  async rewriteHistory(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
+    if (isHashedName(id)) await this.#history.rewrite(id, change);
+  }
+
+  /** Removes the revisions before the newest, which are kept for a while otherwise. */
+  async dropEarlier(id: string): Promise<void> {
+    if (isHashedName(id)) await this.#revisions.dropEarlier(id);
+  }
+
   /** The whole conversation, history first. */
   async view(id: string): Promise<SessionView | undefined> {
     const session = await this.load(id);

@@ -1,4 +1,4 @@
-import { AppError, TenantSettings } from '@concierge/contract';
+import { AppError, invalidFields, TenantSettings } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { FolderSync } from './folder-sync.ts';
 import { SettingsFiles, type SettingsLook } from './settings-files.ts';
@@ -50,8 +50,7 @@ export class Settings {
     await this.#files.write((settings) => {
       const merged = TenantSettings.safeParse(mergePatch(settings, patch));
       if (merged.success) return merged.data;
-      const errors = merged.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
-      throw new AppError('invalid_request', 'The settings are not valid.', { errors });
+      throw new AppError('invalid_request', 'The settings are not valid.', { errors: invalidFields(merged.error) });
     });
     this.#cache.forget(this.#files.path);
     return this.current();

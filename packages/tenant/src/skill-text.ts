@@ -1,4 +1,4 @@
-import { skillFields, SkillFrontMatter, skillNamePattern, skillNameRule, type Skill } from '@concierge/contract';
+import { invalidFields, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule, type Skill } from '@concierge/contract';
 import { FrontMatterError, parseFrontMatter } from './front-matter.ts';
 
 export const skillFileName = 'SKILL.md';
@@ -22,8 +22,8 @@ export function readSkillText(name: string, text: string): ReadSkill {
 function readParts(name: string, { data, body }: ReturnType<typeof parseFrontMatter>): ReadSkill {
   const parsed = SkillFrontMatter.safeParse(data);
   if (!parsed.success) {
-    const [first = 'front matter: cannot be used', ...rest] = parsed.error.issues.map(
-      ({ path, message }) => `front matter: ${path.map(String).join('.')} ${message}`,
+    const [first = 'front matter: cannot be used', ...rest] = invalidFields(parsed.error).map(
+      ({ path, message }) => `front matter: ${[path, message].filter((part) => part !== '').join(' ')}`,
     );
     return { problems: [first, ...rest] };
   }

@@ -1,10 +1,12 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import type { TenantPlan, TenantSettings } from '@concierge/contract';
 import type { z } from 'zod';
 import { FolderSync } from './folder-sync.ts';
+import { markIncarnation } from './incarnation.ts';
 import { textOf } from './settings-files.ts';
+import { readContent, walkTree } from './tree-walk.ts';
 
 /** Beside src and dist, so that both find it. */
 const starterFolder = fileURLToPath(new URL('../starter/', import.meta.url));
@@ -35,15 +37,16 @@ export async function writeStarter(root: string, plan: z.infer<typeof TenantPlan
     await mkdir(join(root, name), { recursive: true });
     folders.add(join(root, name));
   }
-  for (const entry of await readdir(starterFolder, { recursive: true, withFileTypes: true })) {
-    const to = join(root, entry.parentPath.slice(starterFolder.length), entry.name);
-    if (entry.isDirectory()) {
+  for await (const { path, content } of walkTree(starterFolder, { isOwn: () => true })) {
+    const to = join(root, path);
+    if (content === undefined) {
       await mkdir(to, { recursive: true });
       folders.add(to);
     } else {
-      await writeFile(to, await readFile(join(entry.parentPath, entry.name)), { mode: visibleMode, flush: true });
+      await writeFile(to, await readContent(content), { mode: visibleMode, flush: true });
     }
   }
+  await markIncarnation(root);
   const settings: TenantSettings = { plan };
   await writeFile(join(root, 'tenant.json'), textOf(settings), { mode: 0o600, flush: true });
   const sync = new FolderSync();

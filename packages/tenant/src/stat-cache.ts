@@ -17,32 +17,35 @@ interface Entry<T> {
  * the next `get`, and the usual `get` costs one system call.
  */
 export class StatCache<T extends NonNullable<unknown>> {
-  readonly #entries: LRUCache<string, Entry<T>>;
+  readonly #maxEntries: number;
+  /** Made with the first entry, and without room ahead of use (`max` would allocate all of it): most tenants that are open are idle. */
+  #entries: LRUCache<string, Entry<T>> | undefined;
 
   constructor(maxEntries: number) {
-    this.#entries = new LRUCache({ max: maxEntries });
+    this.#maxEntries = maxEntries;
   }
 
   /** undefined when nothing is there. Throws what `read` throws, and keeps nothing then. */
   async get(path: string, read: () => Promise<T>): Promise<T | undefined> {
     const stats = await statIfThere(path);
     if (stats === undefined) {
-      this.#entries.delete(path);
+      this.#entries?.delete(path);
       return undefined;
     }
     const signature = signatureOf(stats);
-    const entry = this.#entries.get(path);
+    const entry = this.#entries?.get(path);
     if (entry?.isSettled === true && entry.signature === signature) return entry.value;
     // The time before reading: what changes while we read is newer than that.
     const isSettled = stats.ctimeMs < Date.now() - racyMs;
     const value = await read();
+    this.#entries ??= new LRUCache({ maxSize: this.#maxEntries, sizeCalculation: () => 1 });
     this.#entries.set(path, { signature, isSettled, value });
     return value;
   }
 
   /** The next `get` reads again, whatever `lstat` says. */
   forget(path: string): void {
-    this.#entries.delete(path);
+    this.#entries?.delete(path);
   }
 }
 

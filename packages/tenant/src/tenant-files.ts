@@ -36,9 +36,17 @@ export interface TenantFilesOptions {
   readonly root: string;
   /** Names below it that lead to where paths begin; walked like the rest. */
   readonly base?: readonly string[];
-  /** Asked before every write that needs more room, by how many bytes; throws when there is no room. */
-  readonly beforeGrowth?: ((path: string, bytes: number) => Promise<void>) | undefined;
+  /** Runs every write; without it there is room for all of them. */
+  readonly withRoom?: WithRoom | undefined;
 }
+
+/** Throws when there is no room for so many bytes more. */
+export type AssertRoom = (bytes: number) => Promise<void>;
+
+/** Runs a write that asks for room first: what it asks stays true until it has ended. */
+export type WithRoom = <Result>(path: string, write: (assertRoom: AssertRoom) => Promise<Result>) => Promise<Result>;
+
+const endlessRoom: WithRoom = async (_path, write) => write(async () => Promise.resolve());
 
 /**
  * The tenant's own files: context, skills, templates, agents, memory and whatever its agents make. Every path is walked part
@@ -49,13 +57,13 @@ export interface TenantFilesOptions {
 export class TenantFiles {
   readonly #root: string;
   readonly #base: readonly string[];
-  readonly #beforeGrowth: TenantFilesOptions['beforeGrowth'];
+  readonly #withRoom: WithRoom;
   readonly #writers = new KeyedMutex();
 
-  constructor({ root, base = [], beforeGrowth }: TenantFilesOptions) {
+  constructor({ root, base = [], withRoom = endlessRoom }: TenantFilesOptions) {
     this.#root = root;
     this.#base = base;
-    this.#beforeGrowth = beforeGrowth;
+    this.#withRoom = withRoom;
   }
 
   /** @throws AppError not_found, invalid_request (path, link, folder), too_large */
@@ -84,11 +92,13 @@ export class TenantFiles {
       throw new AppError('too_large', `A file may have at most ${String(limits.fileMaxBytes)} bytes.`);
     return this.#writers.run(path, async () => {
       await this.#assertConditions(path, conditions);
-      const size = (await this.stat(path))?.size;
-      await this.#assertRoom(path, bytes.length - (size ?? 0));
-      await using folder = await makeFolders(this.#root, [...this.#base, ...parents]);
-      await writePlainFile(folder, name, bytes);
-      return { etag: etagOf(bytes), created: size === undefined };
+      return this.#withRoom(path, async (assertRoom) => {
+        const size = (await this.stat(path))?.size;
+        await assertRoom(bytes.length - (size ?? 0));
+        await using folder = await makeFolders(this.#root, [...this.#base, ...parents]);
+        await writePlainFile(folder, name, bytes);
+        return { etag: etagOf(bytes), created: size === undefined };
+      });
     });
   }
 
@@ -98,15 +108,16 @@ export class TenantFiles {
    */
   async appendText(path: string, text: string, heading = ''): Promise<void> {
     const { parents, name } = writablePath(path);
-    await this.#writers.run(path, async () => {
+    const append = async (assertRoom: AssertRoom): Promise<void> => {
       const size = (await this.stat(path))?.size;
       const bytes = Buffer.from(size === undefined ? heading + text : text);
       if (bytes.length + (size ?? 0) > limits.fileMaxBytes)
         throw new AppError('too_large', `A file may have at most ${String(limits.fileMaxBytes)} bytes.`);
-      await this.#assertRoom(path, bytes.length);
+      await assertRoom(bytes.length);
       await using folder = await makeFolders(this.#root, [...this.#base, ...parents]);
       await appendPlainFile(folder, name, bytes);
-    });
+    };
+    await this.#writers.run(path, async () => this.#withRoom(path, append));
   }
 
   /** Reads, changes and writes a text with nobody of this process in between; the agent's `edit`. Throws what `change` throws. */
@@ -174,10 +185,6 @@ export class TenantFiles {
     return HeldFolder.walk(this.#root, [...this.#base, ...names]);
   }
 
-  async #assertRoom(path: string, growth: number): Promise<void> {
-    if (growth > 0) await this.#beforeGrowth?.(path, growth);
-  }
-
   async #assertConditions(path: string, { ifMatch, ifNoneMatch }: WriteConditions): Promise<void> {
     if (ifMatch === undefined && ifNoneMatch === undefined) return;
     const current = await this.#etag(path);
@@ -199,6 +206,15 @@ export class TenantFiles {
 export function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw new AppError('unsupported_media_type', 'The file is not UTF-8 text.', { cause: error });
+  }
+}
+
+/** The same of the first bytes of a longer text: a character that was cut in two is left out. */
+export function decodeHead(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: true });
   } catch (error) {
     throw new AppError('unsupported_media_type', 'The file is not UTF-8 text.', { cause: error });
   }

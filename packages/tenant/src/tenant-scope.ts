@@ -3,12 +3,14 @@ import { builtInAgent, limits, type ReindexReport, type TenantSettings } from '@
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents.ts';
 import { Channels } from './channels.ts';
+import { ContactNotes } from './contact-notes.ts';
 import { Contacts } from './contacts.ts';
 import { ContextFiles } from './context-files.ts';
 import { TenantEvents } from './events/tenant-events.ts';
 import type { FileWriter } from './file-writer.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { Handoffs } from './handoffs.ts';
+import { Incarnation } from './incarnation.ts';
 import { Inbox } from './inbox.ts';
 import { LaneOrder } from './lane-order.ts';
 import type { TenantIndex } from './index-db/tenant-index.ts';
@@ -16,7 +18,7 @@ import type { IndexStore } from './index-db/index-store.ts';
 import type { DriftReport, TableDrift } from './index-db/types.ts';
 import type { Keys } from './keys.ts';
 import { McpServerStore } from './mcp-servers.ts';
-import { isMemoryPath, MemoryFiles, MemoryQuota } from './memory-files.ts';
+import { MemoryFiles, MemoryQuota } from './memory-files.ts';
 import { Outbox, type OutboxBell } from './outbox/outbox.ts';
 import type { Embedder } from './memory-search/embedder.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
@@ -31,6 +33,7 @@ import { TenantFiles } from './tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads.ts';
 import { WidgetStore } from './widget-store.ts';
+import { WorkspaceMeter } from './workspace-meter.ts';
 
 export interface TenantScopeOptions {
   readonly accountId: string;
@@ -84,11 +87,16 @@ export class TenantScope {
   readonly channels: Channels;
   readonly schedules: Schedules;
   readonly contacts: Contacts;
+  /** What is kept about contacts, for the owner. */
+  readonly contactNotes: ContactNotes;
   readonly handoffs: Handoffs;
   readonly outbox: Outbox;
   readonly events: TenantEvents;
   readonly mcp: McpServerStore;
   readonly widget: WidgetStore;
+  /** What commands and uploads hold on disk, and may hold. */
+  readonly workspace: WorkspaceMeter;
+  readonly #incarnation: Incarnation;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
@@ -98,14 +106,10 @@ export class TenantScope {
     this.root = root;
     this.keys = keys;
     this.secrets = new TenantSecrets(accountId, secretsKey);
+    this.#incarnation = new Incarnation(accountId, root);
     this.#settings = new Settings({ accountId, root, folders, log });
-    const quota = new MemoryQuota(root, async () => memoryLimitOf(await this.settings()));
-    this.files = new TenantFiles({
-      root,
-      beforeGrowth: async (path, bytes) => {
-        if (isMemoryPath(path)) await quota.assertRoom(bytes);
-      },
-    });
+    const quota = new MemoryQuota({ root, folders, maxBytes: async () => memoryLimitOf(await this.settings()) });
+    this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     this.sessions = new SessionStore({ accountId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
     this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, writer, log });
@@ -120,6 +124,10 @@ export class TenantScope {
     };
     this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
     this.uploads = new Uploads(root);
+    this.workspace = new WorkspaceMeter({
+      root,
+      maxBytes: async () => (await this.settings()).limits?.workspaceBytes ?? limits.workspaceMaxBytes,
+    });
     this.context = new ContextFiles({ root, skills: this.skills, log });
     this.mcp = new McpServerStore({ folder: join(root, 'mcp'), folders, secrets: this.secrets });
     this.#indexStore = index;
@@ -153,12 +161,18 @@ export class TenantScope {
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
     const { memory } = this;
-    this.memorySearch = new MemorySearch({ accountId, memory, sessions, passages: this.index.passages, embedder, log });
+    this.memorySearch = new MemorySearch({ accountId, root, memory, sessions, passages: this.index.passages, embedder, log });
+    this.contactNotes = new ContactNotes({ memory, memorySearch: this.memorySearch, contacts: this.contacts });
   }
 
   /** The settings in force: those of tenant.json, or the last good ones while that cannot be used. One system call. */
   async settings(): Promise<TenantSettings> {
     return this.#settings.current();
+  }
+
+  /** What tells this tenant from every other, an earlier one of the same name included: ids of turns are derived from it. */
+  async identity(): Promise<string> {
+    return this.#incarnation.identity();
   }
 
   /** What is wrong with tenant.json, as of the last `settings()`; null when nothing is. */
@@ -171,8 +185,11 @@ export class TenantScope {
     return this.#settings.update(patch);
   }
 
-  /** Removes a conversation from files and index; false when there is none. Its usage stays. */
+  /** Removes a conversation from files and index; false when there is none. Its usage stays. With a contact's last one the notes about it go. */
   async removeSession(id: string): Promise<boolean> {
+    const session = await this.sessions.load(id);
+    // First: cut off in between, the conversation is still there to be removed again.
+    if (session !== undefined) await this.contactNotes.forgetWith(session);
     const removed = await this.sessions.remove(id);
     if (removed !== undefined) {
       await this.index.removeSession(removed);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, rename } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { AppError, limits, TenantId, tenantIdPattern, type TenantPlan } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
@@ -8,6 +8,7 @@ import type { z } from 'zod';
 import { EventFiles } from './events/event-files.ts';
 import { FileWriter } from './file-writer.ts';
 import { FolderSync } from './folder-sync.ts';
+import { removeFolderIn } from './folder-tree.ts';
 import type { Embedder } from './memory-search/embedder.ts';
 import type { IndexStore } from './index-db/index-store.ts';
 import { decodeKey, type KeyClaims } from './key-token.ts';
@@ -16,6 +17,7 @@ import { Inbox } from './inbox.ts';
 import { Generations } from './generations.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys.ts';
 import { namesIn } from './names-in.ts';
+import { lstatIfThere } from './quick-look.ts';
 import { fileMark, markSchedules } from './schedules/schedule-marks.ts';
 import { Outbox, type OutboxBell } from './outbox/outbox.ts';
 import { SessionCache } from './session-cache.ts';
@@ -26,6 +28,11 @@ import { tenantOfWidgetKey, type OpenWidget } from './widget-store.ts';
 
 const openScopesMax = 10_000;
 const cachedKeysMax = 10_000;
+/** A tenant's folder between its deletion and its end. */
+const removedPrefix = '.removed-';
+const removedBytes = 6;
+// bounded-expression: a constant, matched with the name of a folder
+const removedPattern = new RegExp(`^\\.removed-(?<id>.+)-[0-9a-f]{${String(2 * removedBytes)}}$`, 'u');
 
 export interface TenantsOptions {
   readonly dataDir: string;
@@ -40,6 +47,11 @@ export interface TenantsOptions {
   readonly outboxBell?: OutboxBell | undefined;
   readonly log: Log;
 }
+
+/** Drops what is kept of a deleted tenant elsewhere than in its files and the index. */
+export type ForgetTenant = (tenantId: string) => Promise<void>;
+
+const forgetNothing: ForgetTenant = async () => Promise.resolve();
 
 export interface Authenticated {
   readonly scope: TenantScope;
@@ -79,7 +91,7 @@ export class Tenants {
       // Fails when there is such a folder, unless it is an empty one.
       await rename(building, this.#rootOf(id));
     } catch (error) {
-      await rm(building, { recursive: true, force: true });
+      await removeFolderIn(this.#folder, basename(building));
       if (isSystemError(error, 'ENOTEMPTY', 'EEXIST', 'EPERM'))
         throw new AppError('conflict', `The tenant ${id} exists already.`, { cause: error });
       throw error;
@@ -146,24 +158,25 @@ export class Tenants {
 
   /** For those who know the tenant without a key: workers, schedules, webhooks, operators. @throws AppError not_found */
   async open(accountId: string): Promise<TenantScope> {
-    const known = this.#scopes.get(accountId);
-    if (known !== undefined) return known;
-    if (!tenantIdPattern.test(accountId) || !(await isFolder(this.#rootOf(accountId))))
-      throw new AppError('not_found', 'There is no such tenant.');
-    // Another caller may have been here while we looked: a tenant has one scope in a process, its locks are in there.
-    const opened = this.#scopes.get(accountId) ?? this.#newScope(accountId);
-    this.#scopes.set(accountId, opened);
-    return opened;
+    const scope = await this.find(accountId);
+    if (scope === undefined) throw new AppError('not_found', 'There is no such tenant.');
+    return scope;
   }
 
-  /** As `open`; undefined when there is no such tenant: what names it may have outlived it. */
+  /**
+   * As `open`; undefined when there is no such tenant: what names it may have outlived it. A known tenant is looked for as well: another
+   * process may have deleted it, and a caller cannot tell by the time of an answer which tenants there are.
+   */
   async find(accountId: string): Promise<TenantScope | undefined> {
-    try {
-      return await this.open(accountId);
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'not_found') return undefined;
-      throw error;
+    const isThere = tenantIdPattern.test(accountId) && (await lstatIfThere(this.#rootOf(accountId)))?.isDirectory() === true;
+    if (!isThere) {
+      this.#scopes.delete(accountId);
+      return undefined;
     }
+    // Another caller may have been here while this one looked: a tenant has one scope in a process, which holds its locks.
+    const scope = this.#scopes.get(accountId) ?? this.#newScope(accountId);
+    this.#scopes.set(accountId, scope);
+    return scope;
   }
 
   /**
@@ -201,16 +214,39 @@ export class Tenants {
     await scope.updateSettings({ suspended: suspended ? true : null });
   }
 
-  /** Everything of the tenant goes: files in one step, then the index. @throws AppError not_found */
-  async delete(id: string): Promise<void> {
+  /**
+   * Everything of the tenant goes: its name in one step, then what others keep of it (`forget`), its part of the index and its files. What a
+   * crash leaves, `sweepRemoved` finishes. Turns and sandboxes are the caller's to stop first (`removeTenant` of packages/turn): what they still
+   * write is lost.
+   * @throws AppError not_found; conflict, when its files are written as fast as they are removed
+   */
+  async delete(id: string, forget: ForgetTenant = forgetNothing): Promise<void> {
     await this.open(id);
-    const away = join(this.#folder, `.removed-${id}-${randomBytes(6).toString('hex')}`);
-    await rename(this.#rootOf(id), away);
+    const removed = `${removedPrefix}${id}-${randomBytes(removedBytes).toString('hex')}`;
+    await rename(this.#rootOf(id), join(this.#folder, removed));
     await this.#folders.sync(this.#folder);
     this.#scopes.delete(id);
     this.#swept.delete(id);
-    await rm(away, { recursive: true, force: true });
+    await forget(id);
     await this.#options.index.drop(id);
+    await removeFolderIn(this.#folder, removed);
+  }
+
+  /** Finishes deletions that were cut off; how many. One directory read where there are none. */
+  async sweepRemoved(forget: ForgetTenant = forgetNothing): Promise<number> {
+    let swept = 0;
+    for (const name of await namesIn(this.#folder)) {
+      const id = removedPattern.exec(name)?.groups?.['id'];
+      if (id === undefined || !tenantIdPattern.test(id)) continue;
+      // What is known by this name is another tenant's by now, if there is one.
+      if ((await this.find(id)) === undefined) {
+        await forget(id);
+        await this.#options.index.drop(id);
+      }
+      await removeFolderIn(this.#folder, name);
+      swept += 1;
+    }
+    return swept;
   }
 
   #claimsOf(rawKey: string): KeyClaims | undefined {
@@ -264,14 +300,5 @@ export class Tenants {
 
   #rootOf(accountId: string): string {
     return join(this.#folder, accountId);
-  }
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory();
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return false;
-    throw error;
   }
 }

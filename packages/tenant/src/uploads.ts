@@ -5,7 +5,7 @@ import { temporaryMaxAgeMs, temporaryName, temporaryPrefix } from './atomic-file
 import { enterIfThere, removeTree } from './folder-tree.ts';
 import { parseJson } from './json-file.ts';
 import { HeldFolder } from './path-walk.ts';
-import { readPlainFile } from './plain-file.ts';
+import { readPlainFile, writePlainFile } from './plain-file.ts';
 
 const metaMaxBytes = 16 * 1024;
 /** Extracted text; what the model sees of it is cut shorter. */
@@ -19,7 +19,7 @@ export interface NewUpload {
   readonly text?: string | undefined;
 }
 
-/** uploads/<id>/{meta.json, content, text.txt}: written once, whole, and never changed. */
+/** uploads/<id>/{meta.json, content, text.txt}: written once, whole, and never changed. The text of a PDF comes when it is first read. */
 export class Uploads {
   readonly #root: string;
 
@@ -62,9 +62,25 @@ export class Uploads {
     return bytes;
   }
 
-  /** undefined when nothing was read out of it, as of an image. */
+  /** undefined when nothing was read out of it, as of an image or of a PDF that is not read yet. */
   async text(id: string): Promise<string | undefined> {
     return (await this.#read(id, 'text.txt', textMaxBytes))?.toString('utf8');
+  }
+
+  /** Keeps what was read out of an upload that is there already; of two texts the later one stays. @throws AppError not_found */
+  async saveText(id: string, text: string): Promise<void> {
+    await using folder = await HeldFolder.walk(this.#root, ['uploads', UploadId.parse(id)]);
+    await writePlainFile(folder, 'text.txt', text);
+  }
+
+  /** Nothing happens to one that is not there. */
+  async remove(id: string): Promise<void> {
+    if (!UploadId.safeParse(id).success) return;
+    await using root = await HeldFolder.open(this.#root);
+    await using uploads = await enterIfThere(root, 'uploads');
+    if (uploads === undefined || !(await uploads.names()).includes(id)) return;
+    await removeTree(uploads, id);
+    await uploads.sync();
   }
 
   /** Clears away uploads that were cut off. */

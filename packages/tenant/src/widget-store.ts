@@ -12,6 +12,7 @@ import type { TenantSecrets } from './tenant-secrets.ts';
 const fileName = 'widget';
 const secretPlace = 'widget.secret';
 const damaged = 'its file is damaged; set it up again';
+// bounded-expression: a constant, of bounded length
 const tenantOfKey = new RegExp(`^${widgetKeyPrefix}(?<accountId>[a-z0-9-]{1,63})_[0-9a-f]{32}$`, 'u');
 
 /** Whose pages carry this key, if it is one at all; the tenant's own record decides. */

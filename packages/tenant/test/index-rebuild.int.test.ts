@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { TurnRecord } from '@concierge/contract';
 import { removedSessionOf } from '../src/index-db/index.ts';
 import type { TenantIndex } from '../src/index-db/tenant-index.ts';
 import type { IndexStore } from '../src/index-db/index-store.ts';
@@ -49,6 +50,16 @@ for (const backend of indexBackends) {
       expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual(['renamed', 'Conversation 1']);
       expect((await index.findTurn('t2'))?.record.attempts).toBe(2);
       expect(await store.rebuild('acme', files)).toEqual(noDrift);
+    });
+
+    it('finds nothing where a fresh record only names its fields in another order than its file', async () => {
+      const { id, status, models, ...rest } = turn('t1');
+      const counted = models.map(({ model, costUsd, ...usage }) => ({ costUsd, ...usage, model }));
+      const fresh: TurnRecord = { models: counted, ...rest, status, id };
+      await index.putSession(session(1, { turns: [fresh] }));
+      const read = TurnRecord.parse(JSON.parse(JSON.stringify(fresh)));
+      expect(JSON.stringify(read)).not.toBe(JSON.stringify(fresh));
+      expect(await store.rebuild('acme', new Files(session(1, { turns: [read] })))).toEqual(noDrift);
     });
 
     it('answers the same after it was deleted and rebuilt', async () => {

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { limits } from '@concierge/contract';
 import { sessionIdOf } from '../src/session-id.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { newSession, startTenants, turnRecord } from './support.ts';
@@ -98,6 +99,39 @@ describe('context files', () => {
     ]);
   });
 
+  it('are given by their beginning when they are long, whole characters only, and by their whole size', async () => {
+    await using world = await startTenants();
+    const scope = await world.tenants.create('acme');
+    await writeFile(join(scope.root, 'MEMORY.md'), `a${'é'.repeat(2_000_000)}`);
+    await writeFile(join(scope.root, 'HEARTBEAT.md'), 'h'.repeat(100_000));
+    const { files, heartbeat, heartbeatBytes, unusable } = await scope.context.load({ agent: 'admin', sender: null });
+    expect(files.find(({ name }) => name === 'MEMORY.md')).toEqual({ name: 'MEMORY.md', text: `a${'é'.repeat(32_767)}`, bytes: 4_000_001 });
+    expect([heartbeat?.length, heartbeatBytes]).toEqual([65_536, 100_000]);
+    expect(unusable).toEqual([]);
+  });
+
+  it('that cannot be used are named with the reason', async () => {
+    await using world = await startTenants();
+    const scope = await world.tenants.create('acme');
+    await writeFile(join(scope.root, 'TOOLS.md'), Buffer.from([0xff, 0xfe]));
+    for (let place = 10; place < 40; place += 1) await writeFile(join(scope.root, `BOOTSTRAP-${String(place)}.md`), 'first');
+    const { files, unusable } = await scope.context.load({ agent: 'admin', sender: null });
+    expect(files.filter(({ name }) => name.startsWith('BOOTSTRAP'))).toHaveLength(20);
+    expect(unusable).toEqual([
+      { name: 'TOOLS.md', reason: 'The file is not UTF-8 text.' },
+      { name: 'BOOTSTRAP-30.md', reason: 'a prompt has at most 20 BOOTSTRAP files' },
+    ]);
+  });
+
+  it('do not stop the process with comments that are never closed', async () => {
+    await using run = await startTenants();
+    const scope = await run.tenants.create('acme');
+    const text = '<!--'.repeat(limits.fileMaxBytes / 4);
+    await scope.files.writeText('HEARTBEAT.md', text);
+    const { heartbeat } = await scope.context.load({ agent: 'admin', sender: null });
+    expect(heartbeat === null || text.startsWith(heartbeat)).toBe(true);
+  });
+
   it('have a heartbeat when there is more in it than comments', async () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');
@@ -106,6 +140,10 @@ describe('context files', () => {
     await scope.files.writeText('HEARTBEAT.md', '<!-- a\nb -->\nWe are closed today.\n');
     expect(await heartbeat()).toBe('<!-- a\nb -->\nWe are closed today.\n');
     expect(names(await scope.context.load({ agent: 'admin', sender: null }))).not.toContain('HEARTBEAT.md');
+    await scope.files.writeText('HEARTBEAT.md', ' <!-- a --> <!-- <!-- b --> \n<!---->');
+    expect(await heartbeat()).toBeNull();
+    await scope.files.writeText('HEARTBEAT.md', '<!-- a --> <!-- not closed');
+    expect(await heartbeat()).toBe('<!-- a --> <!-- not closed');
     await scope.files.remove('HEARTBEAT.md');
     expect(await heartbeat()).toBeNull();
   });

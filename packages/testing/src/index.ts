@@ -3,7 +3,7 @@ export { freePort } from './free-port.ts';
 export { canRunRipgrep, runRipgrep } from './ripgrep.ts';
 export { canRunPostgres, startPostgres, TestPostgres } from './postgres.ts';
 export { TestRedis } from './redis-server.ts';
-export { canRunBubblewrap, canRunDocker } from './sandbox-engines.ts';
+export { canRun, canRunBubblewrap, canRunDocker } from './sandbox-engines.ts';
 export {
   callTools,
   cut,
@@ -35,7 +35,8 @@ export { botError, FakeTelegram } from './providers/fake-telegram.ts';
 export type { WebhookTry } from './providers/webhook-post.ts';
 export { serveRequests, type RequestHandler } from './request-server.ts';
 export { ScriptedEmbeddings, type RecordedEmbeddings } from './scripted-embeddings.ts';
-export { onePixelPng, smallPdf } from './small-files.ts';
+export { startRealEmbeddings } from './real-embeddings.ts';
+export { nestedFlatePdf, onePixelPng, smallPdf } from './small-files.ts';
 export { ServiceProcess, type ServiceOptions } from './service-process.ts';
 export { meaningsOf, standInEmbedding, type Synonyms } from './stand-in-embedding.ts';
 export { System, type SystemOptions, type TenantKeys } from './system.ts';

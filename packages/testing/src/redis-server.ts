@@ -4,19 +4,23 @@ import { mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { inheritedEnvironment } from './config.ts';
 import { eventually } from './eventually.ts';
 
 /** A real redis-server of a test's own, on a Unix socket in a temporary folder, append-only as in production. */
 export class TestRedis implements AsyncDisposable {
   readonly folder: string;
+  readonly #env: Readonly<Record<string, string>>;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, env: Readonly<Record<string, string>>) {
     this.folder = folder;
+    this.#env = env;
   }
 
-  static async start(): Promise<TestRedis> {
-    const redis = new TestRedis(await mkdtemp(join(tmpdir(), 'concierge-redis-')));
+  /** `env` is added to this process' own. */
+  static async start({ env = {} }: { readonly env?: Readonly<Record<string, string>> } = {}): Promise<TestRedis> {
+    const redis = new TestRedis(await mkdtemp(join(tmpdir(), 'concierge-redis-')), env);
     await redis.start();
     return redis;
   }
@@ -39,9 +43,9 @@ export class TestRedis implements AsyncDisposable {
     this.#process = spawn(
       'redis-server',
       Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
-      { stdio: 'ignore' },
+      { stdio: 'ignore', env: inheritedEnvironment(this.#env) },
     );
-    await eventually(() => this.#answers(), { timeoutMs: 15_000 });
+    await eventually(() => this.#answers(), { timeoutMs: 60_000 });
   }
 
   /** kill -9, as a machine would do it. */

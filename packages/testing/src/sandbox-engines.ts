@@ -10,18 +10,22 @@ const timeoutMs = 20_000;
  * none. @throws with CI=true, where nothing may be left out
  */
 export function canRunDocker(): boolean {
-  return succeeds(['docker', 'image', 'inspect', image], `no Docker engine with the image ${image} (infra/sandbox)`);
+  return canRun(['docker', 'image', 'inspect', image], `no Docker engine with the image ${image} (infra/sandbox)`);
 }
 
 /** The same for bubblewrap, which must be installed and allowed to make namespaces. */
 export function canRunBubblewrap(): boolean {
-  return succeeds(
+  return canRun(
     ['bwrap', '--unshare-pid', '--unshare-net', '--ro-bind', '/', '/', 'true'],
     'no usable bubblewrap (apt install bubblewrap)',
   );
 }
 
-function succeeds([program = '', ...args]: readonly string[], missing: string): boolean {
+/**
+ * Whether a command succeeds here, for `describe.skip`: says loudly on stderr what is missing when it does not.
+ * @throws with CI=true, where nothing may be left out
+ */
+export function canRun([program = '', ...args]: readonly string[], missing: string): boolean {
   if (spawnSync(program, args, { stdio: 'ignore', timeout: timeoutMs }).status === 0) return true;
   const message = `${missing}: every test that needs one is SKIPPED`;
   if (mustRunAll) throw new Error(message);

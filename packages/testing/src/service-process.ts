@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface ServiceOptions {
@@ -11,7 +12,12 @@ export interface ServiceOptions {
   readonly entry: string;
   readonly env: Readonly<Record<string, string>>;
   readonly logFile: string;
+  /** Another checkout, from whose sources it runs; this one when left out. */
+  readonly tree?: string | undefined;
 }
+
+/** How Node runs a file of a checkout from source. */
+export const sourceFlags: readonly string[] = ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning'];
 
 /** One service of the system in a process of its own, as it ships: started, stopped, frozen and killed by tests. */
 export class ServiceProcess {
@@ -40,10 +46,10 @@ export class ServiceProcess {
   }
 
   start(extraEnv: Readonly<Record<string, string>> = {}): void {
-    const { entry, env } = this.#options;
-    const child = spawn(process.execPath, ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning', entry], {
-      cwd: root,
-      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', NODE_ENV: 'test', ...env, ...extraEnv },
+    const { entry, env, tree = root } = this.#options;
+    const child = spawn(process.execPath, [...sourceFlags, entry], {
+      cwd: tree,
+      env: { PATH: systemPath, NODE_ENV: 'test', ...env, ...extraEnv },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     child.stdout.pipe(this.#log, { end: false });

@@ -1,3 +1,5 @@
+import { deflateSync } from 'node:zlib';
+
 /** The smallest things of each kind that an upload may be. */
 export const onePixelPng = Uint8Array.from(
   Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64'),
@@ -6,13 +8,31 @@ export const onePixelPng = Uint8Array.from(
 /** A PDF of one page that says `text` (PDF 1.4, ISO 32000). */
 export function smallPdf(text: string): Uint8Array<ArrayBuffer> {
   const content = `BT /F1 24 Tf 72 720 Td (${text}) Tj ET`;
-  const objects = [
+  return pdfOf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
     '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
     `<< /Length ${String(content.length)} >>\nstream\n${content}\nendstream`,
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
-  ];
+  ]);
+}
+
+/**
+ * A PDF of one kilobyte whose only page refers twenty times to one stream that was deflated twice: a reader that decodes what it is told to
+ * takes 20 times `megabytes`.
+ */
+export function nestedFlatePdf(megabytes = 200): Uint8Array<ArrayBuffer> {
+  const blanks = Buffer.alloc(megabytes * 1024 * 1024, ' ');
+  const stream = deflateSync(deflateSync(blanks, { level: 9 }), { level: 9 }).toString('latin1');
+  return pdfOf([
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
+    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents [${'4 0 R '.repeat(20)}] >>`,
+    `<< /Length ${String(stream.length)} /Filter [/FlateDecode /FlateDecode] >>\nstream\n${stream}\nendstream`,
+  ]);
+}
+
+function pdfOf(objects: readonly string[]): Uint8Array<ArrayBuffer> {
   let pdf = '%PDF-1.4\n';
   const offsets = objects.map((object, index) => {
     const offset = pdf.length;

@@ -1,14 +1,17 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { keyScopes, type KeyScope } from '@concierge/contract';
 import { createLog } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { z } from 'zod';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
 import { TestRedis } from './redis-server.ts';
-import { ServiceProcess } from './service-process.ts';
+import { ServiceProcess, sourceFlags, systemPath } from './service-process.ts';
 
 export interface SystemOptions {
   /** Base URL of a model server, with `/v1`. */
@@ -20,6 +23,14 @@ export interface SystemOptions {
   /** `postgres://…`; SQLite when left out. */
   readonly databaseUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** What one process gets besides, by its name: `gateway-0`, `worker-1`, `redis`. */
+  readonly envFor?: (name: string) => Readonly<Record<string, string>>;
+  /** Another checkout whose services are run; this one when left out. */
+  readonly tree?: string | undefined;
+  /** A folder that exists and stays; one of its own that goes with the system when left out. */
+  readonly dataDir?: string;
+  /** Where services print to; `DATA_DIR/logs` when left out. */
+  readonly logsFolder?: string;
   readonly contextWindow?: number;
   readonly fallbackModels?: readonly string[];
   /** Memory is searched by meaning, too, with vectors of the same server. */
@@ -33,9 +44,16 @@ export interface TenantKeys {
   readonly read: string;
 }
 
+/** All processes start at once, on a machine that may have other things to do. */
+const READY_TIMEOUT_MS = 90_000;
+
+const MadeTenant = z.object({ keys: z.object({ admin: z.string(), cs: z.string() }) });
+const MadeKey = z.object({ key: z.string() });
+
 /** The whole system as users have it: real processes, a real Redis, a real database, over a data directory of its own. */
 export class System implements AsyncDisposable {
   readonly dataDir: string;
+  readonly logsFolder: string;
   readonly redis: TestRedis;
   readonly gateways: ServiceProcess[] = [];
   readonly workers: ServiceProcess[] = [];
@@ -51,18 +69,16 @@ export class System implements AsyncDisposable {
   private constructor(options: SystemOptions, dataDir: string, redis: TestRedis) {
     this.#options = options;
     this.dataDir = dataDir;
+    this.logsFolder = options.logsFolder ?? join(dataDir, 'logs');
     this.redis = redis;
   }
 
   static async start(options: SystemOptions): Promise<System> {
-    const dataDir = await mkdtemp(join(tmpdir(), 'concierge-system-'));
-    const system = new System(options, dataDir, await TestRedis.start());
-    await mkdir(join(dataDir, 'logs'));
+    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'concierge-system-')));
+    const system = new System(options, dataDir, await TestRedis.start({ env: options.envFor?.('redis') ?? {} }));
+    await mkdir(system.logsFolder, { recursive: true });
     await system.#writeProviders();
-    for (let index = 0; index < (options.gateways ?? 1); index += 1) await system.#addGateway(index);
-    for (let index = 0; index < (options.workers ?? 1); index += 1) system.workers.push(system.#service('worker', index, {}));
-    for (let index = 0; index < (options.crons ?? 0); index += 1) system.crons.push(system.#service('cron', index, {}));
-    for (let index = 0; index < (options.uis ?? 0); index += 1) await system.#addUi(index);
+    await system.#addServices(options);
     for (const service of system.services) service.start();
     await system.ready();
     return system;
@@ -80,7 +96,7 @@ export class System implements AsyncDisposable {
   /** Every gateway says it is ready. */
   async ready(): Promise<void> {
     for (const url of this.gatewayUrls) {
-      await eventually(async () => (await fetch(`${url}/readyz`)).status === 200, { timeoutMs: 30_000, everyMs: 50 });
+      await eventually(async () => (await fetch(`${url}/readyz`)).status === 200, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
     }
   }
 
@@ -100,6 +116,7 @@ export class System implements AsyncDisposable {
   }
 
   async createTenant(tenantId: string, plan: 'preview' | 'standard' = 'standard'): Promise<TenantKeys> {
+    if (this.#options.tree !== undefined) return await this.#createTenantThere(tenantId, plan);
     const scope = await (await this.tenants()).create(tenantId, { plan });
     const newKey = async (needed: KeyScope): Promise<string> => (await scope.keys.create({ scopes: [needed] }, keyScopes)).key;
     return { tenantId, admin: await newKey('admin'), cs: await newKey('cs'), read: await newKey('read') };
@@ -113,14 +130,21 @@ export class System implements AsyncDisposable {
 
   /** What a service printed. */
   async logOf(name: string): Promise<string> {
-    return await readFile(join(this.dataDir, 'logs', `${name}.log`), 'utf8');
+    return await readFile(join(this.logsFolder, `${name}.log`), 'utf8');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.services.map(async (service) => await service.kill()));
     await this.#index?.close();
     await this.redis[Symbol.asyncDispose]();
-    await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });
+    if (this.#options.dataDir === undefined) await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #addServices({ gateways = 1, workers = 1, crons = 0, uis = 0 }: SystemOptions): Promise<void> {
+    for (let index = 0; index < gateways; index += 1) await this.#addGateway(index);
+    for (let index = 0; index < workers; index += 1) this.workers.push(this.#service('worker', index, {}));
+    for (let index = 0; index < crons; index += 1) this.crons.push(this.#service('cron', index, {}));
+    for (let index = 0; index < uis; index += 1) await this.#addUi(index);
   }
 
   async #addGateway(index: number): Promise<void> {
@@ -137,8 +161,19 @@ export class System implements AsyncDisposable {
 
   #service(kind: 'gateway' | 'worker' | 'cron' | 'ui', index: number, env: Record<string, string>): ServiceProcess {
     const name = `${kind}-${String(index)}`;
+    const { tree, envFor } = this.#options;
+    return new ServiceProcess({
+      name,
+      tree,
+      entry: `services/${kind}/src/main.ts`,
+      env: { ...this.#commonEnvironment(), MODEL_API_KEY: name, ...env, ...this.#options.env, ...envFor?.(name) },
+      logFile: join(this.logsFolder, `${name}.log`),
+    });
+  }
+
+  #commonEnvironment(): Record<string, string> {
     const { databaseUrl } = this.#options;
-    const common = {
+    return {
       DATA_DIR: this.dataDir,
       REDIS_URL: this.redis.url,
       PROVIDERS_FILE: join(this.dataDir, 'providers.json'),
@@ -147,19 +182,26 @@ export class System implements AsyncDisposable {
       LOG_LEVEL: 'info',
       ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
     };
-    return new ServiceProcess({
-      name,
-      entry: `services/${kind}/src/main.ts`,
-      env: { ...common, ...env, ...this.#options.env },
-      logFile: join(this.dataDir, 'logs', `${name}.log`),
-    });
+  }
+
+  /** By the other checkout's own command line: files and index are as that one makes them. */
+  async #createTenantThere(tenantId: string, plan: string): Promise<TenantKeys> {
+    const concierge = async (...args: string[]): Promise<unknown> => {
+      const env = { PATH: systemPath, ...this.#commonEnvironment() };
+      const script = ['packages/cli/src/main.ts', ...args, '--json'];
+      const { stdout } = await promisify(execFile)(process.execPath, [...sourceFlags, ...script], { cwd: this.#options.tree, env });
+      return JSON.parse(stdout);
+    };
+    const { keys } = MadeTenant.parse(await concierge('tenant', 'create', tenantId, '--plan', plan));
+    const { key: read } = MadeKey.parse(await concierge('key', 'create', tenantId, '--scope', 'read'));
+    return { tenantId, ...keys, read };
   }
 
   async #writeProviders(): Promise<void> {
     const { modelUrl, contextWindow = 128_000, fallbackModels = [] } = this.#options;
     const facts = { contextWindow, maxOutputTokens: 4096 };
     const models = Object.fromEntries(['scripted', ...fallbackModels].map((name) => [name, facts]));
-    const providers = { test: { baseUrl: modelUrl, apiKey: 'test-key', models } };
+    const providers = { test: { baseUrl: modelUrl, apiKeyEnv: 'MODEL_API_KEY', models } };
     const embeddings = this.#options.embeddings === true ? { embeddings: { model: 'test/embedding', apiKey: 'embeddings-key' } } : {};
     const file = { default: 'test/scripted', fallbacks: fallbackModels.map((name) => `test/${name}`), providers, ...embeddings };
     await writeFile(join(this.dataDir, 'providers.json'), JSON.stringify(file));

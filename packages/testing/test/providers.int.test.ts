@@ -90,7 +90,7 @@ describe('the fake Telegram', () => {
     );
     await registered(provider, webhook.url);
     await provider.deliver(5, { update_id: 1 });
-    expect(provider.sent).toEqual([{ method: 'sendMessage', chat_id: 5, text: 'hi' }]);
+    expect(provider.sent).toEqual([{ chat_id: 5, text: 'hi' }]);
     await provider.deliver(5, { update_id: 2 });
     expect(provider.webhook).toBeUndefined();
   });
@@ -138,5 +138,100 @@ describe('the fake Slack', () => {
     expect(await call('chat.appendStream', { ts })).toMatchObject({ ok: true });
     expect(await call('chat.stopStream', { ts })).toMatchObject({ ok: true });
     expect(await call('chat.appendStream', { ts })).toMatchObject({ ok: false, error: 'message_not_in_streaming_state' });
+  });
+});
+
+/** What is sent there, and what the real server says to it. */
+type Refusal = readonly [what: string, body: object, answer: object];
+
+async function answerTo(url: string, body: object, authorization?: string): Promise<unknown> {
+  const headers = { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) };
+  return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).json();
+}
+
+describe('what the real Telegram refuses', () => {
+  const refused = (description: string) => ({ ok: false, error_code: 400, description: `Bad Request: ${description}` });
+  const notNumber = refused('Field "message_id" must be a Number');
+  const text = { chat_id: 5, text: 'hi' };
+
+  it.each<Refusal>([
+    ['a message id that is no number', { ...text, reply_parameters: { message_id: null } }, notNumber],
+    ['a message id in quotes', { ...text, reply_parameters: { message_id: '31' } }, notNumber],
+    ['no chat', { text: 'hi' }, refused('chat_id is empty')],
+    ['a chat that is none', { ...text, chat_id: '5' }, refused('chat not found')],
+    ['a field that there is not', { ...text, reply_to: 5 }, refused('unexpected field "reply_to"')],
+    ['no text', { chat_id: 5 }, refused('message text is empty')],
+    ['a text of which nothing can be seen', { chat_id: 5, text: '\u200B\u2060' }, refused('message text is empty')],
+    ['a text that is too long', { chat_id: 5, text: 'a'.repeat(4097) }, refused('message is too long')],
+  ])('is refused here: %s', async (_what, body, answer) => {
+    await using provider = await new FakeTelegram({ botToken: '7:t' }).start();
+    expect(await answerTo(`${provider.url}/bot7:t/sendMessage`, body)).toEqual(answer);
+  });
+});
+
+describe('what the real Graph API refuses', () => {
+  const refused = (code: number, details?: string) => ({
+    error: expect.objectContaining({ code, ...(details !== undefined && { error_data: expect.objectContaining({ details }) }) }),
+  });
+  const toAnn = { messaging_product: 'whatsapp', recipient_type: 'individual', to: '4930', type: 'text', text: { body: 'hi' } };
+  const group = 'Y2FwaV9ncm91cDoxODA1NTU1MDE3MjoxMjAzNjMyMjI3NzE5NjMwNjcZD';
+
+  it.each<Refusal>([
+    ['a group as a person', { ...toAnn, to: group }, refused(131_009)],
+    ['a person as a group', { ...toAnn, recipient_type: 'group' }, refused(131_009)],
+    ['no recipient', { ...toAnn, to: undefined }, refused(131_008, 'Parameter to is mandatory.')],
+    [
+      'a text that is too long',
+      { ...toAnn, text: { body: 'a'.repeat(4097) } },
+      refused(100, "Param text['body'] must be at most 4096 characters long."),
+    ],
+    ['an empty text', { ...toAnn, text: { body: '' } }, refused(131_009)],
+    ['a field that there is not', { ...toAnn, mark: 'm' }, refused(100, 'Unexpected key "mark" on param.')],
+    [
+      'a flag that is a word',
+      { ...toAnn, text: { body: 'hi', preview_url: 'no' } },
+      refused(100, "Param text['preview_url'] must be a boolean."),
+    ],
+  ])('is refused here, of WhatsApp: %s', async (_what, body, answer) => {
+    await using provider = await new FakeMeta(meta).start();
+    provider.personWrites('4930');
+    expect(await answerTo(`${provider.url}/1/messages`, body, 'Bearer t')).toEqual(answer);
+  });
+
+  const toBob = { recipient: { id: '77' }, messaging_type: 'RESPONSE', message: { text: 'hi' } };
+
+  it.each<Refusal>([
+    ['an empty text', { ...toBob, message: { text: '' } }, refused(100)],
+    ['a text that is too long', { ...toBob, message: { text: 'a'.repeat(2001) } }, refused(100)],
+    ['an id that is a number', { ...toBob, recipient: { id: 77 } }, refused(100)],
+    ['a field that there is not', { ...toBob, message: { text: 'hi', mark: 'm' } }, refused(100)],
+  ])('is refused here, of Messenger: %s', async (_what, body, answer) => {
+    await using provider = await new FakeMeta(meta).start();
+    provider.personWrites('77');
+    expect(await answerTo(`${provider.url}/2/messages`, body, 'Bearer t')).toEqual(answer);
+  });
+
+  it('is refused here, of Instagram: what Messenger would take', async () => {
+    await using provider = await new FakeMeta(meta).start();
+    provider.personWritesOnInstagram('77');
+    const text = 'é'.repeat(501);
+    expect(await answerTo(`${provider.url}/2/messages`, { ...toBob, message: { text } }, 'Bearer t')).toEqual(refused(100));
+  });
+});
+
+describe('what the real Slack refuses', () => {
+  const refused = (error: string) => ({ ok: false, error });
+  const post = { channel: 'C1', text: 'hi' };
+
+  it.each<Refusal>([
+    ['no channel', { text: 'hi' }, refused('channel_not_found')],
+    ['an empty text', { ...post, text: ' ' }, refused('no_text')],
+    ['a text that is too long', { ...post, text: 'a'.repeat(40_001) }, refused('msg_too_long')],
+    ['a thread that is no timestamp', { ...post, thread_ts: 'C1/1.2' }, refused('invalid_thread_ts')],
+    ['a field that there is not', { ...post, mark: 'm' }, refused('invalid_arg_name')],
+    ['a flag that is a word', { ...post, mrkdwn: 'no' }, refused('invalid_arguments')],
+  ])('is refused here: %s', async (_what, body, answer) => {
+    await using provider = await new FakeSlack(slack).start();
+    expect(await answerTo(`${provider.url}/chat.postMessage`, body, 'Bearer xoxb')).toEqual(answer);
   });
 });

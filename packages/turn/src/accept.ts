@@ -7,7 +7,7 @@ import { keyOf } from './keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import { mayWait, type Lanes, type Placed } from './lanes.ts';
 import { Ripener } from './ripener.ts';
-import { freshSenderOf, turnIdOf } from './turn-ids.ts';
+import { freshSenderOf, newTurnId, turnIdOf } from './turn-ids.ts';
 
 export interface TurnReceipt {
   readonly turnId: string;
@@ -45,7 +45,7 @@ export class TurnAcceptance {
    * `overloaded` when neither the lane nor the disk can take it
    */
   async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
-    const turnId = turnIdOf(scope.accountId, input.dedupeId);
+    const turnId = input.dedupeId === null ? newTurnId() : turnIdOf(await scope.identity(), input.dedupeId);
     const sessionId = await this.#resolveSession(scope, input, turnId);
     if (input.dedupeId !== null) {
       // What Redis knows of it is asked with its place in the lane: nearly all messages are new.

@@ -35,7 +35,8 @@ export async function retellTurn(scope: TenantScope, turnId: string, after: stri
 /** The terminal event that a turn's record stands for. */
 export function endOf(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
   if (record.error !== null) {
-    return { type: 'error', data: { ...record.error, retryable: errorCodes[record.error.code].retryable, turnId: record.id } };
+    const { code, message, retryable = errorCodes[code].retryable } = record.error;
+    return { type: 'error', data: { code, message, retryable, turnId: record.id } };
   }
   return { type: 'done', data: { ...record.usage, finishReason: record.finishReason ?? 'stop' } };
 }

@@ -9,27 +9,33 @@ export { EventWorker } from './events/event-worker.ts';
 export { tellDeliveries } from './events/tell-deliveries.ts';
 export {
   handoffRequested,
+  heartbeatReported,
   messageState,
   scheduleCompleted,
   scheduleFailing,
   scheduleMissed,
   turnEnded,
+  turnWarned,
   type EndedRun,
   type MessageState,
 } from './events/happenings.ts';
 export { OutgoingEvents } from './events/outgoing-events.ts';
 export { TurnFold, type FoldedTurn } from './fold-events.ts';
+export { forgetTenant } from './forget-tenant.ts';
 export { foldStream, type FoldedStream } from './fold-steps.ts';
 export { CODE_MIN_CHARACTERS, codeOf, commandMark, HandoffCalls, type HandoffCallsOptions } from './handoff-calls.ts';
 export { HandoffDesk, type HandoffDeskOptions, type HandoffWish, type PersonsWords } from './handoff-desk.ts';
 export { HandoffWatch } from './handoff-watch.ts';
+export { HistoryMarks, type HistoryMark } from './history-marks.ts';
 export { Lanes, type Lease, type Ring } from './lanes.ts';
 export { doorbellQueueOf, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 export { Sweeper } from './sweeper.ts';
+export { removeTenant, type TenantRemovalOptions } from './remove-tenant.ts';
 export { readRendered } from './stream-entry.ts';
 export type { FollowSink } from './turn-follower.ts';
+export { StreamBytes } from './stream-bytes.ts';
 export { TurnStreams } from './turn-streams.ts';
 export { Turns, viewSteps, type TurnViewer } from './turns.ts';
 export { TurnWorker, type TurnWorkerOptions } from './turn-worker.ts';

@@ -57,6 +57,10 @@ export const keyOf = {
   heldEndpoint: (endpoint: string): string => `${queuePrefix}:held-endpoint:${endpoint}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,
   eventClearLock: `${queuePrefix}:event-clear-lock`,
+  /** Bytes that a tenant's turns have written to their streams, in one portion of time. */
+  streamBytes: (accountId: string, portion: number): string => `${queuePrefix}:stream-bytes:${accountId}:${String(portion)}`,
+  /** Sessions that end where a told history does, by when. */
+  historyMarks: (name: string): string => `${queuePrefix}:history-marks:${name}`,
   requests: (accountId: string): string => `${queuePrefix}:requests:${accountId}`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,

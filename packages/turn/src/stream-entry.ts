@@ -18,7 +18,23 @@ const RawEntries = z.array(z.tuple([z.string(), z.tuple([z.literal('t'), z.strin
 
 /** The entries after `after` (exclusive), or all of them. */
 export async function readEntries(redis: Redis, turnId: string, after: string | null): Promise<StreamEntry[]> {
-  const raw = await redis.xrange(keyOf.events(turnId), after === null ? '-' : `(${after}`, '+');
+  return toEntries(await redis.xrange(keyOf.events(turnId), startAfter(after), '+'));
+}
+
+/** The same, the first of them only. */
+export async function readSlice(
+  redis: Redis,
+  turnId: string,
+  { after, atMost }: { readonly after: string | null; readonly atMost: number },
+): Promise<StreamEntry[]> {
+  return toEntries(await redis.xrange(keyOf.events(turnId), startAfter(after), '+', 'COUNT', atMost));
+}
+
+function startAfter(after: string | null): string {
+  return after === null ? '-' : `(${after}`;
+}
+
+function toEntries(raw: unknown): StreamEntry[] {
   return RawEntries.parse(raw).map(([id, [, type, , json]]) => ({ id, type, json }));
 }
 

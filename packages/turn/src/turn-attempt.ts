@@ -1,6 +1,6 @@
 import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } from '@concierge/contract';
 import type { Redis } from 'ioredis';
-import { background, failpoint, isRedisFull, type Log } from '@concierge/runtime';
+import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
 import { endOf } from './ended-turn.ts';
@@ -10,6 +10,7 @@ import type { Lanes, Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
 import { eventsOf, isTold, retellSteps, streamLost } from './retelling.ts';
 import { compareIds, firstEntryId, readEntries, type StreamEntry } from './stream-entry.ts';
+import type { StreamBytes } from './stream-bytes.ts';
 import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
 import { TurnWriter } from './turn-writer.ts';
 
@@ -24,35 +25,12 @@ export interface AttemptOptions extends TurnHandlers {
   readonly turnsRunning: () => number;
   /** A step of the turn is in its stream. */
   onProgress(): void;
+  readonly streamBytes: StreamBytes;
 }
 
 const SUSPENDED_WAIT_MS = 15_000;
 const INFRASTRUCTURE_WAIT_MS = 3000;
 const CRASH_WAIT_MS = 500;
-
-/** What the machine lacks, not what the turn did: never counted against it. */
-const infrastructureCodes = new Set([
-  'ENOSPC',
-  'EDQUOT',
-  'EROFS',
-  'EIO',
-  'EMFILE',
-  'ENFILE',
-  'ENOMEM',
-  'ESTALE',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-]);
-
-function isInfrastructure(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && infrastructureCodes.has(at.code)) return true;
-    if (isRedisFull(at)) return true;
-  }
-  return false;
-}
 
 function stateOf(end: TurnEnd): TurnStatus {
   if (end.event.type === 'error') return 'failed';
@@ -185,7 +163,7 @@ export class TurnAttempt {
     scope: TenantScope,
     past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number; before: number | null },
   ): TurnWriter {
-    const { lanes, log, turnsRunning } = this.#options;
+    const { lanes, log, turnsRunning, streamBytes } = this.#options;
     return new TurnWriter({
       onProgress: () => {
         this.#options.onProgress();
@@ -203,6 +181,9 @@ export class TurnAttempt {
       turnsRunning,
       onLost: (reason) => {
         this.#stop.abort(reason);
+      },
+      onWritten: (characters) => {
+        streamBytes.add(scope.accountId, characters);
       },
     });
   }
@@ -240,7 +221,7 @@ export class TurnAttempt {
     } else if (error instanceof WorkerDraining || error instanceof RevisionConflict) {
       log.info({ ...facts, reason: error.name }, 'turn goes on elsewhere');
       await this.#release(0, false);
-    } else if (isInfrastructure(error)) {
+    } else if (isUnavailable(error)) {
       log.error({ ...facts, err: error }, 'turn has to wait for the machine');
       await this.#release(INFRASTRUCTURE_WAIT_MS, false);
     } else if (error instanceof AppError && error.code === 'not_found') {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Log } from '@concierge/runtime';
-import { compareIds, decodeLive, isTerminal, newestEntry, readEntries, renderEntries, type StreamEntry } from './stream-entry.ts';
+import { compareIds, decodeLive, isTerminal, newestEntry, readSlice, renderEntries, type StreamEntry } from './stream-entry.ts';
 
 /** Where a reader's entries go. */
 export interface FollowSink {
@@ -8,6 +8,8 @@ export interface FollowSink {
   readonly after: string | null;
   /** Rendered SSE, in order, each event once. */
   write(sse: string): void;
+  /** Resolves when the reader has taken what it was given; undefined while it has room for more. Without it there is always room. */
+  room?(): Promise<void> | undefined;
   /** The terminal event has been written. */
   end(): void;
 }
@@ -22,6 +24,8 @@ export interface FollowerOptions {
 }
 
 const RETRY_MS = 500;
+/** Entries that are in memory at once for one reader: a tool result has 16 KiB. */
+const SLICE = 64;
 
 /**
  * One reader's place in one turn.
@@ -30,6 +34,8 @@ const RETRY_MS = 500;
 export class TurnFollower {
   readonly #options: FollowerOptions;
   #last: string | null;
+  /** The stream has more entries than were read, from here on. */
+  #more: string | null = null;
   #state: 'filling' | 'live' | 'ended' = 'filling';
   #reading = false;
   #readAgain = false;
@@ -44,12 +50,12 @@ export class TurnFollower {
     this.#last = options.sink.after;
   }
 
-  /** A live message: passed on when it follows what was written last, else the stream is read. */
+  /** A live message: passed on when it follows what was written last and the reader has room, else the stream is read. */
   receive(payload: string): void {
     if (this.#state === 'ended') return;
     this.#isSilent = false;
     const message = decodeLive(payload);
-    if (this.#state === 'live' && this.#last === message.before) {
+    if (this.#state === 'live' && this.#last === message.before && this.#options.sink.room?.() === undefined) {
       this.#pass(message.sse, message.last, message.ends);
     } else if (this.#last === null || compareIds(message.last, this.#last) > 0) {
       void this.fill();
@@ -92,7 +98,7 @@ export class TurnFollower {
   }
 
   #again(): boolean {
-    return this.#readAgain && this.#state !== 'ended';
+    return (this.#readAgain || this.#more !== null) && this.#state !== 'ended';
   }
 
   #goLive(): void {
@@ -108,8 +114,8 @@ export class TurnFollower {
     const asksDisk = this.#asksDisk;
     this.#asksDisk = false;
     const entries = await this.#entries();
-    if (hasEnd(entries) || (!asksDisk && entries.length > 0)) {
-      this.#passEntries(entries);
+    if (this.#isWhole(entries) || (!asksDisk && entries.length > 0)) {
+      await this.#passEntries(entries);
       return;
     }
     const told = await this.#options.retell(this.#last);
@@ -119,7 +125,7 @@ export class TurnFollower {
 
   async #passLive(entries: readonly StreamEntry[]): Promise<void> {
     if (entries.length > 0) {
-      this.#passEntries(entries);
+      await this.#passEntries(entries);
       return;
     }
     const newest = await this.#newest();
@@ -131,9 +137,14 @@ export class TurnFollower {
   async #passEnded(told: readonly StreamEntry[]): Promise<void> {
     // It may have ended while the disk was asked: then the stream has it all.
     const entries = await this.#entries();
-    if (hasEnd(entries)) this.#passEntries(entries);
-    else if (this.#isSeenEnd(await this.#newest())) this.#pass('', this.#last, true);
-    else this.#pass(renderEntries(told), told.at(-1)?.id ?? this.#last, true);
+    if (this.#isWhole(entries)) {
+      await this.#passEntries(entries);
+    } else if (this.#isSeenEnd(await this.#newest())) {
+      this.#pass('', this.#last, true);
+    } else {
+      await this.#passEntries(told);
+      this.#pass('', this.#last, true);
+    }
   }
 
   async #newest(): Promise<StreamEntry | null> {
@@ -145,12 +156,25 @@ export class TurnFollower {
     return newest !== null && isTerminal(newest) && newest.id === this.#last;
   }
 
-  #passEntries(entries: readonly StreamEntry[]): void {
-    this.#pass(renderEntries(entries), entries.findLast((entry) => entry.type !== 'step')?.id ?? this.#last, hasEnd(entries));
+  /** Do these lead on to more entries, or to the end? */
+  #isWhole(entries: readonly StreamEntry[]): boolean {
+    return this.#more !== null || hasEnd(entries);
   }
 
   async #entries(): Promise<StreamEntry[]> {
-    return await readEntries(this.#options.redis, this.#options.turnId, this.#last);
+    const { redis, turnId } = this.#options;
+    const entries = await readSlice(redis, turnId, { after: this.#more ?? this.#last, atMost: SLICE });
+    this.#more = entries.length < SLICE ? null : (entries.at(-1)?.id ?? null);
+    return entries;
+  }
+
+  /** As fast as the reader takes them, and no faster. */
+  async #passEntries(entries: readonly StreamEntry[]): Promise<void> {
+    for (let from = 0; from < entries.length; from += SLICE) {
+      await this.#options.sink.room?.();
+      const slice = entries.slice(from, from + SLICE);
+      this.#pass(renderEntries(slice), slice.findLast((entry) => entry.type !== 'step')?.id ?? this.#last, hasEnd(slice));
+    }
   }
 
   #pass(sse: string, last: string | null, ends: boolean): void {

@@ -6,9 +6,16 @@ function hash32(parts: readonly string[]): string {
   return hash('sha256', parts.join(SEPARATOR)).slice(0, 32);
 }
 
-/** Random, or derived where the surface has an id of its own, so that the same message is the same turn wherever it is accepted. */
-export function turnIdOf(accountId: string, dedupeId: string | null): string {
-  return `t_${dedupeId === null ? randomBytes(16).toString('hex') : hash32(['turn', accountId, dedupeId])}`;
+/**
+ * Random, or derived where the surface has an id of its own, so that the same message is the same turn wherever it is accepted. `identity`: of the
+ * tenant's scope.
+ */
+export function turnIdOf(identity: string, dedupeId: string): string {
+  return `t_${hash32(['turn', identity, dedupeId])}`;
+}
+
+export function newTurnId(): string {
+  return `t_${randomBytes(16).toString('hex')}`;
 }
 
 /** The 128-bit sender of an admin or anonymous session. Follows from the turn that starts it: accepted twice, it is one session. */

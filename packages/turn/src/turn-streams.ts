@@ -5,7 +5,7 @@ import { retellTurn } from './ended-turn.ts';
 import { TurnFold, type FoldedTurn } from './fold-events.ts';
 import { keyOf, queuePrefix } from './keys.ts';
 import { TurnFollower, type FollowSink } from './turn-follower.ts';
-import { readEntries, toEvent } from './stream-entry.ts';
+import { compareIds, isTerminal, newestEntry, readEntries, toEvent } from './stream-entry.ts';
 
 const LIVE_PREFIX = `${queuePrefix}:live:`;
 /** A subscriber connection that does not answer within this is replaced. */
@@ -77,6 +77,18 @@ export class TurnStreams {
     follower.onEnd = leave;
     void this.#join(turnId, follower);
     return leave;
+  }
+
+  /** Has the turn ended, and has a reader that holds the event `after` seen its end? While that cannot be known: no. */
+  async isReadToEnd(scope: TenantScope, turnId: string, after: string): Promise<boolean> {
+    try {
+      const newest = await newestEntry(this.#redis, turnId);
+      if (newest !== null) return isTerminal(newest) && compareIds(after, newest.id) >= 0;
+      return (await this.#retell(scope, turnId, after))?.length === 0;
+    } catch (error) {
+      this.#log.debug({ err: error, turnId }, 'cannot tell yet whether a turn has been read to its end');
+      return false;
+    }
   }
 
   /** Waits for the end and folds the whole turn. @throws the signal's reason */

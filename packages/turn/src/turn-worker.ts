@@ -8,13 +8,14 @@ import { keyOf, laneMember, type Lane } from './keys.ts';
 import { RENEW_EVERY_MS, type Lease, type Ring } from './lanes.ts';
 import { StartGate } from './start-gate.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
+import { StreamBytes } from './stream-bytes.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
 /** A suspect waits so long for the others to finish a step, and has so long to finish one of its own; twice as long after each death that told nothing. */
 const ALONE_MS = 10_000;
 const ALONE_DOUBLINGS_MAX = 6;
 
-export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning' | 'onProgress'> {
+export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning' | 'onProgress' | 'streamBytes'> {
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
   /**
@@ -25,6 +26,8 @@ export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning' |
   /** Of these, of one tenant. */
   readonly tenantShare: number;
   readonly version: string;
+  /** The built-in demo model answers. */
+  readonly isDemo?: boolean;
 }
 
 type DepthLane = Lane & { readonly depth: number };
@@ -40,6 +43,7 @@ export class TurnWorker {
   readonly id = `w_${randomUUID()}`;
   readonly #options: TurnWorkerOptions;
   readonly #attempts: Omit<AttemptOptions, 'onProgress'>;
+  readonly #streamBytes: StreamBytes;
   readonly #gate = new StartGate();
   /** Lanes whose head is to be alone, while another is. */
   readonly #suspects = new Map<string, Ring>();
@@ -52,7 +56,8 @@ export class TurnWorker {
 
   constructor(options: TurnWorkerOptions) {
     this.#options = options;
-    this.#attempts = { ...options, turnsRunning: () => this.#running.size };
+    this.#streamBytes = new StreamBytes(options.redis, options.log);
+    this.#attempts = { ...options, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
     const { redis, concurrency, log } = options;
     this.#bells = depths.map((depth) =>
       answerDoorbells({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
@@ -88,6 +93,7 @@ export class TurnWorker {
     await closed;
     clearTimeout(timer);
     clearInterval(this.#pulse);
+    await this.#streamBytes.flush();
     await this.#say(true).catch(() => undefined);
     await this.#options.subscriber.quit().catch(() => undefined);
   }
@@ -185,9 +191,10 @@ export class TurnWorker {
   }
 
   async #say(leaving: boolean): Promise<void> {
-    const { lanes, tenantShare, concurrency, version } = this.#options;
+    const { lanes, tenantShare, concurrency, version, isDemo = false } = this.#options;
     const turns = [...this.#running.keys()];
-    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs: eventLoopStallMs(), turns };
+    const stallMs = eventLoopStallMs();
+    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
     await lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
   }
 }

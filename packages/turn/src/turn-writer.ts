@@ -51,6 +51,8 @@ export interface TurnWriterOptions {
   /** A step is in the stream. */
   onProgress(): void;
   onLost(reason: LeaseLost): void;
+  /** So many characters went into the stream. */
+  onWritten(characters: number): void;
 }
 
 /**
@@ -206,7 +208,9 @@ export class TurnWriter {
     const appended = await this.#patiently(async () =>
       this.#options.lanes.append(this.#options.lease, this.#toWrite(entries), { payload, progress }),
     );
-    if (appended.kind === 'written') this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
+    if (appended.kind !== 'written') return appended;
+    this.#options.onWritten(entries.reduce((characters, { json }) => characters + json.length, 0));
+    this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
     return appended;
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import {
   AppError,
@@ -36,6 +37,7 @@ export interface TurnsOptions {
 
 /** Live turns looked at for one page; a tenant with more of them sees the newest. */
 const LIVE_AT_MOST = 1000;
+const STOPPED_LOOK_EVERY_MS = 100;
 
 function isAskedFor(turn: TurnView, { status, contact_id: contactId }: TurnsQuery): boolean {
   return (status === undefined || turn.status === status) && (contactId === undefined || turn.contact_id === contactId);
@@ -113,7 +115,7 @@ export class Turns {
 
   /** The turn that was accepted under this id of its surface, if there ever was one. */
   async findAccepted(scope: TenantScope, dedupeId: string): Promise<TurnView | undefined> {
-    return this.find(scope, turnIdOf(scope.accountId, dedupeId));
+    return this.find(scope, turnIdOf(await scope.identity(), dedupeId));
   }
 
   /** Cancels what the agent is just answering in a conversation; what waits there stays, and what a person says is said. */
@@ -130,6 +132,22 @@ export class Turns {
     for (const turnId of await scope.inbox.turnIds()) {
       const turn = await scope.inbox.read(turnId);
       if (turn?.grant?.parentTurnId === parentTurnId) await this.#acceptance.cancel(scope, turnId);
+    }
+  }
+
+  /**
+   * Cancels all that a tenant has on its way, and waits until nothing of it runs any more, its sandboxes included: a worker clears those away
+   * before it announces a turn's end. How many still run when the time is over.
+   */
+  async stopAll(scope: TenantScope, timeoutMs: number): Promise<number> {
+    const until = Date.now() + timeoutMs;
+    for (const turnId of await scope.inbox.turnIds()) await this.#acceptance.cancel(scope, turnId);
+    for (;;) {
+      const turnIds = await scope.inbox.turnIds();
+      const facts = await Promise.all(turnIds.map(async (turnId) => this.#liveFacts(turnId)));
+      const running = facts.filter(({ status }) => status === 'running').length;
+      if (running === 0 || Date.now() > until) return running;
+      await wait(STOPPED_LOOK_EVERY_MS);
     }
   }
 

@@ -41,8 +41,7 @@ function heard(sse: string): string {
 
 async function saved(sessionId: string): Promise<string | undefined> {
   const session = await scope.sessions.load(sessionId);
-  const answer = session?.messages.find((message) => message.role === 'assistant');
-  return answer?.text;
+  return session?.messages.find((message) => message.role === 'assistant')?.text;
 }
 
 async function reply(turnId: string): Promise<string> {

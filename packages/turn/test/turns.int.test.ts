@@ -204,7 +204,7 @@ describe('what a crash leaves', () => {
   it('is an inbox file without a lane: the sweeper lays it', async () => {
     const scope = await rig.scope();
     await rig.worker();
-    const turnId = turnIdOf('acme', 'orphan');
+    const turnId = turnIdOf(await scope.identity(), 'orphan');
     const { busy: _busy, contactId: _contact, dedupeId: _dedupe, ...kept } = input('orphan');
     const facts = { version: 1, turnId, accountId: 'acme', sessionId: 'a'.repeat(32), acceptedAtMs: Date.now() - 60_000 } as const;
     await scope.inbox.accept({ ...kept, ...facts });

@@ -19,6 +19,12 @@ describe('safeFileName', () => {
     expect(safeFileName(given)).toBe(expected);
   });
 
+  it('takes no longer for a name of a million marks that have an order of their own', () => {
+    const name = safeFileName(`a${'\u0301\u0323'.repeat(500_000)}.pdf`);
+    expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255);
+    expect(name).toMatch(/\.pdf$/u);
+  });
+
   it('cuts a long name to 255 bytes, keeps its extension and no half character', () => {
     const name = safeFileName(`${'ü'.repeat(300)}.pdf`);
     expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255);

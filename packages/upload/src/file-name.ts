@@ -1,5 +1,9 @@
 /** Bytes of a stored name; limits of file systems and of `UploadRef` are both 255. */
 const NAME_MAX_BYTES = 255;
+/** Of what is normalized: that takes time in the square of the length where marks follow one another. */
+const HEAD_MAX_CHARACTERS = 1000;
+/** An extension and what it needs around it. */
+const TAIL_MAX_CHARACTERS = 24;
 
 // Control characters, and the marks that turn text round: `exe.fdp` must not read as something else.
 // eslint-disable-next-line no-control-regex -- control characters are what is removed
@@ -7,9 +11,17 @@ const unwanted = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2
 
 /** The last part of whatever path a client sent, as something that can be shown anywhere. Never used as a path. */
 export function safeFileName(given: string): string {
-  const last = given.normalize('NFC').toWellFormed().split(/[\\/]/u).at(-1) ?? '';
+  const last = shorten(given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1))
+    .normalize('NFC')
+    .toWellFormed();
   const clean = last.replaceAll(unwanted, '').trim();
   return clean === '' || clean === '.' || clean === '..' ? 'file' : cut(clean);
+}
+
+/** Far more than is kept, with both ends. */
+function shorten(name: string): string {
+  if (name.length <= HEAD_MAX_CHARACTERS + TAIL_MAX_CHARACTERS) return name;
+  return name.slice(0, HEAD_MAX_CHARACTERS) + name.slice(-TAIL_MAX_CHARACTERS);
 }
 
 /** Shortens the stem and keeps a short extension. */

@@ -8,9 +8,11 @@ export {
   type OutboundPolicy,
 } from './outbound/outbound.ts';
 export { outboundAllow } from './outbound/outbound-allow.ts';
+export { DocumentReader, type ReadDocument, type ReadTerms } from './reader/document-reader.ts';
 export { splitPages } from './reader/split-pages.ts';
 export { UnreadableError } from './reader/unreadable-error.ts';
 export { WebPages, type OpenPage, type WebDocument } from './reader/web-pages.ts';
 export type { SearchHit } from './search/search-engine.ts';
 export { SearchError, WebSearch, type WebSearchSettings } from './search/web-search.ts';
 export { Slots } from './reader/slots.ts';
+export { TenantSlots } from './reader/tenant-slots.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Outbound, WebPages, type WebDocument } from '@concierge/web';
+import { DocumentReader, Outbound, WebPages, type WebDocument } from '@concierge/web';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { LocalServer } from './local-server.ts';
 
@@ -9,7 +9,7 @@ let pages: WebPages;
 
 beforeEach(async () => {
   server = await new LocalServer().listen();
-  pages = new WebPages(new Outbound({ allow: [server.place] }));
+  pages = new WebPages(new Outbound({ allow: [server.place] }), new DocumentReader());
 });
 
 afterEach(async () => {
@@ -20,7 +20,7 @@ const html = { 'content-type': 'text/html; charset=utf-8' };
 
 async function read(body: string | Uint8Array, headers: OutgoingHttpHeaders = html, path = '/page'): Promise<WebDocument> {
   server.answer((_request, response) => response.writeHead(200, headers).end(body));
-  return pages.open({ url: server.url(path), reader: 'acme', policy: {}, signal });
+  return pages.open({ url: server.url(path), tenantId: 'acme', reader: 'acme', policy: {}, signal });
 }
 
 const paragraphs = '<p>The shop has been open since 1985, and it sells bread, cakes and coffee to everybody who comes by.</p>'.repeat(8);
@@ -85,7 +85,9 @@ describe('a page is read', () => {
     await expect(read(Buffer.from([1, 0, 2]), {})).rejects.toThrow('It is no text but binary data.');
     await expect(read('', html)).rejects.toThrow(/empty/u);
     server.answer((_request, response) => response.writeHead(404, html).end('<p>nothing'));
-    await expect(pages.open({ url: server.url('/gone'), reader: 'acme', policy: {}, signal })).rejects.toThrow(/status 404/u);
+    await expect(pages.open({ url: server.url('/gone'), tenantId: 'acme', reader: 'acme', policy: {}, signal })).rejects.toThrow(
+      /status 404/u,
+    );
   });
 });
 
@@ -102,7 +104,7 @@ describe('a hostile page', () => {
     expect(text).toMatch(/^words[^]*more/u);
   });
 
-  it('costs no more than its own thread', async () => {
+  it('costs no more than its own process', async () => {
     const attributes = Array.from({ length: 200_000 }, (_value, index) => `a${String(index)}=x`).join(' ');
     let ticks = 0;
     const timer = setInterval(() => (ticks += 1), 1);
@@ -119,19 +121,23 @@ describe('a hostile page', () => {
     server.answer((_request, response) => {
       response.writeHead(200, html).end('<div>'.repeat(300_000), () => caller.abort(new Error('enough')));
     });
-    await expect(pages.open({ url: server.url(), reader: 'acme', policy: {}, signal: caller.signal })).rejects.toThrow('enough');
+    await expect(pages.open({ url: server.url(), tenantId: 'acme', reader: 'acme', policy: {}, signal: caller.signal })).rejects.toThrow(
+      'enough',
+    );
   });
 
   it('is too large before it is read', async () => {
     server.answer((_request, response) => response.writeHead(200, html).end('x'.repeat(2000)));
-    await expect(pages.open({ url: server.url(), reader: 'acme', policy: { maxBytes: 1000 }, signal })).rejects.toThrow(/larger/u);
+    await expect(pages.open({ url: server.url(), tenantId: 'acme', reader: 'acme', policy: { maxBytes: 1000 }, signal })).rejects.toThrow(
+      /larger/u,
+    );
   });
 });
 
 describe('a page that was opened', () => {
   it('is there for its reader for a while, and for nobody else', async () => {
     const open = async (reader: string, path = '/'): Promise<WebDocument> =>
-      pages.open({ url: server.url(path), reader, policy: {}, signal });
+      pages.open({ url: server.url(path), tenantId: 'acme', reader, policy: {}, signal });
     await open('acme');
     await open('acme', '/#elsewhere');
     expect(server.requests).toHaveLength(1);

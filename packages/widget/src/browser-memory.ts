@@ -1,4 +1,4 @@
-import { readKept, readSeen, subjectOf } from './read-json.ts';
+import { readKept, readSeen, subjectOf, type Seen } from './read-json.ts';
 import type { Who } from './gateway.ts';
 
 /** A message whose answer is not complete yet: enough to show it and to go on after a reload, or in another tab. */
@@ -6,13 +6,6 @@ export interface KeptMessage {
   readonly key: string;
   readonly text: string;
   readonly turnId: string | null;
-}
-
-/** What the visitor has seen of a conversation: its last message, whether a person had it, and when that was, in ms since 1970. */
-export interface Seen {
-  readonly messageId: string;
-  readonly withPerson: boolean;
-  readonly atMs: number;
 }
 
 /** The part of the browser's storage that is used. */

@@ -15,10 +15,10 @@ const REACH = 2000;
 const DEPTH = 3;
 
 const fence = /^ {0,3}(?:`{3,}|~{3,})/u;
-const heading = /^ {0,3}#{1,6} +(?<text>.*)$/u;
+const heading = /^ {0,3}#{1,6} +(?<text>(?:\S.*)?)$/u;
 const quote = /^ {0,3}> ?(?<text>.*)$/u;
-const bullet = /^ *[-*+] +(?<text>.+)$/u;
-const numbered = /^ *(?<number>\d{1,9})[.)] +(?<text>.+)$/u;
+const bullet = /^ *[-*+] +(?<text>\S.*)$/u;
+const numbered = /^ *(?<number>\d{1,9})[.)] +(?<text>\S.*)$/u;
 
 /**
  * The small part of Markdown that helps to read a chat message. Nothing of it becomes HTML and nothing is loaded: images are links, links are http(s),
@@ -156,6 +156,7 @@ function readLink(text: string, at: number): Found | null {
 
 function readAddress(text: string, at: number): Found | null {
   if (/\w/u.test(text.charAt(at - 1))) return null;
+  // bounded-expression: of REACH characters
   const written = /^https?:\/\/[^\s<>"'`\])]+/u.exec(text.slice(at, at + REACH))?.[0].replace(/[.,;:!?*_]+$/u, '');
   if (written === undefined) return null;
   const href = safeAddress(written);

@@ -1,5 +1,4 @@
 import type { WidgetAppearance, WidgetConversation, WidgetMessage } from '@concierge/contract';
-import type { Seen } from './browser-memory.ts';
 import type { ReplyEvent } from './reply-text.ts';
 
 /** Fields of an object of which nothing is known yet. A library of schemas would be larger than the rest of the script. */
@@ -39,6 +38,13 @@ export function readConversation(value: unknown): WidgetConversation {
     withPerson: withPerson === true,
     askAgainSeconds: typeof askAgainSeconds === 'number' && askAgainSeconds >= 1 ? askAgainSeconds : 60,
   };
+}
+
+/** What the visitor has seen of a conversation: its last message, whether a person had it, and when that was, in ms since 1970. */
+export interface Seen {
+  readonly messageId: string;
+  readonly withPerson: boolean;
+  readonly atMs: number;
 }
 
 export function readSeen(value: unknown): Seen | null {

@@ -18,10 +18,12 @@ import {
   EventBells,
   Lanes,
   OutgoingEvents,
+  forgetTenant,
   Sweeper,
   Turns,
 } from '@concierge/turn';
 import type { Config } from './config.ts';
+import { RemovedTenants } from './removed-tenants.ts';
 import { ScheduleAttention } from './schedules/schedule-attention.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
 import { ScheduleMetrics } from './schedules/schedule-metrics.ts';
@@ -45,6 +47,8 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   sweeper.start();
   const deliverySweeper = new DeliverySweeper({ redis, lanes: deliveryLanes, bells: deliveryBells, tenants, log });
   deliverySweeper.start();
+  const removedTenants = new RemovedTenants({ tenants, forget: async (tenantId) => forgetTenant(redis, tenantId), log });
+  removedTenants.start();
   const bells = new EventBells(redis, log);
   const registry = newMetrics('cron');
   const attention = new ScheduleAttention({
@@ -62,6 +66,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       schedules,
       sweeper,
       deliverySweeper,
+      removedTenants,
       ...(metricsServer === undefined ? [] : [metricsServer]),
       { name: 'event bells', stop: async () => await bells.stop() },
       { name: 'doorbells', stop: async () => await doorbells.stop() },

@@ -1,6 +1,6 @@
 import { ChatAppConnections } from '@concierge/channel';
 import { McpServers } from '@concierge/mcp';
-import { connectRedis, armFailpoints, assertNoEviction, redisReady, type Log, type Running } from '@concierge/runtime';
+import { connectRedis, armFailpoints, assertNoEviction, background, redisReady, type Log, type Running } from '@concierge/runtime';
 import { openIndex, Tenants } from '@concierge/tenant';
 import {
   DeliveryBells,
@@ -12,10 +12,12 @@ import {
   EventSender,
   HandoffCalls,
   HandoffDesk,
+  HistoryMarks,
   handoffRequested,
   Lanes,
   OutgoingEvents,
   RateLimits,
+  StreamBytes,
   tellDeliveries,
   Turns,
   TurnStreams,
@@ -24,6 +26,7 @@ import {
 import { Outbound, OutboundError } from '@concierge/web';
 import { widgetFile } from '@concierge/widget';
 import { createApp } from './app.ts';
+import { StreamQuota } from './chat/stream-quota.ts';
 import type { Config } from './config.ts';
 import { createHandlers } from './handlers/handlers.ts';
 import { Drain } from './http/drain.ts';
@@ -32,8 +35,11 @@ import { RouteServer } from './http/serve-route.ts';
 import { Inbound } from './inbound/inbound.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './ops/queue-dashboard.ts';
+import { ModelNames } from './handlers/model-names.ts';
 import { readinessChecks } from './handlers/readiness-checks.ts';
+import { isDemoModel } from './handlers/workers-alive.ts';
 import { EventStreams } from './sse/event-streams.ts';
+import { sweepReceivedFiles } from './upload/receive-files.ts';
 import { WidgetLimits } from './widget/widget-limits.ts';
 import { WidgetScript } from './widget/widget-script.ts';
 
@@ -68,7 +74,8 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const eventSender = new EventSender({ fetch: outbound.fetcher(eventFetchPolicy), explain });
   const connections = new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl });
   const receipts = new DeliveryReceipts({ redis, told: tellDeliveries(outgoingEvents) });
-  const inbound = new Inbound({ turns, receipts, metrics, providerUrls: config.providerUrls, log });
+  const streamQuota = new StreamQuota(new StreamBytes(redis, log));
+  const inbound = new Inbound({ turns, streamQuota, receipts, metrics, providerUrls: config.providerUrls, log });
   const rateLimits = new RateLimits(redis);
   const widget = { widgetLimits: new WidgetLimits(rateLimits), widgetScript: new WidgetScript(widgetFile) };
   const serving = { turns, turnStreams, eventStreams, metrics, drain, log };
@@ -77,6 +84,9 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     ...widget,
     tenants,
     handoffDesk,
+    historyMarks: new HistoryMarks(redis),
+    streamQuota,
+    modelNames: new ModelNames(config.providersFile, log),
     queueDashboard,
     mcpServers,
     outbound,
@@ -85,17 +95,20 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     outgoingEvents,
     eventSender,
     checks,
+    isDemo: async () => isDemoModel(redis),
     now,
   });
   const server = new RouteServer({ tenants, rateLimits, drain, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, tenants, metrics, log });
-  const http = createHttpServer({ app, maxConnections: config.maxConnections, keepAliveMs: config.keepAliveMs });
+  const { maxConnections, keepAliveMs, unreadAnswerMs } = config;
+  const http = createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs });
   const port = await listen(http, config);
+  background(sweepReceivedFiles(), log);
   log.info({ port }, 'gateway is listening');
   return {
     port,
     stopInOrder: [
-      stoppableHttp(http, drain, eventStreams),
+      stoppableHttp(http, { drain, streams: eventStreams, leaveMs: config.leaveMs }),
       { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       turns,

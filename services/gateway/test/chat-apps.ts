@@ -54,10 +54,10 @@ export async function postWhatsApp(
 ): Promise<Response> {
   const signature = createHmac('sha256', appSecret).update(body).digest('hex');
   const headers = { 'Content-Type': 'application/json', 'X-Hub-Signature-256': `sha256=${signature}` };
-  return fetch(`${gateway.url}/webhook/whatsapp/${tenantId}`, { method: 'POST', headers, body });
+  return gateway.ask(undefined, `/webhook/whatsapp/${tenantId}`, { method: 'POST', headers, body });
 }
 
 export async function postTelegram(gateway: TestGateway, tenantId: string, update: object): Promise<Response> {
   const headers = { 'Content-Type': 'application/json', 'X-Telegram-Bot-Api-Secret-Token': telegram.secretToken };
-  return fetch(`${gateway.url}/webhook/telegram/${tenantId}`, { method: 'POST', headers, body: JSON.stringify(update) });
+  return gateway.ask(undefined, `/webhook/telegram/${tenantId}`, { method: 'POST', headers, body: JSON.stringify(update) });
 }

@@ -92,7 +92,7 @@ describe('POST /api/admin', () => {
       writer.emit({ type: 'text_delta', data: { delta: 'second' } });
     };
     const leaving = new AbortController();
-    const response = await gateway.ask(tenant.admin, '/api/admin', { ...post, body: { message: 'x' }, signal: leaving.signal });
+    const response = await gateway.open(tenant.admin, '/api/admin', { ...post, body: { message: 'x' }, signal: leaving.signal });
     let text = '';
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
@@ -169,7 +169,7 @@ describe('a chat request', () => {
       writer.emit({ type: 'text_delta', data: { delta: 'x' } });
     };
     const cs = async (query: string): Promise<Response> =>
-      gateway.ask(tenant.cs, `/api/cs${query}`, { ...post, body: { message: 'hi', sender: 'ada' } });
+      gateway.open(tenant.cs, `/api/cs${query}`, { ...post, body: { message: 'hi', sender: 'ada' } });
     const running = await cs('');
     await eventually(async () => {
       const list = await gateway.ask(tenant.admin, '/api/turns?status=running');
@@ -215,7 +215,7 @@ describe('turns', () => {
       new Promise<void>((resolve) => {
         signal.addEventListener('abort', () => resolve());
       });
-    const response = await gateway.ask(tenant.admin, '/api/admin', { ...post, body: { message: 'x' } });
+    const response = await gateway.open(tenant.admin, '/api/admin', { ...post, body: { message: 'x' } });
     const listed = await eventually(async () => {
       const turns: { id: string; status: string }[] = JSON.parse(
         await (await gateway.ask(tenant.read, '/api/turns?status=running')).text(),
@@ -246,6 +246,17 @@ describe('turns', () => {
     const other = await gateway.tenant();
     const { turnId } = await reply(await gateway.ask(other.admin, '/api/admin', { ...post, headers: json, body: { message: 'x' } }));
     for (const path of ['', '/events']) expect((await gateway.ask(tenant.admin, `/api/turns/${turnId}${path}`)).status).toBe(404);
+  });
+
+  it.each(['from their stream', 'from the session file'])('end for good with the last of them, %s', async (from) => {
+    const { turnId } = await reply(await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: 'the end' } }));
+    if (from === 'from the session file') await gateway.redis.flush();
+    const path = `/api/turns/${turnId}/events`;
+    const events = parseEvents(await (await gateway.ask(tenant.admin, path)).text());
+    const over = await gateway.ask(tenant.admin, path, { headers: { 'Last-Event-ID': events.at(-1)?.id ?? '' } });
+    expect([over.status, await over.text()]).toEqual([204, '']);
+    const rest = await gateway.ask(tenant.admin, path, { headers: { 'Last-Event-ID': events.at(-2)?.id ?? '' } });
+    expect(parseEvents(await rest.text())).toEqual(events.slice(-1));
   });
 
   it('are told again from the start without Last-Event-ID, and refuse one that is none', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ChatCompletion, OpenAiError, routes, type AcceptedTurn } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
 import OpenAI from 'openai';
+import { z } from 'zod';
 import { collect, failure, hello, isDone, openAiClient, sayItBackTo, tenantWithAgents, withFile } from './openai-client.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
@@ -37,25 +38,103 @@ describe('a conversation', () => {
     { role: 'user', content: 'Open?' },
   ];
 
-  it('is a new one each time, with what was said before as a transcript', async () => {
+  it('is a new one where its history is not known, which is told as a transcript', async () => {
     const first = await ask(tenant.cs, { messages: history });
     const second = await ask(tenant.cs, {});
     expect(first.conversation.id).not.toBe(second.conversation.id);
-    expect(accepted[0]?.text).toContain('Assistant: Hello!\n\n[New message]\nOpen?');
-    expect(accepted[0]?.sender).toBeNull();
+    expect(accepted[0]).toMatchObject({ text: 'Open?', sender: null, preface: expect.stringMatching(/Assistant: Hello!$/u) });
+  });
+
+  it('is taken up with a history longer than any message', async () => {
+    const long = 'x'.repeat(40_000);
+    const messages = [...history.slice(0, -1), { role: 'user', content: long }, { role: 'assistant', content: long }, ...hello];
+    await ask(tenant.cs, { messages });
+    expect(accepted[0]?.preface?.length).toBeGreaterThan(80_000);
+  });
+
+  describe.each(['cs', 'admin'])('with %s that is told its whole history each time', (model) => {
+    const exchanges = 12;
+    type Message = { readonly role: string; readonly content: string };
+
+    /** As useChat and the like go on: all that was said, the new message, and the answer to it kept. */
+    async function say(said: readonly Message[], text: string): Promise<readonly Message[]> {
+      const messages = [{ role: 'system', content: `Now is ${String(said.length)}.` }, ...said, { role: 'user', content: text }];
+      const { choices } = await ask(tenant.admin, { model, messages });
+      return [...messages.slice(1), { role: 'assistant', content: choices[0]?.message.content ?? '' }];
+    }
+
+    it('is one session, with a readable title and every message once', async () => {
+      let said: readonly Message[] = [];
+      for (let index = 0; index < exchanges; index += 1)
+        said = await say(said, index === 0 ? 'What about a pomegranate, please?' : `And number ${String(index)}?`);
+      const sessions = routes.listSessions.answers[200].json.parse(await (await gateway.ask(tenant.read, '/api/sessions')).json());
+      expect(sessions).toMatchObject([{ title: 'What about a pomegranate, please?', messageCount: 2 * exchanges }]);
+      expect(accepted.map(({ text }) => text)).toEqual(said.filter(({ role }) => role === 'user').map(({ content }) => content));
+      // Not quadratic: no turn is told again what is in its session.
+      expect(Math.max(...accepted.map(({ preface = '' }) => preface.length))).toBeLessThan(100);
+      const found = z
+        .object({ hits: z.array(z.object({ ref: z.string() })) })
+        .parse(await (await gateway.ask(tenant.read, '/api/memory?q=pomegranate')).json());
+      expect(new Set(found.hits.map(({ ref }) => ref))).toEqual(new Set([accepted[0]?.sessionId]));
+    });
+
+    it('is two where two begin alike, and each goes on in its own', async () => {
+      const [one, other] = [await say([], 'Hi'), await say([], 'Hi')];
+      await say(await say(one, 'I am Ann'), 'Who am I?');
+      await say(await say(other, 'I am Bob'), 'Who am I?');
+      const texts = Map.groupBy(accepted, ({ sessionId }) => sessionId);
+      expect([...texts.values()].map((turns) => turns.map(({ text }) => text))).toEqual([
+        ['Hi', 'I am Bob', 'Who am I?'],
+        ['Hi', 'I am Ann', 'Who am I?'],
+      ]);
+    });
+
+    it('is another one from where its history was changed', async () => {
+      const said = await say(await say([], 'Hi'), 'I am Ann');
+      await say(said.slice(0, 2), 'I am Bob');
+      const edited = said.map(({ role, content }) => ({ role, content: role === 'assistant' ? `${content}!` : content }));
+      await say(edited, 'Who am I?');
+      expect(new Set(accepted.map(({ sessionId }) => sessionId)).size).toBe(3);
+      expect(accepted.at(-1)?.preface).toContain('Assistant: I am Ann!');
+    });
+
+    it('goes on where its reader stopped reading, and not with another key', async () => {
+      const said = await say([], 'one two three');
+      const cut = said.map(({ role, content }) => ({ role, content: role === 'assistant' ? 'one two' : content }));
+      const messages = [...cut, { role: 'user', content: 'and?' }];
+      const other = await tenant.scope.keys.create({ scopes: ['admin'] }, ['admin']);
+      await ask(other.key, { model, messages });
+      await ask(tenant.admin, { model, messages });
+      expect(accepted.map(({ sessionId }) => sessionId === accepted[0]?.sessionId)).toEqual([true, false, true]);
+    });
+
+    it('is the same turn for the same Idempotency-Key, although the session has gone on', async () => {
+      const said = await say([], 'Hi');
+      const body = { model, messages: [...said, { role: 'user', content: 'Again?' }] };
+      const headers = { 'Idempotency-Key': `again-${model}` };
+      const answers = [];
+      for (let time = 0; time < 2; time += 1)
+        answers.push(ChatCompletion.parse(await client(tenant.admin).post('/chat/completions', { body, headers })));
+      expect(answers[0]?.id).toBe(answers[1]?.id);
+      expect(accepted).toHaveLength(2);
+    });
   });
 
   it('is kept for each user, who then says only what is new', async () => {
     await ask(tenant.cs, { user: 'ann' });
     await ask(tenant.admin, { user: 'ann', messages: history.slice(1) });
     await ask(tenant.cs, { safety_identifier: 'bob' });
-    expect(accepted.map(({ sender, text }) => [sender, text])).toEqual([
-      ['openai:ann', 'hello there'],
-      ['openai:ann', 'Open?'],
-      ['openai:bob', 'hello there'],
+    for (const messages of [hello, history.slice(1)]) await ask(tenant.admin, { model: 'admin', user: 'ann', messages });
+    expect(accepted.map(({ sender, text, preface }) => [sender, text, preface])).toEqual([
+      ['openai:ann', 'hello there', undefined],
+      ['openai:ann', 'Open?', undefined],
+      ['openai:bob', 'hello there', undefined],
+      ['openai:ann', 'hello there', undefined],
+      ['openai:ann', 'Open?', undefined],
     ]);
-    expect(accepted[0]?.sessionId).toBe(accepted[1]?.sessionId);
-    expect(accepted[0]?.sessionId).not.toBe(accepted[2]?.sessionId);
+    const [first, second, bob, ...owners] = accepted.map(({ sessionId }) => sessionId);
+    expect(first).toBe(second);
+    expect(new Set([first, bob, ...owners]).size).toBe(3);
   });
 
   it('goes on by its id, however that is written, through either API', async () => {
@@ -87,14 +166,6 @@ describe('a conversation', () => {
     expect(await failure(ask(tenant.admin, { model: 'admin', conversation: id }))).toMatchObject({ status: 404, code: 'not_found' });
     expect(await failure(ask(tenant.admin, { user: 'bob', conversation: id }))).toMatchObject({ status: 409, code: 'contact_mismatch' });
   });
-
-  it('has no user where the owner talks', async () => {
-    const first = await ask(tenant.admin, { model: 'admin', user: 'ann' });
-    const second = await ask(tenant.admin, { model: 'books', user: 'ann', messages: history });
-    expect(accepted.map(({ sender }) => sender)).toEqual([null, null]);
-    expect(first.conversation.id).not.toBe(second.conversation.id);
-    expect(accepted[1]?.text).toContain('User: Hi');
-  });
 });
 
 describe('images and files', () => {
@@ -120,6 +191,16 @@ describe('images and files', () => {
     });
     const [stored] = accepted[0]?.attachments ?? [];
     expect(await tenant.scope.uploads.bytes(stored?.id ?? '')).toEqual(png);
+  });
+
+  it('have no endless name', async () => {
+    const marks = 'a\u0301\u0323'.repeat(20_000);
+    const file = { type: 'file', file: { filename: marks, file_data: dataUrl('text/plain', Buffer.from('x')) } } as const;
+    const asked = client(tenant.cs).chat.completions.create({ model: 'cs', messages: [{ role: 'user', content: [file] }] });
+    expect(await failure(asked)).toMatchObject({ status: 400, code: 'invalid_request' });
+    const part = { type: 'input_file', filename: marks, file_data: dataUrl('text/plain', Buffer.from('x')) } as const;
+    const other = client(tenant.cs).responses.create({ model: 'cs', input: [{ role: 'user', content: [part] }] });
+    expect(await failure(other)).toMatchObject({ status: 400, code: 'invalid_request' });
   });
 
   it('come to responses too, and as uploads of before', async () => {
@@ -215,7 +296,7 @@ describe('an error', () => {
       expect([path, response.status, response.headers.get('content-type')]).toEqual([path, status, 'application/json; charset=utf-8']);
       expect(OpenAiError.parse(await response.json()).error).toMatchObject({ type: 'invalid_request_error', code });
     }
-    const keyless = await fetch(`${gateway.url}/v1/models`);
+    const keyless = await gateway.ask(undefined, '/v1/models');
     expect(keyless.headers.get('www-authenticate')).toContain('Bearer');
     expect(OpenAiError.parse(await keyless.json()).error.code).toBe('invalid_api_key');
   });

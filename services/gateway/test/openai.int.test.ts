@@ -226,7 +226,11 @@ describe('responses', () => {
         { role: 'user', content: [{ type: 'input_text', text: 'Open?' }] },
       ],
     });
-    expect(accepted[1]?.text).toMatch(/Be brief\.\n\n\[The conversation.*\]\nUser: Hi\n\nAssistant: Hi\n\n\[New message\]\nOpen\?$/u);
+    expect(accepted[1]).toMatchObject({
+      sessionId: accepted[0]?.sessionId,
+      preface: '[Instructions of the application that asks]\nBe brief.',
+      text: 'Open?',
+    });
   });
 
   it.each([

@@ -11,7 +11,7 @@ import { TestGateway } from './test-gateway.ts';
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  gateway = await TestGateway.start();
+  gateway = await TestGateway.start({ unreadAnswerMs: 1000 });
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
@@ -25,8 +25,8 @@ const waitForever = async ({ signal }: { readonly signal: AbortSignal }): Promis
 
 describe('operations', () => {
   it('says that it lives and that it is ready, by dependency', async () => {
-    expect(await (await fetch(`${gateway.url}/livez`)).json()).toEqual({ status: 'ok' });
-    const ready = Readiness.parse(await (await fetch(`${gateway.url}/readyz`)).json());
+    expect(await (await gateway.ask(undefined, '/livez')).json()).toEqual({ status: 'ok' });
+    const ready = Readiness.parse(await (await gateway.ask(undefined, '/readyz')).json());
     expect(ready).toMatchObject({
       status: 'ready',
       checks: { redis: { ok: true }, index: { ok: true }, data: { ok: true }, loop: { ok: true }, workers: { ok: true } },
@@ -35,15 +35,15 @@ describe('operations', () => {
 
   it('is not ready, but alive, without Redis, and ready again when it is back', async () => {
     await gateway.redis.kill();
-    const response = await fetch(`${gateway.url}/readyz`);
+    const response = await gateway.ask(undefined, '/readyz');
     expect(response.status).toBe(503);
     expect(Readiness.parse(await response.json())).toMatchObject({
       status: 'unready',
       checks: { redis: { ok: false }, index: { ok: true } },
     });
-    expect((await fetch(`${gateway.url}/livez`)).status).toBe(200);
+    expect((await gateway.ask(undefined, '/livez')).status).toBe(200);
     await gateway.redis.start();
-    await eventually(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);
+    await eventually(async () => (await gateway.ask(undefined, '/readyz')).status === 200);
   });
 
   it.each([
@@ -69,7 +69,7 @@ describe('operations', () => {
   it('counts requests by route and status, and never by path or tenant', async () => {
     const tenant = await gateway.tenant();
     await gateway.ask(tenant.admin, `/api/sessions/${'a'.repeat(32)}`);
-    const text = await (await fetch(`${gateway.url}/metrics`)).text();
+    const text = await (await gateway.ask(undefined, '/metrics')).text();
     const counted = text
       .split('\n')
       .filter((line) => line.startsWith('concierge_http_request_duration_seconds_count{') && line.includes('route="getSession"'));
@@ -79,14 +79,14 @@ describe('operations', () => {
   });
 
   it('hides its figures from a request that comes from elsewhere', async () => {
-    const response = await fetch(`${gateway.url}/metrics`, { headers: { 'X-Forwarded-For': '203.0.113.7' } });
+    const response = await gateway.ask(undefined, '/metrics', { headers: { 'X-Forwarded-For': '203.0.113.7' } });
     expect(response.status).toBe(404);
   });
 });
 
 describe('the OpenAPI document', () => {
   it('describes every route, with the scopes, answers and errors it has', async () => {
-    const text = await (await fetch(`${gateway.url}/openapi.json`)).text();
+    const text = await (await gateway.ask(undefined, '/openapi.json')).text();
     const operation = z.looseObject({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) });
     const document = z
       .object({ openapi: z.string(), paths: z.record(z.string(), z.record(z.string(), operation)) })
@@ -101,11 +101,11 @@ describe('the OpenAPI document', () => {
   });
 
   it('is shown by a page that loads nothing from elsewhere', async () => {
-    const page = await fetch(`${gateway.url}/docs`);
+    const page = await gateway.ask(undefined, '/docs');
     const html = await page.text();
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(html).not.toMatch(/https?:\/\//u);
-    const script = await fetch(`${gateway.url}/docs/scalar.js`);
+    const script = await gateway.ask(undefined, '/docs/scalar.js');
     expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
     expect((await script.text()).length).toBeGreaterThan(1_000_000);
   });
@@ -126,7 +126,7 @@ describe('an event stream', () => {
     const socket = lazyClient(tenant.admin);
     await enough.opened;
     const metrics = await eventually(async () => {
-      const text = await (await fetch(`${gateway.url}/metrics`)).text();
+      const text = await (await gateway.ask(undefined, '/metrics')).text();
       return /clients_dropped_total\{[^}]*\} 1/u.test(text);
     });
     expect(metrics).toBe(true);
@@ -142,7 +142,7 @@ describe('an event stream', () => {
     await using small = await TestGateway.start({ maxStreamsPerKey: 1 });
     const tenant = await small.tenant();
     small.script = waitForever;
-    const first = await small.ask(tenant.admin, '/api/admin', chat);
+    const first = await small.open(tenant.admin, '/api/admin', chat);
     const second = await small.ask(tenant.admin, '/api/admin', chat);
     expect(second.status).toBe(503);
     expect(second.headers.get('retry-after')).toBe('5');
@@ -174,19 +174,32 @@ describe('shutting down', () => {
       await release.opened;
       writer.emit({ type: 'text_delta', data: { delta: 'the end' } });
     };
-    const running = await leaving.ask(tenant.admin, '/api/admin', chat);
+    const running = await leaving.open(tenant.admin, '/api/admin', chat);
     const [http] = leaving.running.stopInOrder;
     const stopped = http?.stop(5000);
     const refused = await leaving.ask(tenant.admin, '/api/admin', chat);
     expect(refused.status).toBe(503);
     expect(refused.headers.get('retry-after')).toBe('2');
     expect(await refused.json()).toMatchObject({ code: 'shutting_down' });
-    expect(await (await fetch(`${leaving.url}/readyz`)).json()).toMatchObject({ status: 'shutting_down' });
+    expect(await (await leaving.ask(undefined, '/readyz')).json()).toMatchObject({ status: 'shutting_down' });
     expect((await leaving.ask(tenant.read, '/api/skills')).status).toBe(200);
     release.open();
     expect(parseEvents(await running.text()).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
     await stopped;
-    await expect(fetch(`${leaving.url}/livez`)).rejects.toThrow('fetch failed');
+    await expect(leaving.ask(undefined, '/livez')).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('fails readiness first, and serves what still comes until the balancer has had time to notice', async () => {
+    await using leaving = await TestGateway.start({ leaveMs: 3000 });
+    const tenant = await leaving.tenant();
+    const [http] = leaving.running.stopInOrder;
+    const stopped = http?.stop(10_000);
+    expect(await (await leaving.ask(undefined, '/readyz')).json()).toMatchObject({ status: 'shutting_down' });
+    const answered = await leaving.ask(tenant.admin, '/api/admin', { ...chat, headers: { Accept: 'application/json' } });
+    expect(answered.status).toBe(200);
+    await eventually(async () => (await leaving.ask(tenant.admin, '/api/admin', chat)).status === 503);
+    await stopped;
+    await expect(leaving.ask(undefined, '/livez')).rejects.toThrow('ECONNREFUSED');
   });
 
   it('tells a client that waits for a JSON reply beyond the grace to ask elsewhere', async () => {
@@ -205,7 +218,7 @@ describe('shutting down', () => {
     await using leaving = await TestGateway.start();
     const tenant = await leaving.tenant();
     leaving.script = waitForever;
-    const running = await leaving.ask(tenant.admin, '/api/admin', chat);
+    const running = await leaving.open(tenant.admin, '/api/admin', chat);
     await leaving.running.stopInOrder[0]?.stop(100);
     expect(parseEvents(await running.text()).map(({ type }) => type)).toEqual(['session']);
   });

@@ -13,6 +13,7 @@ import {
   UploadRef,
   UsageReport,
 } from '@concierge/contract';
+import { nestedFlatePdf } from '@concierge/testing';
 import { z } from 'zod';
 import { sayItBack } from './scripted-turns.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
@@ -89,7 +90,7 @@ describe('sessions', () => {
       new Promise<void>((resolve) => {
         signal.addEventListener('abort', () => resolve());
       });
-    const running = await gateway.ask(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'x', contact_id: id } });
+    const running = await gateway.open(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'x', contact_id: id } });
     expect(await codeOf(await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method: 'DELETE' }))).toEqual([409, 'session_busy']);
     const turns: { id: string }[] = await z
       .array(z.looseObject({ id: z.string() }))
@@ -282,7 +283,7 @@ trailer<</Root 1 0 R>>
       { name: 'Rechnung März.pdf', type: 'application/pdf', size: pdf.length },
       { name: 'notes.md', type: 'text/plain' },
     ]);
-    expect(await tenant.scope.uploads.text(stored[1]?.id ?? '')).toContain('Hello from PDF');
+    expect(await tenant.scope.uploads.bytes(stored[1]?.id ?? '')).toEqual(pdf);
     expect(await tenant.scope.uploads.text(stored[2]?.id ?? '')).toBe('Notizen für später');
     expect(await tenant.scope.uploads.bytes(stored[0]?.id ?? '')).toEqual(png);
   });
@@ -303,10 +304,20 @@ trailer<</Root 1 0 R>>
     expect(await codeOf(foreign)).toEqual([400, 'invalid_request']);
   });
 
-  it('keeps a PDF that cannot be read, with a note in place of its text', async () => {
-    const response = await upload([['file', text('%PDF-1.7 and then nothing'), 'broken.pdf']]);
-    const [ref] = z.array(UploadRef).parse(await response.json());
-    expect(await tenant.scope.uploads.text(ref?.id ?? '')).toContain('No text could be read');
+  it('reads no PDF: hostile ones cost neither memory of the gateway nor time of a neighbour', async () => {
+    const bomb = nestedFlatePdf();
+    const neighbour = await gateway.tenant();
+    const before = process.memoryUsage.rss();
+    const hostile = Array.from({ length: 5 }, async () => upload(Array.from({ length: 10 }, (): Part => ['file', bomb, 'menu.pdf'])));
+    const form = new FormData();
+    form.append('file', new Blob(['hello']), 'a.txt');
+    const request = { method: 'POST', headers: { 'X-API-Key': neighbour.cs }, body: form };
+    expect((await fetch(`${gateway.url}/api/uploads`, request)).status).toBe(201);
+    const answers = await Promise.all(hostile);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(256 * 1024 * 1024);
+    const [ref] = z.array(UploadRef).parse(await answers[0]?.json());
+    expect(await tenant.scope.uploads.text(ref?.id ?? '')).toBeUndefined();
   });
 
   it.each<[string, Part[], [number, string]]>([

@@ -108,7 +108,7 @@ describe('a path', () => {
   });
 
   it('answers OPTIONS without opening itself to other origins', async () => {
-    const response = await fetch(`${gateway.url}/api/cs`, {
+    const response = await gateway.ask(undefined, '/api/cs', {
       method: 'OPTIONS',
       headers: { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' },
     });
@@ -147,7 +147,7 @@ describe('a query', () => {
 
 describe('authentication', () => {
   it('takes the key as a bearer token too', async () => {
-    const response = await fetch(`${gateway.url}/api/skills`, { headers: { Authorization: `Bearer ${tenant.read}` } });
+    const response = await gateway.ask(undefined, '/api/skills', { headers: { Authorization: `Bearer ${tenant.read}` } });
     expect(response.status).toBe(200);
   });
 
@@ -155,7 +155,7 @@ describe('authentication', () => {
     ['a made-up key', { 'X-API-Key': 'ck_live_nonsense' }],
     ['two different keys', { 'X-API-Key': 'ck_live_a', Authorization: 'Bearer ck_live_b' }],
   ])('refuses %s', async (_name, headers: Record<string, string>) => {
-    expect(await problem(await fetch(`${gateway.url}/api/skills`, { headers }))).toMatchObject({ code: 'invalid_key', status: 401 });
+    expect(await problem(await gateway.ask(undefined, '/api/skills', { headers }))).toMatchObject({ code: 'invalid_key', status: 401 });
   });
 
   it('refuses a suspended tenant with 403, and lets it in again afterwards', async () => {
@@ -193,10 +193,10 @@ describe('the rate limit of a preview tenant', () => {
 
 describe('HTTP itself', () => {
   it('keeps a sane request id and makes one otherwise', async () => {
-    expect((await fetch(`${gateway.url}/livez`, { headers: { 'X-Request-Id': 'trace-0001' } })).headers.get('x-request-id')).toBe(
+    expect((await gateway.ask(undefined, '/livez', { headers: { 'X-Request-Id': 'trace-0001' } })).headers.get('x-request-id')).toBe(
       'trace-0001',
     );
-    expect((await fetch(`${gateway.url}/livez`)).headers.get('x-request-id')).toMatch(/^r_/u);
+    expect((await gateway.ask(undefined, '/livez')).headers.get('x-request-id')).toMatch(/^r_/u);
   });
 
   it('answers headers that are too large with a problem', async () => {
@@ -225,7 +225,7 @@ describe('webhooks', () => {
   it.each(['telegram', 'channel_a', 'unknown'])('refuse everything for %s in one and the same way', async (channel) => {
     for (const id of [tenant.id, 'nobody']) {
       for (const init of [{}, { method: 'POST', body: '{"update_id":1}' }, { method: 'POST', body: 'x'.repeat(5 * 1024 * 1024) }]) {
-        const response = await fetch(`${gateway.url}/webhook/${channel}/${id}`, init);
+        const response = await gateway.ask(undefined, `/webhook/${channel}/${id}`, init);
         expect(await problem(response)).toMatchObject({ code: 'invalid_signature', status: 401 });
       }
     }

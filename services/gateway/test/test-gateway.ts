@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { providerUrls } from '@concierge/channel';
 import { connectRedis, createLog, type Running } from '@concierge/runtime';
 import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
@@ -7,7 +8,14 @@ import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
 import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
 import type { Config } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
+import { askPlainly } from './ask.ts';
 import { sayItBack, scriptedTurns, type Script } from './scripted-turns.ts';
+
+export interface Asked {
+  readonly method?: string;
+  readonly headers?: RequestInit['headers'];
+  readonly body?: unknown;
+}
 
 export interface TestTenant {
   readonly id: string;
@@ -44,11 +52,12 @@ export class TestGateway implements AsyncDisposable {
     const folder = cleanUp.use(await temporaryDirectory());
     const redis = cleanUp.use(await TestRedis.start());
     const keySecret = randomBytes(32).toString('hex');
-    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
+    const dataDir = overrides.dataDir ?? folder.path;
+    const index = await openIndex({ databaseUrl: undefined, dataDir, log });
     cleanUp.defer(async () => index.close());
-    const tenants = new Tenants({ dataDir: folder.path, index, keySecret, secretsKey: keySecret, log });
+    const tenants = new Tenants({ dataDir, index, keySecret, secretsKey: keySecret, log });
     const config: Config = {
-      dataDir: folder.path,
+      dataDir,
       redisUrl: redis.url,
       databaseUrl: undefined,
       keySecret,
@@ -58,6 +67,7 @@ export class TestGateway implements AsyncDisposable {
       prettyLog: false,
       failpoints: '',
       port: 0,
+      providersFile: join(dataDir, 'providers.json'),
       host: '127.0.0.1',
       opsToken: undefined,
       outboundAllow: [],
@@ -66,14 +76,13 @@ export class TestGateway implements AsyncDisposable {
       maxConnections: 1000,
       maxStreamsPerKey: 100,
       keepAliveMs: 5000,
+      unreadAnswerMs: 20_000,
+      leaveMs: 0,
       ...overrides,
     };
     const clock = { now: Date.now };
     const running = await wire(config, log, () => clock.now());
-    const gateway = new TestGateway(
-      { url: `http://127.0.0.1:${String(running.port)}`, dataDir: folder.path, redis, tenants, running, clock },
-      cleanUp,
-    );
+    const gateway = new TestGateway({ url: `http://127.0.0.1:${String(running.port)}`, dataDir, redis, tenants, running, clock }, cleanUp);
     await gateway.#startWorker();
     cleanUp.defer(async () => {
       for (const part of running.stopInOrder) await part.stop(200);
@@ -98,14 +107,15 @@ export class TestGateway implements AsyncDisposable {
     };
   }
 
-  /** A request with a key; a body that is no string goes as JSON. */
-  async ask(key: string | undefined, path: string, init: Omit<RequestInit, 'body'> & { readonly body?: unknown } = {}): Promise<Response> {
-    const { body, ...rest } = init;
-    const headers = new Headers(init.headers);
-    if (key !== undefined) headers.set('X-API-Key', key);
-    if (body !== undefined && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json');
-    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-    return await fetch(`${this.url}${path}`, { ...rest, headers, ...(text === undefined ? {} : { body: text }) });
+  /** A request with a key and its whole answer; a body that is no string goes as JSON. */
+  async ask(key: string | undefined, path: string, init: Asked = {}): Promise<Response> {
+    return askPlainly(this.url, path, { method: init.method, ...toSend(key, init) });
+  }
+
+  /** The same, answered as soon as the answer begins: for streams. */
+  async open(key: string | undefined, path: string, init: Asked & { readonly signal?: AbortSignal } = {}): Promise<Response> {
+    const { headers, body } = toSend(key, init);
+    return fetch(`${this.url}${path}`, { ...init, headers, body: body ?? null });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -141,4 +151,14 @@ export class TestGateway implements AsyncDisposable {
       subscriber.disconnect();
     });
   }
+}
+
+function toSend(
+  key: string | undefined,
+  { headers: given, body }: Asked,
+): { readonly headers: Headers; readonly body: string | undefined } {
+  const headers = new Headers(given);
+  if (key !== undefined) headers.set('X-API-Key', key);
+  if (body !== undefined && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json');
+  return { headers, body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body) };
 }

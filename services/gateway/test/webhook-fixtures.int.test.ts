@@ -53,8 +53,9 @@ function told({ sender, text, chatApp, ...turn }: AcceptedTurn, expected: Expect
 
 function wanted(expected: ExpectedMessage, channel: AppChannel): object {
   const { conversation_id: conversation, thread_id: thread = null, is_group: isGroup, sender_id: person } = expected;
-  // The fixtures name a page and a person of it; what an answer is addressed to is the person alone.
+  // The fixtures name a page and a person of it; what an answer is addressed to is the person, in the limits of the account beside them.
   const to = channel === 'channel_b' ? person : conversation;
+  const account = channel === 'channel_b' ? { account: conversation.split(':')[0] } : {};
   return {
     origin: 'webhook',
     agent: 'cs',
@@ -63,7 +64,7 @@ function wanted(expected: ExpectedMessage, channel: AppChannel): object {
     sender: isGroup ? `${to}:${person}` : person,
     text: expected.text_plain ?? expected.text ?? '',
     media: expected.attachments.length,
-    address: { to, thread },
+    address: { to, thread, ...account },
     isGroup,
     replyTo: expected.reply_to,
     ...(expected.message_ref !== undefined && { messageRef: expected.message_ref }),
@@ -118,14 +119,22 @@ describe('a delivery of a chat app', () => {
     expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(400);
   });
 
-  it.each(sequences)('is known after those before it: $name', async ({ steps, expected_total_inbound: total }) => {
-    const all = steps.map((id) => fixtureOf(id));
-    const [first] = all;
-    if (first === undefined) throw new Error('a sequence has steps');
-    const scope = await connected(first);
-    for (const fixture of all) expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(200);
-    expect(await acceptedBy(scope)).toHaveLength(total);
-  });
+  it.each(sequences)(
+    'is known after those before it: $name',
+    async ({ steps, expected_total_inbound: total, expected_side_effects: effects }) => {
+      const all = steps.map((id) => fixtureOf(id));
+      const [first] = all;
+      if (first === undefined) throw new Error('a sequence has steps');
+      const scope = await connected(first);
+      for (const fixture of all) expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(200);
+      const accepted = await acceptedBy(scope);
+      const heard = accepted.filter(({ origin }) => origin === 'webhook');
+      expect(heard).toHaveLength(total);
+      const takenBack = accepted.filter(({ origin }) => origin === 'retraction').map(({ retracts }) => retracts);
+      const redacted = effects.map(({ redact }) => heard.find(({ chatApp }) => chatApp?.messageRef === redact)?.turnId);
+      expect(takenBack).toEqual(redacted);
+    },
+  );
 });
 
 describe('a handshake', () => {

@@ -41,7 +41,14 @@ export type Fixture = z.infer<typeof Fixture>;
 const Index = z.object({
   bindings: z.record(z.string(), Binding),
   fixtures: z.array(Fixture),
-  sequences: z.array(z.object({ name: z.string(), steps: z.array(z.string()), expected_total_inbound: z.number() })),
+  sequences: z.array(
+    z.object({
+      name: z.string(),
+      steps: z.array(z.string()),
+      expected_total_inbound: z.number(),
+      expected_side_effects: z.array(z.object({ redact: z.string() })).default([]),
+    }),
+  ),
 });
 
 /** Deliveries as the apps send them, byte for byte, and what is to become of each. */

@@ -52,7 +52,7 @@ async function accepted(): Promise<AcceptedTurn[]> {
 }
 
 async function counted(kind: string, reason: string): Promise<number> {
-  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const text = await (await gateway.ask(undefined, '/metrics')).text();
   // Operators see numbers, and whose they are is none of them.
   expect(text).not.toContain(tenant.id);
   const lines = text.split('\n').filter((line) => line.startsWith('concierge_inbound_items_total{'));
@@ -199,6 +199,42 @@ describe('a message', () => {
   });
 });
 
+describe('a message that its sender takes back', () => {
+  const revokeBody = (original: string): string => {
+    const revoke = {
+      from: '1',
+      id: `revoke.${original}`,
+      timestamp: '1760000000',
+      type: 'revoke',
+      revoke: { original_message_id: original },
+    };
+    const value = { messaging_product: 'whatsapp', metadata: { phone_number_id: whatsApp.phoneNumberId }, messages: [revoke] };
+    return JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: 'waba', changes: [{ field: 'messages', value }] }] });
+  };
+  const takeBack = async (original: string): Promise<number> =>
+    (await postWhatsApp(gateway, tenant.id, { body: revokeBody(original) })).status;
+
+  it('is taken back once, behind what runs in its conversation, and not answered while it waits', async () => {
+    gateway.holdTurns();
+    await write({ from: '1', text: 'first', id: 'wamid.first' });
+    await eventually(async () => (await tenant.scope.inbox.turnIds()).length === 1);
+    await write({ from: '1', text: 'my card number', id: 'wamid.second' });
+    const before = await accepted();
+    const second = before.find(({ text }) => text === 'my card number');
+    expect([await takeBack('wamid.second'), await takeBack('wamid.second')]).toEqual([200, 200]);
+    const retractions = (await accepted()).filter(({ origin }) => origin === 'retraction');
+    expect(retractions).toMatchObject([{ retracts: second?.turnId, sessionId: second?.sessionId, text: '' }]);
+    expect(await tenant.scope.inbox.isCancelled(second?.turnId ?? '')).toBe(true);
+    expect(await counted('retraction', 'accepted')).toBeGreaterThan(0);
+  });
+
+  it('is nothing to be done about where it never came', async () => {
+    expect(await takeBack('wamid.never')).toBe(200);
+    expect(await accepted()).toEqual([]);
+    expect(await counted('retraction', 'unknown')).toBeGreaterThan(0);
+  });
+});
+
 describe('a binding', () => {
   it('is nobody’s to find out about', async () => {
     const other = await gateway.tenant();
@@ -338,5 +374,41 @@ describe('a pressed button', () => {
       return calls.length > 0 ? calls : undefined;
     });
     expect(call?.body).toEqual({ callback_query_id: 'callback-1' });
+  });
+
+  it('that blocks the bot is remembered, until it lets it in again', async () => {
+    const member = (status: string, updateId: number) => ({
+      update_id: updateId,
+      my_chat_member: {
+        chat: { id: 12, type: 'private' },
+        from: { id: 12, is_bot: false },
+        date: 1,
+        old_chat_member: { status: 'member' },
+        new_chat_member: { status },
+      },
+    });
+    expect((await postTelegram(gateway, tenant.id, member('kicked', 21))).status).toBe(200);
+    expect(await tenant.scope.contacts.unreachableSince('channel_c', '12')).toMatch(/^20/u);
+    expect((await postTelegram(gateway, tenant.id, member('member', 22))).status).toBe(200);
+    expect(await tenant.scope.contacts.unreachableSince('channel_c', '12')).toBeUndefined();
+  });
+
+  it('that sends an album waits for all of its pictures', async () => {
+    gateway.holdTurns();
+    const picture = (id: number) => ({
+      update_id: id,
+      message: {
+        message_id: id,
+        media_group_id: '131',
+        from: { id: 13, is_bot: false, first_name: 'Ann' },
+        chat: { id: 13, type: 'private' },
+        date: 1,
+        photo: [{ file_id: `p${String(id)}`, width: 1, height: 1 }],
+      },
+    });
+    for (const id of [31, 32, 33]) expect((await postTelegram(gateway, tenant.id, picture(id))).status).toBe(200);
+    const turns = await accepted();
+    expect(turns.map(({ collects, chatApp }) => [collects, chatApp?.albumId])).toEqual(turns.map(() => [true, '131']));
+    expect(turns).toHaveLength(3);
   });
 });

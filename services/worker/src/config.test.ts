@@ -55,6 +55,14 @@ describe('the worker’s configuration', () => {
     ]);
   });
 
+  it('has the demo model answer in production only when DEMO_MODEL=1 says so', () => {
+    const production = { ...least, NODE_ENV: 'production', SECRETS_KEY: 's'.repeat(32) };
+    expect(readConfig(least).mayUseDemoModel).toBe(true);
+    expect(readConfig(production).mayUseDemoModel).toBe(false);
+    expect(readConfig({ ...production, DEMO_MODEL: '1' }).mayUseDemoModel).toBe(true);
+    expect(problemsOf({ ...production, DEMO_MODEL: 'perhaps' })).toEqual(['DEMO_MODEL: must be 1 or 0']);
+  });
+
   it('looks provider keys up in the environment it was given', () => {
     expect(readConfig({ ...least, OPENAI_API_KEY: 'sk-1' }).environment('OPENAI_API_KEY')).toBe('sk-1');
   });

@@ -1,6 +1,13 @@
 import { join } from 'node:path';
 import { providerEnvironment, toProviderSettings, type ProviderSettings } from '@concierge/channel';
-import { parseConfig, serviceEnvironment, toServiceSettings, type ServiceSettings } from '@concierge/runtime';
+import {
+  demoModelEnvironment,
+  mayUseDemoModel,
+  parseConfig,
+  serviceEnvironment,
+  toServiceSettings,
+  type ServiceSettings,
+} from '@concierge/runtime';
 import { outboundAllow } from '@concierge/web';
 import { z } from 'zod';
 import { sandboxEnvironment, toSandboxSettings, type SandboxSettings } from './sandbox-settings.ts';
@@ -14,6 +21,7 @@ const Environment = z
   .object({
     ...serviceEnvironment,
     ...providerEnvironment,
+    ...demoModelEnvironment,
     ...sandboxEnvironment,
     ...webSearchEnvironment,
     ...shares,
@@ -37,6 +45,8 @@ const Environment = z
 
 export interface Config extends ServiceSettings, ProviderSettings {
   readonly providersFile: string;
+  /** The built-in demo model answers where the file names no usable key. */
+  readonly mayUseDemoModel: boolean;
   /** Turns this worker runs at once. */
   readonly concurrency: number;
   /** Of these, of one tenant. */
@@ -62,6 +72,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     ...settings,
     ...toProviderSettings(given),
     providersFile: given.PROVIDERS_FILE ?? join(settings.dataDir, 'providers.json'),
+    mayUseDemoModel: mayUseDemoModel(given),
     concurrency: given.WORKER_CONCURRENCY,
     deliveryConcurrency: given.DELIVERY_CONCURRENCY,
     tenantShare: given.TENANT_SHARE ?? Math.ceil(given.WORKER_CONCURRENCY / 2),

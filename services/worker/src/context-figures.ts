@@ -1,14 +1,15 @@
 import {
+  allTools,
   limitTokensOf,
   timestamp,
+  ToolSet,
   usedTokens,
   type ContextBudget,
   type Conversation,
-  type ToolSet,
   type TurnStatus,
 } from '@concierge/agent';
 import type { AcceptedTurn, ModelFacts } from '@concierge/contract';
-import { estimateTokens } from '@concierge/model';
+import { estimateTokens, findModel, type Providers } from '@concierge/model';
 
 /** JSON schemas and English descriptions, at the dense end. */
 const SCHEMA_CHARACTERS_PER_TOKEN = 4;
@@ -22,6 +23,30 @@ export function contextBudget(facts: ModelFacts, system: string, tools: Pick<Too
     overheadTokens: () => (systemTokens ??= estimateTokens(system)) + Math.ceil(tools.characters / SCHEMA_CHARACTERS_PER_TOKEN),
     estimateTokens,
   };
+}
+
+/** What tools and prompt may take of what a model takes at all; with more of it hardly anything of a conversation is left. */
+const OVERHEAD_SHARE = 0.5;
+
+/** Do tools and prompt leave a conversation little room? */
+export function isCrowded(budget: Pick<ContextBudget, 'limitTokens' | 'overheadCharacters' | 'overheadTokens'>): boolean {
+  const roomTokens = budget.limitTokens * OVERHEAD_SHARE;
+  // A token has more than one character: most models are known to suffice without an estimate.
+  return budget.overheadCharacters() > roomTokens && budget.overheadTokens() > roomTokens;
+}
+
+/** Models of the providers file that the tools of the admin agent alone fill by half: for the log, before a tenant meets them. */
+export function crowdedModels(
+  providers: Providers,
+): { readonly model: string; readonly contextWindow: number; readonly toolTokens: number }[] {
+  const tools = new ToolSet(allTools, 'admin', undefined);
+  const usable = [...new Set([providers.default, ...providers.fallbacks])]
+    .map((ref) => findModel(providers, ref))
+    .filter((model) => model !== undefined);
+  return usable.flatMap(({ ref, facts }) => {
+    const budget = contextBudget(facts, '', tools);
+    return isCrowded(budget) ? [{ model: ref, contextWindow: facts.contextWindow, toolTokens: budget.overheadTokens() }] : [];
+  });
 }
 
 export interface StatusFacts {

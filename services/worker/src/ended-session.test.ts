@@ -67,3 +67,22 @@ describe('the session after a turn', () => {
     expect(session.revision).toBe(total);
   });
 });
+
+describe('the title of a heartbeat’s conversation', () => {
+  const heartbeat = { ...turn, origin: 'heartbeat', text: 'This is your heartbeat: nobody has written.' } as const;
+  const ended = (text: string): Session => {
+    const conversation = new Conversation(
+      { id: heartbeat.sessionId, messages: [], summary: null, messageCount: 0, contextTokens: null },
+      't1',
+    );
+    conversation.apply({ kind: 'said', message: { id: 't1.1', turnId: 't1', at: now, role: 'assistant', text } });
+    const records = [{ ...recordOf('t1'), origin: 'heartbeat' }] as const;
+    return endedSession(newSession(heartbeat, now), conversation, { records, chatApp: undefined }).next;
+  };
+
+  it('is what the agent has to say, never the instruction that began it', () => {
+    expect(newSession(heartbeat, now).title).toBe('Heartbeat');
+    expect(ended('The inbox is full.\nTwo of them are urgent.').title).toBe('Heartbeat: The inbox is full.');
+    expect(ended('').title).toBe('Heartbeat');
+  });
+});

@@ -6,12 +6,13 @@ import type { TurnRun } from '@concierge/turn';
 export type TurnOutcome =
   | { readonly status: 'done'; readonly finishReason: FinishReason; readonly heldBack?: 'handoff' }
   | { readonly status: 'cancelled' }
-  | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string };
+  | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string; readonly retryable?: boolean };
 
 /** Ended turns that a session file names; older ones are in its history and in the index. Moved in groups: each move is a write. */
 export const turnRecordBounds = { max: 64, keep: 32 } as const;
 
 const TITLE_MAX_CHARACTERS = 80;
+const HEARTBEAT_TITLE = 'Heartbeat';
 
 /** The session of a conversation's first turn, before anything is in it. */
 export function newSession(turn: AcceptedTurn, now: string): Session {
@@ -24,7 +25,8 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
     revision: 0,
     createdAt: now,
     updatedAt: now,
-    title: titleOf(turn.text),
+    // What a heartbeat is asked is the service's own instruction.
+    title: turn.origin === 'heartbeat' ? HEARTBEAT_TITLE : titleOf(turn.text),
     messageCount: 0,
     summary: null,
     messages: [],
@@ -45,6 +47,7 @@ export function endedSession(
   const next: Session = {
     ...session,
     ...(chatApp !== undefined && { chatApp }),
+    title: records[0].origin === 'heartbeat' && session.turns.length === 0 ? heartbeatTitle(conversation) : session.title,
     revision: session.revision + 1,
     updatedAt: records[0].endedAt,
     messageCount: conversation.messageCount,
@@ -71,13 +74,25 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     usage: tally.usage,
     models: tally.models,
     finishReason: finishReasonOf(outcome),
-    error: outcome.status === 'failed' ? { code: outcome.code, message: outcome.message } : null,
+    error: errorOf(outcome),
     steps: [...tally.steps],
     requestHash: turn.requestHash,
     keyId: turn.keyId,
     ...(outcome.status === 'done' && outcome.heldBack !== undefined && { heldBack: outcome.heldBack }),
     ...(turn.grant !== undefined && { parentTurnId: turn.grant.parentTurnId }),
   };
+}
+
+/** What it has to say. */
+function heartbeatTitle({ messages }: Conversation): string {
+  const said = messages.findLast((message) => message.role === 'assistant')?.text.trim() ?? '';
+  return said === '' ? HEARTBEAT_TITLE : titleOf(`${HEARTBEAT_TITLE}: ${said}`);
+}
+
+function errorOf(outcome: TurnOutcome): TurnRecord['error'] {
+  if (outcome.status !== 'failed') return null;
+  const { code, message, retryable } = outcome;
+  return { code, message, ...(retryable !== undefined && { retryable }) };
 }
 
 function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
@@ -92,7 +107,7 @@ function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
 }
 
 /** The first line of the first message, shortened between words. */
-function titleOf(text: string): string {
+export function titleOf(text: string): string {
   const line = text.trim().split('\n', 1)[0]?.replaceAll(/\s+/gu, ' ').trim() ?? '';
   if (line === '') return 'Conversation';
   if (line.length <= TITLE_MAX_CHARACTERS) return line;

@@ -115,6 +115,22 @@ describe('messages that wait behind the one that is answered', () => {
       expect((await scope.index.findTurn(turnId))?.record).toMatchObject({ joinedTo: head });
   });
 
+  it('are one message where the app has made several of an album, and one beside what is said after it', async () => {
+    const media = [{ kind: 'image', id: 'p', url: null, mediaType: null, fileName: null, bytes: null, sha256: null }] as const;
+    const picture = { chatApp: { ...chatApp, media: [...media], albumId: '131' } };
+    const turns = await lane(
+      { ...picture, text: 'our house' },
+      { ...picture, text: '' },
+      { ...picture, text: '' },
+      'what would a roof cost?',
+    );
+    const { runner: worker, script } = runner(say('A lot.'));
+    await worker.runTurn(runOf(turns));
+    const note = '[Picture: it was not fetched.]';
+    const asked = JSON.stringify(script.requests[0]?.messages);
+    expect(asked).toContain(['our house', note, note, String.raw`${note}\n\nwhat would a roof cost?`].join(String.raw`\n`));
+  });
+
   it('only have their end announced when their turn comes', async () => {
     const turns = await lane('one', 'two');
     const { runner: worker } = runner(say('both'));

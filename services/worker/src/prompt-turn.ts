@@ -1,4 +1,4 @@
-import { dynamicContext, type MediaFile, type ShownImages } from '@concierge/agent';
+import { dynamicContext, heartbeatNews, type MediaFile, type SaidMessage, type ShownImages } from '@concierge/agent';
 import type { AcceptedTurn, SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
@@ -7,7 +7,8 @@ const IMAGES_MAX = 10;
 const IMAGE_BYTES_MAX = 20 * 1024 * 1024;
 
 export interface PromptFacts {
-  readonly heartbeat: string | null;
+  /** HEARTBEAT as it is now and as the conversation has it; undefined where the message says nothing of it. */
+  readonly heartbeat?: { readonly now: string | null; readonly known: string | undefined };
   readonly timezone: string | undefined;
   readonly isHeldBack?: boolean;
 }
@@ -18,14 +19,17 @@ export interface PromptTurn {
   readonly files?: readonly MediaFile[] | undefined;
 }
 
+/** What a model is given of an attachment; undefined for an image. */
+export type ReadText = (upload: UploadRef) => Promise<string | undefined>;
+
 /**
  * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn that runs, the first of
  * `turns`, and of those that it answers with its own.
  */
 export async function userMessageOf(
-  uploads: Pick<TenantScope['uploads'], 'text'>,
   turns: readonly [PromptTurn, ...PromptTurn[]],
-  facts: PromptFacts,
+  { heartbeat, ...facts }: PromptFacts,
+  readText: ReadText,
 ): Promise<UserMessage> {
   const now = new Date();
   const [{ turn: head }] = turns;
@@ -33,8 +37,9 @@ export async function userMessageOf(
     ...turn.attachments,
     ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
   ]);
-  const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await uploads.text(upload.id) })));
-  const messages = turns.map(({ turn: { text, chatApp }, files }) => ({ text, chatApp, files }));
+  const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await readText(upload) })));
+  const messages = asSaid(turns);
+  const news = heartbeat === undefined ? undefined : heartbeatNews(heartbeat.now, heartbeat.known);
   return {
     id: `${head.turnId}.0`,
     turnId: head.turnId,
@@ -44,9 +49,41 @@ export async function userMessageOf(
       .map(({ turn }) => turn.text)
       .filter((text) => text !== '')
       .join('\n\n'),
-    sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts }),
+    sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts, ...(news && { heartbeat: news }) }),
+    ...((news === 'new' || news === 'gone') && { heartbeat: heartbeat?.now?.trim() ?? '' }),
     ...(refs.length > 0 && { attachments: refs }),
+    ...(turns.length > 1 && { said: turns.map(wordsOf) }),
   };
+}
+
+function textWithPreface({ preface, text }: AcceptedTurn): string {
+  return preface === undefined ? text : `${preface}\n\n[New message]\n${text}`;
+}
+
+function wordsOf({ turn: { turnId, text, attachments }, files = [] }: PromptTurn): NonNullable<UserMessage['said']>[number] {
+  const kept = [...attachments, ...files.flatMap((file) => ('upload' in file ? [file.upload] : []))];
+  return { turnId, text, uploads: kept.map(({ id }) => id) };
+}
+
+/** Messages as they were sent: the app has made several of an album, which was one. */
+function asSaid(turns: readonly PromptTurn[]): SaidMessage[] {
+  const messages: SaidMessage[] = [];
+  for (const { turn, files } of turns) {
+    const { chatApp } = turn;
+    const text = textWithPreface(turn);
+    const before = messages.at(-1);
+    const isOfAlbum = chatApp?.albumId !== undefined && before?.chatApp?.albumId === chatApp.albumId;
+    if (isOfAlbum && before?.chatApp !== undefined) messages.splice(-1, 1, withPicture(before, { text, chatApp, files }));
+    else messages.push({ text, chatApp, files });
+  }
+  return messages;
+}
+
+function withPicture(album: SaidMessage, picture: SaidMessage): SaidMessage {
+  const text = [album.text, picture.text].filter((caption) => caption !== '').join('\n');
+  const media = [...(album.chatApp?.media ?? []), ...(picture.chatApp?.media ?? [])];
+  const files = album.files && picture.files && [...album.files, ...picture.files];
+  return { text, chatApp: album.chatApp && { ...album.chatApp, media }, files };
 }
 
 /**

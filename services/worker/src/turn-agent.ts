@@ -32,6 +32,13 @@ export async function turnAgent({ scope, turn }: TurnRun, settings: TenantSettin
   return { name: turn.agent, access, allow: commonOf(commonOf(allow, turn.tools), turn.grant?.tools), model, maxTurns, part };
 }
 
+/** Undefined when there is none that can be used. */
+export async function agentDefinition(scope: TurnRun['scope'], name: string): Promise<AgentDefinition | undefined> {
+  const found = builtInAgent(name) ?? (await scope.agents.find(name));
+  if (found === undefined || 'reason' in found) return undefined;
+  return 'agent' in found ? found.agent : found;
+}
+
 async function ownAgent(scope: TurnRun['scope'], name: string): Promise<{ definition: AgentDefinition; part: string }> {
   const found = await scope.agents.find(name);
   if (found === undefined) throw new AgentUnusable('not_found', `There is no agent ${name} (any more).`);

@@ -2,7 +2,6 @@ import {
   allTools,
   breakOff,
   buildSystemPrompt,
-  contactOf,
   Conversation,
   Dispatcher,
   makeRoom,
@@ -14,7 +13,7 @@ import {
   type ToolSet,
 } from '@concierge/agent';
 import type { ErrorCode, ModelFacts, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
-import type { Model } from '@concierge/model';
+import { ModelError, type Model } from '@concierge/model';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
 import { lendCapabilities, type Lenders, type LentCapabilities } from './capabilities/turn-capabilities.ts';
@@ -24,12 +23,15 @@ import { endedSession, newSession, turnRecord, type TurnOutcome } from './ended-
 import { isHandedOver } from './handed-over.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { answeredTogether, joinedRecord, turnsNamed, turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
-import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn } from './prompt-turn.ts';
+import { promptContext, warnOfSmallWindow, type PromptContext } from './prompt-context.ts';
+import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from './prompt-turn.ts';
 import { speak } from './spoken-turn.ts';
+import { withoutWordsOf } from './taken-back.ts';
 import { ToolSets } from './tool-sets.ts';
-import { turnAgent, type TurnAgent } from './turn-agent.ts';
+import { agentDefinition, turnAgent, type TurnAgent } from './turn-agent.ts';
 import type { TurnMetrics } from './turn-metrics.ts';
-import { noteFor, outcomeOf } from './turn-outcome.ts';
+import type { ReportWarning } from './turn-warnings.ts';
+import { noteFor, outcomeOf, whyItFailed } from './turn-outcome.ts';
 
 /** A model as the runner needs it: what it is, and how much it takes. */
 export interface ChosenModel extends Model {
@@ -55,12 +57,16 @@ export interface TurnRunnerOptions {
   readonly chatApps?: ChatApps;
   /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
   attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
+  /** Reports to owner and operator what does not end the turn, but concerns them. */
+  readonly warn?: ReportWarning;
   readonly metrics: TurnMetrics;
   readonly log: Log;
 }
 
 /** What the index may take before the end is announced without waiting for it. */
 const INDEX_WAIT_MS = 2000;
+/** All attachments of a message; one that is not read by then is left to `view_attachment`. */
+const READ_TIMEOUT_MS = 40_000;
 
 /**
  * Runs turns: session → prompt → loop → session published → index → its end, in this order. A turn that the session already
@@ -79,10 +85,20 @@ export class TurnRunner implements TurnHandlers {
     const session = await loadOrBegin(run);
     const known = recordOf(session, run);
     if (known !== undefined) return this.#repeat(run, session, known);
+    if (run.turn.retracts !== undefined) return this.#takeBack(run, session, run.turn.retracts);
     const conversation = conversationOf(session, run);
     if (run.reset !== null) run.writer.emit({ type: 'text_reset', data: { reason: run.reset } });
     const outcome = await this.#converse(run, session, conversation);
     return this.#save(run, session, { conversation, outcome });
+  }
+
+  /** Earlier revisions go as well: they have the words still. */
+  async #takeBack(run: TurnRun, session: Session, turnId: string): Promise<TurnEnd> {
+    const redacted = await withoutWordsOf(run.scope, session, turnId);
+    const outcome: TurnOutcome = { status: 'done', finishReason: 'stop' };
+    const end = await this.#save(run, redacted, { conversation: conversationOf(redacted, run), outcome });
+    await run.scope.sessions.dropEarlier(session.id);
+    return end;
   }
 
   async failTurn(run: TurnRun, code: ErrorCode): Promise<TurnEnd> {
@@ -111,18 +127,29 @@ export class TurnRunner implements TurnHandlers {
       const turns = await turnsToAnswer(run, session, conversation);
       using _typing = this.#options.chatApps?.showTyping(run, turns);
       const agent = await turnAgent(run, settings);
-      const context = await run.scope.context.load(contextOf(run, agent));
-      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns, heartbeat: context.heartbeat, timezone: settings.timezone });
+      const model = this.#options.modelFor(agent.model);
+      const context = await promptContext(run, { agent, facts: model.facts, warn: this.#options.warn });
+      const heartbeat = { now: context.heartbeat, known: conversation.heartbeat };
+      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns, heartbeat, timezone: settings.timezone });
       const asked = askedRun(run, conversation);
       const set = await this.#toolSet(asked, agent);
       await using lent = lendCapabilities(this.#options.lenders, asked, { access: agent.access, tools: set.names });
-      const loop = this.#prepare(asked, conversation, { settings, agent, context, set, lent });
+      const loop = this.#prepare(asked, conversation, { settings, agent, model, context, set, lent });
       return { status: 'done', finishReason: await runAgentLoop(loop) };
     } catch (error) {
-      const outcome = outcomeOf(error, run.signal);
-      if (outcome.status === 'failed') this.#options.log.warn({ ...factsOf(run), err: error, code: outcome.code }, 'turn failed');
+      const outcome = outcomeOf(error, run.signal, await isOwners(run));
+      if (outcome.status === 'failed') this.#reportFailure(run, error, outcome.code);
       return endEarly(run, conversation, outcome);
     }
+  }
+
+  #reportFailure(run: TurnRun, error: unknown, code: ErrorCode): void {
+    const { log, warn } = this.#options;
+    const provider = error instanceof ModelError ? { model: error.model, providerStatus: error.status, providerCode: error.code } : {};
+    log.warn({ ...factsOf(run), ...provider, err: error, code }, 'turn failed');
+    if (!(error instanceof ModelError) || error.kind !== 'rejected') return;
+    const message = `No turn with this model is answered. ${whyItFailed(error)}.`;
+    warn?.(run, { code: 'model_refused', message, subject: `${error.model ?? ''} ${error.code ?? ''} ${String(error.status)}` });
   }
 
   /** Turns that no agent answers: what a person says, what the service answers itself, and what came in while a person has the conversation. */
@@ -136,14 +163,13 @@ export class TurnRunner implements TurnHandlers {
     }
     const reply = await this.#options.commands?.run(run);
     if (reply !== undefined) {
-      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns: [turn], heartbeat: null, timezone });
+      if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns: [turn], timezone });
       await speak(run, conversation, reply);
       return done;
     }
     if (!(await isHandedOver(run))) return undefined;
     // Not journaled: should this attempt die, the next one looks anew who has the conversation.
-    if (!conversation.hasPrompt)
-      conversation.apply(await promptStep(run, await this.#withFiles(run, [turn]), { heartbeat: null, timezone, isHeldBack: true }));
+    if (!conversation.hasPrompt) conversation.apply(await this.#promptStep(run, [turn], { timezone, isHeldBack: true }));
     return endEarly(run, conversation, { ...done, heldBack: 'handoff' });
   }
 
@@ -158,17 +184,30 @@ export class TurnRunner implements TurnHandlers {
     conversation: Conversation,
     { turns, ...facts }: PromptFacts & { readonly turns: TurnsToAnswer },
   ): Promise<void> {
-    const step = await promptStep(run, await this.#withFiles(run, turns), facts);
+    const step = await this.#promptStep(run, turns, facts);
     conversation.apply(step);
     run.writer.record(step);
   }
 
-  #prepare(run: TurnRun, conversation: Conversation, { settings, agent, context, set, lent }: Prepared): LoopRun {
+  /** What came with the messages is fetched, kept and read before anything is said about it. */
+  async #promptStep(run: TurnRun, turns: TurnsToAnswer, facts: PromptFacts): Promise<TurnStep> {
+    const read = this.#options.lenders.readUpload(run);
+    let signal: AbortSignal | undefined;
+    const readText: ReadText = async (upload) => {
+      signal ??= AbortSignal.any([run.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
+      const text = await read(upload, signal);
+      run.signal.throwIfAborted();
+      return text;
+    };
+    return promptStep(await this.#withFiles(run, turns), facts, readText);
+  }
+
+  #prepare(run: TurnRun, conversation: Conversation, { settings, agent, model, context, set, lent }: Prepared): LoopRun {
     const { scope, turn, writer, signal } = run;
-    const { access, allow, maxTurns, part } = agent;
-    const model = this.#options.modelFor(agent.model);
-    const system = buildSystemPrompt({ ...context, part });
+    const { access, allow, maxTurns } = agent;
+    const system = buildSystemPrompt(context);
     const budget = contextBudget(model.facts, system, set);
+    warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const showsImages = model.facts.images;
     const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, allow, capabilities: lent, status, showsImages }));
@@ -176,7 +215,8 @@ export class TurnRunner implements TurnHandlers {
     const images = new SessionImages(scope.uploads);
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {
-      log.warn({ ...factsOf(run), err: error }, 'no summary could be had, the user’s own words were kept');
+      log.warn({ ...factsOf(run), err: error }, 'no summary could be had, sentences of the conversation were kept');
+      this.#options.warn?.(run, { code: 'summary_failed', message: summaryFailed(error) });
     };
     return {
       conversation,
@@ -192,7 +232,6 @@ export class TurnRunner implements TurnHandlers {
     };
   }
 
-  /** What came with the messages, fetched and kept before anything is said about it. */
   async #withFiles(run: TurnRun, turns: TurnsToAnswer): Promise<readonly [PromptTurn, ...PromptTurn[]]> {
     const [head, ...joined] = turns;
     const files = await this.#options.chatApps?.fetchFiles(run, turns);
@@ -257,22 +296,30 @@ export class TurnRunner implements TurnHandlers {
 interface Prepared {
   readonly settings: TenantSettings;
   readonly agent: TurnAgent;
-  readonly context: Awaited<ReturnType<TurnRun['scope']['context']['load']>>;
+  readonly model: ChosenModel;
+  readonly context: PromptContext;
   readonly set: ToolSet;
   readonly lent: LentCapabilities;
 }
 
+function summaryFailed(error: unknown): string {
+  const why = error instanceof ModelError ? whyItFailed(error) : 'it did not answer in time or gave no summary';
+  return `The model could not shorten the conversation: ${why}. Its most telling sentences were kept instead, and the turn went on.`;
+}
+
 /** Ends the conversation where it stands; the user's message is in it, whatever happened. */
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
-  // What a person was to say is no user's message.
-  if (!conversation.hasPrompt && run.turn.origin !== 'person')
-    conversation.apply(await promptStep(run, [{ turn: run.turn }], { heartbeat: null, timezone: undefined }));
+  // What a person was to say is no user's message, and a retraction says nothing.
+  if (!conversation.hasPrompt && run.turn.origin !== 'person' && run.turn.origin !== 'retraction')
+    conversation.apply(await promptStep([{ turn: run.turn }], { timezone: undefined }, async ({ id }) => run.scope.uploads.text(id)));
   breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;
 }
 
-function contextOf({ turn }: TurnRun, { access }: TurnAgent): Parameters<TurnRun['scope']['context']['load']>[0] {
-  return { agent: turn.agent, sender: contactOf(turn), memory: access === 'cs' ? 'contact' : 'owner' };
+/** Does the owner read how it ends, and not a customer? */
+async function isOwners({ scope, turn }: TurnRun): Promise<boolean> {
+  const definition = await agentDefinition(scope, turn.agent);
+  return turn.authority === 'admin' && definition?.access === 'admin';
 }
 
 /** As tools see it: what it was asked is the whole message, with the words of those that it answers, too, and the files that came with them. */
@@ -311,9 +358,9 @@ function conversationOf(session: Session, run: TurnRun): Conversation {
   return conversation;
 }
 
-async function promptStep({ scope }: TurnRun, turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts): Promise<TurnStep> {
+async function promptStep(turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts, readText: ReadText): Promise<TurnStep> {
   const joined = turns.slice(1).map(({ turn }) => turn.turnId);
-  return { kind: 'prompt', message: await userMessageOf(scope.uploads, turns, facts), ...(joined.length > 0 && { joined }) };
+  return { kind: 'prompt', message: await userMessageOf(turns, facts, readText), ...(joined.length > 0 && { joined }) };
 }
 
 function factsOf({ turn, attempt }: TurnRun): { turnId: string; accountId: string; attempt: number } {

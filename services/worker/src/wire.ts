@@ -41,7 +41,8 @@ import {
   TurnWorker,
   type DeliverNext,
 } from '@concierge/turn';
-import { Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
+import { UploadTexts } from '@concierge/upload';
+import { DocumentReader, Outbound, OutboundError, WebPages, WebSearch } from '@concierge/web';
 import { RunFolders } from './capabilities/runtime/run-folders.ts';
 import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
@@ -54,8 +55,10 @@ import { AttachedTools } from './attached-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
+import { crowdedModels } from './context-figures.ts';
 import { answerFollowUp } from './deliveries/answer-follow-up.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
+import { failureFollowUp } from './deliveries/failure-follow-up.ts';
 import { DeliveryMetrics } from './deliveries/delivery-metrics.ts';
 import { EventMetrics } from './event-metrics.ts';
 import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
@@ -63,6 +66,7 @@ import { HandoffCommands } from './handoff-commands.ts';
 import { sendPersonsWords } from './send-persons-words.ts';
 import { tellTurnEnd } from './tell-turn-end.ts';
 import { TurnMetrics } from './turn-metrics.ts';
+import { TurnWarnings } from './turn-warnings.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 type Redis = ReturnType<typeof connectRedis>;
@@ -75,9 +79,8 @@ const VERSION = '0.1.0';
 export async function wire(config: Config, log: Log): Promise<Running> {
   armFailpoints(config.failpoints);
   const isBreakable = config.failpoints !== '';
-  const redis = connectRedis({ url: config.redisUrl, role: 'worker', log });
-  await redisReady(redis, REDIS_START_TIMEOUT_MS);
-  await assertNoEviction(redis, log);
+  const { providers, demo } = await chooseProviders(config, log);
+  const redis = await openRedis(config, log);
   const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
 
@@ -85,14 +88,13 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   estimateTokens('warm');
   const registry = newMetrics('worker');
   const metrics: TurnMetrics = new TurnMetrics(registry, () => worker.running);
-  const { providers, demo } = await chooseProviders(config.providersFile, (name) => config.environment(name), log);
   const embedder = providers.embeddings === null ? undefined : openEmbeddings(providers.embeddings, { metrics, log });
-  const { dataDir, keySecret, secretsKey } = config;
+  const { dataDir, keySecret, secretsKey, concurrency, tenantShare } = config;
   const outgoing = wireDeliveries(redis, log);
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: outgoing.outboxBell, log });
   const models = openModels(providers, { metrics, log });
   const { lanes, doorbells, turns, turnStreams } = wireTurns(config, redis, log);
-  const { pages, search, mcpServers, eventSender } = wireOutside(config);
+  const { pages, uploadTexts, search, mcpServers, eventSender } = wireOutside(config, log);
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const events = wireEvents({ redis, tenants, sender: eventSender, metrics: new EventMetrics(registry), log });
@@ -105,16 +107,17 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       web: webLender({ pages, search, log }),
       ...lendSubagents({ turns, streams: turnStreams }),
       askPerson: handoffs.askPerson,
+      readUpload: (run) => async (upload, signal) => uploadTexts.read(run.scope, upload, signal),
     },
     commands: handoffs.commands,
     chatApps: openChatApps({ urls: config.providerUrls, log }),
     attachedTools: async (run) => attachedTools.of(run),
-    followUps: [answerFollowUp, sendPersonsWords, tellTurnEnd(events.outgoing)],
+    followUps: [answerFollowUp, failureFollowUp(handoffs.askPerson), sendPersonsWords, tellTurnEnd(events.outgoing)],
+    warn: new TurnWarnings({ outgoingEvents: events.outgoing, log }).report,
     metrics,
     log,
   });
 
-  const { concurrency, tenantShare } = config;
   const worker: TurnWorker = new TurnWorker({
     runTurn: async (run) => runner.runTurn(run),
     failTurn: async (run, code) => runner.failTurn(run, code),
@@ -127,6 +130,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     concurrency,
     tenantShare,
     version: VERSION,
+    isDemo: demo !== undefined,
   });
   const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
   const deliveries = startableDeliveries(config, { ...outgoing, redis, tenants, events: events.outgoing, registry, log });
@@ -153,6 +157,13 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
   };
+}
+
+async function openRedis({ redisUrl }: Pick<Config, 'redisUrl'>, log: Log): Promise<Redis> {
+  const redis = connectRedis({ url: redisUrl, role: 'worker', log });
+  await redisReady(redis, REDIS_START_TIMEOUT_MS);
+  await assertNoEviction(redis, log);
+  return redis;
 }
 
 /** The way of turns that others ask for in the middle of one: in, and back. */
@@ -197,8 +208,12 @@ function wireHandoffs({ turns, tenants, events, log }: HandoffParts): {
 }
 
 /** What leads out of the deployment: all but the operator's own search goes through one guard. */
-function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' | 'webSearch'>): {
+function wireOutside(
+  { outboundAllow, webSearch }: Pick<Config, 'outboundAllow' | 'webSearch'>,
+  log: Log,
+): {
   readonly pages: WebPages;
+  readonly uploadTexts: UploadTexts;
   readonly search: WebSearch | undefined;
   readonly mcpServers: McpServers;
   readonly eventSender: EventSender;
@@ -207,7 +222,16 @@ function wireOutside({ outboundAllow, webSearch }: Pick<Config, 'outboundAllow' 
   const explain = (error: unknown): string | undefined => (error instanceof OutboundError ? error.message : undefined);
   const mcpServers = new McpServers({ fetch: outbound.fetcher({ timeoutMs: limits.toolTimeoutMaxMs }), explain });
   const eventSender = new EventSender({ fetch: outbound.fetcher(eventFetchPolicy), explain });
-  return { pages: new WebPages(outbound), search: webSearch === undefined ? undefined : new WebSearch(webSearch), mcpServers, eventSender };
+  // One for all: its slots count every document that this process has read.
+  const documents = new DocumentReader();
+  const search = webSearch === undefined ? undefined : new WebSearch(webSearch);
+  return {
+    pages: new WebPages(outbound, documents),
+    uploadTexts: new UploadTexts({ documents, log }),
+    search,
+    mcpServers,
+    eventSender,
+  };
 }
 
 interface EventParts {
@@ -320,6 +344,7 @@ async function wireCommands(
 }
 
 function openModels(providers: Providers, { metrics, log }: { readonly metrics: TurnMetrics; readonly log: Log }): Models {
+  for (const facts of crowdedModels(providers)) log.warn(facts, 'the tools of the admin agent leave little of the window of this model');
   return new Models({
     providers,
     onFailedAttempt: (failure) => {

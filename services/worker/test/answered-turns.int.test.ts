@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { TurnInput } from '@concierge/contract';
 import { connectRedis, createLog } from '@concierge/runtime';
 import type { Delivery, TenantScope } from '@concierge/tenant';
-import { eventually, FakeTelegram, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
+import { eventually, FakeTelegram, hang, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
 import { Doorbells, Lanes, Turns } from '@concierge/turn';
 import { telegram } from './delivery-stage.ts';
 
@@ -55,7 +56,7 @@ function message(sender: string, text: string, facts: Partial<TurnInput> = {}): 
     dedupeId: `${sender}:${text}`,
     requestHash: text,
     keyId: null,
-    chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+    chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef: `${sender}/7`, media: [], replyTo: null },
     ...facts,
   };
 }
@@ -85,7 +86,7 @@ describe('a message from a chat app', () => {
 
   it('of a group is answered there, in its topic, and names what is answered', async () => {
     model.when('who is there', [say('I am.')]);
-    const chatApp = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '31', media: [], replyTo: null };
+    const chatApp = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '-100777/31', media: [], replyTo: null };
     const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { chatApp }));
     await deliveredOf(turnId);
     expect(sentTo('-100777')).toMatchObject([{ text: 'I am.', message_thread_id: 9, reply_parameters: { message_id: 31 } }]);
@@ -99,15 +100,74 @@ describe('a message from a chat app', () => {
     expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
   });
 
+  it('whose turn fails is not left without a word: it gets a sentence, which no stream has', async () => {
+    model.when('the model is down', [status(400)]);
+    const { turnId } = await turns.accept(scope, message('4301', 'the model is down'));
+    await deliveredOf(turnId);
+    expect(sentTo('4301')).toMatchObject([{ text: expect.stringContaining('Please try again') }]);
+    const { sessionId } = (await scope.outbox.ofTurn(turnId))[0]?.message ?? {};
+    const session = await scope.sessions.load(sessionId ?? '');
+    expect(session?.turns).toMatchObject([{ status: 'failed' }]);
+    expect(JSON.stringify(session?.messages)).not.toContain('Please try again');
+  });
+
+  it('whose turn fails gets the tenant’s own sentence', async () => {
+    await scope.updateSettings({ onFailure: { notice: 'Da ging etwas schief.' } });
+    model.when('it is down again', [status(400)]);
+    const { turnId } = await turns.accept(scope, message('4302', 'it is down again'));
+    await deliveredOf(turnId);
+    expect(sentTo('4302')).toMatchObject([{ text: 'Da ging etwas schief.' }]);
+    await scope.updateSettings({ onFailure: null });
+  });
+
+  it('whose turn fails is handed over where the tenant wants that', async () => {
+    await scope.updateSettings({ onFailure: { action: 'handoff' } });
+    model.when('help me please', [status(400)]);
+    const { turnId, sessionId } = await turns.accept(scope, message('4303', 'help me please'));
+    await deliveredOf(turnId);
+    expect(await scope.handoffs.find(sessionId)).toMatchObject({
+      state: 'paused',
+      reason: expect.stringContaining('could not answer'),
+      requestedBy: { kind: 'agent', turnId },
+    });
+    expect(sentTo('4303')).toMatchObject([{ text: expect.stringContaining('colleague') }]);
+  });
+
+  it('whose turn fails hears the notice of the handoff alone, where there is one', async () => {
+    await scope.updateSettings({ onFailure: { action: 'handoff' }, handoff: { notice: 'Anna will answer you.' } });
+    model.when('another failure', [status(400)]);
+    const { turnId } = await turns.accept(scope, message('4304', 'another failure'));
+    await eventually(() => sentTo('4304').length > 0, { timeoutMs: RECOVERY_MS });
+    expect(sentTo('4304')).toMatchObject([{ text: 'Anna will answer you.' }]);
+    expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
+    await scope.updateSettings({ handoff: null });
+  });
+
+  it('whose turn fails or is cancelled gets nothing where nothing is wanted', async () => {
+    await scope.updateSettings({ onFailure: { action: 'silent' } });
+    model.when('one more failure', [status(400)]);
+    const { turnId } = await turns.accept(scope, message('4305', 'one more failure'));
+    await eventually(async () => (await turns.find(scope, turnId))?.status === 'failed');
+    expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
+    await scope.updateSettings({ onFailure: null });
+    model.when('never mind', [hang()]);
+    const cancelled = await turns.accept(scope, message('4306', 'never mind'));
+    await eventually(async () => (await turns.find(scope, cancelled.turnId))?.status === 'running');
+    await turns.cancel(scope, cancelled.turnId);
+    await eventually(async () => (await turns.find(scope, cancelled.turnId))?.status === 'cancelled');
+    expect(await scope.outbox.ofTurn(cancelled.turnId)).toEqual([]);
+  });
+
   it.each([
     ['outbox.after-file:kill', { sends: 1, state: 'sent' }],
     ['turn.after-save:kill', { sends: 1, state: 'sent' }],
-    ['delivery.after-claim:kill', { sends: 0, state: 'unknown' }],
+    ['delivery.after-claim:kill', { sends: 1, state: 'sent' }],
+    ['delivery.after-leave:kill', { sends: 0, state: 'unknown' }],
     ['delivery.after-send:kill', { sends: 1, state: 'unknown' }],
   ])(
     'is answered at most once, and never claimed to be when nobody knows: %s',
     async (failpoint, expected) => {
-      const sender = String(6000 + failpoint.length);
+      const sender = String(6_000_000 + Number.parseInt(hash('sha1', failpoint).slice(0, 4), 16));
       model.when(`hello ${failpoint}`, [say('Hello.')], [say('Hello.')]);
       const [worker] = system.workers;
       await worker?.terminate();

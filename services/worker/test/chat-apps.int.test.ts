@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { limits, type AcceptedTurn, type ChatAppMedia, type ChatAppMessage } from '@concierge/contract';
 import { createLog } from '@concierge/runtime';
-import { eventually, FakeMeta, FakeTelegram, gate, onePixelPng, serveRequests, smallPdf } from '@concierge/testing';
+import { eventually, FakeMeta, FakeTelegram, gate, onePixelPng, serveRequests, nestedFlatePdf, smallPdf } from '@concierge/testing';
 import { TurnCancelled } from '@concierge/turn';
 import { openChatApps } from '../src/chat-apps/chat-apps.ts';
 import { turnRun } from '../src/fixtures/scripted-run.ts';
@@ -99,6 +99,19 @@ describe('a PDF that a person sent', () => {
     const played = await stage.play([], message([file({ kind: 'document', id: 'f1', fileName: 'booking.pdf' })]));
     expect(sentOf(played)).toContain('Two rooms from Friday');
     expect(played.session.messages[0]).toMatchObject({ attachments: [{ name: 'booking.pdf', type: 'application/pdf' }] });
+  });
+});
+
+describe('a PDF of one kilobyte that decodes to gigabytes', () => {
+  it('costs the worker no memory, and the turn its text', async () => {
+    fakeTelegram.addFile('f1', nestedFlatePdf());
+    const before = process.memoryUsage.rss();
+    let most = 0;
+    const gauge = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 10);
+    const played = await stage.play([], message([file({ kind: 'document', id: 'f1', fileName: 'menu.pdf' })]));
+    clearInterval(gauge);
+    expect(sentOf(played)).toContain('No text could be read from this PDF');
+    expect(most - before).toBeLessThan(128 * 1024 * 1024);
   });
 });
 

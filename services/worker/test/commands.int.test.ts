@@ -52,6 +52,33 @@ for (const { kind, within } of sandboxes)
       expect((await tenant.bash('cat /tmp/mark')).output).toContain('Exit code 1');
     });
 
+    it('are ended when the workspace goes over its budget, and until it is below can remove and write nothing', async () => {
+      const small = await whole.tenant();
+      await small.scope.updateSettings({ limits: { workspaceBytes: 8_000_000 } });
+      const fills = 'mkdir fill; n=0; while :; do n=$((n + 1)); head -c 500000 /dev/zero > "fill/$n"; done';
+      const filled = await small.bash(fills);
+      expect(filled).toEqual({
+        isError: true,
+        output: expect.stringMatching(/^Killed after [\d.]+ s, .*the workspace holds more than it may/u),
+      });
+      const refused = await small.bash('echo too much > more.txt; fallocate -l 1000 more.bin; echo removing; rm -r fill/1 && echo removed');
+      expect(refused.output).toContain('this command could remove files and write nothing');
+      expect(refused.output).toContain('removed');
+      expect((await small.scope.files.stat('more.txt'))?.size ?? 0).toBe(0);
+      expect((await small.scope.files.stat('more.bin'))?.size ?? 0).toBe(0);
+      await small.bash('rm -r fill');
+      expect((await small.bash('echo fits > more.txt; cat more.txt')).output).toMatch(/^Exit code 0 [^]*\n\nfits$/u);
+    });
+
+    it('cannot write while uploads alone are over the budget', async () => {
+      const small = await whole.tenant();
+      await small.scope.updateSettings({ limits: { workspaceBytes: 1_000_000 } });
+      await small.scope.uploads.save({ name: 'a.txt', type: 'text/plain', bytes: Buffer.alloc(1_500_000, 'x') });
+      const { output } = await small.bash('echo too much > more.txt');
+      expect(output).toContain('(uploads are counted)');
+      expect((await small.scope.files.stat('more.txt'))?.size ?? 0).toBe(0);
+    });
+
     it('see nothing of what is the service’s own, and can only read what was attached', async () => {
       await tenant.scope.uploads.save({ name: 'a.txt', type: 'text/plain', bytes: Buffer.from('attached words') });
       const { output } = await tenant.bash(
@@ -88,7 +115,7 @@ for (const { kind, within } of sandboxes)
       const expected = { plan: 'standard', name: expect.stringMatching(/ 200$/u), timezone: 'UTC', limits: { requestsPerHour: 5000 } };
       expect(JSON.parse(await readFile(join(tenant.scope.root, 'tenant.json'), 'utf8'))).toEqual(expected);
       expect(await tenant.scope.settings()).toEqual(expected);
-      expect((await readdir(join(tenant.scope.root, 'settings'))).toSorted()).toEqual(['last-good.json', 'lock.db']);
+      expect((await readdir(join(tenant.scope.root, 'settings'))).toSorted()).toEqual(['incarnation', 'last-good.json', 'lock.db']);
     });
 
     it('take arguments as they are with exec, and standard input', async () => {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { armFailpoints } from '@concierge/runtime';
-import type { NewOutbound } from '@concierge/tenant';
-import { botError, eventually, FakeMeta, graphError } from '@concierge/testing';
-import { DeliveryReceipts, keyOf, type DeliveryReceipt } from '@concierge/turn';
+import { botError, eventually } from '@concierge/testing';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
 
 let stage: DeliveryStage;
@@ -36,8 +36,18 @@ describe('a message to a chat app', () => {
     expect(numbers).toEqual(Array.from({ length: 900 }, (_, line) => line));
   });
 
-  it('is not begun again when whoever tried it died before or after the app had it', async () => {
-    for (const point of ['delivery.after-claim', 'delivery.after-send']) {
+  it('is begun again when the worker that claimed it died before its request left', async () => {
+    armFailpoints('delivery.after-claim:throw');
+    const id = await stage.say('Hello');
+    await expect(stage.deliver(id)).rejects.toThrow('fail point');
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).fullView()).toMatchObject({ state: 'sent', parts: [{ state: 'sent', tries: 2 }] });
+    expect(texts()).toEqual(['Hello']);
+    expect(stage.told).toEqual(['sent']);
+  });
+
+  it('is not begun again when its request may have left', async () => {
+    for (const point of ['delivery.after-leave', 'delivery.after-send']) {
       armFailpoints(`${point}:throw`);
       const id = await stage.say(`at ${point}`);
       await expect(stage.deliver(id)).rejects.toThrow('fail point');
@@ -46,6 +56,32 @@ describe('a message to a chat app', () => {
     }
     expect(texts()).toEqual(['at delivery.after-send']);
     expect(stage.told).toEqual(['unknown', 'unknown']);
+  });
+
+  it('is not begun again after the machine itself has stopped: what was written last may be lost then', async () => {
+    armFailpoints('delivery.after-claim:throw');
+    const id = await stage.say('Hello');
+    await expect(stage.deliver(id)).rejects.toThrow('fail point');
+    await writeFile(join(stage.scope.root, 'outbox', id.slice(2, 14), `${id}.0.1`), 'another-boot');
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('unknown');
+    expect(texts()).toEqual([]);
+  });
+
+  it('is sent once when the worker that claimed it was frozen, and wakes up after another has taken over', async () => {
+    const id = await stage.say('Hello');
+    await stage.deliver(await stage.say('before', { to: '1' }));
+    const { outbox } = stage.scope;
+    const frozen = await outbox.record(id, [
+      { kind: 'parts', at: new Date(stage.nowMs).toISOString(), parts: [{ text: 'Hello', plain: 'Hello' }] },
+    ]);
+    if (frozen === undefined) throw new Error('no such message');
+    expect(await outbox.claim(frozen, { part: 0, try: 1 })).toBe(true);
+    await stage.deliverer().deliverNext(stage.scope, id.slice(2, 14), new AbortController().signal);
+    expect(await outbox.leave(frozen, { part: 0, try: 1 })).toBe(false);
+    await stage.deliver(id);
+    expect(await outbox.leave(frozen, { part: 0, try: 1 })).toBe(false);
+    expect(texts()).toEqual(['before', 'Hello']);
   });
 
   it('whose answer never came is unknown, is not sent again, and does not keep the parts after it', async () => {
@@ -69,7 +105,7 @@ describe('a message to a chat app', () => {
   });
 
   it('of which a worker that was frozen tells late has arrived', async () => {
-    armFailpoints('delivery.after-claim:throw');
+    armFailpoints('delivery.after-leave:throw');
     const id = await stage.say('Hello');
     await expect(stage.deliver(id)).rejects.toThrow('fail point');
     await stage.deliver(id);
@@ -145,7 +181,7 @@ describe('what an app answers', () => {
 
   it('that the message which is answered is gone gets it without the reference', async () => {
     stage.telegram.failSends(botError(400, 'Bad Request: message to be replied not found'));
-    const id = await stage.say('Hello', { replyTo: '77' });
+    const id = await stage.say('Hello', { replyTo: '4242/77' });
     await stage.deliver(id);
     expect(stage.telegram.sent).toMatchObject([{ reply_parameters: { message_id: 77 } }, { text: 'Hello' }]);
     expect(stage.telegram.sent[1]).not.toHaveProperty('reply_parameters');
@@ -170,20 +206,54 @@ describe('what an app answers', () => {
     expect(stage.told).toEqual(['failed', 'sent']);
   });
 
-  it('that the credentials are not valid disables the binding; what waits is sent once it is connected anew', async () => {
+  it('that the credentials are not valid stops what goes out and nothing else; what waits is sent once it is connected anew', async () => {
     stage.telegram.failSends(botError(401, 'Unauthorized'));
     const id = await stage.say('Hello');
-    expect(await stage.deliver(id)).toMatchObject({ kind: 'parked' });
+    expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 30_000 });
     expect(await stage.scope.channels.find('channel_c')).toMatchObject({
-      state: 'disabled',
-      reason: 'telegram refuses its credentials (401): Unauthorized',
+      state: 'receive_only',
+      reason: 'telegram refuses what is sent with its credentials (401): Unauthorized',
       lastError: { code: '401' },
     });
+    expect(await stage.scope.channels.open('channel_c')).toMatchObject(telegram);
     expect((await stage.delivery(id)).state).toBe('waiting');
     expect(await stage.figures()).toContain('concierge_channel_failures_total{channel="channel_c",class="binding_failed"} 1');
     await stage.connect('channel_c', telegram);
+    expect((await stage.scope.channels.find('channel_c'))?.state).toBe('enabled');
     await stage.deliver(id);
     expect((await stage.delivery(id)).state).toBe('sent');
+  });
+
+  it('that nothing may be sent is asked again now and then, by one message for all, until it is taken', async () => {
+    stage.telegram.failSends(botError(401, 'Unauthorized'), botError(401, 'Unauthorized'));
+    const ids = [await stage.say('one'), await stage.say('two', { to: '5' }), await stage.say('three', { to: '6' })];
+    const deliverAll = async (): Promise<void> => {
+      for (const id of ids) await stage.deliver(id);
+    };
+    await deliverAll();
+    await deliverAll();
+    expect(texts()).toEqual(['one']);
+    stage.nowMs += 15 * 60_000;
+    await deliverAll();
+    expect(texts()).toEqual(['one', 'one']);
+    stage.nowMs += 15 * 60_000;
+    const rung: string[] = [];
+    stage.outboxBell = async ({ lane }) => Promise.resolve(void rung.push(lane));
+    await deliverAll();
+    expect(texts()).toEqual(['one', 'one', 'one', 'two', 'three']);
+    expect(rung).toContain((ids[1] ?? '').slice(2, 14));
+    expect((await stage.scope.channels.find('channel_c'))?.state).toBe('enabled');
+  });
+
+  it('that nothing may be sent, for a day, is told to the owner instead of sending late', async () => {
+    stage.telegram.failSends(...Array.from({ length: 200 }, () => botError(401, 'Unauthorized')));
+    const id = await stage.say('Hello');
+    for (let hours = 0; hours < 25; hours += 0.25) {
+      await stage.deliver(id);
+      stage.nowMs += 15 * 60_000;
+    }
+    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'expired', problem: { code: '401' } });
+    expect(stage.told).toEqual(['expired']);
   });
 
   it('that comes after the owner has connected the app anew does not disable the new binding', async () => {
@@ -274,165 +344,3 @@ describe('a message that must not be sent', () => {
     expect(texts()).toEqual(['Hello']);
   });
 });
-
-describe('on WhatsApp', () => {
-  const binding = { phoneNumberId: '1065', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
-  const to = '4930123456';
-  let meta: FakeMeta;
-
-  beforeEach(async () => {
-    meta = await new FakeMeta({ ...binding, pageId: '1', now: () => stage.nowMs }).start();
-    stage.clearing.use(meta);
-    stage.urls = { ...stage.urls, metaGraph: meta.url };
-    await stage.connect('channel_a', binding);
-  });
-
-  const say = async (text: string, facts: Partial<NewOutbound> = {}): Promise<string> =>
-    stage.say(text, { channel: 'channel_a', to, inboundAt: new Date(stage.nowMs).toISOString(), ...facts });
-
-  it('nothing is tried when the contact has not written within a day', async () => {
-    const id = await say('Hello', { inboundAt: new Date(stage.nowMs - 25 * 3_600_000).toISOString() });
-    await stage.deliver(id);
-    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'withheld', problem: { code: 'window_closed' } });
-    expect(meta.calls).toEqual([]);
-  });
-
-  it('a window that WhatsApp counts otherwise ends the message just so', async () => {
-    const id = await say('Hello');
-    await stage.deliver(id);
-    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'withheld', problem: { code: 'window_closed' } });
-    expect(meta.sent).toHaveLength(1);
-  });
-
-  it('a template goes out whenever it is', async () => {
-    const template = { name: 'parcel_here', language: 'en_US', variables: ['Ann'] };
-    const { inboundAt: _, ...facts } = { inboundAt: '', template, kind: 'message' as const };
-    const id = await stage.say('Your parcel is here, Ann.', { channel: 'channel_a', to, ...facts });
-    await stage.deliver(id);
-    expect((await stage.delivery(id)).state).toBe('sent');
-    expect(meta.sent).toMatchObject([{ to, type: 'template', template: { name: 'parcel_here', language: { code: 'en_US' } } }]);
-  });
-
-  it('a limit between two holds their conversation alone', async () => {
-    meta.personWrites(to);
-    meta.failSends(graphError(131056, 'Pair rate limit hit'));
-    const id = await say('Hello');
-    expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 4000 });
-    expect(stage.held).toEqual([]);
-  });
-
-  it('receipts move a message forward, whatever order they come in, and find it by WhatsApp’s own id', async () => {
-    meta.personWrites(to);
-    const id = await say('Hello');
-    await stage.deliver(id);
-    const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';
-    for (const state of ['read', 'delivered', 'sent', 'failed'] as const)
-      await stage.receipts.note(stage.scope, 'channel_a', receipt({ messageId, state }));
-    expect((await stage.delivery(id)).state).toBe('read');
-    expect(stage.told).toEqual(['sent', 'read']);
-  });
-
-  it('a receipt that comes before our own answer is not lost', async () => {
-    meta.personWrites(to);
-    meta.failSends({ body: { messaging_product: 'whatsapp', messages: [{ id: 'wamid.early' }] } });
-    await stage.receipts.note(stage.scope, 'channel_a', receipt({ messageId: 'wamid.early', state: 'delivered' }));
-    const id = await say('Hello');
-    await stage.deliver(id);
-    expect((await stage.delivery(id)).state).toBe('delivered');
-  });
-
-  it('receipts of messages that never were take little room, and none from others', async () => {
-    const redis = stage.redis();
-    const rest = 'x'.repeat(10_000);
-    const other = await stage.tenants.create('other');
-    await stage.receipts.note(other, 'channel_a', receipt({ messageId: 'wamid.other' }));
-    for (let round = 0; round < 25; round += 1) {
-      const names = Array.from({ length: 100 }, (_, index) => `wamid.${String(round)}.${String(index)}`);
-      await Promise.all(
-        names.map(async (name) =>
-          stage.receipts.note(stage.scope, 'channel_a', receipt({ messageId: name + rest, state: 'failed', errorCodes: [rest, rest] })),
-        ),
-      );
-    }
-    expect(await redis.keys(`${keyOf.earlyReceipts('other')}/*`)).toHaveLength(1);
-    const kept = await redis.keys(`${keyOf.earlyReceipts('acme')}/*`);
-    expect(kept).toHaveLength(2000);
-    expect(await bytesOf(redis, kept[0])).toBeLessThan(1000);
-    expect(await bytesOf(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
-  });
-
-  it('a receipt that is brought again is told of again: whoever had it first may have died before that', async () => {
-    meta.personWrites(to);
-    const id = await say('Hello');
-    await stage.deliver(id);
-    const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';
-    const died = new DeliveryReceipts({
-      redis: stage.redis(),
-      told: async () => Promise.reject(new Error('it died')),
-      now: () => stage.nowMs,
-    });
-    const delivered = receipt({ messageId, state: 'delivered' });
-    await expect(died.note(stage.scope, 'channel_a', delivered)).rejects.toThrow('it died');
-    await stage.receipts.note(stage.scope, 'channel_a', delivered);
-    expect(stage.told).toEqual(['sent', 'delivered']);
-  });
-
-  it('one that failed after it was taken is a failure, which the owner can see', async () => {
-    meta.personWrites(to);
-    const id = await say('Hello');
-    await stage.deliver(id);
-    const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';
-    await stage.receipts.note(stage.scope, 'channel_a', receipt({ messageId, state: 'failed', errorCodes: ['131026'] }));
-    expect((await stage.delivery(id)).view()).toMatchObject({ state: 'failed', problem: { code: '131026' } });
-    expect((await stage.scope.channels.find('channel_a'))?.lastError).toMatchObject({ code: '131026' });
-    expect(stage.told).toEqual(['sent', 'failed']);
-  });
-});
-
-describe('on Messenger', () => {
-  it('a mark that bears the time of a message means that one, too, although its answer took a while', async () => {
-    const settings = { pageId: '4042', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
-    let takenAtMs = 0;
-    const now = (): number => {
-      takenAtMs = stage.nowMs;
-      stage.nowMs += 300;
-      return takenAtMs;
-    };
-    const meta = await new FakeMeta({ ...settings, phoneNumberId: '1', now }).start();
-    stage.clearing.use(meta);
-    stage.urls = { ...stage.urls, metaGraph: meta.url };
-    await stage.connect('channel_b', settings);
-    meta.personWrites('777');
-    const id = await stage.say('one', { channel: 'channel_b', to: '777', inboundAt: new Date(stage.nowMs).toISOString() });
-    await stage.deliver(id);
-    expect((await stage.delivery(id)).state).toBe('sent');
-    await stage.receipts.note(stage.scope, 'channel_b', receipt({ messageId: null, recipient: '777', upToMs: takenAtMs, state: 'read' }));
-    expect((await stage.delivery(id)).state).toBe('read');
-  });
-
-  it('a mark says up to when all was read', async () => {
-    const settings = { pageId: '4042', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
-    const meta = await new FakeMeta({ ...settings, phoneNumberId: '1', now: () => stage.nowMs }).start();
-    stage.clearing.use(meta);
-    stage.urls = { ...stage.urls, metaGraph: meta.url };
-    await stage.connect('channel_b', settings);
-    meta.personWrites('777');
-    const ids: string[] = [];
-    for (const text of ['one', 'two', 'three']) {
-      ids.push(await stage.say(text, { channel: 'channel_b', to: '777', inboundAt: new Date(stage.nowMs).toISOString() }));
-      await stage.deliver(ids.at(-1) ?? '');
-      stage.nowMs += 60_000;
-    }
-    const upToMs = stage.nowMs - 90_000;
-    await stage.receipts.note(stage.scope, 'channel_b', receipt({ messageId: null, recipient: '777', upToMs, state: 'read' }));
-    expect(await Promise.all(ids.map(async (id) => (await stage.delivery(id)).state))).toEqual(['read', 'read', 'sent']);
-  });
-});
-
-async function bytesOf(redis: ReturnType<DeliveryStage['redis']>, key = ''): Promise<number | null> {
-  return redis.memory('USAGE', key);
-}
-
-function receipt(facts: Partial<DeliveryReceipt>): DeliveryReceipt {
-  return { messageId: null, recipient: null, upToMs: null, state: 'delivered', errorCodes: [], ...facts };
-}

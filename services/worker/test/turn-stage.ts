@@ -6,6 +6,9 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
 import { callTools, say, startScriptedModel, temporaryDirectory, type RecordedRequest, type ScriptedModel } from '@concierge/testing';
 import type { TurnRun } from '@concierge/turn';
+import { UploadTexts } from '@concierge/upload';
+import { DocumentReader } from '@concierge/web';
+import type { Lenders } from '../src/capabilities/turn-capabilities.ts';
 import { unconnected } from '../src/fixtures/unconnected.ts';
 import { TurnMetrics } from '../src/turn-metrics.ts';
 import { TurnRunner, type TurnRunnerOptions } from '../src/turn-runner.ts';
@@ -54,6 +57,15 @@ export interface PlayedTurn {
   /** What the provider was sent, call by call. */
   readonly requests: readonly RecordedRequest[];
 }
+
+const uploadTexts = new UploadTexts({ documents: new DocumentReader(), log });
+const lenders: Lenders = {
+  ...unconnected,
+  readUpload:
+    ({ scope }) =>
+    async (upload, signal) =>
+      uploadTexts.read(scope, upload, signal),
+};
 
 /** Whole turns of the tenant `acme`: runner, tenant's files, and a model provider over HTTP that calls what the test says. */
 export class TurnStage implements AsyncDisposable {
@@ -153,7 +165,7 @@ export class TurnStage implements AsyncDisposable {
     const models = new Models({ providers: resolveProviders(file, () => undefined) });
     this.#clearing.defer(() => models.close());
     const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-    return new TurnRunner({ modelFor: (ref) => models.forRef(ref), lenders: unconnected, metrics, log, ...this.#parts });
+    return new TurnRunner({ modelFor: (ref) => models.forRef(ref), lenders, metrics, log, ...this.#parts });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { durationMs, Schedule, type ScheduleRun } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { eventually, startScriptedModel, System } from '@concierge/testing';
+import { eventually, startScriptedModel, System, type ServiceProcess } from '@concierge/testing';
+import { timesReady } from '../rolling-restart.ts';
 import { SeededRandom } from '../seeded-random.ts';
 
 export interface CronKills {
@@ -14,6 +15,7 @@ export interface CronKills {
   readonly overMs: number;
   /** Redis is emptied so often, spread over the run. */
   readonly flushes: number;
+  readonly tree?: string | undefined;
 }
 
 export interface CronKillsReport {
@@ -30,12 +32,17 @@ const EVERY = '6s';
 const SETTLE_TIMEOUT_MS = 120_000;
 const KILL_EVERY_MS = { least: 150, most: 450 };
 
+/** So many a run has at least, however long they take. */
+const KILLS_AT_LEAST = 20;
+const READY_TIMEOUT_MS = 90_000;
+const DECIDED_TIMEOUT_MS = 90_000;
+
 /** Three replicas, one of them killed every moment and started again, while many schedules are due; every time is one turn. */
-export async function runCronKills({ seed, schedules, overMs, flushes }: CronKills): Promise<CronKillsReport> {
+export async function runCronKills({ seed, schedules, overMs, flushes, tree }: CronKills): Promise<CronKillsReport> {
   await using stack = new AsyncDisposableStack();
   const model = await startScriptedModel();
   stack.defer(async () => await model.close());
-  const system = stack.use(await System.start({ modelUrl: model.url, crons: REPLICAS, workers: 2 }));
+  const system = stack.use(await System.start({ modelUrl: model.url, crons: REPLICAS, workers: 2, tree }));
   const tenantId = `cron-${randomBytes(4).toString('hex')}`;
   await system.createTenant(tenantId);
   const scope = await system.scope(tenantId);
@@ -43,6 +50,10 @@ export async function runCronKills({ seed, schedules, overMs, flushes }: CronKil
   const made = await Promise.all(Array.from({ length: schedules }, async (_, index) => writeSchedule(scope, fromMs + index * 97)));
   const kills = await killReplicas(system, { random: new SeededRandom(seed), overMs, flushes });
   const untilMs = Date.now();
+  // Replicas that were killed a moment ago have to start before they can decide what became due meanwhile.
+  await eventually(async () => (await undecided(scope, made, untilMs)).length === 0, { timeoutMs: DECIDED_TIMEOUT_MS, everyMs: 250 }).catch(
+    () => undefined,
+  );
   // What is not looked at any more after this has nothing due later.
   for (const schedule of made) await scope.schedules.update(schedule.id, { enabled: false, name: 'Over' });
   await eventually(async () => (await openRuns(scope, made)).length === 0, { timeoutMs: SETTLE_TIMEOUT_MS, everyMs: 250 }).catch(
@@ -69,10 +80,10 @@ export async function runCronKillAt(
     { by: { kind: 'operator' }, authority: 'admin' },
   );
   cron?.start({ FAILPOINT: failpoint });
-  await eventually(() => cron?.endedBy === 'SIGKILL', { timeoutMs: 30_000 });
+  await eventually(() => cron?.endedBy === 'SIGKILL', { timeoutMs: 60_000 });
   cron?.start();
   const list = async (): Promise<ScheduleRun[]> => scope.schedules.runs.list(made.id, 10);
-  await eventually(async () => (await list())[0]?.turn?.status === 'done', { timeoutMs: 30_000 });
+  await eventually(async () => (await list())[0]?.turn?.status === 'done', { timeoutMs: 60_000 });
   const runs = (await list()).map(({ outcome, turn }) => ({ outcome, status: turn?.status }));
   return { runs, turns: (await scope.index.listTurns({ limit: 10 })).items.length };
 }
@@ -97,18 +108,27 @@ interface Faults {
   readonly flushes: number;
 }
 
-async function killReplicas({ crons, redis }: System, { random, overMs, flushes }: Faults): Promise<number> {
+/** Never the last one that works: a replica needs a while to start, on a busy machine longer than from one kill to the next. */
+async function killReplicas(system: System, { random, overMs, flushes }: Faults): Promise<number> {
+  const { crons, redis } = system;
+  const readyBefore = new Map<ServiceProcess, number>();
+  const works = async (replica: ServiceProcess): Promise<boolean> => (await timesReady(system, replica)) > (readyBefore.get(replica) ?? 0);
+  const isSpared = async (victim: ServiceProcess): Promise<boolean> => {
+    const others = await Promise.all(crons.filter((replica) => replica !== victim).map(works));
+    return others.some(Boolean);
+  };
   const endMs = Date.now() + overMs;
   const flushEveryMs = overMs / (flushes + 1);
   let nextFlushMs = Date.now() + flushEveryMs;
   let kills = 0;
-  while (Date.now() < endMs) {
-    // A replica needs a while to start: there must be moments in which one works.
-    await wait(KILL_EVERY_MS.least + Math.floor(random.next() * (KILL_EVERY_MS.most - KILL_EVERY_MS.least)));
-    const replica = crons[Math.floor(random.next() * crons.length)];
+  while (Date.now() < endMs || kills < KILLS_AT_LEAST) {
+    await wait(random.between(KILL_EVERY_MS.least, KILL_EVERY_MS.most));
+    const replica = random.pick(crons);
     if (kills % REPLICAS !== 0) await wait(KILL_EVERY_MS.most);
-    await replica?.kill();
-    replica?.start();
+    await eventually(async () => await isSpared(replica), { timeoutMs: READY_TIMEOUT_MS });
+    await replica.kill();
+    readyBefore.set(replica, await timesReady(system, replica));
+    replica.start();
     kills += 1;
     if (Date.now() < nextFlushMs || flushes === 0) continue;
     await redis.flush();
@@ -127,16 +147,11 @@ async function audit(scope: TenantScope, schedules: readonly Schedule[], untilMs
   const findings: string[] = [];
   const turnIds: string[] = [];
   let ticks = 0;
-  for (const { id, countsFrom } of schedules) {
+  findings.push(...(await undecided(scope, schedules, untilMs)));
+  for (const schedule of schedules) {
+    const { id } = schedule;
+    ticks += timesOf(schedule, untilMs).length;
     const runs = new Map((await scope.schedules.runs.list(id, 1000)).map((run) => [Date.parse(run.scheduledAt), run]));
-    const everyMs = durationMs(EVERY);
-    const startMs = Date.parse(countsFrom);
-    // The very last times are decided, or not, while the schedule is paused.
-    for (let atMs = startMs + everyMs; atMs < untilMs - LAST_MS; atMs += everyMs) {
-      ticks += 1;
-      const run = runs.get(atMs);
-      if (run === undefined) findings.push(`${id} ${String(atMs)}: nothing was decided`);
-    }
     for (const [atMs, { outcome, turn }] of runs) {
       if (outcome === 'ran' && turn?.status !== 'done')
         findings.push(`${id} ${String(atMs)}: ran, but its turn is ${turn?.status ?? 'none'}`);
@@ -148,7 +163,28 @@ async function audit(scope: TenantScope, schedules: readonly Schedule[], untilMs
   return { ticks, turns: turnIds.length, findings };
 }
 
+/** The very last times are decided, or not, while the schedule is paused. */
 const LAST_MS = 15_000;
+
+/** When a schedule was due. */
+function timesOf({ countsFrom }: Schedule, untilMs: number): number[] {
+  const everyMs = durationMs(EVERY);
+  const firstMs = Date.parse(countsFrom) + everyMs;
+  const count = Math.max(0, Math.ceil((untilMs - LAST_MS - firstMs) / everyMs));
+  return Array.from({ length: count }, (_, index) => firstMs + index * everyMs);
+}
+
+/** Times without a run. */
+async function undecided(scope: TenantScope, schedules: readonly Schedule[], untilMs: number): Promise<string[]> {
+  const missing = await Promise.all(
+    schedules.map(async (schedule) => {
+      const decided = new Set((await scope.schedules.runs.list(schedule.id, 1000)).map((run) => Date.parse(run.scheduledAt)));
+      const times = timesOf(schedule, untilMs).filter((atMs) => !decided.has(atMs));
+      return times.map((atMs) => `${schedule.id} ${String(atMs)}: nothing was decided`);
+    }),
+  );
+  return missing.flat();
+}
 
 /** Turns of two times, and turns in sessions that no time has. */
 async function strays({ index }: TenantScope, turnIds: readonly string[]): Promise<string[]> {

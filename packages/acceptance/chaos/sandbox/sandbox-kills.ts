@@ -7,6 +7,7 @@ export interface SandboxKills {
   readonly sandbox: 'docker' | 'bubblewrap';
   /** kill -9 of a worker, each in the middle of another turn's command. */
   readonly kills: number;
+  readonly tree?: string | undefined;
 }
 
 export interface SandboxKillsReport {
@@ -35,11 +36,11 @@ const Answer = z.object({
  * One worker runs `bash` with a long command and is killed in the middle of it; the next one starts, goes on with the turn and gets a
  * turn of its own, in which it is killed; and so on. The last one lives.
  */
-export async function runSandboxKills({ sandbox, kills }: SandboxKills): Promise<SandboxKillsReport> {
+export async function runSandboxKills({ sandbox, kills, tree }: SandboxKills): Promise<SandboxKillsReport> {
   await using stack = new AsyncDisposableStack();
   const model = await startScriptedModel();
   stack.defer(async () => await model.close());
-  const system = stack.use(await System.start({ modelUrl: model.url, env: { SANDBOX: sandbox } }));
+  const system = stack.use(await System.start({ modelUrl: model.url, tree, env: { SANDBOX: sandbox } }));
   const run = new KillRun({ system, model, sandbox, tenantId: `kills-${randomBytes(6).toString('hex')}` });
   await run.prepare();
   for (let kill = 1; kill <= kills; kill += 1) await run.killInTheMiddle(kill);

@@ -4,7 +4,9 @@ import { z } from 'zod';
 import type { Client } from '../../contract/client.ts';
 import { ChatAppsStage, whatsAppText } from '../../e2e/chat-apps/chat-apps-stage.ts';
 import { numbered, numbersIn } from '../../e2e/chat-apps/numbered.ts';
+import type { Finding } from '../finding.ts';
 import { SeededRandom } from '../seeded-random.ts';
+import { auditAnswers } from './audit-answers.ts';
 
 export interface WebhookKills {
   readonly seed: number;
@@ -14,6 +16,7 @@ export interface WebhookKills {
   readonly kills: number;
   /** Redis is emptied so often. */
   readonly flushes: number;
+  readonly tree?: string | undefined;
 }
 
 export interface WebhookKillsReport {
@@ -23,7 +26,7 @@ export interface WebhookKillsReport {
   /** Parts of which nobody knows whether they were sent: the worker died while it asked the provider. Shown as such, and never sent again. */
   readonly unknown: number;
   /** Messages that no answer has heard, that two have heard, or that were heard in another order. */
-  readonly findings: readonly string[];
+  readonly findings: readonly Finding[];
 }
 
 const TENANT = 'webhooks';
@@ -36,9 +39,9 @@ const RETRY_DELAYS_MS = [100, 300, 1000, ...Array.from({ length: 40 }, () => 200
  * Each message is brought one to twenty times, side by side and over gateways that die; workers die, too, and Redis forgets everything. What people were
  * sent says which messages were heard: each once, each person's in order.
  */
-export async function runWebhookKills({ seed, messages, people, kills, flushes }: WebhookKills): Promise<WebhookKillsReport> {
+export async function runWebhookKills({ seed, messages, people, kills, flushes, tree }: WebhookKills): Promise<WebhookKillsReport> {
   const random = new SeededRandom(seed);
-  await using stage = await ChatAppsStage.start({ gateways: 2, workers: 2 });
+  await using stage = await ChatAppsStage.start({ gateways: 2, workers: 2, tree });
   const owner = await stage.tenantOn(TENANT, 'whatsapp');
   const persons = Array.from({ length: people }, (_, index) => `49170${String(index).padStart(7, '0')}`);
   const faults = strike(stage, random.fork(), { kills, flushes });
@@ -124,19 +127,16 @@ interface Expected {
 }
 
 /** By what people were sent alone, and by what the service says that it does not know. */
-function audit({ meta }: ChatAppsStage, persons: readonly string[], { each, unknown }: Expected): string[] {
-  return persons.flatMap((from) => {
-    const answers = meta.sent.filter(({ to }) => to === from).map(({ text }) => z.object({ body: z.string() }).parse(text).body);
-    const heard = answers.flatMap((text) => numbersIn(text));
-    const unsure = new Set(unknown.filter(({ to }) => to === from).flatMap(({ text }) => numbersIn(text)));
-    const all = Array.from({ length: each }, (_, index) => index + 1);
-    const lost = all.filter((number) => !heard.includes(number) && !unsure.has(number));
-    const doubled = all.filter((number) => heard.indexOf(number) !== heard.lastIndexOf(number));
-    const inOrder = heard.every((number, place) => place === 0 || number >= (heard[place - 1] ?? 0));
-    return [
-      ...lost.map((number) => `${from}: nobody answered message ${String(number)}`),
-      ...doubled.map((number) => `${from}: message ${String(number)} was answered twice`),
-      ...(inOrder ? [] : [`${from}: answered out of order: ${heard.join(' ')}`]),
-    ];
+function audit({ meta }: ChatAppsStage, persons: readonly string[], { each, unknown }: Expected): Finding[] {
+  const acknowledged = Array.from({ length: each }, (_, index) => index + 1);
+  return persons.flatMap((person) => {
+    const unsure = new Set(unknown.filter(({ to }) => to === person).flatMap(({ text }) => numbersIn(text)));
+    return auditAnswers({ person, acknowledged, heard: heardBy(meta, person), unsure });
   });
+}
+
+/** Numbers of the messages that a person was sent an answer to. */
+export function heardBy(meta: Pick<ChatAppsStage['meta'], 'sent'>, person: string): number[] {
+  const texts = meta.sent.filter(({ to }) => to === person).map(({ text }) => z.object({ body: z.string() }).parse(text).body);
+  return texts.flatMap((text) => numbersIn(text));
 }

@@ -4,7 +4,7 @@ import { answerNumbers } from './numbered.ts';
 
 const whatsapp = { phoneNumberId: '106540352242922', accessToken: 'EAAfake', verifyToken: 'verify-me', appSecret: 'meta-app-secret' };
 const messenger = { pageId: '178414', accessToken: 'EAAfake', verifyToken: 'verify-me', appSecret: 'meta-app-secret' };
-const telegram = { botToken: '7000001:telegram-token', secretToken: 'telegram-secret' };
+const telegram = { botToken: '7000001:telegram-token', botUsername: 'corner_shop_bot', secretToken: 'telegram-secret' };
 const slack = { botToken: 'xoxb-fake', signingSecret: 'slack-signing-secret', teamId: 'T0FAKE', botUserId: 'U0BOT' };
 
 /** What each app is connected with: PUT /api/channels/{app}. */
@@ -68,15 +68,55 @@ export function whatsAppText({ from, id, body }: { readonly from: string; readon
   return { object: 'whatsapp_business_account', entry: [{ id: 'waba', changes: [{ field: 'messages', value }] }] };
 }
 
+interface MessengerText {
+  readonly from: string;
+  readonly id: string;
+  readonly text: string;
+  /** It is taken back. */
+  readonly deleted?: boolean;
+}
+
 /** A text message as Messenger brings it. */
-export function messengerText({ from, id, text }: { readonly from: string; readonly id: string; readonly text: string }): object {
-  const message = { sender: { id: from }, recipient: { id: messenger.pageId }, timestamp: Date.now(), message: { mid: id, text } };
+export function messengerText({ from, id, text, deleted = false }: MessengerText): object {
+  const said = deleted ? { mid: id, is_deleted: true } : { mid: id, text };
+  const message = { sender: { id: from }, recipient: { id: messenger.pageId }, timestamp: Date.now(), message: said };
   return { object: 'page', entry: [{ id: messenger.pageId, time: Date.now(), messaging: [message] }] };
 }
 
 /** A text message in a private chat, as Telegram brings it. */
-export function telegramText({ from, id, text }: { readonly from: number; readonly id: number; readonly text: string }): object {
+export function telegramText(said: { readonly from: number; readonly id: number; readonly text: string }): object {
+  return telegramUpdate(said);
+}
+
+/** Any message in a private chat, by what it has beside its sender. */
+export function telegramUpdate({
+  from,
+  id,
+  ...content
+}: {
+  readonly from: number;
+  readonly id: number;
+  readonly [field: string]: unknown;
+}): object {
   const person = { id: from, is_bot: false, first_name: 'Ann' };
   const chat = { id: from, type: 'private', first_name: 'Ann' };
-  return { update_id: id, message: { message_id: id, from: person, chat, date: Math.floor(Date.now() / 1000), text } };
+  return { update_id: id, message: { message_id: id, from: person, chat, date: Math.floor(Date.now() / 1000), ...content } };
+}
+
+/** A message in a group that names the bot, as Telegram brings it. */
+export function telegramMention({
+  chat,
+  id,
+  text,
+  ...more
+}: {
+  readonly chat: object;
+  readonly id: number;
+  readonly text: string;
+}): object {
+  const name = `@${telegram.botUsername}`;
+  const entities = [{ type: 'mention', offset: 0, length: name.length }];
+  const from = { id: 55, is_bot: false, first_name: 'Ann' };
+  const message = { message_id: id, from, chat, date: Math.floor(Date.now() / 1000), text: `${name} ${text}`, entities, ...more };
+  return { update_id: id, message };
 }

@@ -1,8 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually, say } from '@concierge/testing';
+import { sessionIdOf } from '@concierge/tenant';
+import { botError, eventually, say } from '@concierge/testing';
 import { z } from 'zod';
-import { appSettings, ChatAppsStage, messengerText, telegramText, whatsAppText } from './chat-apps-stage.ts';
+import {
+  appSettings,
+  ChatAppsStage,
+  messengerText,
+  telegramMention,
+  telegramText,
+  telegramUpdate,
+  whatsAppText,
+} from './chat-apps-stage.ts';
 import { numbered, numbersIn } from './numbered.ts';
 
 const TurnList = z.array(z.object({ id: z.string(), status: z.string(), joinedTo: z.string().optional() }));
@@ -42,6 +51,26 @@ describe('a message on a chat app', () => {
     expect(stage.meta.calls.some(({ body }) => body['sender_action'] === 'typing_on')).toBe(true);
   });
 
+  it('is gone from its conversation once its sender has taken it back', async () => {
+    await stage.tenantOn('taken-back', 'messenger');
+    const { verifyToken } = appSettings.messenger;
+    await stage.meta.register({ url: stage.webhookUrl('messenger', 'taken-back'), verifyToken });
+    const said = { from: '13579', id: 'mid.secret', text: `${numbered(13)}, and my card is 4111` };
+    stage.meta.personWrites(said.from);
+    await stage.meta.deliver(messengerText(said));
+    await ended('taken-back');
+    await stage.meta.deliver(messengerText({ ...said, deleted: true }));
+    const turns = await ended('taken-back', 2);
+    const scope = await stage.system.scope('taken-back');
+    const session = await scope.sessions.load(sessionIdOf('cs', 'channel_b', said.from));
+    expect(session?.messages).toMatchObject([
+      { role: 'user', text: '[The sender took this message back.]' },
+      { role: 'assistant', text: 'heard 13' },
+    ]);
+    expect(JSON.stringify(session)).not.toContain('4111');
+    expect(turns).toHaveLength(2);
+  }, 60_000);
+
   it('is answered on Telegram', async () => {
     stage.model.when(/telegram one/u, [say('Yes, **we do**.')]);
     await stage.tenantOn('shop-telegram', 'telegram');
@@ -51,6 +80,43 @@ describe('a message on a chat app', () => {
     expect(sent).toMatchObject({ chat_id: 55, text: 'Yes, <b>we do</b>.', parse_mode: 'HTML' });
     expect(stage.telegram.callsTo('/sendChatAction').length).toBeGreaterThan(0);
   });
+
+  it('is answered in a group and in a topic of Telegram, as an answer to itself', async () => {
+    stage.model.when(/group one/u, [say('In the group.')]);
+    stage.model.when(/topic one/u, [say('In the topic.')]);
+    await stage.tenantOn('shop-group', 'telegram');
+    await registerTelegram('shop-group');
+    const group = { id: -1_001_000_001, type: 'supergroup', title: 'Shop' };
+    await stage.telegram.deliver(group.id, telegramMention({ chat: group, id: 21, text: 'group one?' }));
+    const forum = { id: -1_001_000_002, type: 'supergroup', title: 'Forum', is_forum: true };
+    const topic = { message_thread_id: 7, is_topic_message: true };
+    await stage.telegram.deliver(forum.id, telegramMention({ chat: forum, id: 22, text: 'topic one?', ...topic }));
+    const sentIn = (chat: number) => stage.telegram.sent.filter((call) => call['chat_id'] === chat);
+    const [inGroup] = await eventually(() => sentOrNothing(sentIn(group.id)), { timeoutMs: 20_000 });
+    const [inTopic] = await eventually(() => sentOrNothing(sentIn(forum.id)), { timeoutMs: 20_000 });
+    expect(inGroup).toMatchObject({ text: 'In the group.', reply_parameters: { message_id: 21 } });
+    expect(inTopic).toMatchObject({ text: 'In the topic.', message_thread_id: 7, reply_parameters: { message_id: 22 } });
+    const scope = await stage.system.scope('shop-group');
+    await eventually(async () => (await scope.outbox.lanes()).length === 0, { timeoutMs: 20_000 });
+    expect(await scope.outbox.dead()).toEqual([]);
+  });
+
+  it('is taken while its app lets nothing be sent, and answered when it does again', async () => {
+    stage.model.when(/at three in the morning/u, [say('Good morning.')]);
+    const owner = await stage.tenantOn('no-sending', 'telegram');
+    await registerTelegram('no-sending');
+    stage.telegram.failSends(botError(401, 'Unauthorized'));
+    await stage.telegram.deliver(901, telegramText({ from: 901, id: 901, text: numbered(901) }));
+    const scope = await stage.system.scope('no-sending');
+    await eventually(async () => (await scope.channels.find('channel_c'))?.state === 'receive_only', { timeoutMs: 20_000 });
+    const tries = await stage.telegram.deliver(902, telegramText({ from: 902, id: 902, text: 'at three in the morning' }));
+    expect(tries.map(({ status }) => status)).toEqual([200]);
+    await eventually(async () => (await scope.outbox.lanes()).length === 2, { timeoutMs: 20_000 });
+    await owner.request('/api/channels/telegram', { method: 'PUT', body: appSettings.telegram });
+    const textsIn = (chat: number) => stage.telegram.sent.filter((call) => call['chat_id'] === chat).map(({ text }) => text);
+    await eventually(() => textsIn(902).length > 0 && textsIn(901).length > 1, { timeoutMs: 20_000 });
+    expect([textsIn(901), textsIn(902)]).toEqual([['heard 901', 'heard 901'], ['Good morning.']]);
+  }, 60_000);
 
   it('is answered in its thread on Slack, once for a mention that comes as two events, and never to itself', async () => {
     stage.model.when(/slack one/u, [say('At *noon*.')]);
@@ -102,6 +168,20 @@ describe('redelivery and bursts', () => {
     const turns = await ended('quick');
     expect(answers()).toEqual(['heard 1 2 3 4 5']);
     expect(turns).toHaveLength(5);
+    expect(turns.filter(({ joinedTo }) => joinedTo === undefined)).toHaveLength(1);
+  }, 60_000);
+
+  it('gives one answer to an album and the question that follows it', async () => {
+    stage.model.when(/what is this/u, [say('Three pictures.')]);
+    await stage.tenantOn('album', 'telegram');
+    await registerTelegram('album');
+    const photo = [{ file_id: 'none', file_unique_id: 'none', width: 90, height: 60 }];
+    for (const id of [801, 802, 803]) await stage.telegram.deliver(78, telegramUpdate({ from: 78, id, photo, media_group_id: '131' }));
+    await stage.telegram.deliver(78, telegramText({ from: 78, id: 804, text: 'what is this?' }));
+    const answers = () => stage.telegram.sent.filter((call) => call['chat_id'] === 78).map(({ text }) => text);
+    await eventually(() => answers().length > 0, { timeoutMs: 20_000 });
+    const turns = await ended('album');
+    expect(answers()).toEqual(['Three pictures.']);
     expect(turns.filter(({ joinedTo }) => joinedTo === undefined)).toHaveLength(1);
   }, 60_000);
 

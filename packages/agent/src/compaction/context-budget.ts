@@ -1,6 +1,7 @@
 import type { SessionMessage } from '@concierge/contract';
 import type { Conversation } from '../loop/conversation.ts';
 import { prunedNote } from '../loop/model-messages.ts';
+import { sentText } from '../prompt/dynamic-context.ts';
 
 /** How much a session may hold before it is made smaller. */
 export interface ContextBudget {
@@ -37,7 +38,7 @@ export function mayExceedLimit(conversation: Pick<Conversation, 'messages' | 'su
   const since = conversation.messages.slice(counted?.messages ?? 0);
   const characters = since.reduce((sum, message) => sum + messageCharacters(message), 0);
   const images = since.reduce((sum, message) => sum + imagesOf(message), 0);
-  const before = counted?.tokens ?? (budget.overheadCharacters() + (conversation.summary?.text.length ?? 0)) * TOKENS_PER_CHARACTER_MAX;
+  const before = counted?.tokens ?? (budget.overheadCharacters() + summaryText(conversation).length) * TOKENS_PER_CHARACTER_MAX;
   return (
     before + characters * TOKENS_PER_CHARACTER_MAX + images * IMAGE_TOKENS + since.length * MESSAGE_OVERHEAD_TOKENS > budget.limitTokens
   );
@@ -49,14 +50,14 @@ export function usedTokens(conversation: Pick<Conversation, 'messages' | 'summar
   if (counted !== null && counted.messages <= conversation.messages.length) {
     return counted.tokens + sumOf(conversation.messages.slice(counted.messages), budget);
   }
-  return budget.overheadTokens() + budget.estimateTokens(conversation.summary?.text ?? '') + sumOf(conversation.messages, budget);
+  return budget.overheadTokens() + budget.estimateTokens(summaryText(conversation)) + sumOf(conversation.messages, budget);
 }
 
 /** One message as it will be sent. */
 export function messageTokens(message: SessionMessage, budget: Pick<ContextBudget, 'estimateTokens'>): number {
   switch (message.role) {
     case 'user':
-      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.sent) + imagesOf(message) * IMAGE_TOKENS;
+      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(sentText(message)) + imagesOf(message) * IMAGE_TOKENS;
     case 'assistant': {
       const calls = message.toolCalls?.reduce((sum, call) => sum + budget.estimateTokens(call.arguments) + MESSAGE_OVERHEAD_TOKENS, 0) ?? 0;
       return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.text) + calls;
@@ -72,12 +73,16 @@ export function messageTokens(message: SessionMessage, budget: Pick<ContextBudge
 export function messageCharacters(message: SessionMessage): number {
   switch (message.role) {
     case 'user':
-      return message.text.length + message.sent.length;
+      return message.text.length + message.sent.length + (message.heartbeat?.length ?? 0);
     case 'assistant':
       return message.text.length + (message.toolCalls?.reduce((sum, call) => sum + call.arguments.length, 0) ?? 0);
     case 'tool':
       return message.output.length;
   }
+}
+
+function summaryText({ summary }: Pick<Conversation, 'summary'>): string {
+  return summary === null ? '' : summary.text + (summary.heartbeat ?? '');
 }
 
 function imagesOf(message: SessionMessage): number {

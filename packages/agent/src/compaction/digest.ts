@@ -1,25 +1,43 @@
 import type { SessionMessage, SessionSummary } from '@concierge/contract';
-import { clip } from '../tools/cut-text.ts';
+import { clip, clipMiddle } from '../tools/cut-text.ts';
+import { fairShare } from '../share-room.ts';
+import { speakerOf } from './transcript.ts';
 
-const ASKED_MAX = 40;
-const ASKED_CHARACTERS = 240;
 const SUMMARY_MAX_CHARACTERS = 12_000;
 const REQUEST_MAX_CHARACTERS = 8000;
-const MESSAGE_CHARACTERS = { user: 4000, assistant: 4000, tool: 1500 } as const;
+/** What of the messages is read for sentences; more would hold up the turns beside this one. */
+const READ_MAX_CHARACTERS = 200_000;
+const SENTENCE_MAX_CHARACTERS = 300;
+/** The newest messages of the user, which stay whatever they say. */
+const NEWEST_MAX = 6;
+const NEWEST_CHARACTERS = 240;
+/** A sentence costs its line, too. */
+const LINE_CHARACTERS = 24;
+/** How much more a sentence counts by who wrote it. A summary of a model has been condensed already. */
+const WEIGHT = { summary: 2, digest: 1, user: 1, assistant: 0.5 } as const;
 
-/** What stands for `messages` when no model can summarise them: the user's own words, shortened, and which tools ran. */
+const MARK = 'No model could summarise this part. These are sentences of it, word for word, the oldest first.';
+
+interface Sentence {
+  readonly line: string;
+  readonly words: readonly string[];
+  readonly weight: number;
+}
+
+/**
+ * What stands for `messages` when no model can summarise them: of what was said, and of the summary so far, the sentences that say most for
+ * their length (names, numbers, words that are rare in this conversation), the last words of the user, and which tools ran.
+ */
 export function extractiveDigest(previous: SessionSummary | null, messages: readonly SessionMessage[]): string {
-  const asked = messages.filter((message) => message.role === 'user').slice(-ASKED_MAX);
-  const tools = new Map<string, number>();
-  for (const message of messages) if (message.role === 'tool') tools.set(message.name, (tools.get(message.name) ?? 0) + 1);
-  const parts = [
-    ...(previous === null ? [] : [clip(previous.text, SUMMARY_MAX_CHARACTERS / 2)]),
-    `## What the user said\n${asked.map((message) => `- ${clip(oneLine(message.text), ASKED_CHARACTERS)}`).join('\n')}`,
-    ...(tools.size === 0
-      ? []
-      : [`## Tool outcomes\n${[...tools].map(([name, count]) => `- ${name} ran ${String(count)} times`).join('\n')}`]),
-  ];
-  return clip(parts.join('\n\n'), SUMMARY_MAX_CHARACTERS);
+  const newest = messages
+    .filter((message) => message.role === 'user')
+    .slice(-NEWEST_MAX)
+    .map(({ text }) => `- ${clipMiddle(oneLine(text), NEWEST_CHARACTERS)}`);
+  const rest = [...section('The user’s last messages', newest), ...section('Tool outcomes', toolLines(messages))].join('\n\n');
+  const sentences = unique([...carriedOver(previous), ...saidIn(messages)]);
+  const room = SUMMARY_MAX_CHARACTERS - MARK.length - rest.length - LINE_CHARACTERS;
+  const kept = mostTelling(sentences, room).map(({ line }) => `- ${line}`);
+  return [MARK, ...section('What was said', kept), ...(rest === '' ? [] : [rest])].join('\n\n');
 }
 
 /** A summary with what must not be left to a summariser: the request being worked on, word for word, when its message was cut off. */
@@ -27,34 +45,81 @@ export function withRequest(summary: string, cutOff: readonly SessionMessage[], 
   const request = cutOff.find((message) => message.role === 'user' && message.turnId === turnId);
   const text = clip(summary, SUMMARY_MAX_CHARACTERS);
   if (request?.role !== 'user') return text;
-  return `${text}\n\n## The request being worked on, word for word\n${clip(request.text, REQUEST_MAX_CHARACTERS)}`;
+  return `${text}\n\n## The request being worked on, word for word\n${clipMiddle(request.text, REQUEST_MAX_CHARACTERS)}`;
 }
 
-/** The messages as text for a summariser, in at most about `maxCharacters`: every message shortened alike, none left out. */
-export function transcript(messages: readonly SessionMessage[], maxCharacters: number): string {
-  const share = Math.max(120, Math.floor(maxCharacters / Math.max(1, messages.length)));
-  const whole = render(messages, (role) => MESSAGE_CHARACTERS[role]);
-  return whole.length <= maxCharacters ? whole : render(messages, (role) => Math.min(share, MESSAGE_CHARACTERS[role]));
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [`## ${title}\n${lines.join('\n')}`];
 }
 
-function render(messages: readonly SessionMessage[], limitOf: (role: SessionMessage['role']) => number): string {
-  return messages.map((message) => `[${speaker(message)}] ${clip(body(message), limitOf(message.role))}`).join('\n\n');
+function toolLines(messages: readonly SessionMessage[]): string[] {
+  const tools = new Map<string, number>();
+  for (const message of messages) if (message.role === 'tool') tools.set(message.name, (tools.get(message.name) ?? 0) + 1);
+  return [...tools].map(([name, count]) => `- ${name} ran ${String(count)} times`);
 }
 
-function speaker(message: SessionMessage): string {
-  if (message.role === 'tool') return `result of ${message.name}${message.isError ? ', failed' : ''}`;
-  return message.role === 'assistant' && message.by !== undefined ? "a person in the assistant's place" : message.role;
+function carriedOver(previous: SessionSummary | null): Sentence[] {
+  if (previous === null) return [];
+  const weight = previous.text.startsWith(MARK) ? WEIGHT.digest : WEIGHT.summary;
+  return previous.text
+    .split('\n')
+    .filter((line) => line.trim() !== '' && line !== MARK && !line.startsWith('#'))
+    .map((line) => sentenceOf(oneLine(line.replace(/^- /u, '')), weight));
 }
 
-function body(message: SessionMessage): string {
-  switch (message.role) {
-    case 'user':
-      return message.text + (message.attachments?.map((upload) => ` [attached: ${upload.name}]`).join('') ?? '');
-    case 'assistant':
-      return [message.text, ...(message.toolCalls ?? []).map((call) => `(calls ${call.name} ${call.arguments})`)].join(' ').trim();
-    case 'tool':
-      return message.output;
-  }
+function saidIn(messages: readonly SessionMessage[]): Sentence[] {
+  const said = messages.filter((message) => message.role !== 'tool');
+  const limit = fairShare(
+    said.map(({ text }) => text.length),
+    READ_MAX_CHARACTERS,
+  );
+  return said.flatMap((message) => {
+    const label = message.role === 'user' ? '' : `${speakerOf(message)}: `;
+    const pieces = sentencesOf.segment(clipMiddle(message.text, limit));
+    return [...pieces]
+      .map(({ segment }) => sentenceOf(label + oneLine(segment), WEIGHT[message.role]))
+      .filter(({ words }) => words.length > 0);
+  });
+}
+
+const sentencesOf = new Intl.Segmenter('und', { granularity: 'sentence' });
+
+function sentenceOf(text: string, weight: number): Sentence {
+  const line = clipMiddle(text, SENTENCE_MAX_CHARACTERS);
+  return { line, words: [...new Set(line.match(/[\p{L}\p{N}]+/gu))], weight };
+}
+
+/** What is said again is kept once, where it was said first. */
+function unique(sentences: readonly Sentence[]): Sentence[] {
+  return [...new Map(sentences.toReversed().map((sentence) => [sentence.line.toLowerCase(), sentence])).values()].toReversed();
+}
+
+/** As many as there is room for, in their order. */
+function mostTelling(sentences: readonly Sentence[], room: number): Sentence[] {
+  const counts = new Map<string, number>();
+  for (const { words } of sentences) for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const rarity = (word: string): number => Math.log(1 + sentences.length / (counts.get(word) ?? 1)) * signalOf(word);
+  const ranked = sentences
+    .map((sentence, place) => ({ sentence, place, worth: worthOf(sentence, rarity) }))
+    .toSorted((one, other) => other.worth - one.worth || one.place - other.place);
+  let left = room;
+  const chosen = ranked.filter(({ sentence }) => {
+    const length = sentence.line.length + '- \n'.length;
+    if (length > left) return false;
+    left -= length;
+    return true;
+  });
+  return chosen.toSorted((one, other) => one.place - other.place).map(({ sentence }) => sentence);
+}
+
+function worthOf({ line, words, weight }: Sentence, rarity: (word: string) => number): number {
+  return (weight * words.reduce((sum, word) => sum + rarity(word), 0)) / (line.length + LINE_CHARACTERS);
+}
+
+/** Numbers, codes and names are what a conversation is asked for later. */
+function signalOf(word: string): number {
+  if (/\p{N}/u.test(word)) return 2;
+  return /^\p{Lu}/u.test(word) ? 1.5 : 1;
 }
 
 function oneLine(text: string): string {

@@ -194,6 +194,39 @@ describe('compaction', () => {
     await expect(makeRoom(bare, 'overflowed')).resolves.toBe(false);
   });
 
+  it('leaves one copy of HEARTBEAT, the newest, and counts the older ones as nothing', async () => {
+    const session = sessionWith(40, 700);
+    const shownAt = new Map([
+      [4, 'first'],
+      [100, 'second'],
+      [156, 'third'],
+    ]);
+    const messages = session.messages.map((message, place) => {
+      const heartbeat = shownAt.get(place);
+      return message.role === 'user' && heartbeat !== undefined
+        ? { ...message, sent: `<context>\nnow\n</context>\n\n${message.text}`, heartbeat }
+        : message;
+    });
+    const run = setUp({ ...session, messages }, 20_000, [say('sum')]);
+    await makeRoom(run, 'due');
+    const sent = JSON.stringify(modelMessages(run.conversation, new Map()));
+    expect(sent.match(/<heartbeat>\\n\w+/gu)).toEqual(['<heartbeat>\\nthird']);
+    expect(run.conversation.heartbeat).toBe('third');
+  });
+
+  it('shows HEARTBEAT with the summary when the message that showed it was cut off', async () => {
+    const session = sessionWith(200, 40);
+    const [first, ...rest] = session.messages;
+    if (first?.role !== 'user') throw new Error('the session begins with another message');
+    const run = setUp({ ...session, messages: [{ ...first, heartbeat: 'feed the cat' }, ...rest] }, 12_000, [say('sum'), say('sum again')]);
+    await makeRoom(run, 'due');
+    expect(run.conversation.messages.some((message) => message.role === 'user' && message.heartbeat !== undefined)).toBe(false);
+    expect(JSON.stringify(modelMessages(run.conversation, new Map())[0])).toContain('<heartbeat>\\nfeed the cat\\n</heartbeat>');
+    expect(run.conversation.heartbeat).toBe('feed the cat');
+    await makeRoom(run, 'overflowed');
+    expect(run.conversation.heartbeat).toBe('feed the cat');
+  });
+
   it('is applied again from the journal to the same end', async () => {
     const session = sessionWith(200, 700);
     const run = setUp(session, 60_000, [say('sum')]);

@@ -3,8 +3,9 @@ import type { Model } from '@concierge/model';
 import type { Conversation } from '../loop/conversation.ts';
 import type { LoopWriter } from '../loop/loop-run.ts';
 import type { ContextBudget } from './context-budget.ts';
-import { extractiveDigest, transcript, withRequest } from './digest.ts';
+import { extractiveDigest, withRequest } from './digest.ts';
 import { compactionNeed, planCompaction } from './plan-compaction.ts';
+import { transcript } from './transcript.ts';
 
 export interface CompactionRun {
   readonly conversation: Conversation;
@@ -12,19 +13,33 @@ export interface CompactionRun {
   readonly budget: ContextBudget;
   readonly writer: Pick<LoopWriter, 'step'>;
   readonly signal: AbortSignal;
-  /** Told when the model could not summarise and the user's own words were kept instead. */
+  /** Called when the model could not summarise and sentences of the conversation were kept instead. */
   onFallback(error: unknown): void;
+  /** Shorter in tests. */
+  readonly patience?: SummaryPatience;
+}
+
+/** How long a user waits for a summary before the turn goes on without one. */
+export interface SummaryPatience {
+  /** Without a word of the summariser. */
+  readonly silenceMs: number;
+  /** In all, for one that goes on writing. */
+  readonly totalMs: number;
 }
 
 interface Summarised {
   readonly text: string;
+  /** Null when no model wrote it. */
   readonly usage: ModelUsage | null;
 }
 
-const SUMMARY_TIMEOUT_MS = 120_000;
-/** Characters per token at the dense end, and the share of the limit that a transcript may take. */
-const CHARACTERS_PER_TOKEN = 3;
-const TRANSCRIPT_SHARE = 0.6;
+const defaultPatience: SummaryPatience = { silenceMs: 20_000, totalMs: 60_000 };
+/** Of the limit, at least, for the messages to be summarised: a long summary so far must not push them out. */
+const TRANSCRIPT_SHARE_MIN = 0.35;
+/** What is left over when summary so far and instructions have their room: estimates are wrong by a few per cent. */
+const TRANSCRIPT_MARGIN = 0.9;
+/** However large the window is: a summariser that reads for longer than its user waits is of no use. */
+const TRANSCRIPT_MAX_CHARACTERS = 400_000;
 
 const INSTRUCTIONS = `You write the running summary of a conversation between a user and an assistant that uses tools. The summary replaces the messages it covers, so whatever it leaves out is forgotten.
 You are given the summary so far, if there is one, and the messages that follow it. Write one new summary that covers both: keep what still holds, correct what changed, drop what is settled and no longer useful.
@@ -56,6 +71,7 @@ export async function makeRoom(run: CompactionRun, reason: 'due' | 'overflowed')
     keepFromId: conversation.messages[plan.cut]?.id ?? null,
     prunedIds: [...plan.prunedIds],
     usage: summarised?.usage ?? null,
+    ...(summarised?.usage === null && { failed: true as const }),
     startedAtMs,
     durationMs: Date.now() - startedAtMs,
   };
@@ -84,13 +100,50 @@ async function summarise(run: CompactionRun, messages: readonly SessionMessage[]
 
 async function askForSummary(run: CompactionRun, messages: readonly SessionMessage[]): Promise<Summarised> {
   const previous = run.conversation.summary?.text ?? '(none yet)';
-  const maxCharacters = run.budget.limitTokens * CHARACTERS_PER_TOKEN * TRANSCRIPT_SHARE;
-  const content = `<summary_so_far>\n${previous}\n</summary_so_far>\n\n<messages>\n${transcript(messages, maxCharacters)}\n</messages>`;
-  const signal = AbortSignal.any([run.signal, AbortSignal.timeout(SUMMARY_TIMEOUT_MS)]);
+  const messagesText = fittingTranscript(messages, run.budget, INSTRUCTIONS + previous);
+  const content = `<summary_so_far>\n${previous}\n</summary_so_far>\n\n<messages>\n${messagesText}\n</messages>`;
+  using listening = new Listening(run.patience ?? defaultPatience);
+  const signal = AbortSignal.any([run.signal, listening.signal]);
   for await (const event of run.model.stream({ system: INSTRUCTIONS, messages: [{ role: 'user', content }], tools: [] }, signal)) {
+    if (event.type === 'text') listening.heard();
     if (event.type !== 'end') continue;
     if (event.text.trim() === '') throw new Error('the model gave an empty summary');
     return { text: event.text.trim(), usage: event.usage };
   }
   throw new Error('the model ended its summary without finishing it');
+}
+
+/** All the room that `others` in the same call leave to it, in characters of this very text. */
+function fittingTranscript(messages: readonly SessionMessage[], budget: ContextBudget, others: string): string {
+  const whole = transcript(messages, TRANSCRIPT_MAX_CHARACTERS);
+  const leftTokens = (budget.limitTokens - budget.estimateTokens(others)) * TRANSCRIPT_MARGIN;
+  const roomTokens = Math.max(budget.limitTokens * TRANSCRIPT_SHARE_MIN, leftTokens);
+  const tokens = budget.estimateTokens(whole);
+  return tokens <= roomTokens ? whole : transcript(messages, Math.floor((whole.length * roomTokens) / tokens));
+}
+
+/** Ends a call that has been silent, or has gone on, for too long. */
+class Listening implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #silence: NodeJS.Timeout;
+  readonly #total: NodeJS.Timeout;
+
+  constructor({ silenceMs, totalMs }: SummaryPatience) {
+    const end = (reason: string) => (): void => this.#controller.abort(new Error(reason));
+    this.#silence = setTimeout(end(`the summariser said nothing for ${String(silenceMs)} ms`), silenceMs);
+    this.#total = setTimeout(end(`the summary was not finished after ${String(totalMs)} ms`), totalMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  heard(): void {
+    this.#silence.refresh();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#silence);
+    clearTimeout(this.#total);
+  }
 }

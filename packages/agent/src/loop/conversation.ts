@@ -71,6 +71,11 @@ export class Conversation {
     return this.#summary;
   }
 
+  /** HEARTBEAT as the model knows it from this conversation: its content, empty where it was said to be, undefined where it was never shown. */
+  get heartbeat(): string | undefined {
+    return lastHeartbeat(this.#messages) ?? this.#summary?.heartbeat;
+  }
+
   get contextTokens(): Session['contextTokens'] {
     return this.#contextTokens;
   }
@@ -250,10 +255,13 @@ export class Conversation {
     // A cut that names a message of another version of the session moves nothing: too much context is better than a lost message.
     const moved = this.#messages.slice(0, Math.max(cut, 0));
     for (const message of moved) this.archived.push({ kind: 'message', message });
-    this.#messages = this.#messages
-      .slice(moved.length)
-      .map((message) => (message.role === 'tool' && pruned.has(message.id) ? { ...message, pruned: true } : message));
+    const known = this.heartbeat;
+    this.#messages = withNewestHeartbeat(this.#messages.slice(moved.length)).map((message) =>
+      message.role === 'tool' && pruned.has(message.id) ? { ...message, pruned: true } : message,
+    );
     if (moved.length > 0) this.#summary = step.summary;
+    // What it says counts on, wherever the message is that said it.
+    if (this.#summary !== null) this.#summary = summaryWith(this.#summary, lastHeartbeat(this.#messages) === undefined ? known : undefined);
     this.#contextTokens = null;
   }
 
@@ -265,4 +273,23 @@ export class Conversation {
   #partialReply(at: string): AssistantMessage {
     return { id: this.nextReplyId, turnId: this.turnId, at, role: 'assistant', text: this.#partial, partial: true };
   }
+}
+
+function lastHeartbeat(messages: readonly SessionMessage[]): string | undefined {
+  const shown = messages.findLast((message) => message.role === 'user' && message.heartbeat !== undefined);
+  return shown?.role === 'user' ? shown.heartbeat : undefined;
+}
+
+function summaryWith({ heartbeat: _known, ...summary }: SessionSummary, heartbeat: string | undefined): SessionSummary {
+  return { ...summary, ...(heartbeat !== undefined && { heartbeat }) };
+}
+
+/** The same messages with the last copy of HEARTBEAT alone. */
+function withNewestHeartbeat(messages: readonly SessionMessage[]): SessionMessage[] {
+  const newest = messages.findLast((message) => message.role === 'user' && message.heartbeat !== undefined);
+  return messages.map((message) => {
+    if (message.role !== 'user' || message.heartbeat === undefined || message === newest) return message;
+    const { heartbeat: _older, ...rest } = message;
+    return rest;
+  });
 }

@@ -1,5 +1,6 @@
-import type { AssistantMessage, SessionMessage, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
+import type { AssistantMessage, SessionMessage, SessionSummary, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { ModelMessage } from '@concierge/model';
+import { heartbeatBlock, sentText } from '../prompt/dynamic-context.ts';
 import type { Conversation } from './conversation.ts';
 
 /** Images that the model is shown, by upload id: loaded for each call, since the session keeps references only. */
@@ -11,7 +12,7 @@ type ContentPart = Exclude<UserContent, string>[number];
 /** The conversation as the model is sent it: the summary of what was moved out first, then every message as it was sent before. */
 export function modelMessages(conversation: Pick<Conversation, 'summary' | 'messages'>, images: ShownImages): ModelMessage[] {
   const sent = new SentMessages(images);
-  if (conversation.summary !== null) sent.add({ role: 'user', content: summaryText(conversation.summary.text) });
+  if (conversation.summary !== null) sent.add({ role: 'user', content: summaryText(conversation.summary) });
   for (const message of conversation.messages) {
     // Providers refuse an assistant message with neither text nor calls.
     if (message.role === 'assistant' && message.text === '' && message.toolCalls === undefined) continue;
@@ -20,8 +21,9 @@ export function modelMessages(conversation: Pick<Conversation, 'summary' | 'mess
   return sent.all();
 }
 
-function summaryText(text: string): string {
-  return `<conversation_summary>\nWhat was said before, in short. It was written by this service to save room; the user did not type it.\n\n${text}\n</conversation_summary>`;
+function summaryText({ text, heartbeat = '' }: SessionSummary): string {
+  const shown = heartbeat === '' ? '' : `\n\n${heartbeatBlock(heartbeat)}`;
+  return `<conversation_summary>\nWhat was said before, in short. It was written by this service to save room; the user did not type it.\n\n${text}\n</conversation_summary>${shown}`;
 }
 
 /** Built up front to back, so that what is added at the end changes nothing before it: prompt caches match. */
@@ -77,8 +79,9 @@ class SentMessages {
 
   #userContent(message: UserMessage): UserContent {
     const attached = message.attachments?.filter((upload) => upload.type.startsWith('image/')) ?? [];
-    if (attached.length === 0) return message.sent;
-    return [{ type: 'text', text: message.sent }, ...attached.map((upload) => this.#imagePart(upload))];
+    const text = sentText(message);
+    if (attached.length === 0) return text;
+    return [{ type: 'text', text }, ...attached.map((upload) => this.#imagePart(upload))];
   }
 
   /** Once is enough, however often it is attached or looked at. */

@@ -62,7 +62,7 @@ export class TurnTally {
         return;
       case 'compaction':
         if (step.usage !== null) this.#addUsage(step.usage);
-        this.#addStep('compaction', step.summary === null ? 'prune' : 'summarise', step);
+        this.#addStep('compaction', step.summary === null ? 'prune' : 'summarise', { ...step, isError: step.failed === true });
         return;
     }
   }

@@ -1,10 +1,12 @@
-import { limits, type UploadRef } from '@concierge/contract';
+import { limits, type UploadRef, type UserMessage } from '@concierge/contract';
+import { headOf } from '../tools/cut-text.ts';
 import { saidText, type SaidMessage } from './said-message.ts';
 
 export interface UserTurn {
   /** At least one; several when they are answered together. */
   readonly messages: readonly SaidMessage[];
-  readonly heartbeat: string | null;
+  /** What the message says of HEARTBEAT; nothing where it is undefined. */
+  readonly heartbeat?: HeartbeatNews;
   /** IANA name; UTC when the tenant has none. */
   readonly timezone: string | undefined;
   readonly now: Date;
@@ -15,6 +17,36 @@ export interface UserTurn {
   /** Extracted text of the attachments that have any, in their order. */
   readonly attachments: readonly { readonly upload: UploadRef; readonly text: string | undefined }[];
 }
+
+/** HEARTBEAT beside what the conversation has of it already. */
+export type HeartbeatNews = 'new' | 'unchanged' | 'gone';
+
+const HEARTBEAT_LINES: Readonly<Record<HeartbeatNews, string>> = {
+  // The content itself stands apart from the message, so that an older copy of it can be dropped (`sentText`).
+  new: '',
+  unchanged: '\nHEARTBEAT is as it was shown last.',
+  gone: '\nHEARTBEAT is empty now.',
+};
+
+/** @param known what the conversation has of it: the content, `''` where it was said to be empty, undefined for nothing */
+export function heartbeatNews(content: string | null, known: string | undefined): HeartbeatNews | undefined {
+  const now = content?.trim() ?? '';
+  if (now === (known ?? '')) return now === '' ? undefined : 'unchanged';
+  return now === '' ? 'gone' : 'new';
+}
+
+/** A user's message as the model is sent it. */
+export function sentText({ sent, heartbeat = '' }: Pick<UserMessage, 'sent' | 'heartbeat'>): string {
+  // Before it stands nothing but what the service wrote.
+  const end = heartbeat === '' ? -1 : sent.indexOf(CONTEXT_END);
+  return end === -1 ? sent : `${sent.slice(0, end)}\n${heartbeatBlock(heartbeat)}${sent.slice(end)}`;
+}
+
+export function heartbeatBlock(heartbeat: string): string {
+  return `<heartbeat>\n${heartbeat}\n</heartbeat>`;
+}
+
+const CONTEXT_END = '\n</context>';
 
 /** Extracted text of all attachments of one message; more is cut, so that one message cannot fill the window. */
 const ATTACHMENTS_MAX_CHARACTERS = 2 * limits.attachmentTextMaxCharacters;
@@ -27,15 +59,15 @@ const HELD_BACK =
   'A person of the team had this conversation when this message came in. You were not shown it then and did not answer it; what the person answered follows, if they did.';
 
 /**
- * The user's message as the model is sent it: time and HEARTBEAT first, then what was said, then the text of its attachments. It is
- * stored as built and sent so ever after; building it again later would give other bytes.
+ * The user's message as the model is sent it, but for the content of HEARTBEAT (`sentText`): the time first, then what was said, then the text of its
+ * attachments. It is stored as built and sent so ever after; building it again later would give other bytes.
  */
 export function dynamicContext(turn: UserTurn): string {
-  const heartbeat = turn.heartbeat === null || turn.heartbeat.trim() === '' ? '' : `\n<heartbeat>\n${turn.heartbeat.trim()}\n</heartbeat>`;
+  const heartbeat = turn.heartbeat === undefined ? '' : HEARTBEAT_LINES[turn.heartbeat];
   const delegated = turn.isDelegated === true ? `\n${DELEGATED}` : '';
   const heldBack = turn.isHeldBack === true ? `\n${HELD_BACK}` : '';
   const group = turn.messages.some(({ chatApp }) => chatApp?.isGroup === true) ? `\n${IN_A_GROUP}` : '';
-  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${group}${heldBack}${heartbeat}\n</context>`;
+  const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${group}${heldBack}${heartbeat}${CONTEXT_END}`;
   const said = turn.messages.map((message) => saidText(message, { amongOthers: turn.messages.length > 1 })).filter((text) => text !== '');
   return [context, ...(said.length > 0 ? said : ['']), ...attachmentBlocks(turn.attachments)].join('\n\n');
 }
@@ -92,17 +124,10 @@ function attachmentBlocks(attachments: UserTurn['attachments']): string[] {
     const open = `<attachment id="${upload.id}" name="${escapeAttribute(upload.name)}" type="${upload.type}">`;
     if (upload.type.startsWith('image/')) return `${open}shown as an image</attachment>`;
     if (text === undefined || text.trim() === '') return `${open}no text could be read from this file</attachment>`;
-    const shown = firstCodePoints(text, Math.min(left, limits.attachmentTextMaxCharacters));
+    const shown = headOf(text, Math.min(left, limits.attachmentTextMaxCharacters));
     left -= shown.length;
     return `${open}\n${shown}${shown.length < text.length ? '\n[cut here: the file is longer]' : ''}\n</attachment>`;
   });
-}
-
-/** At most `count` UTF-16 units, which is never more than as many code points, and never half a pair. */
-function firstCodePoints(text: string, count: number): string {
-  if (text.length <= count) return text;
-  const last = text.charCodeAt(count - 1);
-  return text.slice(0, last >= 0xd8_00 && last <= 0xdb_ff ? count - 1 : count);
 }
 
 function escapeAttribute(text: string): string {

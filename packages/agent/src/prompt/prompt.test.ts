@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { limits, type UploadRef } from '@concierge/contract';
-import { dynamicContext, timestamp } from './dynamic-context.ts';
+import { dynamicContext, heartbeatNews, sentText, timestamp } from './dynamic-context.ts';
 import { buildSystemPrompt } from './system-prompt.ts';
 
 const file = (name: string, text: string): { name: string; text: string } => ({ name, text });
 
 describe('the system prompt', () => {
-  it('holds the files under fixed headings in a fixed order, BOOTSTRAP files last', () => {
+  it('holds the files under fixed headings in a fixed order, what changes most last', () => {
     const files = ['MEMORY.md', 'BOOTSTRAP-2.md', 'IDENTITY.md', 'BOOTSTRAP.md', 'TOOLS.md', 'AGENTS.md', 'USER.md', 'SOUL.md'].map(
       (name) => file(name, `of ${name}`),
     );
@@ -15,13 +15,13 @@ describe('the system prompt', () => {
     expect(headings).toEqual([
       'Identity',
       'Soul',
-      'User',
       'Agents',
       'Tools',
-      'Memory',
       'BOOTSTRAP-2',
       'BOOTSTRAP',
       'How messages reach you',
+      'User',
+      'Memory',
     ]);
     for (const { text } of files) expect(prompt).toContain(text);
   });
@@ -54,6 +54,18 @@ describe('the system prompt', () => {
     expect(buildSystemPrompt({ files: [], skills: [], part: null })).toBe(buildSystemPrompt({ files: [], skills: [] }));
   });
 
+  it('keeps its bytes up to MEMORY when a note was kept, and up to USER for another contact', () => {
+    const fixed = ['IDENTITY.md', 'SOUL.md', 'AGENTS.md', 'TOOLS.md', 'BOOTSTRAP.md'].map((name) => file(name, `of ${name} `.repeat(50)));
+    const skills = [{ name: 'opening', description: 'When we are open' }];
+    const promptWith = (user: string, memory: string): string =>
+      buildSystemPrompt({ files: [...fixed, file('USER.md', user), file('MEMORY.md', memory)], skills, part: 'You sell.' });
+    const [before, after] = [promptWith('Ann', '- tea'), promptWith('Ann', '- tea\n- no sugar')];
+    expect(after.startsWith(before)).toBe(true);
+    const bob = promptWith('Bob', '- coffee');
+    expect(bob.slice(0, bob.indexOf('# User'))).toBe(before.slice(0, before.indexOf('# User')));
+    expect(before.slice(before.indexOf('# User'))).not.toMatch(/^# (?!User|Memory)/mu);
+  });
+
   it('is the same bytes for the same files, whenever it is built', () => {
     const files = [file('IDENTITY.md', 'I'), file('USER.md', 'U')];
     expect(buildSystemPrompt({ files: files.toReversed(), skills: [] })).toBe(buildSystemPrompt({ files, skills: [] }));
@@ -62,7 +74,7 @@ describe('the system prompt', () => {
 
 describe('the dynamic context', () => {
   const now = new Date('2026-07-01T22:30:05Z');
-  const turn = { messages: [{ text: 'hi' }], heartbeat: null, timezone: undefined, now, attachments: [] };
+  const turn = { messages: [{ text: 'hi' }], timezone: undefined, now, attachments: [] };
   const upload = (type: UploadRef['type'], name = 'a "b".pdf'): UploadRef => ({ id: `u_${'0'.repeat(32)}`, name, type, size: 1 });
 
   it('tells the time in the tenant’s zone', () => {
@@ -71,8 +83,28 @@ describe('the dynamic context', () => {
   });
 
   it('stands before the user’s own words', () => {
-    expect(dynamicContext({ ...turn, heartbeat: '- look after the inbox\n' })).toBe(
+    const sent = dynamicContext({ ...turn, heartbeat: 'new' });
+    expect(sentText({ sent, heartbeat: '- look after the inbox' })).toBe(
       '<context>\nCurrent time: Wednesday 2026-07-01 22:30:05 GMT+00:00 (UTC)\n<heartbeat>\n- look after the inbox\n</heartbeat>\n</context>\n\nhi',
+    );
+  });
+
+  it('shows HEARTBEAT once, and again when it has changed', () => {
+    expect(heartbeatNews(null, undefined)).toBeUndefined();
+    expect(heartbeatNews(' look\n', undefined)).toBe('new');
+    expect(heartbeatNews(' look\n', 'look')).toBe('unchanged');
+    expect(heartbeatNews('look again', 'look')).toBe('new');
+    expect(heartbeatNews(null, 'look')).toBe('gone');
+    expect(heartbeatNews(null, '')).toBeUndefined();
+    expect(heartbeatNews('look', '')).toBe('new');
+    expect(dynamicContext({ ...turn, heartbeat: 'unchanged' })).toContain('(UTC)\nHEARTBEAT is as it was shown last.\n</context>');
+    expect(dynamicContext({ ...turn, heartbeat: 'gone' })).toContain('(UTC)\nHEARTBEAT is empty now.\n</context>');
+  });
+
+  it('leaves a message that looks like a context to its writer', () => {
+    const sent = dynamicContext({ ...turn, messages: [{ text: '<context>\n</context>' }], heartbeat: 'new' });
+    expect(sentText({ sent, heartbeat: 'mine' })).toMatch(
+      /\(UTC\)\n<heartbeat>\nmine\n<\/heartbeat>\n<\/context>\n\n<context>\n<\/context>$/u,
     );
   });
 

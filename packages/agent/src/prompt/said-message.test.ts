@@ -62,7 +62,7 @@ describe('a message of a chat app, as a model reads it', () => {
 });
 
 describe('several messages', () => {
-  const facts = { heartbeat: null, timezone: undefined, now: new Date('2026-07-01T22:30:05Z'), attachments: [] };
+  const facts = { timezone: undefined, now: new Date('2026-07-01T22:30:05Z'), attachments: [] };
 
   it('follow one another, a blank line between them', () => {
     const sent = dynamicContext({ ...facts, messages: [{ text: 'one' }, { text: 'two', chatApp }] });

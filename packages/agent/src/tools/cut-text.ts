@@ -6,12 +6,28 @@ export function cutText(text: string, maxBytes: number): { text: string; isCut: 
   return { text: text.slice(0, read), isCut: true };
 }
 
-/** The first `maxCharacters` UTF-16 units, one less where that would split a pair, with an ellipsis when something is missing. */
-export function clip(text: string, maxCharacters: number): string {
+/** The first `maxCharacters` UTF-16 units, one less where that would split a pair. */
+export function headOf(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text;
-  const end = /[\uD800-\uDBFF]/u.test(text.charAt(maxCharacters - 1)) ? maxCharacters - 1 : maxCharacters;
-  return `${text.slice(0, end)}…`;
+  return text.slice(0, /[\uD800-\uDBFF]/u.test(text.charAt(maxCharacters - 1)) ? maxCharacters - 1 : maxCharacters);
 }
+
+/** The same, with an ellipsis when something is missing. */
+export function clip(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters ? text : `${headOf(text, maxCharacters)}…`;
+}
+
+/** The beginning and the end of `text` in about `maxCharacters` UTF-16 units, pairs kept whole; a note between them says how much is missing. */
+export function clipMiddle(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  const room = Math.max(0, maxCharacters - MIDDLE_NOTE_CHARACTERS);
+  const head = headOf(text, Math.ceil(room / 2));
+  const tail = text.slice(text.length - Math.floor(room / 2)).replace(/^[\uDC00-\uDFFF]/u, '');
+  return `${head} [… ${String(text.length - head.length - tail.length)} left out …] ${tail}`;
+}
+
+/** As long as `clipMiddle` writes it for most texts. */
+const MIDDLE_NOTE_CHARACTERS = 24;
 
 /**
  * `text` in at most `maxBytes` of UTF-8 with its beginning and its end; a line between them says how much is missing.

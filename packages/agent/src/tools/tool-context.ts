@@ -1,7 +1,7 @@
 import type { SessionListItem, SessionView, UploadRef } from '@concierge/contract';
 import type { FileBytes, FileEntry, FileText } from '@concierge/tenant';
 import type { SchedulesView } from './automation/schedules-view.ts';
-import type { DocumentsView } from './documents/documents-view.ts';
+import type { DocumentsView, ReadUpload } from './documents/documents-view.ts';
 import type { AskPerson, MessagingView } from './messaging/messaging-view.ts';
 import type { MemoryView } from './memory/memory-view.ts';
 import type { RuntimeView } from './runtime/runtime-view.ts';
@@ -77,7 +77,10 @@ export interface ToolContext {
 }
 
 /** What a worker lends to a turn beyond its tenant's files: everything that reaches out of the process. */
-export type TurnCapabilities = Pick<ToolContext, 'runtime' | 'web' | 'subagents'> & { readonly askPerson: AskPerson };
+export type TurnCapabilities = Pick<ToolContext, 'runtime' | 'web' | 'subagents'> & {
+  readonly askPerson: AskPerson;
+  readonly readUpload: ReadUpload;
+};
 
 /** All of a turn's context; what is left comes with each call. */
 export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'progress' | 'show'>;

@@ -45,6 +45,7 @@ export function toolScope({ scope, turn, access, allow, capabilities, status, sh
     schedules: new TurnSchedules({ scope, turn, access, allow }),
     documents: documentsView({
       uploads: scope.uploads,
+      readUpload: capabilities.readUpload,
       access,
       attached: turn.attachments ?? [],
       history: async () => scope.sessions.view(turn.sessionId),

@@ -1,7 +1,5 @@
 import type { IgnoredReason, InboundIgnored, InboundItem, InboundMessage, MediaReference } from '../channel-adapter.ts';
-
-/** White space and characters that show nothing: a model's API refuses a message of these alone. */
-const invisible = /[\s\p{Cf}\u115F\u1160\u2800\u3164\uFFA0]/gu;
+import { isVisible } from '../visible-text.ts';
 
 export function ignored(reason: IgnoredReason, ref: string | null = null): InboundIgnored {
   return { kind: 'ignored', reason, ref };
@@ -14,7 +12,7 @@ export function orNull<Value>(value: Value | undefined): Value | null {
 
 /** null when there is nothing to read in it. */
 export function textOrNull(text: string | undefined): string | null {
-  return text === undefined || text.replace(invisible, '') === '' ? null : text;
+  return text === undefined || !isVisible(text) ? null : text;
 }
 
 /** The message, or why there is nothing to answer in it. */

@@ -1,3 +1,4 @@
+import { hasMoreValues, limits } from '@concierge/contract';
 import { z } from 'zod';
 
 /** What `revive` changes can only come of these: in JSON, U+0000 and half a pair are escaped, and a decoder gives neither. */
@@ -5,14 +6,15 @@ const suspicious = /\\u(?:0000|[dD][89a-fA-F])|\d{16}/u;
 const decoder = new TextDecoder();
 
 /**
- * The value that the bytes mean, or undefined when they are not JSON. Strings lose U+0000 and lone surrogates, which no database takes; whole numbers
+ * The value that the bytes mean, or undefined when they are not JSON, or of more values than any app sends: each costs a schema a look. Strings lose U+0000 and lone surrogates, which no database takes; whole numbers
  * that a number cannot hold stay as they were written.
  */
 export function readJson(body: Uint8Array): unknown {
   try {
     const text = decoder.decode(body);
     // To look at each value takes several times as long as to read them all.
-    return suspicious.test(text) ? JSON.parse(text, revive) : JSON.parse(text);
+    const value: unknown = suspicious.test(text) ? JSON.parse(text, revive) : JSON.parse(text);
+    return hasMoreValues(value, limits.webhookMaxValues) ? undefined : value;
   } catch {
     return undefined;
   }
@@ -40,7 +42,7 @@ export function maybe<Schema extends z.ZodType>(schema: Schema) {
 export const id = z.union([z.string().min(1), z.number()]).transform(String);
 
 /** Each is read by itself: one that is damaged does not take the others with it. Most bodies have but one of their lists, and a default costs less than a catch. */
-export const list = z.array(z.unknown()).default([]).catch([]);
+export const list = z.array(z.unknown()).max(limits.webhookListMax).default([]).catch([]);
 
 /** As a number or in digits. */
 export const milliseconds = z.union([z.number(), z.string().regex(/^\d{1,16}$/u)]).transform(Number);

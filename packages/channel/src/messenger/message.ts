@@ -4,6 +4,8 @@ import { Attachment, type Item, type Message } from './wire.ts';
 
 interface From {
   readonly senderId: string;
+  /** The page, or the Instagram account beside it. */
+  readonly account: string;
   readonly sentAtMs: number | null;
 }
 
@@ -11,7 +13,7 @@ export function readMessage(message: Message, from: From): InboundItem {
   const { mid } = message;
   if (mid === undefined) return ignored('no_id');
   // It has the id of the message that is taken back.
-  if (message.is_deleted === true) return { kind: 'retraction', messageRef: mid };
+  if (message.is_deleted === true) return { kind: 'retraction', providerMessageId: mid, messageRef: mid };
   if (message.is_unsupported === true) return ignored('unsupported', mid);
   const attachments = message.attachments.map((attachment) => Attachment.safeParse(attachment).data).filter((known) => known !== undefined);
   const location = attachments.map(locationOf).find((place) => place !== undefined);
@@ -38,14 +40,14 @@ export function readPostback(postback: NonNullable<Item['postback']>, from: From
   return { ...envelopeOf(key, from), text, media: [], choice, replyTo: null };
 }
 
-function envelopeOf(mid: string, { senderId, sentAtMs }: From) {
+function envelopeOf(mid: string, { senderId, account, sentAtMs }: From) {
   return {
     kind: 'message',
     providerMessageId: mid,
     eventId: null,
     messageRef: mid,
     sender: { id: senderId, aliases: [], displayName: null, isExternal: false },
-    conversation: { id: senderId, threadId: null, isGroup: false },
+    conversation: { id: senderId, threadId: null, isGroup: false, account },
     sentAtMs,
   } as const satisfies Partial<InboundMessage>;
 }

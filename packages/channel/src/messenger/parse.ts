@@ -24,7 +24,7 @@ function readEntry(json: unknown, own: readonly string[]): InboundItem[] {
   // The signature is the Meta app's, not the tenant's.
   if (!own.includes(account)) return [ignored('foreign')];
   const items = [
-    ...entry.messaging.flatMap((item) => readItem(item, own)),
+    ...entry.messaging.flatMap((item) => readItem(item, { account, own })),
     // Another app, or a person, has this conversation.
     ...entry.standby.map(() => ignored('standby')),
     // The test button of the app's dashboard; its sender is made up.
@@ -33,14 +33,20 @@ function readEntry(json: unknown, own: readonly string[]): InboundItem[] {
   return items.length === 0 ? [ignored('empty')] : items;
 }
 
-function readItem(json: unknown, own: readonly string[]): InboundItem[] {
+/** Whose webhook it is: the account of the entry, among all of the binding's. */
+interface Addressee {
+  readonly account: string;
+  readonly own: readonly string[];
+}
+
+function readItem(json: unknown, { account, own }: Addressee): InboundItem[] {
   const item = Item.safeParse(json).data;
   if (item === undefined) return [ignored('unreadable')];
   const { message, postback, sender, timestamp } = item;
   const senderId = sender?.id;
   if (isEcho(item, own)) return [ignored('echo', orNull(message?.mid))];
   if (senderId === undefined) return [ignored('no_sender')];
-  const from = { senderId, sentAtMs: orNull(timestamp) };
+  const from = { senderId, account, sentAtMs: orNull(timestamp) };
   if (message !== undefined) return [readMessage(message, from)];
   if (postback !== undefined) return [readPostback(postback, from)];
   return readOther(item, json, senderId);

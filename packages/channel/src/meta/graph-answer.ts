@@ -24,7 +24,7 @@ const GraphError = z.object({
 
 export type GraphErrorClass = 'window_closed' | 'refused' | 'recipient_failed' | 'binding_failed' | Backoff;
 
-/** `code` or `code/subcode`; the more exact one counts. */
+/** `code`, `code/*` (any subcode) or `code/subcode`; the most exact one counts. */
 export type GraphErrorTable = ReadonlyMap<string, GraphErrorClass>;
 
 export function graphErrors(classes: Readonly<Partial<Record<GraphErrorClass, readonly (number | string)[]>>>): GraphErrorTable {
@@ -62,7 +62,8 @@ function classIn(
   table: GraphErrorTable,
   { code, error_subcode: subcode }: z.infer<typeof GraphError>['error'],
 ): GraphErrorClass | undefined {
-  return table.get(`${String(code)}/${String(subcode)}`) ?? table.get(String(code)) ?? permissionClass(code);
+  const exact = subcode === undefined ? undefined : (table.get(`${String(code)}/${String(subcode)}`) ?? table.get(`${String(code)}/*`));
+  return exact ?? table.get(String(code)) ?? permissionClass(code);
 }
 
 /** Codes that nobody has told us of. */

@@ -14,7 +14,7 @@ export interface OutgoingMessage extends Destination {
   readonly part: Pick<Part, 'text' | 'plain'>;
   /** `plain` after the provider refused the formatting. */
   readonly form: 'formatted' | 'plain';
-  /** The provider's id of the message that is answered. */
+  /** The message that is answered, as the `messageRef` of its `InboundMessage` names it. */
   readonly replyTo?: string;
   /** Ours, given back by providers that can in receipts and echoes. */
   readonly mark?: string;

@@ -8,6 +8,9 @@ export interface Dialect {
   readonly render: (rich: RichText) => string;
 }
 
+/** The app takes it for the end of a word; no reader sees it. */
+export const ZERO_WIDTH_SPACE = '\u200B';
+
 export type MarkName = keyof Marks;
 
 /** From the outside in. Links within emphasis, because Slack shows the signs of what is inside the words of a link. */
@@ -16,6 +19,8 @@ const nesting: readonly MarkName[] = ['quote', 'pre', 'bold', 'italic', 'strike'
 export interface Markup {
   readonly escape: (text: string) => string;
   /** What is inside is written already. */
+  /** Stands between a sign and the word that it touches. Only for apps that show such a sign instead of reading it. */
+  readonly parting?: string;
   readonly wrap: { readonly [Name in MarkName]?: (inside: string, value: NonNullable<Marks[Name]>) => string };
 }
 
@@ -27,19 +32,45 @@ export function writeMarkup(rich: RichText, markup: Markup): string {
 function writeLevel(rich: RichText, markup: Markup, level: number): string {
   const name = nesting[level];
   if (name === undefined) return markup.escape(textOf(rich));
-  return groupRuns(rich, ({ marks }) => marks[name])
-    .map(({ key, runs }) => {
-      const inside = writeLevel(runs, markup, level + 1);
-      // eslint-disable-next-line typescript/no-unsafe-type-assertion -- name and value are of the same mark, which a union of functions cannot say
-      const wrap = markup.wrap[name] as ((text: string, value: unknown) => string) | undefined;
-      return key === undefined || wrap === undefined ? inside : wrap(inside, key);
-    })
-    .join('');
+  const written = groupRuns(rich, ({ marks }) => marks[name]).map(({ key, runs }) => {
+    const inside = writeLevel(runs, markup, level + 1);
+    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- name and value are of the same mark, which a union of functions cannot say
+    const wrap = markup.wrap[name] as ((text: string, value: unknown) => string) | undefined;
+    return key === undefined || wrap === undefined ? inside : wrap(inside, key);
+  });
+  const { parting } = markup;
+  return parting === undefined || !signs.has(name) ? written.join('') : joinParted(written, parting);
+}
+
+/** Marks that are a sign on either side of the words. */
+const signs: ReadonlySet<MarkName> = new Set(['bold', 'italic', 'strike', 'code']);
+const endsInWord = /[\p{L}\p{N}\p{M}_]$/u;
+const beginsWithWord = /^[\p{L}\p{N}\p{M}_]/u;
+const endsInSign = /[*_~`]$/u;
+const beginsWithSign = /^[*_~`]/u;
+
+/** The app wants something else than a letter on the outer side of a sign: `un*believ*able` it shows as that, and CJK text has no spaces. */
+function joinParted(written: readonly string[], parting: string): string {
+  return written.flatMap((piece, index) => (isTouched(written[index - 1] ?? '', piece) ? [parting, piece] : [piece])).join('');
+}
+
+/** Looks at the last character alone, which is two units at most: a search for the end goes through all of it. */
+function isTouched(before: string, piece: string): boolean {
+  const end = before.slice(-2);
+  return (endsInWord.test(end) && beginsWithSign.test(piece)) || (endsInSign.test(end) && beginsWithWord.test(piece));
 }
 
 /** `*bold*` and its like: on one line, and with no space inside, or the app shows the signs themselves. */
 export function aroundLines(sign: string): (inside: string) => string {
-  return (inside) => inside.replaceAll(/^(\s*)(\S|\S.*\S)(\s*)$/gmu, `$1${sign}$2${sign}$3`);
+  return (inside) =>
+    inside
+      .split('\n')
+      .map((line) => {
+        const bare = line.trim();
+        // Given to a function: a dollar sign in it is no reference.
+        return bare === '' ? line : line.replace(bare, () => sign + bare + sign);
+      })
+      .join('\n');
 }
 
 export function beforeLines(sign: string): (inside: string) => string {

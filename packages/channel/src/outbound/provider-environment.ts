@@ -1,3 +1,4 @@
+import { withoutEnding } from '@concierge/contract';
 import { z } from 'zod';
 import { providerUrls, type ProviderUrls } from './provider-urls.ts';
 
@@ -5,7 +6,7 @@ import { providerUrls, type ProviderUrls } from './provider-urls.ts';
 const base = z
   .url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address', abort: true })
   .refine((address) => isPlain(address), 'must be an address without credentials, query and fragment')
-  .transform((address) => address.replace(/\/+$/u, ''));
+  .transform((address) => withoutEnding(address, '/'));
 
 function isPlain(address: string): boolean {
   const url = URL.parse(address);

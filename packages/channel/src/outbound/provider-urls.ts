@@ -1,3 +1,5 @@
+import { withoutEnding } from '@concierge/contract';
+
 /** Where providers are. The deployment's configuration and nothing of a tenant: who may name them could read every tenant's tokens. */
 export interface ProviderUrls {
   /** META_GRAPH_URL, with the version. */
@@ -16,5 +18,5 @@ export const providerUrls: ProviderUrls = {
 
 /** `path` below a base that may end in a slash or not. */
 export function below(base: string, path: string): string {
-  return `${base.replace(/\/+$/u, '')}/${path}`;
+  return `${withoutEnding(base, '/')}/${path}`;
 }

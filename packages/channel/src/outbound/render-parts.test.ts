@@ -89,6 +89,18 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     expect(one('**one *two***', 'slack')).toBe('*one _two_*');
   });
 
+  it.each([
+    ['un**believ**able', 'whatsapp', 'un\u200B*believ*\u200Bable'],
+    ['un**believ**able', 'slack', 'un\u200B*believ*\u200Bable'],
+    ['**太字**です', 'whatsapp', '*太字*\u200Bです'],
+    ['これは*斜体*です', 'slack', 'これは\u200B_斜体_\u200Bです'],
+    ['the ~~old~~new price, `a`s', 'whatsapp', 'the ~old~\u200Bnew price, `a`\u200Bs'],
+    ['**a b**, (**c**) **d *e*f**', 'slack', '*a b*, (*c*) *d _e_\u200Bf*'],
+    ['un**believ**able', 'telegram', 'un<b>believ</b>able'],
+  ] as const)('parts signs from the word that they touch, or the app shows them: %j for %s', (markdown, surface, expected) => {
+    expect(one(markdown, surface)).toBe(expected);
+  });
+
   it('writes tables as lines, tasks as boxes and pictures as links', () => {
     expect(one('| a | b |\n|---|---|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\n![map](https://e.example/m.png)', 'whatsapp')).toBe(
       '*a | b*\n1 | 2\n\n☑ done\n☐ open\n\nmap (https://e.example/m.png)',
@@ -98,6 +110,8 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
   it.each(surfaces)('has nothing to send to %s where nothing can be seen', (surface) => {
     expect(textsOf('', surface)).toEqual([]);
     expect(textsOf(' \n ', surface)).toEqual([]);
+    expect(textsOf('\u200B\u2060\uFEFF', surface)).toEqual([]);
+    expect(textsOf('**\u200B**\n\n\u3164', surface)).toEqual([]);
   });
 
   it('loses U+0000 and halves of surrogate pairs, which no provider takes', () => {

@@ -1,5 +1,6 @@
 import type { Dialect } from './dialect.ts';
 import { plainText } from './plain-text.ts';
+import { isVisible } from '../visible-text.ts';
 import { sliceRuns, textOf, type Marks, type RichText } from './rich-text.ts';
 
 /** One message of the provider. */
@@ -45,7 +46,7 @@ class Splitter {
     while (from < this.#text.length) {
       const { end, next } = this.#cutAfter(from);
       const part = trimEnds(sliceRuns(this.#rich, from, end));
-      if (textOf(part).trim() !== '') parts.push({ text: this.#dialect.render(part), plain: plainText(part) });
+      if (isVisible(textOf(part))) parts.push({ text: this.#dialect.render(part), plain: plainText(part) });
       from = next;
     }
     return parts;

@@ -25,20 +25,13 @@ const errors: ReadonlyMap<string, FinalKind | 'retry'> = new Map(
       'user_not_found',
       'user_disabled',
       'cannot_dm_bot',
-    ],
-    binding_failed: [
-      'invalid_auth',
-      'not_authed',
-      'account_inactive',
-      'token_revoked',
-      'token_expired',
-      'missing_scope',
+      // The bot is not a member, or may not write there; other conversations take what it says.
       'no_permission',
-      'not_allowed_token_type',
       'access_denied',
       'ekm_access_denied',
       'team_access_not_granted',
     ],
+    binding_failed: ['invalid_auth', 'not_authed', 'account_inactive', 'token_revoked', 'token_expired', 'missing_scope'],
     // A part of it may have been done.
     unknown: ['fatal_error'],
     resend_plain: ['message_not_in_streaming_state'],

@@ -39,7 +39,11 @@ interface Received {
 function readMessage(event: Event, { settings, ref }: Received): InboundItem {
   const { subtype, channel, ts, user } = event;
   if (subtype === 'message_deleted' && channel !== undefined && event.deleted_ts !== undefined)
-    return { kind: 'retraction', messageRef: `${channel}/${event.deleted_ts}` };
+    return {
+      kind: 'retraction',
+      providerMessageId: messageIdOf(settings, channel, event.deleted_ts),
+      messageRef: `${channel}/${event.deleted_ts}`,
+    };
   if (isFromBot(event, settings)) return ignored('from_bot', ref);
   if (subtype === 'message_changed') return ignored('edit', ref);
   if (!spoken.includes(subtype)) return ignored('service_message', orNull(subtype));
@@ -49,8 +53,7 @@ function readMessage(event: Event, { settings, ref }: Received): InboundItem {
   if (!isDirect && !isAddressed(event, settings.botUserId)) return ignored('not_addressed', ref);
   return messageOrEmpty({
     kind: 'message',
-    // A mention in a channel comes twice, as two events with two ids. This is what both have in common.
-    providerMessageId: `${settings.teamId}:${channel}:${ts}`,
+    providerMessageId: messageIdOf(settings, channel, ts),
     eventId: ref,
     messageRef: `${channel}/${ts}`,
     sender: { id: user, aliases: [], displayName: null, isExternal: isExternal(event, settings) },
@@ -59,6 +62,11 @@ function readMessage(event: Event, { settings, ref }: Received): InboundItem {
     replyTo: null,
     sentAtMs: millisecondsOf(ts),
   });
+}
+
+/** A mention in a channel comes twice, as two events with two ids. This is what both have in common. */
+function messageIdOf({ teamId }: Settings, channel: string, ts: string): string {
+  return `${teamId}:${channel}:${ts}`;
 }
 
 function contentOf({ text = '', files }: Event, { botUserId }: Settings) {

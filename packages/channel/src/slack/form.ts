@@ -61,6 +61,8 @@ function readCommand(form: Readonly<Record<string, string>>, settings: Settings)
   const command = SlashCommand.safeParse(form).data;
   if (command === undefined) return ignored('unreadable', 'command');
   if (!isOurs(command, settings)) return ignored('foreign', 'command');
+  const words = textOrNull(command.text);
+  if (words === null) return ignored('empty', 'command');
   const { user_id, user_name, channel_id, trigger_id } = command;
   return {
     kind: 'message',
@@ -69,7 +71,7 @@ function readCommand(form: Readonly<Record<string, string>>, settings: Settings)
     messageRef: `${channel_id}/${trigger_id}`,
     sender: { id: user_id, aliases: [], displayName: orNull(user_name), isExternal: false },
     conversation: { id: channel_id, threadId: null, isGroup: !channel_id.startsWith('D') },
-    text: `${command.command} ${command.text}`.trim(),
+    text: `${command.command} ${words}`.trim(),
     media: [],
     replyTo: null,
     sentAtMs: null,

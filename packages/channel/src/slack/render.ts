@@ -1,9 +1,10 @@
-import { aroundLines, beforeLines, fenced, ticked, writeMarkup, type Dialect } from '../outbound/dialect.ts';
+import { ZERO_WIDTH_SPACE, aroundLines, beforeLines, fenced, ticked, writeMarkup, type Dialect } from '../outbound/dialect.ts';
 import { utf16Units } from '../outbound/plain-text.ts';
 import type { RichText } from '../outbound/rich-text.ts';
 
 const markup = {
   escape: escapeText,
+  parting: ZERO_WIDTH_SPACE,
   wrap: {
     // Inside, > is written as an entity: only these open a quote.
     quote: beforeLines('> '),

@@ -1,6 +1,7 @@
 /** Slack's markup as a person reads it. Entities are undone once, `&` last: what somebody typed as `&lt;` stays that. */
 export function plainText(text: string, ownUserId: string): string {
-  const own = new RegExp(`<@${ownUserId.replaceAll('.', '\\.')}(?:\\|[^<>]*)?>`, 'gu');
+  // bounded-expression: the id is taken as it is, and what follows it ends at the next angle bracket
+  const own = new RegExp(String.raw`<@${RegExp.escape(ownUserId)}(?:\|[^<>]*)?>`, 'gu');
   return text
     .replace(own, '')
     .replace(/<([^<>]+)>/gu, (_all, link: string) => readable(link))

@@ -37,6 +37,7 @@ function envelopeOf(message: Message, updateId: string) {
     eventId: null,
     messageRef: `${message.chat.id}/${message.message_id}`,
     conversation: conversationOf(message),
+    ...(message.media_group_id !== undefined && { albumId: message.media_group_id }),
     replyTo: orNull(message.reply_to_message?.message_id),
     sentAtMs: orNull(message.date),
   } as const satisfies Partial<InboundMessage>;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { InboundItem } from '../channel-adapter.ts';
 import { parseTelegram } from './parse.ts';
 
 const nameless = { botToken: '300:token', secretToken: 'secret-token' };
@@ -25,5 +26,51 @@ describe('a bot that has not been told its own name', () => {
   it('is not addressed by the name of a person, nor by a command without a name', () => {
     for (const name of ['@ann', '@shop_bot2']) expect(kindOf(name, 'mention')).toBe('ignored');
     for (const command of ['/help', '/robot']) expect(kindOf(command, 'bot_command')).toBe('ignored');
+  });
+});
+
+function read(update: object): readonly InboundItem[] {
+  const delivery = parseTelegram(Buffer.from(JSON.stringify(update)), nameless);
+  return delivery.kind === 'items' ? delivery.items : [];
+}
+
+function messageWith(fields: object): object {
+  const message = {
+    message_id: 1,
+    from: { id: 5, is_bot: false, first_name: 'Ada' },
+    chat: { id: 5, type: 'private' },
+    date: 1,
+    ...fields,
+  };
+  return { update_id: 7, message };
+}
+
+describe('an update of Telegram', () => {
+  it('tells the words on a pressed button, not only what the bot calls it', () => {
+    const inline_keyboard = [
+      [{ text: 'No', callback_data: 'no:1' }],
+      [{ text: 'Yes, please', callback_data: 'yes:1' }, { url: 'https://e.example/' }],
+    ];
+    const message = { message_id: 3, chat: { id: 5, type: 'private' }, reply_markup: { inline_keyboard } };
+    const query = { id: 'q', from: { id: 5, is_bot: false, first_name: 'Ada' }, message };
+    const press = (data: string) => read({ update_id: 8, callback_query: { ...query, data } })[1];
+    expect(press('yes:1')).toMatchObject({ text: 'Yes, please', choice: { kind: 'callback', id: 'yes:1', title: 'Yes, please' } });
+    expect(press('gone:1')).toMatchObject({ text: 'gone:1', choice: { kind: 'callback', id: 'gone:1', title: null } });
+  });
+
+  it('tells that a chat is gone, and that it is back', () => {
+    const member = (status: string) => ({
+      update_id: 9,
+      my_chat_member: { chat: { id: 5, type: 'private' }, new_chat_member: { status } },
+    });
+    expect(read(member('kicked'))).toEqual([{ kind: 'unreachable', conversationId: '5' }]);
+    expect(read(member('member'))).toEqual([{ kind: 'reachable', conversationId: '5' }]);
+    expect(read(member('restricted'))).toMatchObject([{ kind: 'ignored' }]);
+  });
+
+  it('says of which album a picture is', () => {
+    const photo = [{ file_id: 'l', width: 900, height: 600 }];
+    expect(read(messageWith({ photo, media_group_id: '131' }))).toMatchObject([{ albumId: '131' }]);
+    expect(read(messageWith({ photo }))).not.toMatchObject([{ albumId: '131' }]);
   });
 });

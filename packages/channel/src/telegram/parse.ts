@@ -4,7 +4,7 @@ import { eventName, ignored, textOrNull } from '../inbound/items.ts';
 import { readJson } from '../inbound/json.ts';
 import { readMessage } from './message.ts';
 import { conversationOf, senderOf } from './people.ts';
-import { CallbackQuery, MyChatMember, Update } from './wire.ts';
+import { Button, ButtonRow, CallbackQuery, MyChatMember, Update } from './wire.ts';
 
 /** One update. Which bot it is for is decided by the token that it came with: each webhook has its own. */
 export function parseTelegram(body: Uint8Array, settings: ChannelSettings['channel_c']): Delivery {
@@ -31,10 +31,11 @@ function readCallback(json: unknown, updateId: string): InboundItem[] {
   if (query === undefined) return [ignored('unreadable', 'callback_query')];
   const { id: callbackId, from, data, message } = query;
   const waiting = { kind: 'callback', callbackId } as const;
-  const text = textOrNull(data);
+  const pressed = textOrNull(data);
   if (from.is_bot === true) return [waiting, ignored('from_bot', updateId)];
   // On a message of inline mode there is no chat to answer in; a game has no data.
-  if (message === undefined || text === null) return [waiting, ignored('other_event', 'callback_query')];
+  if (message === undefined || pressed === null) return [waiting, ignored('other_event', 'callback_query')];
+  const title = labelOf(pressed, message.reply_markup?.inline_keyboard ?? []);
   return [
     waiting,
     {
@@ -44,19 +45,27 @@ function readCallback(json: unknown, updateId: string): InboundItem[] {
       messageRef: `${message.chat.id}/${message.message_id}`,
       sender: senderOf(from),
       conversation: conversationOf(message),
-      text,
+      text: title ?? pressed,
       media: [],
-      choice: { kind: 'callback', id: text, title: null },
+      choice: { kind: 'callback', id: pressed, title },
       replyTo: null,
       sentAtMs: null,
     },
   ];
 }
 
+/** The query has what the bot calls the button; what the person read stands in the message above it, as long as that is there. */
+function labelOf(pressed: string, keyboard: readonly unknown[]): string | null {
+  const buttons = keyboard.flatMap((row) => ButtonRow.safeParse(row).data ?? []).map((button) => Button.safeParse(button).data);
+  return textOrNull(buttons.find((button) => button?.callback_data === pressed)?.text);
+}
+
 function readMembership(json: unknown): InboundItem {
   const change = MyChatMember.safeParse(json).data;
   if (change === undefined) return ignored('unreadable', 'my_chat_member');
   const { status } = change.new_chat_member;
-  const isGone = status === 'kicked' || status === 'left';
-  return isGone ? { kind: 'unreachable', conversationId: change.chat.id } : ignored('other_event', 'my_chat_member');
+  const conversationId = change.chat.id;
+  if (status === 'kicked' || status === 'left') return { kind: 'unreachable', conversationId };
+  const mayWrite = status === 'member' || status === 'administrator' || status === 'creator';
+  return mayWrite ? { kind: 'reachable', conversationId } : ignored('other_event', 'my_chat_member');
 }

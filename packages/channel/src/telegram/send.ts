@@ -63,7 +63,7 @@ export class TelegramSender implements ChannelSender {
   }
 
   async send(message: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome> {
-    const { part, form, replyTo } = message;
+    const { part, form } = message;
     const answer = await this.#call(
       'sendMessage',
       {
@@ -71,7 +71,7 @@ export class TelegramSender implements ChannelSender {
         ...(form === 'plain' ? { text: part.plain } : { text: part.text, parse_mode: 'HTML' }),
         // A preview is a request to an address that a model wrote, made before anybody has read it.
         link_preview_options: { is_disabled: true },
-        ...(replyTo !== undefined && { reply_parameters: { message_id: Number(replyTo), allow_sending_without_reply: true } }),
+        ...replyParametersOf(message),
       },
       signal,
     );
@@ -169,6 +169,13 @@ export class TelegramSender implements ChannelSender {
 /** `@name` is a channel's; all others are numbers, which are sent as such. */
 function placeOf({ to, thread }: Destination): object {
   return { chat_id: /^-?\d{1,16}$/u.test(to) ? Number(to) : to, ...(thread !== undefined && { message_thread_id: Number(thread) }) };
+}
+
+/** Telegram counts messages in each chat: a group that has another number by now has other messages under the same ones. */
+function replyParametersOf({ to, replyTo }: OutgoingMessage): object {
+  const [chat, id] = replyTo?.split('/') ?? [];
+  if (chat !== to || id === undefined || !/^\d{1,15}$/u.test(id)) return {};
+  return { reply_parameters: { message_id: Number(id), allow_sending_without_reply: true } };
 }
 
 function isDone(answer: ProviderAnswer | NoAnswer): boolean {

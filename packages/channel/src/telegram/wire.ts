@@ -31,6 +31,7 @@ export const Message = z.object({
   via_bot: maybe(z.object({ id })),
   chat: Chat,
   date: maybe(seconds),
+  media_group_id: maybe(id),
   reply_to_message: maybe(z.object({ message_id: id, from: maybe(z.object({ id })) })),
   text,
   entities: list,
@@ -56,8 +57,19 @@ export const CallbackQuery = z.object({
   id,
   from: User,
   data: text,
-  message: maybe(z.object({ message_id: id, message_thread_id: maybe(id), is_topic_message: flag, chat: Chat })),
+  message: maybe(
+    z.object({
+      message_id: id,
+      message_thread_id: maybe(id),
+      is_topic_message: flag,
+      chat: Chat,
+      reply_markup: maybe(z.object({ inline_keyboard: list })),
+    }),
+  ),
 });
+
+export const ButtonRow = z.array(z.unknown());
+export const Button = z.object({ text: z.string(), callback_data: z.string() });
 
 export const MyChatMember = z.object({ chat: Chat, new_chat_member: z.object({ status: z.string() }) });
 

@@ -5,21 +5,38 @@ import { list } from '../inbound/json.ts';
 import type { ContactBook } from './contact-book.ts';
 import { Button, Card, File, Interactive, Location, Message, Order, Product, Revoke, System, Text } from './wire.ts';
 
-export function readMessage(json: unknown, contacts: ContactBook): InboundItem[] {
+interface Around {
+  readonly contacts: ContactBook;
+  /** Digits of the number that was written to. */
+  readonly ownNumber: string | undefined;
+}
+
+export function readMessage(json: unknown, { contacts, ownNumber }: Around): InboundItem[] {
   const message = Message.safeParse(json).data;
   if (message === undefined) return [ignored('unreadable')];
   const { id, type = '' } = message;
   // Nothing to tell a second delivery by.
   if (id === undefined) return [ignored('no_id', type)];
+  // Answered, it would be answered again, and so on for ever.
+  if (isOwn(message, ownNumber)) return [ignored('echo', id)];
   if (type === 'system') return readSystem(message);
   const reason = silentTypes.get(type);
   if (reason !== undefined) return [ignored(reason, id)];
-  if (type === 'revoke') return [{ kind: 'retraction', messageRef: Revoke.safeParse(message['revoke']).data?.original_message_id ?? id }];
+  if (type === 'revoke') return [readRevoke(message, id)];
   const content = contents.get(type)?.(message[type]);
   if (content === undefined) return [ignored('other_event', type)];
   const sender = senderOf(message, contacts);
   if (sender === undefined) return [ignored('no_sender', id)];
   return [messageOrEmpty({ ...envelopeOf(message, { id, sender }), ...content })];
+}
+
+function isOwn({ from }: Message, ownNumber: string | undefined): boolean {
+  return from !== undefined && from !== '' && from === ownNumber;
+}
+
+function readRevoke(message: Message, id: string): InboundItem {
+  const original = Revoke.safeParse(message['revoke']).data?.original_message_id;
+  return original === undefined ? ignored('unreadable', id) : { kind: 'retraction', providerMessageId: original, messageRef: original };
 }
 
 function envelopeOf({ group_id, referral, context, timestamp }: Message, { id, sender }: Pick<InboundMessage, 'sender'> & { id: string }) {

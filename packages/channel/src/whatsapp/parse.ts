@@ -35,7 +35,9 @@ function readValue(value: Value): InboundItem[] {
   const contacts = new ContactBook(
     value.contacts.map((contact) => Contact.safeParse(contact).data).filter((contact) => contact !== undefined),
   );
-  const items = [...value.messages.flatMap((message) => readMessage(message, contacts)), ...value.statuses.map(readStatus)];
+  const ownNumber = value.metadata?.display_phone_number?.replaceAll(/\D/gu, '');
+  const messages = value.messages.flatMap((message) => readMessage(message, { contacts, ownNumber }));
+  const items = [...messages, ...value.statuses.map(readStatus)];
   if (items.length > 0) return items;
   return value.errors.map((error) => ignored('provider_error', orNull(ProviderError.safeParse(error).data?.code)));
 }
@@ -53,6 +55,7 @@ function readStatus(json: unknown): InboundItem {
     state: status.status,
     atMs: orNull(status.timestamp),
     errorCodes: status.errors.map((error) => ProviderError.safeParse(error).data?.code).filter((code) => code !== undefined),
+    ...(status.biz_opaque_callback_data !== undefined && { mark: status.biz_opaque_callback_data }),
   };
 }
 

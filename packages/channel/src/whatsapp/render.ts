@@ -1,9 +1,19 @@
-import { aroundLines, beforeLines, fenced, spellOutLinks, ticked, writeMarkup, type Dialect } from '../outbound/dialect.ts';
+import {
+  ZERO_WIDTH_SPACE,
+  aroundLines,
+  beforeLines,
+  fenced,
+  spellOutLinks,
+  ticked,
+  writeMarkup,
+  type Dialect,
+} from '../outbound/dialect.ts';
 import { utf16Units } from '../outbound/plain-text.ts';
 import type { RichText } from '../outbound/rich-text.ts';
 
 const markup = {
   escape: (text: string) => text,
+  parting: ZERO_WIDTH_SPACE,
   wrap: {
     quote: beforeLines('> '),
     pre: fenced,

@@ -21,6 +21,7 @@ const errors = graphErrors({
 });
 
 /** Numbers are digits; the other names of people, since user names came, begin with a country (§2.2). */
+const TELEPHONE_NUMBER = /^\+?\d+$/u;
 const BUSINESS_SCOPED_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/u;
 
 const MediaPlace = z.object({ url: z.string(), file_size: z.number().optional() });
@@ -109,7 +110,7 @@ export class WhatsAppSender implements ChannelSender {
   }
 
   async #sendContent(content: object, signal: AbortSignal): Promise<SendOutcome> {
-    return outcomeOfWhatsAppSend(await this.#ask({ recipient_type: 'individual', ...content }, signal));
+    return outcomeOfWhatsAppSend(await this.#ask(content, signal));
   }
 
   async #ask(body: object, signal: AbortSignal): Promise<ProviderAnswer | NoAnswer> {
@@ -118,6 +119,8 @@ export class WhatsAppSender implements ChannelSender {
   }
 }
 
-function recipientOf(to: string): { readonly recipient: string } | { readonly to: string } {
-  return BUSINESS_SCOPED_ID.test(to) ? { recipient: to } : { to };
+/** All that is neither a person's number nor a person's name is a group: sent as if to a person, an answer to a group is refused. */
+function recipientOf(to: string): object {
+  if (BUSINESS_SCOPED_ID.test(to)) return { recipient_type: 'individual', recipient: to };
+  return { recipient_type: TELEPHONE_NUMBER.test(to) ? 'individual' : 'group', to };
 }

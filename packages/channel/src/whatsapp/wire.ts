@@ -10,7 +10,7 @@ export const Entry = z.object({ changes: list });
 export const Change = z.object({ field: maybe(z.string()), value: z.unknown().optional() });
 
 export const Value = z.object({
-  metadata: maybe(z.object({ phone_number_id: maybe(id) })),
+  metadata: maybe(z.object({ phone_number_id: maybe(id), display_phone_number: maybe(id) })),
   contacts: list,
   messages: list,
   statuses: list,
@@ -83,6 +83,7 @@ export const Status = z.object({
   timestamp: maybe(seconds),
   recipient_id: maybe(id),
   recipient_user_id: maybe(id),
+  biz_opaque_callback_data: maybe(z.string()),
   errors: list,
 });
 

@@ -50,7 +50,7 @@ async function connect({ deployment, answer }: CommandContext, tenantId: string,
       `${appNameOf(channel)} needs ${names}: give them as a JSON object with --file, or one by one with --set.`,
     );
   }
-  const { shown } = await deployment.connections.connect(scope, channel, settings);
+  const { shown } = await (await deployment.connections()).connect(scope, channel, settings);
   const { checks = [] } = shown;
   const isRegistered = checks.some(({ name, ok }) => name === 'webhook' && ok);
   const lines = [
@@ -66,7 +66,7 @@ function checkLine({ name, ok, message }: ChannelCheck): string {
 }
 
 async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
-  const views = await deployment.connections.list(await deployment.scope(tenantId));
+  const views = await (await deployment.connections()).list(await deployment.scope(tenantId));
   const rows = views.map((view) => [
     view.app,
     view.reason === null ? view.state : `${view.state}: ${view.reason}`,
@@ -81,19 +81,19 @@ async function list({ deployment, answer }: CommandContext, tenantId: string): P
 }
 
 async function test({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
-  const tested = await deployment.connections.test(await deployment.scope(tenantId), parseChannel(name));
+  const tested = await (await deployment.connections()).test(await deployment.scope(tenantId), parseChannel(name));
   answer({ json: tested, text: tested.checks.map(checkLine).join('\n'), failed: !tested.ok });
 }
 
 async function disconnect({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
   const channel = parseChannel(name);
-  await deployment.connections.disconnect(await deployment.scope(tenantId), channel);
+  await (await deployment.connections()).disconnect(await deployment.scope(tenantId), channel);
   answer({ json: { channel, disconnected: true }, text: `${appNameOf(channel)} is disconnected; its conversations stay.` });
 }
 
 /** `concierge channel …` */
 export function channelCommand(context: CommandContext): Command {
-  const command = new Command('channel').description('chat apps of a tenant');
+  const command = new Command('channel');
   command
     .command('connect <tenant> <channel>')
     .description('connect whatsapp, messenger, telegram or slack, or give it new credentials')

@@ -131,7 +131,7 @@ async function listRuns({ deployment, answer }: CommandContext, tenantId: string
 
 /** `concierge cron …` */
 export function cronCommand(context: CommandContext): Command {
-  const command = new Command('cron').description('schedules of a tenant');
+  const command = new Command('cron');
   command
     .command('list <tenant>')
     .description('all schedules, with their next time')

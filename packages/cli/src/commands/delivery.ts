@@ -68,7 +68,7 @@ async function redrive({ deployment, answer }: CommandContext, tenantId: string,
 
 /** `concierge delivery …` */
 export function deliveryCommand(context: CommandContext): Command {
-  const command = new Command('delivery').description('messages to chat apps, and what became of them');
+  const command = new Command('delivery');
   command
     .command('list <tenant>')
     .description('newest first; failed, unknown, expired and withheld ones are not tried again by themselves')

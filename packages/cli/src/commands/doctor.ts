@@ -46,8 +46,10 @@ async function checkIndex(deployment: Deployment): Promise<Finding> {
 
 async function checkProviders({ config }: Deployment): Promise<Finding> {
   const providers = await loadProviders(config.providersFile, config.environment);
-  if (providers === undefined) return warning(`${config.providersFile} does not exist: the demo model answers`);
-  if (!hasUsableKey(providers)) return warning(`no usable key, the demo model answers (${providers.unusable.join('; ')})`);
+  const found = config.mayUseDemoModel ? warning : failed;
+  const answers = config.mayUseDemoModel ? 'the demo model answers' : 'and in production nothing answers without DEMO_MODEL=1';
+  if (providers === undefined) return found(`${config.providersFile} does not exist: ${answers}`);
+  if (!hasUsableKey(providers)) return found(`no usable key, ${answers} (${providers.unusable.join('; ')})`);
   return ok([`default ${providers.default}`, ...providers.unusable].join('; '));
 }
 
@@ -81,5 +83,5 @@ async function examine({ deployment, answer }: CommandContext): Promise<void> {
 
 /** `concierge doctor` */
 export function doctorCommand(context: CommandContext): Command {
-  return new Command('doctor').description('what works here and what does not').action(async () => await examine(context));
+  return new Command('doctor').action(async () => await examine(context));
 }

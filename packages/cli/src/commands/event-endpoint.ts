@@ -68,7 +68,7 @@ async function test({ deployment, answer }: CommandContext, tenantId: string, id
 
 /** `concierge event-endpoint …` */
 export function eventEndpointCommand(context: CommandContext): Command {
-  const command = new Command('event-endpoint').description('where a tenant’s own systems are told of what happens');
+  const command = new Command('event-endpoint');
   command
     .command('add <tenant> <url>')
     .description('have events sent to a URL, signed')

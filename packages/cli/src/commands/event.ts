@@ -47,7 +47,7 @@ async function redrive(
 
 /** `concierge event …` */
 export function eventCommand(context: CommandContext): Command {
-  const command = new Command('event').description('what a tenant’s own systems were told, and are to be told');
+  const command = new Command('event');
   command
     .command('list <tenant>')
     .description('the newest events')

@@ -61,7 +61,7 @@ async function say({ deployment, answer }: CommandContext, at: { tenantId: strin
 
 /** `concierge handoff …` */
 export function handoffCommand(context: CommandContext): Command {
-  const command = new Command('handoff').description('conversations that a person has, or is asked to have');
+  const command = new Command('handoff');
   command
     .command('list <tenant>')
     .description('those that wait for a person, the longest wait first')

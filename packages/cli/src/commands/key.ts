@@ -77,7 +77,7 @@ function collect(value: string, before: readonly string[] = []): readonly string
 
 /** `concierge key …` */
 export function keyCommand(context: CommandContext): Command {
-  const command = new Command('key').description('API keys of a tenant');
+  const command = new Command('key');
   command
     .command('create <tenant>')
     .description('make a key; it is shown once')

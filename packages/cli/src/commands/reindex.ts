@@ -43,7 +43,6 @@ async function reindex({ deployment, answer }: CommandContext, tenantId: string 
 /** `concierge reindex` */
 export function reindexCommand(context: CommandContext): Command {
   return new Command('reindex')
-    .description('rebuild the index from the files and report what differed')
     .argument('[tenant]', 'its id')
     .option('--all', 'every tenant')
     .action(async (tenantId: string | undefined, { all }: { all?: true }) => await reindex(context, tenantId, all === true));

@@ -1,7 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { basename, join, relative, resolve, sep } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { AppError, limits, skillNamePattern } from '@concierge/contract';
-import type { TenantScope } from '@concierge/tenant';
+import { readContent, walkTree, type TenantScope, type TreeContent } from '@concierge/tenant';
 import { Command } from 'commander';
 import { table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -16,24 +15,26 @@ interface LocalFile {
 
 /** Regular files only: what a link leads to is not part of the skill. */
 async function readSkillFolder(folder: string): Promise<LocalFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
-    throw new AppError('invalid_request', `${folder} cannot be read.`, { cause: error });
-  });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  if (!paths.includes(join(folder, 'SKILL.md'))) throw new AppError('invalid_request', `${folder} has no SKILL.md.`);
-  if (paths.length > FILES_MAX)
-    throw new AppError('too_large', `A skill has at most ${String(FILES_MAX)} files; ${folder} has ${String(paths.length)}.`);
   const files: LocalFile[] = [];
-  for (const path of paths.toSorted()) files.push({ path: relative(folder, path).split(sep).join('/'), text: await readText(path) });
+  try {
+    for await (const { path, content } of walkTree(folder, { isOwn: () => true })) {
+      if (content === undefined) continue;
+      if (files.length === FILES_MAX)
+        throw new AppError('too_large', `A skill has at most ${String(FILES_MAX)} files; ${folder} has more.`);
+      files.push({ path, text: await readText(join(folder, path), content) });
+    }
+  } catch (error) {
+    if (error instanceof AppError && error.code !== 'not_found') throw error;
+    throw new AppError('invalid_request', `${folder} cannot be read.`, { cause: error });
+  }
+  if (!files.some(({ path }) => path === 'SKILL.md')) throw new AppError('invalid_request', `${folder} has no SKILL.md.`);
   return files;
 }
 
-async function readText(path: string): Promise<string> {
-  const bytes = await readFile(path);
-  if (bytes.byteLength > limits.fileMaxBytes)
-    throw new AppError('too_large', `${path} is larger than ${String(limits.fileMaxBytes)} bytes.`);
+async function readText(path: string, content: TreeContent): Promise<string> {
+  if (content.size > limits.fileMaxBytes) throw new AppError('too_large', `${path} is larger than ${String(limits.fileMaxBytes)} bytes.`);
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readContent(content));
   } catch (error) {
     throw new AppError('unsupported_media_type', `${path} is not text: a skill holds text files only.`, { cause: error });
   }
@@ -88,7 +89,7 @@ async function remove({ deployment, answer }: CommandContext, tenantId: string, 
 
 /** `concierge skill …` */
 export function skillCommand(context: CommandContext): Command {
-  const command = new Command('skill').description('skills of a tenant');
+  const command = new Command('skill');
   command
     .command('list <tenant>')
     .description('all skills')

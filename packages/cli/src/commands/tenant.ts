@@ -2,10 +2,11 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { AppError, TenantPlan } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
+import type { TenantRemovalOptions } from '@concierge/turn';
 import { Command, Option } from 'commander';
 import { facts, table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';
-import { exportTenant, importTenant } from '../tenant-archive.ts';
+import type { Deployment } from '../deployment.ts';
 import { allScopes } from './key.ts';
 
 interface TenantFacts {
@@ -95,19 +96,51 @@ async function remove(
 ): Promise<void> {
   await deployment.scope(id);
   if (yes !== true && json !== true && process.stdin.isTTY) await confirm(id);
-  await (await deployment.tenants()).delete(id);
-  answer({ json: { tenantId: id, deleted: true }, text: `${id} is removed.` });
+  const notes = await removeFrom(deployment, id);
+  answer({ json: { tenantId: id, deleted: true, notes }, text: [`${id} is removed.`, ...notes].join('\n') });
+}
+
+/** What was not done as it should be. */
+async function removeFrom(deployment: Deployment, id: string): Promise<string[]> {
+  const tenants = await deployment.tenants();
+  const running = await runningParts(deployment);
+  if (running === undefined) {
+    await tenants.delete(id);
+    return ['Redis does not answer: no turn was stopped, and what Redis still knows of them is kept until it expires, within a day.'];
+  }
+  const { removeTenant } = await import('@concierge/turn');
+  const { stillRunning } = await removeTenant({ tenants, ...running }, id);
+  return stillRunning === 0 ? [] : [`${String(stillRunning)} turns did not stop in time: what they still write is lost.`];
+}
+
+/** undefined where nothing runs. */
+async function runningParts(deployment: Deployment): Promise<Pick<TenantRemovalOptions, 'turns' | 'redis'> | undefined> {
+  try {
+    return { turns: await deployment.turns(), redis: await deployment.redis() };
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'overloaded') return undefined;
+    throw error;
+  }
 }
 
 async function exportTo({ deployment, answer }: CommandContext, id: string, file: string): Promise<void> {
   const path = resolve(file);
+  const { exportTenant } = await import('../tenant-archive.ts');
   const report = await exportTenant(await deployment.scope(id), path);
-  answer({ json: { ...report, file: path }, text: `${id}: ${String(report.files)} files in ${path}.` });
+  const { files, leftOut, cutShort } = report;
+  const notes = [
+    ...(leftOut === 0 ? [] : [`Left out: ${String(leftOut)} links, special files, files with a second name, or nested more than 64 deep.`]),
+    ...(cutShort === 0
+      ? []
+      : [`Changed while they were read: ${String(cutShort)} files. Export again when nothing runs (tenant suspend).`]),
+  ];
+  answer({ json: { ...report, file: path }, text: [`${id}: ${String(files)} files in ${path}.`, ...notes].join('\n') });
 }
 
 /** Keys stay valid under the same id and KEY_SECRET; under another id the tenant gets new ones. */
 async function importFrom({ deployment, answer }: CommandContext, file: string, newId: string | undefined): Promise<void> {
   const tenants = await deployment.tenants();
+  const { importTenant } = await import('../tenant-archive.ts');
   const { tenantId, files } = await importTenant({ file: resolve(file), tenantsFolder: join(deployment.config.dataDir, 'tenants'), newId });
   const scope = await tenants.open(tenantId);
   await scope.reindex();
@@ -148,7 +181,7 @@ async function importNotes(scope: TenantScope, newId: string | undefined): Promi
 
 /** `concierge tenant …` */
 export function tenantCommand(context: CommandContext): Command {
-  const command = new Command('tenant').description('tenants of this deployment');
+  const command = new Command('tenant');
   command
     .command('create <id>')
     .description('make a tenant with starter files, an admin and a cs key')

@@ -85,7 +85,7 @@ async function cancel({ deployment, answer }: CommandContext, tenantId: string, 
 
 /** `concierge turn …` */
 export function turnCommand(context: CommandContext): Command {
-  const command = new Command('turn').description('turns of a tenant');
+  const command = new Command('turn');
   command
     .command('list <tenant>')
     .description('newest first')

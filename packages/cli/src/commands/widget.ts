@@ -86,7 +86,7 @@ async function rotateSecret({ deployment, answer }: CommandContext, tenantId: st
 
 /** `concierge widget …` */
 export function widgetCommand(context: CommandContext): Command {
-  const command = new Command('widget').description('the web widget of a tenant');
+  const command = new Command('widget');
   command
     .command('show <tenant>')
     .description('its settings, and the line for the pages')

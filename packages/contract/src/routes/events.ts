@@ -123,7 +123,9 @@ export const redriveEventEndpoint = defineRoute({
   params: endpointParams,
   body: {
     kind: 'json',
-    schema: z.strictObject({ since: z.iso.datetime({ offset: true }).optional() }).meta({ id: 'EventRedrive' }),
+    schema: z
+      .strictObject({ since: z.iso.datetime({ offset: true }).max(limits.timeMaxCharacters).optional() })
+      .meta({ id: 'EventRedrive' }),
   },
   answers: {
     202: {

@@ -23,6 +23,13 @@ const conditions = z.object({
 });
 const etagHeader = { ETag: 'Version of the file, for If-Match.' } as const;
 
+/** An agent or a skill is kept as it was written, and cannot be used until it is right. */
+const WrittenFile = z
+  .object({
+    problem: z.string().nullable().meta({ description: 'Why the agent or skill of this file cannot be used; null when nothing is wrong.' }),
+  })
+  .meta({ id: 'WrittenFile' });
+
 export const listFiles = defineRoute({
   id: 'listFiles',
   method: 'get',
@@ -71,7 +78,8 @@ export const putFile = defineRoute({
   headers: conditions,
   body: { kind: 'text', maxBytes: limits.fileMaxBytes },
   answers: {
-    201: { description: 'It is new.', headers: etagHeader },
+    200: { description: 'It is replaced, and cannot be used.', json: WrittenFile, headers: etagHeader },
+    201: { description: 'It is new.', json: WrittenFile, headers: etagHeader },
     204: { description: 'It is replaced.', headers: etagHeader },
   },
   errors: ['not_found', 'precondition_failed', 'memory_quota'],

@@ -12,7 +12,7 @@ const headers = {
 
 const errors = [...chatErrors, 'contact_mismatch'] as const;
 
-const told = `The agent's tools run on our side and are not shown; fields that are not listed are ignored. Without \`user\` and \`conversation\` each request is a conversation of its own, and earlier messages are told to the agent as a transcript; with one of them the conversation is kept here, and what follows the last assistant message is the new message. With labels, a message has at most ${String(limits.messageMaxCharacters)} characters. Images and files come as data (\`data:\` URLs), by https addresses, or as ids of uploads.`;
+const told = `The agent's tools run on our side and are not shown; fields that are not listed are ignored. What follows the last assistant message is the new message, of at most ${String(limits.messageMaxCharacters)} characters. With \`user\` or \`conversation\` the conversation is kept here. Without them it is recognised by its history, as long as that is sent back as it was answered; a history that is not known is told to the agent as a transcript, however long it is. Images and files come as data (\`data:\` URLs), by https addresses, or as ids of uploads.`;
 
 /** POST /v1/chat/completions: a turn in the words of OpenAI's Chat Completions API. */
 export const createChatCompletion = defineRoute({
@@ -78,7 +78,7 @@ export const getModel = defineRoute({
   summary: 'One agent as a model',
   auth: 'key',
   scopes: ['admin', 'cs', 'read'],
-  params: z.object({ model: z.string() }),
+  params: z.object({ model: z.string().max(limits.modelNameMaxCharacters) }),
   answers: { 200: { description: 'The agent.', json: ModelObject } },
   errors: ['not_found'],
 });

@@ -20,7 +20,7 @@ import { deleteFile, getFile, listFiles, putFile } from './files.ts';
 import { answerAsPerson, getHandoff, giveBack, listHandoffs, takeOver } from './handoffs.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './mcp.ts';
-import { searchMemory } from './memory.ts';
+import { forgetContact, forgetContactNote, getContactNote, getNotedContact, listNotedContacts, searchMemory } from './memory.ts';
 import { createChatCompletion, createResponse, getModel, listModels } from './openai.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
 import type { Route } from './route.ts';
@@ -80,6 +80,11 @@ export const routes = {
   revokeKey,
   rotateKey,
   searchMemory,
+  listNotedContacts,
+  getNotedContact,
+  forgetContact,
+  getContactNote,
+  forgetContactNote,
   getUsage,
   listSchedules,
   createSchedule,

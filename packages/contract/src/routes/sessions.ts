@@ -40,6 +40,7 @@ export const deleteSession = defineRoute({
   path: '/api/sessions/{id}',
   tag: 'sessions',
   summary: 'Delete a conversation',
+  description: 'With the last conversation of a contact the notes about the contact go, too (see GET /api/memory/contacts).',
   auth: 'key',
   scopes: ['admin'],
   params,

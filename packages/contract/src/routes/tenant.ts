@@ -3,7 +3,11 @@ import { TenantId, TenantPatch, TenantSettings } from '../tenant.ts';
 import { defineRoute } from './route.ts';
 
 /** tenant.json, and what is wrong with it when the last good one is in force instead. */
-export const TenantView = TenantSettings.extend({ id: TenantId, problem: z.string().nullable() }).meta({ id: 'Tenant' });
+export const TenantView = TenantSettings.extend({
+  id: TenantId,
+  problem: z.string().nullable(),
+  demoModel: z.literal(true).optional().meta({ description: 'No model provider is set up: the built-in demo model answers.' }),
+}).meta({ id: 'Tenant' });
 export type TenantView = z.infer<typeof TenantView>;
 
 export const getTenant = defineRoute({

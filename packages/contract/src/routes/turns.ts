@@ -4,7 +4,7 @@ import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
 import { defineRoute } from './route.ts';
 
 /** `<epoch>-<n>`: an entry of the turn's stream. */
-const lastEventId = z.string().regex(/^[0-9]{1,15}-[0-9]{1,15}$/u, 'is not an event id');
+const lastEventId = z.string().regex(/^[0-9]{1,16}-[0-9]{1,16}$/u, 'is not an event id');
 const params = z.object({ id: z.string().min(1).max(128) });
 
 /** Empty: no event was seen yet. */
@@ -56,7 +56,13 @@ export const followTurn = defineRoute({
   params,
   query: z.strictObject({ lastEventId: lastEventId.optional() }),
   headers: lastEventHeaders,
-  answers: { 200: { description: 'The events of the turn.', events: true } },
+  answers: {
+    200: { description: 'The events of the turn.', events: true },
+    204: {
+      description:
+        'The turn has ended, and `Last-Event-ID` is its last event: there is nothing more, and an EventSource does not come back.',
+    },
+  },
   errors: ['not_found'],
 });
 

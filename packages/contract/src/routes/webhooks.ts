@@ -4,7 +4,8 @@ import { limits } from '../limits.ts';
 import { defineRoute } from './route.ts';
 
 /** Free text on purpose: an unknown channel or tenant gets the same 401 as a wrong signature. */
-const params = z.object({ channel: z.string(), tenantId: z.string() });
+const name = z.string().max(4096);
+const params = z.object({ channel: name, tenantId: name });
 
 export const verifyWebhook = defineRoute({
   id: 'verifyWebhook',

@@ -133,7 +133,10 @@ export const followWidgetTurn = defineRoute({
   params: turnParams,
   query: withKey,
   headers: lastEventHeaders,
-  answers: { 200: { description: 'The events of the turn.', events: true } },
+  answers: {
+    200: { description: 'The events of the turn.', events: true },
+    204: { description: 'The turn has ended, and `Last-Event-ID` is its last event.' },
+  },
   errors: ['not_found'],
 });
 

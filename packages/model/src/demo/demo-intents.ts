@@ -1,3 +1,5 @@
+import { withoutEnding } from '@concierge/contract';
+
 export interface DemoCall {
   readonly tool: string;
   /** JSON text. */
@@ -12,31 +14,37 @@ interface Intent {
 }
 
 const MAX_CALLS = 4;
+/** Of a message, what is looked at for phrases. */
+const WORDS_MAX_CHARACTERS = 2000;
 
 const intents: readonly Intent[] = [
   {
     tool: 'read',
-    pattern: /\b(?:read|open|show(?: me)?)\s+(?:the\s+)?(?:file\s+)?[`"']?([\w./-]+\.[a-z]{1,8})\b/iu,
+    pattern: /\b(?:read|open|show(?: me)?) (?:the )?(?:file )?[`"']?([\w./-]+\.[a-z]{1,8})\b/iu,
     input: (path) => ({ path }),
   },
-  { tool: 'list_files', pattern: /\b(?:list|show|see|which|what)\b[^.?!\n]{0,40}\b(files|folder|workspace)\b/iu, input: () => ({}) },
+  { tool: 'list_files', pattern: /\b(?:list|show|see|which|what) (?:\w+ ){0,6}(files|folder|workspace)\b/iu, input: () => ({}) },
   {
     tool: 'search_files',
-    pattern: /\bsearch\s+(?:(?:my|the|all)\s+)*(?:files\s+)?for\s+[`"']?([^`"'\n]{1,200}?)[`"']?\s*[.?!]?\s*$/imu,
-    input: (query) => ({ query }),
+    pattern: /\bsearch (?:(?:my|the|all) )?(?:files )?for [`"']?([^`"'\n]{1,200})/iu,
+    input: (query) => ({ query: withoutEnding(query, ' .?!') }),
   },
-  { tool: 'memory_write', pattern: /\bremember\b\s*(?:that|this)?\s*:?\s*([^\n]{3,500})/iu, input: (text) => ({ text: text.trim() }) },
+  {
+    tool: 'memory_write',
+    pattern: /\bremember\b(?:\s+(?:that|this)\b)?[\s:]*([^\s:][^\n]{2,499})/iu,
+    input: (text) => ({ text: text.trim() }),
+  },
   {
     tool: 'load_skill',
-    pattern: /\b(?:load\s+(?:the\s+)?skill|use\s+(?:the\s+)?skill)\s+[`"']?([a-z0-9-]+)/iu,
+    pattern: /\b(?:load|use) (?:the )?skill [`"']?([a-z0-9-]+)/iu,
     input: (name) => ({ name: name.toLowerCase() }),
   },
   {
     tool: 'load_skill',
-    pattern: /\b(?:use|load|follow)\s+(?:the\s+)?[`"']?([a-z0-9-]+)[`"']?\s+skill\b/iu,
+    pattern: /\b(?:use|load|follow) (?:the )?[`"']?([a-z0-9-]+)[`"']? skill\b/iu,
     input: (name) => ({ name: name.toLowerCase() }),
   },
-  { tool: 'sessions_list', pattern: /\b(?:list|show)\b[^.?!\n]{0,30}\b(sessions|conversations)\b/iu, input: () => ({}) },
+  { tool: 'sessions_list', pattern: /\b(?:list|show) (?:\w+ ){0,5}(sessions|conversations)\b/iu, input: () => ({}) },
   { tool: 'status', pattern: /\b(status)\b/iu, input: () => ({}) },
 ];
 
@@ -48,7 +56,7 @@ export function callsAskedFor(words: string): DemoCall[] {
   const explicit = /^\s*\/tool\s+(\w+)\s*([^]*)$/u.exec(words);
   if (explicit !== null) return [{ tool: explicit[1] ?? '', arguments: explicit[2]?.trim() === '' ? '{}' : (explicit[2]?.trim() ?? '{}') }];
   const found = intents.flatMap(({ tool, pattern, input }) => {
-    const match = pattern.exec(words);
+    const match = pattern.exec(words.slice(0, WORDS_MAX_CHARACTERS));
     return match === null ? [] : [{ tool, arguments: JSON.stringify(input(match[1] ?? '')), at: match.index }];
   });
   const firstOfEach = found.filter((call, index) => found.findIndex((other) => other.tool === call.tool) === index);

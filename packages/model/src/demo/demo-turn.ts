@@ -1,3 +1,4 @@
+import { withoutSpans } from '@concierge/contract';
 import { lastAsked, textOfMessage, type CompletionMessage, type CompletionRequest } from './completion-request.ts';
 
 export interface DemoResult {
@@ -32,11 +33,8 @@ export function readTurn(request: CompletionRequest): DemoTurn {
   const userMessage = messages[lastUser];
   const sent = userMessage === undefined ? '' : textOfMessage(userMessage);
   return {
-    words: sent
-      .replace(/^<context>[^]*?<\/context>\s*/u, '')
-      .replaceAll(/<attachment\b[^]*?<\/attachment>/gu, '')
-      .trim(),
-    attachments: [...sent.matchAll(/<attachment [^>]*name="([^"]*)"/gu)].map(([, name = '']) => name),
+    words: withoutSpans(sent.replace(/^<context>[^]*?<\/context>\s*/u, ''), '<attachment ', '</attachment>').trim(),
+    attachments: [...sent.matchAll(/<attachment id="[^"<>]*" name="([^"<>]*)"/gu)].map(([, name = '']) => name),
     offered: new Set(request.tools?.map((tool) => tool.function.name)),
     results: resultsOf(messages.slice(lastUser + 1)),
     isFirst: messages.filter((message) => message.role === 'user').length === 1,
@@ -62,8 +60,9 @@ function readPrompt(system: string): DemoPrompt {
   const parts = system.split(/^# /mu).slice(1);
   const section = (title: string): string => parts.find((part) => part.startsWith(`${title}\n`)) ?? '';
   const name =
-    /^\W*name\W*:\W*([\p{L}\d][\p{L}\d ._-]{0,40})/imu.exec(section('Identity')) ??
-    /\byou are (?:called )?\**(\p{Lu}[\p{L}\d-]{1,30})/iu.exec(section('Identity'));
+    /^[^\w\r\n\u2028\u2029]*name[^\w\r\n\u2028\u2029:]*:[^\p{L}\d\r\n\u2028\u2029]*([\p{L}\d][\p{L}\d ._-]{0,40})/imu.exec(
+      section('Identity'),
+    ) ?? /\b[Yy]ou are (?:called )?\**([^\s*,.:;!]{2,30})/u.exec(section('Identity'));
   const skills = [...section('Skills').matchAll(/^- ([a-z0-9-]+): (.+)$/gmu)];
   return {
     name: name?.[1]?.trim(),

@@ -26,7 +26,8 @@ export async function pause(waitMs: number, signal: AbortSignal): Promise<void> 
 
 export function asModelError(failure: CallFailure, { ref, apiKey }: { readonly ref: string; readonly apiKey: string | null }): ModelError {
   const message = `${ref}: ${redact(failure.message, apiKey)}`;
-  return new ModelError(failure.kind, message, { model: ref, status: failure.status, cause: failure.cause });
+  const { status, code, cause } = failure;
+  return new ModelError(failure.kind, message, { model: ref, status, code, cause });
 }
 
 /** Shorter ones are placeholders of servers that ask for no key. */

@@ -1,8 +1,8 @@
-import { timedOut, type CallFailure } from './call-failure.ts';
+import { fellSilent, timedOut, type CallFailure } from './call-failure.ts';
 import type { ModelLimits } from './limits.ts';
 
-/** waiting → speaking (text or a call began) → finished (finish reason seen). */
-export type CallPhase = 'waiting' | 'speaking' | 'finished';
+/** calling → waiting (headers came) → speaking (text or a call began) → finished (finish reason seen). */
+export type CallPhase = 'calling' | 'waiting' | 'speaking' | 'finished';
 
 /** Ends one attempt when the caller aborts, when the provider falls silent for too long, or when it all takes too long. */
 export class CallDeadline {
@@ -11,13 +11,13 @@ export class CallDeadline {
   readonly #controller = new AbortController();
   readonly #overall: NodeJS.Timeout;
   #silence: NodeJS.Timeout;
-  #phase: CallPhase = 'waiting';
+  #phase: CallPhase = 'calling';
   #expired: CallFailure | undefined;
 
   constructor(caller: AbortSignal, limits: ModelLimits) {
     this.#caller = caller;
     this.#limits = limits;
-    this.#overall = setTimeout(() => this.#expire(`no end after ${String(limits.attemptMs)} ms`), limits.attemptMs);
+    this.#overall = setTimeout(() => this.#expire(timedOut(`no end after ${String(limits.attemptMs)} ms`)), limits.attemptMs);
     this.#silence = this.#watch();
     caller.addEventListener('abort', this.#abort, { once: true });
     if (caller.aborted) this.#abort();
@@ -54,14 +54,14 @@ export class CallDeadline {
   readonly #abort = (): void => this.#controller.abort(this.#caller.reason);
 
   #watch(): NodeJS.Timeout {
-    const silenceMs = { waiting: this.#limits.firstByteMs, speaking: this.#limits.idleMs, finished: this.#limits.afterFinishMs }[
-      this.#phase
-    ];
-    return setTimeout(() => this.#expire(`nothing from the provider for ${String(silenceMs)} ms`), silenceMs);
+    const { headersMs, firstByteMs, idleMs, afterFinishMs } = this.#limits;
+    const patienceMs = { calling: Math.min(headersMs, firstByteMs), waiting: firstByteMs, speaking: idleMs, finished: afterFinishMs };
+    const silenceMs = patienceMs[this.#phase];
+    return setTimeout(() => this.#expire(fellSilent(`nothing from the provider for ${String(silenceMs)} ms`)), silenceMs);
   }
 
-  #expire(message: string): void {
-    this.#expired = timedOut(message);
-    this.#controller.abort(this.#expired);
+  #expire(failure: CallFailure): void {
+    this.#expired = failure;
+    this.#controller.abort(failure);
   }
 }

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { ModelErrorKind } from '../model-error.ts';
 import { isContextOverflow } from './context-overflow.ts';
 
-/** What may help: the same model again, only another model, or nothing. */
-export type Remedy = 'retry' | 'fallback' | 'none';
+/** What may help: the same model again, another model and the same one only where there is no other, only another model, or nothing. */
+export type Remedy = 'retry' | 'elsewhere' | 'fallback' | 'none';
 
 /** One attempt failed. */
 export class CallFailure extends Error {
@@ -12,20 +12,26 @@ export class CallFailure extends Error {
   readonly kind: ModelErrorKind;
   readonly remedy: Remedy;
   readonly status: number | undefined;
+  /** What the provider calls it. */
+  readonly code: string | undefined;
   /** The provider asked for this much patience. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(
-    verdict: Verdict,
-    message: string,
-    facts: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {},
-  ) {
+  constructor(verdict: Verdict, message: string, facts: FailureFacts = {}) {
     super(message, { cause: facts.cause });
     this.kind = verdict.kind;
     this.remedy = verdict.remedy;
     this.status = facts.status;
+    this.code = facts.code;
     this.retryAfterMs = facts.retryAfterMs;
   }
+}
+
+interface FailureFacts {
+  readonly status?: number | undefined;
+  readonly code?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
 }
 
 interface Verdict {
@@ -72,6 +78,11 @@ export function timedOut(message: string): CallFailure {
   return new CallFailure({ kind: 'timeout', remedy: 'retry' }, message);
 }
 
+/** It has cost its user a long wait already, and would again. */
+export function fellSilent(message: string): CallFailure {
+  return new CallFailure({ kind: 'timeout', remedy: 'elsewhere' }, message);
+}
+
 /** More text than any reply has: the model or a proxy runs in circles, and would again. */
 export function runawayReply(message: string): CallFailure {
   return new CallFailure(refusedHere, message);
@@ -115,7 +126,7 @@ function fromProvider({ status, code, message, retryAfterMs }: ProviderAnswer): 
   const verdict = isContextOverflow({ status, code, message })
     ? ({ kind: 'context_overflow', remedy: 'none' } as const)
     : verdictOf(status, code);
-  return new CallFailure(verdict, message, { status, retryAfterMs });
+  return new CallFailure(verdict, message, { status, code: code ?? undefined, retryAfterMs });
 }
 
 function verdictOf(status: number | undefined, code: string | null | undefined): Verdict {

@@ -9,7 +9,7 @@ import { brokenStream } from './call-failure.ts';
 import { chatRequest } from './chat-request.ts';
 import { openClient } from './client.ts';
 import { EventData } from './event-data.ts';
-import type { ModelLimits } from './limits.ts';
+import { limitsOf, type ModelLimits } from './limits.ts';
 import { Reply, type FinishedReply } from './reply.ts';
 import { StreamedResponse, type HttpTransport } from './transport.ts';
 import type { StreamedBody } from './streamed-body.ts';
@@ -25,7 +25,7 @@ export class ChatModel {
   constructor(model: UsableModel, options: { transport: HttpTransport; limits: ModelLimits }) {
     const { apiKey, baseUrl } = model.provider;
     this.facts = model;
-    this.#limits = options.limits;
+    this.#limits = limitsOf(options.limits, model.facts);
     this.#client = openClient({ baseUrl, apiKey, ...options });
   }
 
@@ -36,6 +36,7 @@ export class ChatModel {
     let body: StreamedBody | undefined;
     try {
       body = await this.#open(request, deadline);
+      deadline.heard('waiting');
       const events = new EventData((data) => reply.add(data));
       // One loop in one generator: every layer between the socket and the caller costs a few microtasks per delta.
       for (let piece = await readPiece(body, reply); piece !== undefined; piece = await readPiece(body, reply)) {

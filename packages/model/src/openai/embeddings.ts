@@ -121,7 +121,8 @@ export class Embeddings implements Embedder {
     const limits = this.#limits;
     const waitMs = attempt < limits.attempts && mayRepeat(failure, limits) ? waitBefore(attempt, { failure, limits }) : null;
     const reason = redact(failure.message, this.#options.embeddings.apiKey);
-    this.#options.onFailedAttempt?.({ model: this.model, attempt, kind: failure.kind, status: failure.status, reason, waitMs });
+    const { kind, status, code } = failure;
+    this.#options.onFailedAttempt?.({ model: this.model, attempt, kind, status, code, reason, waitMs });
     return waitMs;
   }
 }

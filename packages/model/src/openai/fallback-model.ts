@@ -13,6 +13,8 @@ export interface FailedAttempt {
   readonly attempt: number;
   readonly kind: ModelErrorKind;
   readonly status: number | undefined;
+  /** What the provider calls the failure, when it said so. */
+  readonly code: string | undefined;
   /** For operators: may quote the provider, never a key. */
   readonly reason: string;
   /** Until the same model is asked again; null: it is not. */
@@ -30,6 +32,9 @@ interface Attempt {
   /** The last one of the line: nobody left to turn to. */
   readonly last: boolean;
 }
+
+/** A silent model is asked so often where there is no other. */
+const SILENT_ATTEMPTS = 2;
 
 /** Asks the models of a line, each a few times, until one has answered to the end. */
 export class FallbackModel implements Model {
@@ -79,19 +84,28 @@ export class FallbackModel implements Model {
   *#attempts(lastFailure: () => CallFailure | undefined): Generator<Attempt, void, undefined> {
     for (const [place, model] of this.#line.entries()) {
       for (let number = 1; number <= this.#options.limits.attempts; number += 1) {
-        yield { model, number, last: place === this.#line.length - 1 };
+        const attempt = { model, number, last: place === this.#line.length - 1 };
+        yield attempt;
         const failure = lastFailure();
-        if (failure !== undefined && !mayRepeat(failure, this.#options.limits)) break;
+        if (failure !== undefined && !this.#isRepeated(attempt, failure)) break;
       }
     }
   }
 
-  /** The wait before the same model is asked again; null when it is not. */
-  #report({ model, number }: Attempt, failure: CallFailure): number | null {
+  #isRepeated({ number, last }: Attempt, failure: CallFailure): boolean {
     const { limits } = this.#options;
-    const waitMs = number < limits.attempts && mayRepeat(failure, limits) ? waitBefore(number, { failure, limits }) : null;
+    if (failure.remedy === 'elsewhere') return last && number < Math.min(SILENT_ATTEMPTS, limits.attempts);
+    return number < limits.attempts && mayRepeat(failure, limits);
+  }
+
+  /** The wait before the same model is asked again; null when it is not. */
+  #report(attempt: Attempt, failure: CallFailure): number | null {
+    const { model, number } = attempt;
+    const { limits } = this.#options;
+    const waitMs = this.#isRepeated(attempt, failure) ? waitBefore(number, { failure, limits }) : null;
     const reason = redact(failure.message, model.facts.provider.apiKey);
-    this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind: failure.kind, status: failure.status, reason, waitMs });
+    const { kind, status, code } = failure;
+    this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind, status, code, reason, waitMs });
     return waitMs;
   }
 }

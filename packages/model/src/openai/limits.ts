@@ -1,6 +1,10 @@
+import type { ModelFacts } from '@concierge/contract';
+
 /** Patience with a provider. All of it ends at once when the caller's signal aborts. */
 export interface ModelLimits {
-  /** From the request to the first sign of life, and between signs of life until the reply begins (reasoning is silent). */
+  /** From the request to the headers of its answer. */
+  readonly headersMs: number;
+  /** From there between signs of life until the reply begins: reasoning is silent. Shorter than `headersMs`, it counts before the headers, too. */
   readonly firstByteMs: number;
   /** Between two pieces of a reply that has begun. */
   readonly idleMs: number;
@@ -17,9 +21,16 @@ export interface ModelLimits {
   readonly retryAfterMaxMs: number;
 }
 
+/** With the patience that the providers file names for this model. */
+export function limitsOf(limits: ModelLimits, { timeouts = {} }: Pick<ModelFacts, 'timeouts'>): ModelLimits {
+  const { headersMs = limits.headersMs, firstTokenMs = limits.firstByteMs, silenceMs = limits.idleMs } = timeouts;
+  return { ...limits, headersMs, firstByteMs: firstTokenMs, idleMs: silenceMs };
+}
+
 export const defaultModelLimits: ModelLimits = {
+  headersMs: 20_000,
   firstByteMs: 120_000,
-  idleMs: 60_000,
+  idleMs: 20_000,
   afterFinishMs: 5000,
   attemptMs: 20 * 60_000,
   attempts: 3,

@@ -60,6 +60,7 @@ export class Models {
         attempt: 0,
         kind: 'rejected',
         status: undefined,
+        code: undefined,
         reason: 'unknown provider, or no key for it',
         waitMs: null,
       });

@@ -1,12 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Duplex, Readable, Writable } from 'node:stream';
+import { MemoryWatch } from '@concierge/runtime';
 import { CommandOutput } from '../command-output.ts';
 import { endOfCode } from '../command-end.ts';
 import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOptions, type SandboxCommand } from '../sandbox.ts';
 import { StopWatch } from '../stop-watch.ts';
 import type { CommandCgroup } from './cgroups.ts';
-import { MemoryWatch } from './memory-watch.ts';
 import { isCovered } from './mount-check.ts';
 import type { OutputPipe } from './output-pipes.ts';
 import { namespaceEnded } from './process-tree.ts';

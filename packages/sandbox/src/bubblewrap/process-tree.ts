@@ -1,24 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** Together five seconds, far more than it takes. */
 const lookEveryMs = 2;
 const looksMax = 2500;
-
-/** Of all its threads. */
-export async function childrenOf(processId: number): Promise<number[]> {
-  const threads = await readdir(`/proc/${String(processId)}/task`).catch(() => []);
-  const lists = await Promise.all(threads.map(async (thread) => readIfThere(`/proc/${String(processId)}/task/${thread}/children`)));
-  return lists
-    .flatMap((list) => list.trim().split(' '))
-    .filter((id) => id !== '')
-    .map(Number);
-}
-
-export async function readIfThere(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '');
-}
 
 /**
  * Until the first process of a pid namespace has ended, and so all others in it: the kernel lets it end last. It is nobody's child here, so

@@ -3,6 +3,8 @@ import {
   AppError,
   EventEndpoint,
   EventEndpointHealth,
+  invalidFields,
+  invalidFieldsText,
   limits,
   NewEventEndpoint,
   type EventEndpointPatch,
@@ -26,6 +28,8 @@ export interface EventEndpointsOptions {
   readonly accountId: string;
   /** tenants/<id>/events/endpoints */
   readonly folder: string;
+  /** tenants/<id>/events */
+  readonly store: string;
   readonly folders: FolderSync;
   readonly secrets: TenantSecrets;
   readonly log: Log;
@@ -55,9 +59,9 @@ export class EventEndpoints {
   readonly #known = new StatCache<readonly Known[]>(1);
 
   constructor(options: EventEndpointsOptions) {
-    const { folder, folders, accountId, log } = options;
+    const { folder, store, folders, accountId, log } = options;
     this.#options = options;
-    const place = { folder, folders, accountId, log };
+    const place = { folder, store, folders, accountId, log };
     this.#records = new RecordFolder({ ...place, schema: EventEndpoint, names: /^ep_[0-9a-f]{12}$/u });
     this.#healths = new RecordFolder({ ...place, schema: EventEndpointHealth, names: /^ep_[0-9a-f]{12}\.health$/u });
   }
@@ -254,9 +258,9 @@ export class EventEndpoints {
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
-  const words = errors.map(({ path, message }) => `${path} ${message}`).join('; ');
-  throw new AppError('invalid_request', `The endpoint is not valid: ${words}.`, { errors });
+  throw new AppError('invalid_request', `The endpoint is not valid: ${invalidFieldsText(parsed.error)}.`, {
+    errors: invalidFields(parsed.error),
+  });
 }
 
 function isUsable({ endpoint, health }: Known): boolean {

@@ -1,4 +1,4 @@
-import { mkdir, rename, rmdir, stat } from 'node:fs/promises';
+import { rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError, EventId, EventRecord, limits, type EventStatus, type EventView } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
@@ -6,6 +6,7 @@ import type { FolderSync } from '../folder-sync.ts';
 import { namesIn } from '../names-in.ts';
 import { lstatIfThere } from '../quick-look.ts';
 import { RecordFolder } from '../record-folder.ts';
+import { keepFolders, makeStoreFolder } from '../store-folder.ts';
 import { ignoreMissing, isSystemError } from '../system-error.ts';
 import { endOfHour, endpointIdOfEvent, hourNames, hourOf, timeOfEvent } from './event-id.ts';
 
@@ -162,8 +163,7 @@ export class EventFiles {
     const [source, target] = [this.#pathOf(from, id), this.#pathOf(to, id)];
     // Again when the folder, which was empty, was cleared away before the file was in it.
     for (let attempt = 1; attempt <= MOVES && (await lstatIfThere(source)) !== undefined; attempt += 1) {
-      const made = await mkdir(dirname(target), { recursive: true });
-      if (made !== undefined) for (const parent of [join(folder, to), folder]) await folders.sync(parent);
+      await keepFolders(await makeStoreFolder(dirname(target), { store: folder }), folders);
       await ignoreMissing(rename(source, target));
     }
     for (const path of [target, source]) await ignoreMissing(folders.sync(dirname(path)));
@@ -213,7 +213,7 @@ export class EventFiles {
 
   #records(status: EventStatus, hour: string): RecordFolder<typeof EventRecord> {
     const { folder, folders, accountId, log } = this.#options;
-    return new RecordFolder({ folder: join(folder, status, hour), folders, accountId, log, schema: EventRecord, names });
+    return new RecordFolder({ folder: join(folder, status, hour), store: folder, folders, accountId, log, schema: EventRecord, names });
   }
 
   #nowMs(): number {

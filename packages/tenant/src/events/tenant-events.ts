@@ -54,14 +54,14 @@ export class TenantEvents {
   constructor(options: TenantEventsOptions) {
     this.#options = options;
     const { folder } = options;
-    this.endpoints = new EventEndpoints({ ...options, folder: join(folder, 'endpoints') });
+    this.endpoints = new EventEndpoints({ ...options, folder: join(folder, 'endpoints'), store: folder });
     this.files = new EventFiles(options);
   }
 
   /** A file for each endpoint that wants it, on disk when it returns; one look at a folder when nobody does. */
   async emit<Type extends EventType>(happening: Happening<Type>): Promise<KeptEvent[]> {
     const endpoints = await this.endpoints.subscribed(happening.type);
-    return Promise.all(endpoints.map(async (endpoint) => this.#keep(endpoint, happening, endpoint.includeText)));
+    return Promise.all(endpoints.map(async (endpoint) => this.#keep(endpoint, happening, endpoint.includeText || isTextItself(happening))));
   }
 
   /** For one URL that a schedule names, text included. @throws AppError conflict, when it has no endpoint that can be sent to */
@@ -136,6 +136,11 @@ export class TenantEvents {
     await failpoint('events.after-file');
     return keptOf(event);
   }
+}
+
+/** The text is what the event is about: without it there is nothing to tell. */
+function isTextItself({ type }: Happening): boolean {
+  return type === 'heartbeat.reported';
 }
 
 function keptOf({ id, nextTryAt }: EventRecord): KeptEvent {

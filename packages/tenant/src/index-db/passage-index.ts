@@ -11,6 +11,7 @@ import {
   selectNearest,
   selectPassages,
   selectUnembedded,
+  selectWithoutVector,
   selectWords,
   type FoundPassage,
   type PassageRank,
@@ -18,13 +19,29 @@ import {
   type UnembeddedPassage,
 } from './passage-queries.ts';
 import type { PassageKind, PassageScope } from './passage-scope.ts';
-import { dropUnusedVectors, putPassages, removePassages, type PassageChanges } from './put-passages.ts';
+import { readMeta } from './meta.ts';
+import {
+  dropUnusedVectors,
+  markPassagesChanged,
+  putPassages,
+  removePassages,
+  type PassageChanges,
+  type SourcePassages,
+} from './put-passages.ts';
 import { VectorScan } from './vector-scan.ts';
 
 export interface SourceName {
   readonly kind: PassageKind;
   readonly owner: string;
   readonly ref: string;
+}
+
+/** Names what is kept of the passages elsewhere. */
+export interface PassageState {
+  /** Another one after the index was lost, with all that had been read. */
+  readonly epoch: string;
+  /** Another one after each change. */
+  readonly version: string;
 }
 
 /** A conversation whose passages are not those of its present revision. */
@@ -58,17 +75,17 @@ export class PassageIndex {
     this.#vectors = new VectorScan(accountId);
   }
 
-  /** The stamps of an owner's notes, by ref. */
-  async noteStamps(owner: string): Promise<Map<string, string>> {
-    const rows = await this.#read(async (db) =>
-      db
+  /** The stamps of an owner's notes, by ref: of those named, or of all. */
+  async noteStamps(owner: string, refs?: readonly string[]): Promise<Map<string, string>> {
+    const rows = await this.#read(async (db) => {
+      const all = db
         .selectFrom('passage_sources')
         .select(['ref', 'stamp'])
         .where('account_id', '=', this.#accountId)
         .where('kind', '=', 'note')
-        .where('owner', '=', owner)
-        .execute(),
-    );
+        .where('owner', '=', owner);
+      return (refs === undefined ? all : all.where('ref', 'in', [...refs])).execute();
+    });
     return new Map(rows.map(({ ref, stamp }) => [ref, stamp]));
   }
 
@@ -132,12 +149,24 @@ export class PassageIndex {
 
   /** Makes the passages of a source those given. */
   async put(source: SourceName, read: { readonly stamp: string; readonly passages: readonly Passage[] }): Promise<PassageChanges> {
-    const named = { accountId: this.#accountId, ...source };
-    return this.#backend.write(this.#accountId, async (db) => putPassages(db, named, read));
+    const [changes = { added: 0, removed: 0 }] = await this.putAll(source, [{ ref: source.ref, ...read }]);
+    return changes;
+  }
+
+  /** Those of several sources of one kind and owner, in one transaction: what changed, in the same order. */
+  async putAll({ kind, owner }: Omit<SourceName, 'ref'>, reads: readonly SourcePassages[]): Promise<PassageChanges[]> {
+    return this.#change(async (db) => putPassages(db, { accountId: this.#accountId, kind, owner }, reads));
   }
 
   async remove(source: SourceName): Promise<void> {
-    await this.#backend.write(this.#accountId, async (db) => removePassages(db, { accountId: this.#accountId, ...source }));
+    await this.#change(async (db) => removePassages(db, { accountId: this.#accountId, ...source }));
+  }
+
+  /** undefined as long as nothing has been read. */
+  async state(): Promise<PassageState | undefined> {
+    const value = await this.#read(async (db) => readMeta(db, this.#accountId, 'passages'));
+    const [epoch, version] = value?.split(' ') ?? [];
+    return epoch === undefined || version === undefined ? undefined : { epoch, version };
   }
 
   /** Removes vectors of texts that no passage has any more. */
@@ -160,6 +189,11 @@ export class PassageIndex {
   /** Those of the ids that are in the scope, in no order. */
   async passages(scope: PassageScope, ids: readonly number[]): Promise<FoundPassage[]> {
     return this.#read(async (db) => selectPassages({ db, dialect: this.#backend.dialect, accountId: this.#accountId }, scope, ids));
+  }
+
+  /** Those of the ids of which it is not known what they are near to. */
+  async withoutVector(scope: PassageScope, asked: { model: string; ids: readonly number[] }): Promise<number[]> {
+    return this.#read(async (db) => selectWithoutVector({ db, dialect: this.#backend.dialect, accountId: this.#accountId }, scope, asked));
   }
 
   async unembedded(
@@ -195,6 +229,13 @@ export class PassageIndex {
       const queries = { db, dialect: this.#backend.dialect, accountId: this.#accountId };
       if (canCompare) return selectNearest(queries, scope, { ...asked, vector: vectorBytes(unit) });
       return this.#vectors.nearest(queries, scope, { ...asked, vector: unit });
+    });
+  }
+
+  async #change<Result>(work: Work<Result>): Promise<Result> {
+    return this.#backend.write(this.#accountId, async (db) => {
+      await markPassagesChanged(db, this.#accountId);
+      return work(db);
     });
   }
 }

@@ -1,6 +1,6 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { QuestionTerm } from '../memory-search/question.ts';
-import { holdsAny, scopeCondition, wordsIn, type PassageKind, type PassageScope } from './passage-scope.ts';
+import { holdsAny, scopeCondition, termsMatch, wordsIn, type PassageKind, type PassageScope } from './passage-scope.ts';
 import type { IndexDialect, IndexTables } from './tables.ts';
 
 type Db = Kysely<IndexTables>;
@@ -60,13 +60,14 @@ export async function countHolding(
   scope: PassageScope,
   question: readonly QuestionTerm[],
 ): Promise<{ size: number; holding: number[] }> {
-  const counts = question.map(
-    (term, place) =>
-      sql`cast(coalesce(sum(case when ${holdsAny(dialect, scope, [term])} then 1 else 0 end), 0) as bigint) as ${sql.ref(`t${String(place)}`)}`,
+  const nameOf = (place: number): RawBuilder<unknown> => sql.ref(`t${String(place)}`);
+  const counts = question.map((term, place) =>
+    dialect === 'sqlite'
+      ? sql`(select count(*) from passage_terms where passage_terms match ${termsMatch(scope, [term])}) as ${nameOf(place)}`
+      : sql`cast(count(*) filter (where ${holdsAny(dialect, scope, [term])}) as bigint) as ${nameOf(place)}`,
   );
-  const columns = [sql`cast(count(*) as bigint) as size`, ...counts];
-  const { rows } = await sql<Record<string, number>>`select ${sql.join(columns)} from passages as p
-    where ${scopeCondition(accountId, scope)}`.execute(db);
+  const { rows } = await sql<Record<string, number>>`select ${sql.join([sql`cast(count(*) as bigint) as size`, ...counts])}
+    from passages as p where ${scopeCondition(accountId, scope)}`.execute(db);
   const row = rows[0] ?? {};
   return { size: row['size'] ?? 0, holding: question.map((_, place) => row[`t${String(place)}`] ?? 0) };
 }
@@ -99,6 +100,19 @@ export async function selectPassages(
     select ${rankColumns}, p.title, p.heading, p.place, p.text from passages as p
     where ${scopeCondition(accountId, scope)} and p.id in (${sql.join([...ids])})`.execute(db);
   return rows.map(({ title, heading, place, text, ...row }) => ({ ...rankOf(row), title, heading, place, text }));
+}
+
+/** Those of the ids that have no vector of this model. */
+export async function selectWithoutVector(
+  { db, accountId }: PassageQueries,
+  scope: PassageScope,
+  { model, ids }: { readonly model: string; readonly ids: readonly number[] },
+): Promise<number[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await sql<{ id: number }>`select p.id from passages as p where ${scopeCondition(accountId, scope)}
+    and p.id in (${sql.join([...ids])}) and not exists (select 1 from passage_vectors as v
+    where v.account_id = ${accountId} and v.model = ${model} and v.hash = p.hash)`.execute(db);
+  return rows.map(({ id }) => id);
 }
 
 /** Passages of the scope without a vector of this model, later first, each content once; and how many there are. */

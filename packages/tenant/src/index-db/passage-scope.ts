@@ -44,17 +44,23 @@ export function scopeCondition(accountId: string, { owner, sessions, kinds }: Pa
 /** Is any of these terms, or a form of it, in the passage? */
 export function holdsAny(dialect: IndexDialect, scope: PassageScope, terms: readonly QuestionTerm[]): RawBuilder<boolean> {
   if (dialect === 'postgres') return sql`p.search @@ ${terms.flatMap((term) => patterns(term, "'", ':*')).join(' | ')}::tsquery`;
+  return sql`p.id in (select rowid from passage_terms where passage_terms match ${termsMatch(scope, terms)})`;
+}
+
+/** For SQLite's full-text index: passages of the scope with any of these terms. */
+export function termsMatch(scope: PassageScope, terms: readonly QuestionTerm[]): string {
   const words = terms.flatMap((term) => patterns(term, '"', '*')).join(' OR ');
   const marks = scopeMarks(scope)
     .map((mark) => `"${mark}"`)
     .join(' OR ');
-  return sql`p.id in (select rowid from passage_terms where passage_terms match ${`(${marks}) AND (${words})`})`;
+  return `(${marks}) AND (${words})`;
 }
 
 /** A folded term holds letters, digits and marks only: nothing in it can end the quotes. */
-function patterns({ text, stem, meant }: QuestionTerm, quote: string, anyEnding: string): string[] {
+function patterns({ text, stem, joined, meant }: QuestionTerm, quote: string, anyEnding: string): string[] {
   const whole = stem === null ? `${quote}${text}${quote}` : `${quote}${stem}${quote}${anyEnding}`;
-  return [whole, ...meant.map((word) => `${quote}${word}${quote}`)];
+  const ofCompounds = joined.map((word) => `${quote}${word}${quote}${anyEnding}`);
+  return [whole, ...ofCompounds, ...meant.map((word) => `${quote}${word}${quote}`)];
 }
 
 function scopeMarks({ owner, sessions, kinds }: PassageScope): string[] {

@@ -1,20 +1,24 @@
-import { createHash } from 'node:crypto';
-import { sql, type Insertable, type Kysely } from 'kysely';
+import { createHash, randomUUID } from 'node:crypto';
+import { sql, type Insertable, type Kysely, type Selectable } from 'kysely';
 import { foldText, termsOf } from '../memory-search/fold-text.ts';
 import { embeddedText, type Passage } from '../memory-search/passage.ts';
 import { withoutSpeakers } from '../memory-search/session-passages.ts';
 import { pieces } from './compiled-queries.ts';
 import { marksOf, type PassageKind } from './passage-scope.ts';
 import { storable } from './rows.ts';
-import type { IndexTables, PassagesTable } from './tables.ts';
+import type { IndexTables, PassageSourcesTable, PassagesTable } from './tables.ts';
 
 type Db = Kysely<IndexTables>;
 type Row = Insertable<PassagesTable>;
 
-export interface PassageSource {
+/** Whose sources, and of which kind. */
+export interface PassageOwner {
   readonly accountId: string;
   readonly kind: PassageKind;
   readonly owner: string;
+}
+
+export interface PassageSource extends PassageOwner {
   readonly ref: string;
 }
 
@@ -25,24 +29,35 @@ export interface PassageChanges {
 
 const HASH_CHARACTERS = 32;
 
+/** What was read of one source. */
+export interface SourcePassages {
+  readonly ref: string;
+  readonly stamp: string;
+  readonly passages: readonly Passage[];
+}
+
 /**
- * Makes the passages of a source those given, in a transaction that is the caller's. What is the same as before stays as it is, wherever in
- * the source it moved to.
+ * Makes the passages of sources of one kind and owner those given, in a transaction that is the caller's; what changed, in the same order. What is
+ * the same as before stays as it is, wherever in its source it moved to.
  */
 export async function putPassages(
   db: Db,
-  source: PassageSource,
-  read: { stamp: string; passages: readonly Passage[] },
-): Promise<PassageChanges> {
-  // First: the row's lock makes two that read the same source one after the other.
-  await putSource(db, source, read.stamp);
-  const before = new Map((await selectRows(db, source)).map((row) => [keyOf(row), row]));
-  const rows = rowsOf(source, read.passages);
-  const after = new Set(rows.map(keyOf));
-  const removed = [...before].filter(([key]) => !after.has(key)).map(([, row]) => row.id);
-  for (const ids of pieces(removed))
-    await db.deleteFrom('passages').where('account_id', '=', source.accountId).where('id', 'in', ids).execute();
-  const added = rows.filter((row) => !before.has(keyOf(row)));
+  { accountId, kind, owner }: PassageOwner,
+  reads: readonly SourcePassages[],
+): Promise<PassageChanges[]> {
+  const sources = reads.map(({ ref, stamp }) => ({ account_id: accountId, kind, owner, ref, stamp }));
+  for (const some of pieces(sources)) await putSources(db, some);
+  const before = await selectRows(
+    db,
+    { accountId, kind, owner },
+    reads.map(({ ref }) => ref),
+  );
+  const rows = reads.map(({ ref, passages }) => rowsOf({ accountId, kind, owner, ref }, passages));
+  const after = new Set(rows.flat().map((row) => keyOf(row)));
+  const removed = [...before.values()].filter((row) => !after.has(keyOf(row)));
+  for (const some of pieces(removed.map(({ id }) => id)))
+    await db.deleteFrom('passages').where('account_id', '=', accountId).where('id', 'in', some).execute();
+  const added = rows.flat().filter((row) => !before.has(keyOf(row)));
   for (const some of pieces(added)) {
     await db
       .insertInto('passages')
@@ -50,8 +65,14 @@ export async function putPassages(
       .onConflict((on) => on.doNothing())
       .execute();
   }
-  await movePassages(db, rows, before);
-  return { added: added.length, removed: removed.length };
+  await movePassages(db, rows.flat(), before);
+  const countOf = (of: readonly { readonly ref: string }[]): Map<string, number> => {
+    const counts = new Map<string, number>();
+    for (const { ref } of of) counts.set(ref, (counts.get(ref) ?? 0) + 1);
+    return counts;
+  };
+  const [addedOf, removedOf] = [countOf(added), countOf(removed)];
+  return reads.map(({ ref }) => ({ added: addedOf.get(ref) ?? 0, removed: removedOf.get(ref) ?? 0 }));
 }
 
 export async function removePassages(db: Db, source: PassageSource): Promise<void> {
@@ -66,6 +87,15 @@ export async function removePassages(db: Db, source: PassageSource): Promise<voi
   }
 }
 
+/**
+ * Call it first in each transaction that changes passages. Its lock makes two that read the same sources one after the other, and its row tells who kept
+ * something of the passages whether they are still those: the first part stays until the index is lost, the second one changes each time.
+ */
+export async function markPassagesChanged(db: Db, accountId: string): Promise<void> {
+  await sql`insert into meta (account_id, key, value) values (${accountId}, 'passages', ${`${randomUUID()} ${randomUUID()}`})
+    on conflict (account_id, key) do update set value = substr(meta.value, 1, 36) || substr(excluded.value, 37)`.execute(db);
+}
+
 /** Removes vectors of texts that no passage has any more. */
 export async function dropUnusedVectors(db: Db, accountId: string): Promise<void> {
   await sql`delete from passage_vectors where account_id = ${accountId} and not exists (select 1 from passages as p
@@ -77,26 +107,32 @@ function passageHash(passage: Pick<Passage, 'title' | 'heading' | 'text'>): stri
   return createHash('sha256').update(embeddedText(passage)).digest('hex').slice(0, HASH_CHARACTERS);
 }
 
-async function putSource(db: Db, { accountId, kind, owner, ref }: PassageSource, stamp: string): Promise<void> {
+async function putSources(db: Db, sources: Insertable<PassageSourcesTable>[]): Promise<void> {
   await db
     .insertInto('passage_sources')
-    .values({ account_id: accountId, kind, owner, ref, stamp })
-    .onConflict((on) => on.columns(['account_id', 'kind', 'owner', 'ref']).doUpdateSet({ stamp }))
+    .values(sources)
+    .onConflict((on) => on.columns(['account_id', 'kind', 'owner', 'ref']).doUpdateSet({ stamp: (row) => row.ref('excluded.stamp') }))
     .execute();
 }
 
-async function selectRows(db: Db, source: PassageSource) {
-  return db
-    .selectFrom('passages')
-    .select(['id', 'hash', 'nth', 'seq', 'place', 'at'])
-    .where('account_id', '=', source.accountId)
-    .where('kind', '=', source.kind)
-    .where('owner', '=', source.owner)
-    .where('ref', '=', source.ref)
-    .execute();
+/** By key. */
+async function selectRows(db: Db, { accountId, kind, owner }: PassageOwner, refs: readonly string[]): Promise<Map<string, StoredRow>> {
+  const rows = new Map<string, StoredRow>();
+  for (const some of pieces(refs)) {
+    const found = await db
+      .selectFrom('passages')
+      .select(['id', 'ref', 'hash', 'nth', 'seq', 'place', 'at'])
+      .where('account_id', '=', accountId)
+      .where('kind', '=', kind)
+      .where('owner', '=', owner)
+      .where('ref', 'in', some)
+      .execute();
+    for (const row of found) rows.set(keyOf(row), row);
+  }
+  return rows;
 }
 
-type StoredRow = Awaited<ReturnType<typeof selectRows>>[number];
+type StoredRow = Pick<Selectable<PassagesTable>, 'id' | 'ref' | 'hash' | 'nth' | 'seq' | 'place' | 'at'>;
 
 async function movePassages(db: Db, rows: readonly Row[], before: ReadonlyMap<string, StoredRow>): Promise<void> {
   for (const row of rows) {
@@ -127,6 +163,6 @@ function termsIn(source: PassageSource, { title, heading, text }: Pick<Passage, 
   return [...marksOf(source), ...[...named, title, heading, said].flatMap((part) => termsOf(part))].join(' ');
 }
 
-function keyOf({ hash, nth }: { readonly hash: string; readonly nth: number }): string {
-  return `${hash} ${String(nth)}`;
+function keyOf({ ref, hash, nth }: { readonly ref: string; readonly hash: string; readonly nth: number }): string {
+  return `${hash} ${String(nth)} ${ref}`;
 }

@@ -1,4 +1,4 @@
-import type { RemovedSession, Skill, TurnRecord } from '@concierge/contract';
+import { TurnRecord, type RemovedSession, type Skill } from '@concierge/contract';
 import type { Insertable } from 'kysely';
 import type { RemovalsTable, RemovedUsageTable, SessionsTable, SkillsTable, TurnsTable, UsageTable } from './tables.ts';
 import type { IndexableSession } from './types.ts';
@@ -42,7 +42,8 @@ export function turnRow(context: RowContext, session: IndexableSession, turn: Tu
     accepted_at: Date.parse(turn.acceptedAt),
     revision: session.revision,
     // JSON escapes what PostgreSQL would refuse, so the record comes back as it was.
-    record: JSON.stringify(turn),
+    // In the order of the schema, in which files are read: a rebuild compares texts, and a fresh record has its fields as they were made.
+    record: JSON.stringify(TurnRecord.parse(turn)),
     generation: context.generation,
   };
 }

@@ -1,11 +1,12 @@
 import { constants } from 'node:fs';
-import { access, mkdir, rm } from 'node:fs/promises';
+import { access, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { Kysely } from 'kysely';
+import { removeFolderIn } from '../folder-tree.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
@@ -95,7 +96,7 @@ export class SqliteBackend implements IndexBackend {
   async drop(accountId: string): Promise<void> {
     await this.#locked(async () => {
       this.#open.delete(accountId);
-      await rm(this.#folderOf(accountId), { recursive: true, force: true, maxRetries: 3 });
+      await removeFolderIn(this.#options.folder, accountId);
     });
   }
 

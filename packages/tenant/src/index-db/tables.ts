@@ -96,10 +96,13 @@ export interface SkillsTable {
   path: string;
 }
 
-/** `generation`: rises with each rebuild. `built`: the generation of the last finished one. `boot`: see the SQLite store. */
+/**
+ * `generation`: rises with each rebuild. `built`: the generation of the last finished one. `boot`: see the SQLite store. `passages`: which passages these
+ * are, and which state of them (`PassageState`).
+ */
 export interface MetaTable {
   account_id: string;
-  key: 'generation' | 'built' | 'boot';
+  key: 'generation' | 'built' | 'boot' | 'passages';
   value: string;
 }
 

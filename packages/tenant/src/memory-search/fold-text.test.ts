@@ -20,6 +20,14 @@ describe('folding', () => {
     for (const text of ['é', 'ö', 'が', 'й', '각']) expect(foldText(text.normalize('NFD'))).toBe(foldText(text.normalize('NFC')));
   });
 
+  it.each([
+    ['accents', 'a', '\u0301\u0323'],
+    ['voicing marks that are letters until they are decomposed', 'カ', '\uFF9E\u0301'],
+    ['marks between which something is taken away', 'क', '\u093C\u0640\u094D\u0640'],
+  ])('takes no longer for a text that is nothing but marks: %s', (_what, letter, marks) => {
+    expect(foldText(letter + marks.repeat(300_000))).not.toBe('');
+  });
+
   it('keeps words of every script, and nothing between them', () => {
     expect(termsOf('Order #4711-B: shipped! Заказ №12 — отправлен')).toEqual([
       'order',

@@ -14,12 +14,20 @@ const plainLetters: Readonly<Record<string, string>> = {
   ı: 'i',
   ς: 'σ',
 };
+/**
+ * More marks than any script sets on one letter (Unicode's stream-safe text format, UAX 15); normalizing takes time in the square of a run of them.
+ * The two letters beside the marks become marks when they are decomposed.
+ */
+const MARKS_MAX = 30;
+const markRun = /[\p{M}\uFF9E\uFF9F]+/gu;
 const specialLetters = /[ßæœøłđðþıς]/gu;
 const words = /[\p{L}\p{N}\p{M}]+/gu;
 /** Scripts that put no space between words. */
 const unspaced =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}';
+// bounded-expression: a constant, of one character
 const unspacedRun = new RegExp(`[${unspaced}]`, 'u');
+// bounded-expression: a constant; each character belongs to one of the two runs
 const runs = new RegExp(`[${unspaced}ー]+|[^${unspaced}ー]+`, 'gu');
 const TERM_MAX_CHARACTERS = 64;
 
@@ -28,12 +36,15 @@ const TERM_MAX_CHARACTERS = 64;
  * so both find the same, in any language.
  */
 export function foldText(text: string): string {
-  return text
-    .normalize('NFKD')
-    .toLowerCase()
-    .replaceAll(optionalMarks, '')
+  const plain = shortenMarks(text).normalize('NFKD').toLowerCase().replaceAll(optionalMarks, '');
+  // What was taken away may have stood between marks.
+  return shortenMarks(plain)
     .normalize('NFC')
     .replaceAll(specialLetters, (letter) => plainLetters[letter] ?? letter);
+}
+
+function shortenMarks(text: string): string {
+  return text.replaceAll(markRun, (run) => run.slice(0, MARKS_MAX));
 }
 
 /** The terms of a text that is looked through, in order. What is written without spaces becomes pairs of characters. */

@@ -58,6 +58,12 @@ export class MeaningSearch {
     return { outcome: 'used', found: nearest.filter(({ similarity }) => similarity >= SIMILARITY_MIN) };
   }
 
+  /** Those of the passages of which it is not known yet what they are near to. */
+  async withoutVector(scope: PassageScope, found: readonly { readonly rank: PassageRank }[]): Promise<ReadonlySet<number>> {
+    const { embedder, passages } = this.#options;
+    return new Set(await passages.withoutVector(scope, { model: embedder.model, ids: found.map(({ rank }) => rank.id) }));
+  }
+
   /** Undefined when the provider failed or was not in time. */
   async #embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[] | undefined> {
     try {

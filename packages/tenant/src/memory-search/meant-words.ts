@@ -1,25 +1,71 @@
 import { isUnspaced } from './fold-text.ts';
-import type { QuestionTerm } from './question.ts';
+import { termFor, type QuestionTerm } from './question.ts';
+import type { Vocabulary } from './vocabulary.ts';
 
 const WORD_MIN_CHARACTERS = 4;
 /** From this length on two slips are forgiven. */
 const LONG_WORD_CHARACTERS = 8;
 const MEANT_MAX = 3;
+const PART_MIN_CHARACTERS = 3;
+/** A shorter ending is in too many words by chance. */
+const ENDING_MIN_CHARACTERS = 5;
+const COMPOUNDS_MAX = 12;
+/** What some languages put between the parts of a compound: Zeitung-s-artikel, Straße-n-bahn. */
+const linkingElements = ['', 's', 'n', 'en', 'es', 'er', 'e'] as const;
 
-/** The term with those of the known words that are one slip away from it, two for a long word: the nearest ones, and few. */
-export function withMeantWords(term: QuestionTerm, known: Iterable<string>): QuestionTerm {
+/**
+ * A word of a question that stands nowhere, as words that do: the one that is a slip away from it, compounds that end with it, its own parts when
+ * it is a compound, or for a long word those that are two slips away. The first of these that there are; else the word as it is.
+ */
+export function meantTerms(term: QuestionTerm, known: Vocabulary): QuestionTerm[] {
   const { text } = term;
-  if (text.length < WORD_MIN_CHARACTERS || isUnspaced(text) || /\p{N}/u.test(text)) return term;
-  const slipsMax = text.length >= LONG_WORD_CHARACTERS ? 2 : 1;
-  const near: { word: string; slips: number }[] = [];
-  for (const word of known) {
-    if (Math.abs(word.length - text.length) > slipsMax || word.length < WORD_MIN_CHARACTERS - 1) continue;
-    const slips = slipsBetween(text, word, slipsMax);
-    if (slips <= slipsMax) near.push({ word, slips });
+  if (text.length < WORD_MIN_CHARACTERS || isUnspaced(text) || /\p{N}/u.test(text)) return [term];
+  const oneSlip = wordsWithin(text, 1, known);
+  if (oneSlip.length > 0) return [{ ...term, meant: oneSlip }];
+  const compounds = text.length < ENDING_MIN_CHARACTERS ? [] : known.endingWith(text, PART_MIN_CHARACTERS);
+  if (compounds.length > 0) return [{ ...term, meant: compounds.slice(0, COMPOUNDS_MAX) }];
+  const parts = partsOf(text, known);
+  if (parts !== undefined) return parts;
+  return [{ ...term, meant: text.length < LONG_WORD_CHARACTERS ? [] : wordsWithin(text, 2, known) }];
+}
+
+function wordsWithin(text: string, slipsMax: number, known: Vocabulary): string[] {
+  const within: string[] = [];
+  for (const word of known.near(text, slipsMax)) {
+    if (word.length >= WORD_MIN_CHARACTERS - 1 && slipsBetween(text, word, slipsMax) <= slipsMax) within.push(word);
   }
-  const least = Math.min(...near.map(({ slips }) => slips));
-  const meant = near.filter(({ slips }) => slips === least).map(({ word }) => word);
-  return { ...term, meant: meant.toSorted().slice(0, MEANT_MAX) };
+  return within.toSorted().slice(0, MEANT_MAX);
+}
+
+/** Where a compound comes apart into two words that are known: as evenly as it can. */
+function partsOf(text: string, known: Vocabulary): QuestionTerm[] | undefined {
+  const middle = text.length / 2;
+  const cuts = Array.from({ length: text.length - 2 * PART_MIN_CHARACTERS + 1 }, (_, place) => place + PART_MIN_CHARACTERS);
+  for (const cut of cuts.toSorted((one, other) => Math.abs(one - middle) - Math.abs(other - middle))) {
+    const first = firstPart(text.slice(0, cut), known);
+    const second = first === undefined ? undefined : lastPart(text.slice(cut), known);
+    if (first !== undefined && second !== undefined) return [first, second];
+  }
+  return undefined;
+}
+
+function firstPart(text: string, known: Vocabulary): QuestionTerm | undefined {
+  for (const link of linkingElements) {
+    const part = text.slice(0, text.length - link.length);
+    if (text.endsWith(link) && part.length >= PART_MIN_CHARACTERS && isKnown(part, known)) return termFor(part);
+  }
+  return undefined;
+}
+
+function lastPart(text: string, known: Vocabulary): QuestionTerm | undefined {
+  if (isKnown(text, known)) return termFor(text);
+  const compounds = text.length < ENDING_MIN_CHARACTERS ? [] : known.endingWith(text, PART_MIN_CHARACTERS);
+  return compounds.length === 0 ? undefined : { ...termFor(text), meant: compounds.slice(0, COMPOUNDS_MAX) };
+}
+
+/** A short part must stand there itself; a longer one may be the beginning of a form of it. */
+function isKnown(part: string, known: Vocabulary): boolean {
+  return known.has(part) || (part.length > WORD_MIN_CHARACTERS && known.hasBeginning(part));
 }
 
 /**

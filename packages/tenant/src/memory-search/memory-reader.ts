@@ -1,29 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
+import { LRUCache } from 'lru-cache';
 import type { PassageIndex, SourceName, StaleSession } from '../index-db/passage-index.ts';
 import { tenantOwner, type PassageScope } from '../index-db/passage-scope.ts';
+import type { PassageChanges } from '../index-db/put-passages.ts';
 import type { TableDrift } from '../index-db/types.ts';
 import type { FileEntry } from '../folder-tree.ts';
-import type { MemoryFiles } from '../memory-files.ts';
+import { contactsFolder, type MemoryFiles } from '../memory-files.ts';
 import { isHashedName } from '../session-id.ts';
 import type { SessionStore } from '../session-store.ts';
 import { sessionOwnerOf } from './memory-scope.ts';
 import { notePassages } from './note-passages.ts';
+import { NoteWatch, type NoteChanges, type NoteWatchOptions } from './note-watch.ts';
 import { sessionPassages } from './session-passages.ts';
 
-/** What one search reads before it answers: some tenths of a second. The rest waits for the next one. */
-const NOTES_MAX_BYTES = 8 * 1024 * 1024;
+/** How long one search reads notes before it answers; the rest waits for the next one. */
+const READ_MS = 1000;
+const NOTES_AT_ONCE = 64;
+/** Of one batch: notes are read side by side, and a note may have 2 MiB. */
+const BATCH_MAX_BYTES = 4 * 1024 * 1024;
 const SESSIONS_MAX = 200;
 /** As a `StatCache`: what was written this shortly before it was read may be written again with the same time. */
 const RACY_MS = 1000;
+/** Owners whose notes are followed between searches, of all tenants of this process; an inotify watch for each folder. */
+const FOLLOWED_MAX = 512;
+/** New folders are listed once more after they are followed; only one that changes all the time needs more. */
+const LISTINGS_MAX = 5;
 
 export interface MemoryReaderOptions {
   readonly accountId: string;
+  /** The tenant's folder. */
+  readonly root: string;
   readonly memory: MemoryFiles;
   readonly sessions: SessionStore;
   readonly passages: PassageIndex;
   readonly log: Log;
+  readonly noteEvents?: NoteWatchOptions['events'];
+  /** A clock that no step of the machine's changes. */
+  readonly now?: NoteWatchOptions['now'];
 }
 
 /** How much of what may be found has not been read yet. */
@@ -32,9 +49,24 @@ export interface Unread {
   readonly sessions: number;
 }
 
+interface FollowedNotes {
+  readonly watch: NoteWatch;
+  /** Of the index that was brought up to date last; another one has to be filled anew. */
+  epoch: string | undefined;
+}
+
+/** By reader and owner. */
+const followedNotes = new LRUCache<string, FollowedNotes>({
+  max: FOLLOWED_MAX,
+  dispose: ({ watch }) => {
+    watch.close();
+  },
+});
+
 /** Brings the passages up to date with notes and conversations: only what changed since it was read last is read again, later first. */
 export class MemoryReader {
   readonly #options: MemoryReaderOptions;
+  readonly #id = randomUUID();
 
   constructor(options: MemoryReaderOptions) {
     this.#options = options;
@@ -42,8 +74,9 @@ export class MemoryReader {
 
   /** Reads what changed in the scope, up to a bound; what is left. */
   async refresh(scope: PassageScope, signal: AbortSignal): Promise<Unread> {
-    const notes = scope.kinds.includes('note') ? await this.#refreshNotes(scope.owner, signal) : { left: 0, hasRemoved: false };
-    const sessions = scope.kinds.includes('session') ? await this.#refreshSessions(scope.sessions, signal) : { left: 0, hasRemoved: false };
+    const deadlineMs = this.#nowMs() + READ_MS;
+    const notes = scope.kinds.includes('note') ? await this.#refreshNotes(scope.owner, { deadlineMs, signal }) : nothing;
+    const sessions = scope.kinds.includes('session') ? await this.#refreshSessions(scope.sessions, signal) : nothing;
     if (notes.hasRemoved || sessions.hasRemoved) await this.#options.passages.dropUnusedVectors();
     return { notes: notes.left, sessions: sessions.left };
   }
@@ -55,15 +88,18 @@ export class MemoryReader {
   async readAll(signal: AbortSignal): Promise<TableDrift> {
     const { memory, passages } = this.#options;
     const drift = { added: 0, changed: 0, removed: 0 };
+    const until = { deadlineMs: Infinity, signal };
     const owners = new Set([tenantOwner, ...(await memory.contactFolders()), ...(await passages.noteOwners())]);
     for (const owner of owners) {
       const stamps = await passages.noteStamps(owner);
-      for (const entry of await this.#notesOf(owner).list()) {
-        const changes = await this.#readNote(owner, entry);
-        if (stamps.get(entry.path) === stampOf(entry)) add(drift, changes);
-        signal.throwIfAborted();
-      }
-      await this.#dropGoneNotes(owner, stamps);
+      const entries = await this.#notesOf(owner).list();
+      await this.#readNotes(owner, entries, {
+        ...until,
+        onRead: (entry, changes) => {
+          if (stamps.get(entry.path) === stampOf(entry)) add(drift, changes);
+        },
+      });
+      await this.#dropGoneNotes(owner, stamps, entries);
     }
     for (const current of await passages.currentSessions()) add(drift, await this.#readSession({ id: current.ref, stamp: current.stamp }));
     await passages.dropGoneSessions();
@@ -72,23 +108,67 @@ export class MemoryReader {
     return drift;
   }
 
-  async #refreshNotes(owner: string, signal: AbortSignal): Promise<Refreshed> {
+  async #refreshNotes(owner: string, until: Until): Promise<Refreshed> {
+    const { passages } = this.#options;
+    const followed = this.#followed(owner);
+    const changes = await followed.watch.take();
+    try {
+      const epoch = (await passages.state())?.epoch;
+      const isKnown = epoch !== undefined && epoch === followed.epoch;
+      const refreshed = isKnown && changes !== 'all' ? await this.#refreshSome(owner, changes, until) : undefined;
+      if (refreshed !== undefined) return refreshed;
+      const all = await this.#refreshAll(owner, followed.watch, until);
+      if (epoch === undefined) await passages.putAll({ kind: 'note', owner }, []);
+      followed.epoch = (await passages.state())?.epoch;
+      if (all.left > 0) followed.watch.expectAll();
+      return all;
+    } catch (error) {
+      followed.watch.expectAll();
+      throw error;
+    }
+  }
+
+  /** Undefined when it takes a look at everything. */
+  async #refreshSome(owner: string, changes: Exclude<NoteChanges, 'all'>, until: Until): Promise<Refreshed | undefined> {
+    if (changes.size === 0) return nothing;
+    const notes = this.#notesOf(owner);
+    const stamps = await this.#options.passages.noteStamps(owner, [...changes]);
+    const entries: FileEntry[] = [];
+    for (const ref of changes) {
+      const entry = await notes.stat(ref);
+      if (entry?.kind === 'folder') return undefined;
+      if (entry !== undefined) entries.push(entry);
+    }
+    const hasRemoved = await this.#dropGoneNotes(owner, stamps, entries);
+    const refreshed = await this.#readChanged(owner, { entries, stamps }, until);
+    if (refreshed.left > 0) this.#followed(owner).watch.expectAll();
+    return { ...refreshed, hasRemoved: hasRemoved || refreshed.hasRemoved };
+  }
+
+  async #refreshAll(owner: string, watch: NoteWatch, until: Until): Promise<Refreshed> {
+    const notes = this.#notesOf(owner);
+    let entries: FileEntry[] = [];
+    for (let listing = 1; listing <= LISTINGS_MAX; listing += 1) {
+      entries = await notes.listAll();
+      const folders = entries.filter(({ kind }) => kind === 'folder').map(({ path }) => path);
+      if (!(await watch.follow(folders))) break;
+    }
+    const files = entries.filter(({ kind }) => kind === 'file');
     const stamps = await this.#options.passages.noteStamps(owner);
-    const entries = await this.#notesOf(owner).list();
+    const hasRemoved = await this.#dropGoneNotes(owner, stamps, files);
+    const refreshed = await this.#readChanged(owner, { entries: files, stamps }, until);
+    return { ...refreshed, hasRemoved: hasRemoved || refreshed.hasRemoved };
+  }
+
+  async #readChanged(owner: string, { entries, stamps }: LookedAt, until: Until): Promise<Refreshed> {
     const changed = entries
       .filter((entry) => stamps.get(entry.path) !== stampOf(entry))
       .toSorted((one, other) => other.mtimeMs - one.mtimeMs);
-    let hasRemoved = await this.#dropGoneNotes(owner, stamps, entries);
-    let bytes = 0;
-    let read = 0;
-    for (const entry of changed) {
-      if (bytes > NOTES_MAX_BYTES) break;
-      hasRemoved = (await this.#readNote(owner, entry)).removed > 0 || hasRemoved;
-      bytes += entry.size;
-      read += 1;
-      signal.throwIfAborted();
-    }
-    return { left: changed.length - read, hasRemoved };
+    let hasRemoved = false;
+    const onRead = (_: FileEntry, { removed }: PassageChanges): void => {
+      hasRemoved ||= removed > 0;
+    };
+    return { left: await this.#readNotes(owner, changed, { ...until, onRead }), hasRemoved };
   }
 
   async #refreshSessions(named: PassageScope['sessions'], signal: AbortSignal): Promise<Refreshed> {
@@ -101,32 +181,47 @@ export class MemoryReader {
     return { left: count - sessions.length, hasRemoved };
   }
 
-  async #dropGoneNotes(owner: string, stamps: ReadonlyMap<string, string>, entries?: readonly FileEntry[]): Promise<boolean> {
-    const there = new Set((entries ?? (await this.#notesOf(owner).list())).map(({ path }) => path));
+  async #dropGoneNotes(owner: string, stamps: ReadonlyMap<string, string>, entries: readonly FileEntry[]): Promise<boolean> {
+    const there = new Set(entries.map(({ path }) => path));
     const gone = [...stamps.keys()].filter((ref) => !there.has(ref));
     for (const ref of gone) await this.#options.passages.remove({ kind: 'note', owner, ref });
     return gone.length > 0;
   }
 
-  /** A note that cannot be read (no text, too large, gone again) has no passages until it changes. */
-  async #readNote(owner: string, entry: FileEntry): Promise<Changes> {
-    const source: SourceName = { kind: 'note', owner, ref: entry.path };
-    // The time before reading: what changes while we read is newer than that.
-    const isSettled = entry.mtimeMs < Date.now() - RACY_MS;
-    const text = await this.#notesOf(owner)
-      .get(entry.path)
-      .then((note) => note.text)
-      .catch((error: unknown) => {
-        if (error instanceof AppError) return '';
-        throw error;
-      });
-    const stamp = isSettled ? stampOf(entry) : `unsettled ${stampOf(entry)}`;
-    const changes = await this.#options.passages.put(source, { stamp, passages: notePassages(text, Math.round(entry.mtimeMs)) });
-    await nextTurn();
-    return changes;
+  /** In batches, until the time is up; how many are left. */
+  async #readNotes(owner: string, entries: readonly FileEntry[], { deadlineMs, signal, onRead }: ReadUntil): Promise<number> {
+    let read = 0;
+    while (read < entries.length && (read === 0 || this.#nowMs() < deadlineMs)) {
+      const batch = batchOf(entries.slice(read, read + NOTES_AT_ONCE));
+      // The time before reading: what changes while we read is newer than that.
+      const settledMs = Date.now() - RACY_MS;
+      const reads = await Promise.all(
+        batch.map(async (entry) => {
+          const stamp = entry.mtimeMs < settledMs ? stampOf(entry) : `unsettled ${stampOf(entry)}`;
+          const text = await this.#textOf(owner, entry.path);
+          return { ref: entry.path, stamp, passages: notePassages(text, Math.round(entry.mtimeMs)) };
+        }),
+      );
+      const changes = await this.#options.passages.putAll({ kind: 'note', owner }, reads);
+      for (const [place, entry] of batch.entries()) onRead(entry, changes[place] ?? { added: 0, removed: 0 });
+      read += batch.length;
+      await nextTurn();
+      signal.throwIfAborted();
+    }
+    return entries.length - read;
   }
 
-  async #readSession({ id, stamp }: StaleSession): Promise<Changes> {
+  /** A note that cannot be read (no text, too large, gone again) has no passages until it changes. */
+  async #textOf(owner: string, ref: string): Promise<string> {
+    try {
+      return (await this.#notesOf(owner).get(ref)).text;
+    } catch (error) {
+      if (error instanceof AppError) return '';
+      throw error;
+    }
+  }
+
+  async #readSession({ id, stamp }: StaleSession): Promise<PassageChanges> {
     const { sessions, passages, accountId, log } = this.#options;
     const conversation = await sessions.conversation(id).catch((error: unknown) => {
       log.error({ accountId, sessionId: id, err: error }, 'session cannot be read and is not searched');
@@ -142,6 +237,22 @@ export class MemoryReader {
     return changes;
   }
 
+  #followed(owner: string): FollowedNotes {
+    const key = `${this.#id} ${owner}`;
+    let followed = followedNotes.get(key);
+    if (followed === undefined) {
+      const { root, noteEvents: events, now } = this.#options;
+      const folder = owner === tenantOwner ? root : join(root, contactsFolder, owner);
+      followed = { watch: new NoteWatch({ folder, ...(events && { events }), ...(now && { now }) }), epoch: undefined };
+      followedNotes.set(key, followed);
+    }
+    return followed;
+  }
+
+  #nowMs(): number {
+    return (this.#options.now ?? (() => performance.now()))();
+  }
+
   #notesOf(owner: string): MemoryFiles {
     const { memory } = this.#options;
     if (owner === tenantOwner) return memory;
@@ -155,16 +266,35 @@ interface Refreshed {
   readonly hasRemoved: boolean;
 }
 
-interface Changes {
-  readonly added: number;
-  readonly removed: number;
+const nothing: Refreshed = { left: 0, hasRemoved: false };
+
+interface Until {
+  /** Of the process's own clock. One batch is read in any case. */
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+}
+
+interface ReadUntil extends Until {
+  readonly onRead: (entry: FileEntry, changes: PassageChanges) => void;
+}
+
+interface LookedAt {
+  readonly entries: readonly FileEntry[];
+  /** What was known of them. */
+  readonly stamps: ReadonlyMap<string, string>;
+}
+
+function batchOf(entries: readonly FileEntry[]): readonly FileEntry[] {
+  let bytes = 0;
+  const over = entries.findIndex(({ size }, place) => (bytes += size) > BATCH_MAX_BYTES && place > 0);
+  return over === -1 ? entries : entries.slice(0, over);
 }
 
 function stampOf({ size, mtimeMs }: FileEntry): string {
   return `${String(size)}:${String(mtimeMs)}`;
 }
 
-function add(drift: { added: number; removed: number }, { added, removed }: Changes): void {
+function add(drift: { added: number; removed: number }, { added, removed }: PassageChanges): void {
   drift.added += added;
   drift.removed += removed;
 }

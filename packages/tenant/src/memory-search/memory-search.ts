@@ -1,18 +1,20 @@
 import type { Log } from '@concierge/runtime';
+import { LRUCache } from 'lru-cache';
 import type { PassageIndex } from '../index-db/passage-index.ts';
 import type { FoundPassage, PassageRank } from '../index-db/passage-queries.ts';
 import type { PassageKind, PassageScope } from '../index-db/passage-scope.ts';
 import type { TableDrift } from '../index-db/types.ts';
 import { KeyedMutex } from '../keyed-mutex.ts';
 import type { Embedder } from './embedder.ts';
-import { fuseRanks } from './fuse-ranks.ts';
-import { withMeantWords } from './meant-words.ts';
+import { fuseScores } from './fuse-scores.ts';
+import { meantTerms } from './meant-words.ts';
 import { MemoryReader, type MemoryReaderOptions, type Unread } from './memory-reader.ts';
 import { passageScopeOf, type Searcher } from './memory-scope.ts';
-import { MeaningSearch, type MeaningFound } from './meaning-search.ts';
+import { MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
 import { readQuestion, type QuestionTerm } from './question.ts';
 import { scoreTexts } from './rank-texts.ts';
 import { snippetOf } from './snippet.ts';
+import { Vocabulary } from './vocabulary.ts';
 
 export interface MemoryQuery {
   readonly text: string;
@@ -59,7 +61,21 @@ const RANKED_MAX = 100;
 /** A long note must not fill the page. */
 const PER_SOURCE_MAX = 2;
 /** Passages whose words are known when a word of the question stands nowhere. */
-const VOCABULARY_PASSAGES = 3000;
+const VOCABULARY_PASSAGES = 10_000;
+/** Kept of all tenants of this process: some 30 MiB. */
+const VOCABULARY_WORDS = 250_000;
+
+interface KnownWords {
+  /** Of the passages that they were taken from. */
+  readonly version: string;
+  readonly vocabulary: Vocabulary;
+}
+
+/** By tenant and scope. */
+const knownWords = new LRUCache<string, KnownWords>({
+  maxSize: VOCABULARY_WORDS,
+  sizeCalculation: ({ vocabulary }) => Math.max(1, vocabulary.size),
+});
 
 /** Finds notes and conversations by words and, where there is an embedder, by meaning. */
 export class MemorySearch {
@@ -67,9 +83,11 @@ export class MemorySearch {
   readonly #reader: MemoryReader;
   readonly #meaning: MeaningSearch | undefined;
   readonly #refreshes = new KeyedMutex();
+  readonly #accountId: string;
   readonly #log: Log;
 
   constructor({ embedder, ...options }: MemorySearchOptions) {
+    this.#accountId = options.accountId;
     this.#log = options.log;
     this.#passages = options.passages;
     this.#reader = new MemoryReader(options);
@@ -86,7 +104,8 @@ export class MemorySearch {
     }));
     const meant = await this.#meaning?.search(scope, query);
     const question = await this.#understand(scope, readQuestion(query.text));
-    const ranks = fused(await this.#byWords(scope, question), meant?.found ?? []);
+    const byWords = await this.#byWords(scope, question);
+    const ranks = meant === undefined ? fused(byWords, [], new Set()) : await this.#fused(scope, byWords, { ...meant, unembedded });
     const page = ranks.slice(query.offset ?? 0, (query.offset ?? 0) + query.limit);
     return {
       hits: await this.#hits(scope, page, question.terms),
@@ -102,9 +121,17 @@ export class MemorySearch {
    * any later search either way.
    */
   async forgetNote(searcher: Searcher, ref: string): Promise<void> {
-    const { owner } = passageScopeOf(searcher, ['note']);
+    await this.#forget(passageScopeOf(searcher, ['note']).owner, [ref]);
+  }
+
+  /** The same for notes about a contact, by the name of its folder. */
+  async forgetContactNotes(folder: string, refs: readonly string[]): Promise<void> {
+    await this.#forget(folder, refs);
+  }
+
+  async #forget(owner: string, refs: readonly string[]): Promise<void> {
     try {
-      await this.#passages.remove({ kind: 'note', owner, ref });
+      for (const ref of refs) await this.#passages.remove({ kind: 'note', owner, ref });
       await this.#passages.dropUnusedVectors();
     } catch (error) {
       this.#log.warn({ err: error }, 'a removed note stays in the index until the next search');
@@ -116,17 +143,29 @@ export class MemorySearch {
     return this.#reader.readAll(signal);
   }
 
-  /** Words that stand nowhere are read as words that do: a typing error finds what was meant. */
+  /** Words that stand nowhere are read as words that do: a typing error finds what was meant, a compound its parts. */
   async #understand(scope: PassageScope, terms: readonly QuestionTerm[]): Promise<Understood> {
     const counted = await this.#passages.countHolding(scope, terms);
     if (counted.size === 0 || counted.holding.every((count) => count > 0)) return { terms, ...counted };
-    const known = await this.#passages.words(scope, VOCABULARY_PASSAGES);
-    const corrected = terms.map((term, place) => (counted.holding[place] === 0 ? withMeantWords(term, known) : term));
-    return { terms: corrected, ...(await this.#passages.countHolding(scope, corrected)) };
+    const known = await this.#vocabulary(scope);
+    const understood = terms.flatMap((term, place) => (counted.holding[place] === 0 ? meantTerms(term, known) : [term]));
+    return { terms: understood, ...(await this.#passages.countHolding(scope, understood)) };
+  }
+
+  async #vocabulary(scope: PassageScope): Promise<Vocabulary> {
+    // First: words of passages that are read meanwhile are of a later version.
+    const state = await this.#passages.state();
+    const version = state === undefined ? '' : `${state.epoch} ${state.version}`;
+    const key = JSON.stringify([this.#accountId, scope]);
+    const kept = knownWords.get(key);
+    if (kept?.version === version) return kept.vocabulary;
+    const vocabulary = new Vocabulary(await this.#passages.words(scope, VOCABULARY_PASSAGES));
+    knownWords.set(key, { version, vocabulary });
+    return vocabulary;
   }
 
   /** Rare words choose what is compared, all words rank it: a question full of common words does not read the whole memory. */
-  async #byWords(scope: PassageScope, { terms, size, holding }: Understood): Promise<PassageRank[]> {
+  async #byWords(scope: PassageScope, { terms, size, holding }: Understood): Promise<WordsFound[]> {
     const rarestFirst = [...terms.keys()]
       .filter((place) => (holding[place] ?? 0) > 0)
       .toSorted((one, other) => (holding[one] ?? 0) - (holding[other] ?? 0));
@@ -148,8 +187,13 @@ export class MemorySearch {
       .map(([place, rank]) => ({ rank, score: scores[place] ?? 0 }))
       .filter(({ score }) => score > 0)
       .toSorted((one, other) => other.score - one.score)
-      .slice(0, RANKED_MAX)
-      .map(({ rank }) => rank);
+      .slice(0, RANKED_MAX);
+  }
+
+  async #fused(scope: PassageScope, byWords: readonly WordsFound[], meant: MeaningAnswer & { unembedded: number }): Promise<PassageRank[]> {
+    const isComplete = meant.outcome === 'failed' || meant.unembedded === 0;
+    const unembedded = isComplete ? undefined : await this.#meaning?.withoutVector(scope, byWords);
+    return fused(byWords, meant.found, unembedded ?? new Set());
   }
 
   async #hits(scope: PassageScope, page: readonly PassageRank[], question: readonly QuestionTerm[]): Promise<MemoryHit[]> {
@@ -174,13 +218,19 @@ interface Understood {
   readonly holding: readonly number[];
 }
 
+interface WordsFound {
+  readonly rank: PassageRank;
+  readonly score: number;
+}
+
 /** Both lists in one; of equals the later first, and not too much of one source. */
-function fused(byWords: readonly PassageRank[], byMeaning: readonly MeaningFound[]): PassageRank[] {
-  const ranks = new Map([...byMeaning, ...byWords].map((rank) => [rank.id, rank]));
-  const scores = fuseRanks(
-    byWords.map(({ id }) => id),
-    byMeaning.map(({ id }) => id),
-  );
+function fused(byWords: readonly WordsFound[], byMeaning: readonly MeaningFound[], unembedded: ReadonlySet<number>): PassageRank[] {
+  const ranks = new Map([...byMeaning, ...byWords.map(({ rank }) => rank)].map((rank) => [rank.id, rank]));
+  const scores = fuseScores({
+    byWords: byWords.map(({ rank, score }) => ({ key: rank.id, score })),
+    byMeaning: byMeaning.map(({ id }) => id),
+    unembedded,
+  });
   const inOrder = [...ranks.values()].toSorted(
     (one, other) => (scores.get(other.id) ?? 0) - (scores.get(one.id) ?? 0) || laterFirst(one, other),
   );

@@ -1,3 +1,4 @@
+import { withoutEnding } from '@concierge/contract';
 import { packBlocks, type Block } from './split-text.ts';
 import type { Passage } from './passage.ts';
 
@@ -9,7 +10,7 @@ interface Section {
 /** A note of more passages than this is a file of data: the rest of it is found by its beginning only. */
 const PASSAGES_MAX = 2000;
 const TITLE_MAX_CHARACTERS = 200;
-/** A longer line is none, and would cost the pattern its square. */
+/** A longer line is none. */
 const HEADING_MAX_CHARACTERS = 500;
 
 /** A Markdown note in passages: by sections first, then by paragraphs. Its title is its first heading of the first level, if it begins with one. */
@@ -40,8 +41,8 @@ class SectionReader {
 
   read(line: string, number: number): void {
     const isCode = this.#readFence(line) || this.#fence !== undefined;
-    const [, marks, name] = (isCode || line.length > HEADING_MAX_CHARACTERS ? null : /^(#{1,6})\s+(.+?)\s*#*$/u.exec(line)) ?? [];
-    if (marks !== undefined && name !== undefined) this.#open(marks.length, name);
+    const [, marks, name] = (isCode || line.length > HEADING_MAX_CHARACTERS ? null : /^(#{1,6})\s+(\S.*)$/u.exec(line)) ?? [];
+    if (marks !== undefined && name !== undefined) this.#open(marks.length, withoutEnding(name, '#').trimEnd() || name);
     else if (line === '' && !isCode) this.#endBlock();
     else this.#add(line, number);
   }

@@ -5,6 +5,8 @@ export interface QuestionTerm {
   readonly text: string;
   /** What words begin with that may be a form of it; null where only the word itself counts. */
   readonly stem: string | null;
+  /** The word and one beside it in the question as one word: "fire wood" is firewood. */
+  readonly joined: readonly string[];
   /** Words that are there and were probably meant, when the word itself is nowhere. */
   readonly meant: readonly string[];
 }
@@ -15,26 +17,48 @@ const STEM_MIN_CHARACTERS = 4;
 const ENDING_MAX_CHARACTERS = 2;
 const FORM_WEIGHT = 0.7;
 const FORM_SHARED_MIN = 0.6;
+/** Of a compound that begins with the whole word: less, as what it begins with says less than what it is a form of. */
+const COMPOUND_SHARED_MIN = 0.35;
+const JOINED_MIN_CHARACTERS = 6;
 const MEANT_WEIGHT = 0.6;
 
 /** The words of a question, each once. Single letters count only where there is nothing else. */
 export function readQuestion(text: string): QuestionTerm[] {
-  const terms = [...new Set(queryTermsOf(text))];
-  const telling = terms.filter((term) => term.length > 1 || isUnspaced(term) || /\p{N}/u.test(term));
-  return (telling.length > 0 ? telling : terms).slice(0, TERMS_MAX).map((term) => ({ text: term, stem: stemOf(term), meant: [] }));
+  const all = queryTermsOf(text);
+  const telling = all.filter((term) => term.length > 1 || isUnspaced(term) || /\p{N}/u.test(term));
+  const said = telling.length > 0 ? telling : all;
+  return [...new Set(said)].slice(0, TERMS_MAX).map((term) => ({ ...termFor(term), joined: joinedWith(term, said) }));
+}
+
+/** A word by itself, as a question would have it. */
+export function termFor(text: string): QuestionTerm {
+  return { text, stem: stemOf(text), joined: [], meant: [] };
+}
+
+function joinedWith(term: string, said: readonly string[]): string[] {
+  const joined = new Set<string>();
+  for (const [place, word] of said.entries()) {
+    const [before, after] = [said[place - 1], said[place + 1]];
+    if (word !== term) continue;
+    if (before !== undefined) joined.add(`${before}${word}`);
+    if (after !== undefined) joined.add(`${word}${after}`);
+  }
+  return [...joined].filter((word) => word.length >= JOINED_MIN_CHARACTERS && !isUnspaced(word) && !/\p{N}/u.test(word));
 }
 
 /**
  * How much a word says for a term: 1 for the word itself, less for a form of it, 0 for any other. Forms are told by their common
- * beginning, which serves every language that inflects at the end, and none worse than another.
+ * beginning, which serves every language that inflects at the end, and none worse than another; so are compounds that begin with the word.
  */
-export function weightOf({ text, stem, meant }: QuestionTerm, word: string): number {
-  if (word === text) return 1;
+export function weightOf({ text, stem, joined, meant }: QuestionTerm, word: string): number {
+  if (word === text || joined.includes(word)) return 1;
   if (meant.includes(word)) return MEANT_WEIGHT;
+  if (joined.some((whole) => word.startsWith(whole))) return FORM_WEIGHT;
   if (stem === null || !word.startsWith(stem)) return 0;
   if (isUnspaced(stem)) return FORM_WEIGHT;
   const shared = sharedBeginning(text, word) / Math.max(text.length, word.length);
-  return shared >= FORM_SHARED_MIN ? FORM_WEIGHT * shared : 0;
+  const isCompound = shared >= COMPOUND_SHARED_MIN && word.startsWith(text);
+  return shared >= FORM_SHARED_MIN || isCompound ? FORM_WEIGHT * shared : 0;
 }
 
 function stemOf(term: string): string | null {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { fuseRanks } from './fuse-ranks.ts';
-import { slipsBetween, withMeantWords } from './meant-words.ts';
-import { readQuestion, weightOf } from './question.ts';
+import { fuseScores } from './fuse-scores.ts';
+import { meantTerms, slipsBetween } from './meant-words.ts';
+import { readQuestion, termFor, weightOf } from './question.ts';
 import { rankTexts } from './rank-texts.ts';
+import { Vocabulary } from './vocabulary.ts';
 
 const best = (query: string, texts: string[]): string | undefined => texts[rankTexts(query, texts)[0] ?? -1];
 
@@ -71,7 +72,7 @@ describe('slips', () => {
   });
 
   it('are forgiven one in a short word, two in a long one, none in numbers', () => {
-    const meant = (text: string, known: string[]): readonly string[] => withMeantWords({ text, stem: null, meant: [] }, known).meant;
+    const meant = (text: string, known: string[]): readonly string[] => meantTerms(termFor(text), new Vocabulary(known))[0]?.meant ?? [];
     expect(meant('shoo', ['shoe', 'shirt'])).toEqual(['shoe']);
     expect(meant('shpo', ['shore'])).toEqual([]);
     expect(meant('accomodaton', ['accommodation'])).toEqual(['accommodation']);
@@ -80,13 +81,58 @@ describe('slips', () => {
   });
 });
 
-describe('fusing ranks', () => {
-  it('puts what both lists know before what one of them puts first', () => {
-    expect([...fuseRanks(['a', 'b', 'c'], ['d', 'b', 'e']).keys()][0]).toBe('b');
+describe('compounds', () => {
+  const partsOf = (text: string, known: string[]): string[] =>
+    meantTerms(termFor(text), new Vocabulary(known)).map((term) => [term.text, ...term.meant].join(' '));
+
+  it('come apart into words that are there, with what a language puts between them', () => {
+    expect(partsOf('lawnmower', ['lawn', 'mower'])).toEqual(['lawn', 'mower']);
+    expect(partsOf('zeitungsartikel', ['zeitung', 'artikel'])).toEqual(['zeitung', 'artikel']);
+    expect(partsOf('lawnmower', ['lawn'])).toEqual(['lawnmower']);
+  });
+
+  it('are found by the word they end with, and by the one they begin with', () => {
+    expect(partsOf('spritze', ['notfallspritze'])).toEqual(['spritze notfallspritze']);
+    expect(best('notfall', ['Die Notfallspritze hängt hier.', 'Der Notar kommt.'])).toBe('Die Notfallspritze hängt hier.');
+  });
+
+  it('are found by their parts, one after the other', () => {
+    expect(best('fire wood', ['Firewood comes in October.', 'The wooden fireplace.'])).toBe('Firewood comes in October.');
+    expect(best('firewood', ['Wood for the fire.', 'Food for the fish.'])).toBe('Wood for the fire.');
+  });
+});
+
+describe('fusing scores', () => {
+  const fuse = (words: Record<string, number>, byMeaning: string[], unembedded: string[] = []): string[] => {
+    const byWords = Object.entries(words).map(([key, score]) => ({ key, score }));
+    return [...fuseScores({ byWords, byMeaning, unembedded: new Set(unembedded) }).keys()];
+  };
+
+  it('puts what both know before what one of them knows', () => {
+    expect(fuse({ a: 0.5, b: 0.45 }, ['c', 'b'])[0]).toBe('b');
+  });
+
+  it('keeps what says most of the question before all that is merely near', () => {
+    expect(fuse({ right: 0.8, other: 0.3 }, ['n1', 'n2', 'other', 'n3', 'n4'])[0]).toBe('right');
+  });
+
+  it('lets meaning decide where the words say little', () => {
+    expect(fuse({ a: 0.1, b: 0.09, c: 0.08 }, ['right', 'n2'])[0]).toBe('right');
+  });
+
+  it('keeps the best by words among the first five, unless it says hardly anything', () => {
+    const near = Array.from({ length: 20 }, (_, number) => `n${String(number)}`);
+    expect(fuse({ best: 0.22, other: 0.21 }, near).indexOf('best')).toBe(4);
+    expect(fuse({ best: 0.1, other: 0.09 }, near).indexOf('best')).toBeGreaterThan(4);
+  });
+
+  it('does not put back what has no vector yet', () => {
+    expect(fuse({ right: 0.7, other: 0.5 }, ['other'], ['right'])[0]).toBe('right');
+    expect(fuse({ right: 0.7, other: 0.5 }, ['other'])[0]).toBe('other');
   });
 
   it('keeps one list as it is', () => {
-    expect([...fuseRanks(['a', 'b'], []).keys()]).toEqual(['a', 'b']);
-    expect(fuseRanks().size).toBe(0);
+    expect(fuse({ a: 0.2, b: 0.1 }, [])).toEqual(['a', 'b']);
+    expect(fuse({}, ['a', 'b'])).toEqual(['a', 'b']);
   });
 });

@@ -1,6 +1,7 @@
 import { termsOf } from './fold-text.ts';
-import { withMeantWords } from './meant-words.ts';
+import { meantTerms } from './meant-words.ts';
 import { readQuestion, weightOf, type QuestionTerm } from './question.ts';
+import { Vocabulary } from './vocabulary.ts';
 
 /** How often a word must stand in a text to count for as much as it can, and how much longer texts are held back (Okapi BM25). */
 const SATURATION = 1.2;
@@ -13,7 +14,10 @@ export interface Collection {
   readonly holding: readonly number[];
 }
 
-/** One score for each text, its words given: 0 where no term of the question stands. */
+/**
+ * One score for each text, its words given: 0 where no term of the question stands, about 1 where each stands once. So scores of different
+ * questions can be compared, and say how sure the words are.
+ */
 export function scoreTexts(
   question: readonly QuestionTerm[],
   texts: readonly (readonly string[])[],
@@ -21,22 +25,45 @@ export function scoreTexts(
 ): number[] {
   const meanLength = texts.reduce((sum, words) => sum + words.length, 0) / Math.max(1, texts.length);
   const rarity = question.map((_, place) => rarityOf(holding[place] ?? 0, size));
+  const whole = rarity.reduce((sum, each) => sum + each, 0);
+  const weights = new WordWeights(question);
   return texts.map((words) => {
-    const held = heldWeights(question, words);
+    const held = weights.heldIn(words);
     const norm = SATURATION * (1 - LENGTH_SHARE + (LENGTH_SHARE * words.length) / Math.max(1, meanLength));
-    return held.reduce((sum, weight, place) => sum + ((rarity[place] ?? 0) * weight * (SATURATION + 1)) / (weight + norm), 0);
+    return held.reduce((sum, weight, place) => sum + ((rarity[place] ?? 0) * weight * (SATURATION + 1)) / (weight + norm), 0) / whole;
   });
 }
 
-/** For each term of the question, what the words of a text say for it together. */
-export function heldWeights(question: readonly QuestionTerm[], words: readonly string[]): number[] {
-  const counts = new Map<string, number>();
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
-  return question.map((term) => {
-    let weight = 0;
-    for (const [word, count] of counts) weight += weightOf(term, word) * count;
-    return weight;
-  });
+/** What words say for the terms of one question. Texts have many words in common: each is compared with the question once. */
+class WordWeights {
+  readonly #question: readonly QuestionTerm[];
+  /** null: nothing for any of the terms. */
+  readonly #known = new Map<string, readonly number[] | null>();
+
+  constructor(question: readonly QuestionTerm[]) {
+    this.#question = question;
+  }
+
+  /** For each term of the question, what the words of a text say for it together. */
+  heldIn(words: readonly string[]): number[] {
+    const held = this.#question.map(() => 0);
+    for (const word of words) {
+      const weights = this.#of(word);
+      if (weights === null) continue;
+      for (const [place, weight] of weights.entries()) held[place] = (held[place] ?? 0) + weight;
+    }
+    return held;
+  }
+
+  #of(word: string): readonly number[] | null {
+    let known = this.#known.get(word);
+    if (known === undefined) {
+      const weights = this.#question.map((term) => weightOf(term, word));
+      known = weights.every((weight) => weight === 0) ? null : weights;
+      this.#known.set(word, known);
+    }
+    return known;
+  }
 }
 
 function rarityOf(holding: number, size: number): number {
@@ -47,7 +74,8 @@ function rarityOf(holding: number, size: number): number {
 export function rankTexts(query: string, texts: readonly string[]): number[] {
   const words = texts.map((text) => termsOf(text));
   const question = meaning(readQuestion(query), words);
-  const held = words.map((each) => heldWeights(question, each));
+  const weights = new WordWeights(question);
+  const held = words.map((each) => weights.heldIn(each));
   const holding = question.map((_, place) => held.filter((weights) => (weights[place] ?? 0) > 0).length);
   const scores = scoreTexts(question, words, { size: texts.length, holding });
   return [...scores.keys()]
@@ -57,6 +85,9 @@ export function rankTexts(query: string, texts: readonly string[]): number[] {
 
 /** Terms that stand nowhere, read as words that do. */
 function meaning(question: readonly QuestionTerm[], texts: readonly (readonly string[])[]): QuestionTerm[] {
-  const known = new Set(texts.flat());
-  return question.map((term) => ([...known].some((word) => weightOf(term, word) > 0) ? term : withMeantWords(term, known)));
+  const words = new Set(texts.flat());
+  const isThere = question.map((term) => words.values().some((word) => weightOf(term, word) > 0));
+  if (isThere.every(Boolean)) return [...question];
+  const known = new Vocabulary(words);
+  return question.flatMap((term, place) => (isThere[place] === true ? [term] : meantTerms(term, known)));
 }

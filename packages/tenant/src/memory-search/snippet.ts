@@ -3,6 +3,8 @@ import { weightOf, type QuestionTerm } from './question.ts';
 
 const SNIPPET_CHARACTERS = 320;
 const BEFORE_CHARACTERS = 60;
+/** Sums of weights that are equal but for their rounding. */
+const ROUNDING = 1e-9;
 const words = /[\p{L}\p{N}\p{M}]+/gu;
 
 interface Match {
@@ -33,19 +35,47 @@ function matchesIn(text: string, question: readonly QuestionTerm[]): Match[] {
   return matches;
 }
 
-/** The first of the places from which most different terms are within a snippet. */
+/** The first of the places from which most different terms are within a snippet. Each match comes into the window once, and leaves it once. */
 function bestStart(matches: readonly Match[]): number {
+  const window = new Window();
   let best = { start: 0, worth: 0 };
-  for (const [place, { start }] of matches.entries()) {
-    const seen = new Map<number, number>();
-    for (const match of matches.slice(place)) {
-      if (match.end > start + SNIPPET_CHARACTERS - BEFORE_CHARACTERS) break;
-      seen.set(match.term, Math.max(seen.get(match.term) ?? 0, match.weight));
+  let next = 0;
+  for (const [place, match] of matches.entries()) {
+    next = Math.max(next, place);
+    const until = match.start + SNIPPET_CHARACTERS - BEFORE_CHARACTERS;
+    for (let coming = matches[next]; coming !== undefined && coming.end <= until; coming = matches[next]) {
+      window.add(coming);
+      next += 1;
     }
-    const worth = [...seen.values()].reduce((sum, weight) => sum + weight, 0);
-    if (worth > best.worth) best = { start, worth };
+    if (window.worth > best.worth + ROUNDING) best = { start: match.start, worth: window.worth };
+    window.drop(match);
   }
   return best.start;
+}
+
+/** The best match of each term among those that are near each other. */
+class Window {
+  /** Of each term, those that are best once all before them have left. */
+  readonly #candidates = new Map<number, Match[]>();
+  /** Of all terms together. */
+  worth = 0;
+
+  add(match: Match): void {
+    const candidates = this.#candidates.get(match.term) ?? [];
+    this.#candidates.set(match.term, candidates);
+    const before = candidates[0]?.weight ?? 0;
+    while ((candidates.at(-1)?.weight ?? Infinity) <= match.weight) candidates.pop();
+    candidates.push(match);
+    this.worth += (candidates[0]?.weight ?? 0) - before;
+  }
+
+  /** The one that came first of those that have not left. */
+  drop(match: Match): void {
+    const candidates = this.#candidates.get(match.term);
+    if (candidates?.[0] !== match) return;
+    candidates.shift();
+    this.worth += (candidates[0]?.weight ?? 0) - match.weight;
+  }
 }
 
 /** Where the next word begins; languages without spaces are cut where it comes. */

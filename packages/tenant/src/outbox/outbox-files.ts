@@ -1,21 +1,23 @@
 import { constants } from 'node:fs';
-import { mkdir, open, rename, rm, rmdir, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { open, rename, rmdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { DeliveryStep, OutboundMessage } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
 import { appendLines, createFile, removeOldTemporaries, replaceFile, sweepTemporaries, temporaryPrefix } from '../atomic-file.ts';
 import type { FolderSync } from '../folder-sync.ts';
+import { removeFolderIn } from '../folder-tree.ts';
 import { parseJson, parseLines, readIfThere } from '../json-file.ts';
 import { namesIn } from '../names-in.ts';
 import { lstatIfThere } from '../quick-look.ts';
+import { keepFolders, makeStoreFolder } from '../store-folder.ts';
 import { ignoreMissing, isSystemError } from '../system-error.ts';
 import { Delivery } from './delivery.ts';
+import { OutboxClaims, type ClaimedTry, type ClaimPlace } from './outbox-claims.ts';
 
 const namePattern = /^m_[0-9a-f]{32}$/u;
 const lanePattern = /^[0-9a-f]{12}$/u;
 const dayPattern = /^\d{4}-\d{2}-\d{2}$/u;
-const claimPattern = /^(?<id>m_[0-9a-f]{32})\.(?<part>\d{1,6})\.(?<try>\d{1,6})$/u;
 /** A folder of a lane goes when it is empty, perhaps right before somebody lays a message into it. */
 const attemptsMax = 10;
 
@@ -37,9 +39,11 @@ export type EndedPlace = 'settled' | 'dead';
  */
 export class OutboxFiles {
   readonly #options: OutboxFilesOptions;
+  readonly #claims: OutboxClaims;
 
   constructor(options: OutboxFilesOptions) {
     this.#options = options;
+    this.#claims = new OutboxClaims(options.folders);
   }
 
   /** On disk when it returns. False when it was there. */
@@ -84,11 +88,8 @@ export class OutboxFiles {
   async onItsWay(message: OutboundMessage): Promise<Delivery> {
     const { id } = message;
     const names = await namesIn(this.#laneFolder(laneOf(id)));
-    const claims = names.flatMap((name) => {
-      const groups = claimPattern.exec(name)?.groups;
-      return groups?.['id'] === id ? [{ part: Number(groups['part']), try: Number(groups['try']) }] : [];
-    });
-    return new Delivery(message, parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? ''), claims);
+    const steps = parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? '');
+    return new Delivery(message, steps, OutboxClaims.among(names, id));
   }
 
   /** Wherever it is; undefined when there is none (any more). */
@@ -103,15 +104,25 @@ export class OutboxFiles {
   }
 
   /** True once for each try, and on disk then; false when the try is somebody's, or the message has gone from its lane. */
-  async claim(id: string, tried: { readonly part: number; readonly try: number }): Promise<boolean> {
+  async claim(id: string, tried: ClaimedTry): Promise<boolean> {
     try {
-      const isOurs = await createFile({ ...this.#write(this.#laneFolder(laneOf(id)), claimName(id, tried)), content: '' });
+      const isOurs = await this.#claims.make(this.#claimPlace(id, tried));
       // Claims go with their message: one that can be made because the message has ended meanwhile is none.
       return isOurs && (await isThere(this.#messagePath(id)));
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return false;
       throw error;
     }
+  }
+
+  /** The request of a claim leaves now. False when it must not: another worker has taken over, or the message has gone from its lane. */
+  async leave(id: string, tried: ClaimedTry): Promise<boolean> {
+    return this.#claims.leave(this.#claimPlace(id, tried));
+  }
+
+  /** What has left under a claim whose holder is gone; nothing leaves under it any more. */
+  async takeOver(id: string, tried: ClaimedTry): Promise<'nothing' | 'perhaps'> {
+    return this.#claims.takeOver(this.#claimPlace(id, tried));
   }
 
   /** Adds to what is known of a message, wherever it is by now. On disk when it returns; false when the message is gone. */
@@ -177,10 +188,13 @@ export class OutboxFiles {
     const dead = join(this.#endedFolder('dead', message), `${id}.jsonl`);
     if (!(await appendToExisting(dead, [JSON.stringify(step)]))) return false;
     const claims = (delivery.parts ?? []).flatMap((part, index) =>
-      Array.from({ length: part.tries }, (_, tried) => claimName(id, { part: index, try: tried + 1 })),
+      Array.from({ length: part.tries }, (_, tried) => this.#claimPlace(id, { part: index, try: tried + 1 })),
     );
     return this.#inFolder(folder, async () => {
-      for (const name of claims) await createFile({ ...this.#write(folder, name), content: '' });
+      for (const claim of claims) {
+        await this.#claims.make(claim);
+        await this.#claims.voidIt(claim);
+      }
       try {
         await rename(dead, this.#journalPath(id));
       } catch (error) {
@@ -217,7 +231,7 @@ export class OutboxFiles {
   }
 
   async removeDay(day: string): Promise<void> {
-    await rm(join(this.#options.folder, 'settled', day), { recursive: true, force: true });
+    await removeFolderIn(join(this.#options.folder, 'settled'), day);
   }
 
   async removeDead(id: string): Promise<void> {
@@ -232,7 +246,7 @@ export class OutboxFiles {
       for (const id of idsAmong(names, '.journal.jsonl')) await this.#repaired(id);
       const waiting = new Set(await this.idsOf(lane));
       const orphans = names.filter((name) => {
-        const id = /^(?<id>m_[0-9a-f]{32})\.(?:journal\.jsonl|\d+\.\d+)$/u.exec(name)?.groups?.['id'];
+        const id = OutboxClaims.messageOf(name) ?? /^(?<id>m_[0-9a-f]{32})\.journal\.jsonl$/u.exec(name)?.groups?.['id'];
         return id === undefined ? name.startsWith(temporaryPrefix) : !waiting.has(id);
       });
       await removeOldTemporaries(folder, orphans);
@@ -299,13 +313,15 @@ export class OutboxFiles {
 
   /** The folder's own name must last as long as what is in it. */
   async #makeFolder(folder: string): Promise<void> {
-    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (first === undefined) return;
-    for (let made = folder; made.length >= first.length; made = dirname(made)) await this.#options.folders.sync(dirname(made));
+    await keepFolders(await makeStoreFolder(folder, { store: this.#options.folder, mode: 0o700 }), this.#options.folders);
   }
 
   #write(folder: string, name: string): { folder: string; name: string; folders: FolderSync } {
     return { folder, name, folders: this.#options.folders };
+  }
+
+  #claimPlace(id: string, tried: ClaimedTry): ClaimPlace {
+    return { id, folder: this.#laneFolder(laneOf(id)), ...tried };
   }
 
   #laneFolder(lane: string): string {
@@ -333,10 +349,6 @@ export function laneOf(id: string): string {
 
 export function isMessageId(text: string): boolean {
   return namePattern.test(text);
-}
-
-function claimName(id: string, tried: { readonly part: number; readonly try: number }): string {
-  return `${id}.${String(tried.part)}.${String(tried.try)}`;
 }
 
 function idsAmong(names: readonly string[], ending: string): string[] {

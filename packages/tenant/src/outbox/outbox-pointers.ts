@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { appendFile, mkdir, stat, unlink } from 'node:fs/promises';
+import { appendFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readIfThere } from '../json-file.ts';
 import { namesIn } from '../names-in.ts';
+import { makeStoreFolder } from '../store-folder.ts';
 import { ignoreMissing } from '../system-error.ts';
 
 /**
@@ -11,14 +12,17 @@ import { ignoreMissing } from '../system-error.ts';
  */
 export class OutboxPointers {
   readonly #folder: string;
+  readonly #store: string;
 
-  constructor(folder: string) {
+  /** `folder`: in `store`, the outbox. */
+  constructor(folder: string, store: string) {
     this.#folder = folder;
+    this.#store = store;
   }
 
   async add(key: string, line: string): Promise<void> {
     const { folder, name } = this.#place(key);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeStoreFolder(folder, { store: this.#store, mode: 0o700 });
     await appendFile(join(folder, name), `${line}\n`, { mode: 0o600 });
   }
 

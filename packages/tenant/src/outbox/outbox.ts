@@ -61,8 +61,8 @@ export class Outbox {
   constructor(options: OutboxOptions) {
     this.#options = options;
     this.#files = new OutboxFiles(options);
-    this.#sent = new OutboxPointers(join(options.folder, 'refs'));
-    this.#turns = new OutboxPointers(join(options.folder, 'turns'));
+    this.#sent = new OutboxPointers(join(options.folder, 'refs'), options.folder);
+    this.#turns = new OutboxPointers(join(options.folder, 'turns'), options.folder);
   }
 
   /**
@@ -141,10 +141,23 @@ export class Outbox {
 
   /**
    * A try may begin: on disk when it returns. False when it is another's, or the message is no longer on its way: then nothing may be sent. Without a result
-   * after it, nobody knows what the try came to.
+   * after it, what the try came to is `takeOver`'s to say.
    */
   async claim({ message }: Delivery, tried: Try): Promise<boolean> {
     return this.#files.claim(message.id, tried);
+  }
+
+  /**
+   * The request of a claimed try leaves: call right before it does. False when another has taken over meanwhile, and nothing may be sent. Should this
+   * process die before it, the try is known to have come to nothing, and the message is sent again by itself.
+   */
+  async leave({ message }: Delivery, tried: Try): Promise<boolean> {
+    return this.#files.leave(message.id, tried);
+  }
+
+  /** What may have left under a try that has no result and whose holder is gone. Nothing leaves under it after this. */
+  async takeOver({ message }: Delivery, tried: Try): Promise<'nothing' | 'perhaps'> {
+    return this.#files.takeOver(message.id, tried);
   }
 
   /** Writes down what has happened, wherever the message is by now; the delivery as it is then. On disk when it returns. */

@@ -1,15 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import { LRUCache } from 'lru-cache';
 import type { FolderSync } from '../folder-sync.ts';
-import { RecordFolder } from '../record-folder.ts';
+import { removeFolderIn } from '../folder-tree.ts';
+import { RecordFolder, type RecordFolderOptions } from '../record-folder.ts';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
 const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;
-const settledKept = 20_000;
 /** A missed run that is older was told of by whoever wrote it down, or by the replica that came after it. */
 const TELL_MS = 3_600_000;
 
@@ -33,10 +31,9 @@ export type RunDecision = Pick<ScheduleRun, 'id' | 'scheduledAt' | 'trigger' | '
 export class ScheduleRuns {
   readonly #options: ScheduleRunsOptions;
   /** Runs of which nothing more is to come, so that a look at a schedule reads only the others. */
-  readonly #settled = new LRUCache<string, true>({ max: settledKept });
-
+  readonly #settled = new SeenRuns();
   /** Runs that this process has looked at to see whether they were missed. */
-  readonly #told = new LRUCache<string, true>({ max: settledKept });
+  readonly #told = new SeenRuns();
 
   constructor(options: ScheduleRunsOptions) {
     this.#options = options;
@@ -74,10 +71,12 @@ export class ScheduleRuns {
   async open(scheduleId: string): Promise<ScheduleRun[]> {
     const records = this.#records(scheduleId);
     const open: ScheduleRun[] = [];
-    for (const name of await records.names()) {
-      if (this.#settled.has(`${scheduleId}/${name}`)) continue;
+    const names = await records.names();
+    const settled = this.#settled.among(scheduleId, names);
+    for (const name of names) {
+      if (settled.has(name)) continue;
       const run = await records.find(name);
-      if (run !== undefined && isSettled(run)) this.#settled.set(`${scheduleId}/${name}`, true);
+      if (run !== undefined && isSettled(run)) settled.add(name);
       else if (run !== undefined) open.push(run);
     }
     return open.toSorted((a, b) => a.scheduledAt.localeCompare(b.scheduledAt) || a.id.localeCompare(b.id));
@@ -102,14 +101,15 @@ export class ScheduleRuns {
   /** Calls for each missed run that was written down in the last hour, by anybody: once in each process, so that none is lost with the one that wrote it. */
   async tellMissed(scheduleId: string, tell: (run: ScheduleRun) => Promise<void>): Promise<void> {
     const records = this.#records(scheduleId);
-    for (const name of await records.names()) {
-      const key = `${scheduleId}/${name}`;
-      if (this.#told.has(key)) continue;
+    const names = await records.names();
+    const told = this.#told.among(scheduleId, names);
+    for (const name of names) {
+      if (told.has(name)) continue;
       const run = await records.find(name);
       const isNew = run !== undefined && Date.parse(run.recordedAt) > this.#nowMs() - TELL_MS;
       if (isNew && run.outcome === 'missed') await tell(run);
       // What becomes of a time is decided once: one that was not missed never will be.
-      this.#told.set(key, true);
+      told.add(name);
     }
   }
 
@@ -140,8 +140,9 @@ export class ScheduleRuns {
   async prune(scheduleId: string): Promise<void> {
     const names = await this.#records(scheduleId).names();
     if (names.length <= limits.scheduleRunsKept) return;
+    const settled = this.#settled.among(scheduleId, names);
     for (const { id } of (await this.list(scheduleId, names.length)).slice(limits.scheduleRunsKept)) {
-      if (!this.#settled.has(`${scheduleId}/${id}`)) continue;
+      if (!settled.has(id)) continue;
       await this.#records(scheduleId).remove(id);
       await this.#deliveries(scheduleId).remove(deliveryOf(id));
     }
@@ -149,29 +150,51 @@ export class ScheduleRuns {
 
   /** The whole history of a schedule that is gone. */
   async forget(scheduleId: string): Promise<void> {
-    await rm(this.#folderOf(scheduleId), { recursive: true, force: true });
+    await removeFolderIn(this.#options.folder, scheduleId);
+    this.#settled.forget(scheduleId);
+    this.#told.forget(scheduleId);
   }
 
   async sweep(scheduleId: string): Promise<void> {
     await this.#records(scheduleId).sweep();
   }
 
-  #folderOf(scheduleId: string): string {
-    return join(this.#options.folder, scheduleId);
+  #place(scheduleId: string): Pick<RecordFolderOptions<typeof ScheduleRun>, 'folder' | 'store' | 'folders' | 'accountId' | 'log'> {
+    const { folder, folders, accountId, log } = this.#options;
+    return { folder: join(folder, scheduleId), store: folder, folders, accountId, log };
   }
 
   #records(scheduleId: string): RecordFolder<typeof ScheduleRun> {
-    const { folders, accountId, log } = this.#options;
-    return new RecordFolder({ folder: this.#folderOf(scheduleId), folders, accountId, log, schema: ScheduleRun, names: runNames });
+    return new RecordFolder({ ...this.#place(scheduleId), schema: ScheduleRun, names: runNames });
   }
 
   #deliveries(scheduleId: string): RecordFolder<typeof RunDeliveryEnd> {
-    const { folders, accountId, log } = this.#options;
-    return new RecordFolder({ folder: this.#folderOf(scheduleId), folders, accountId, log, schema: RunDeliveryEnd, names: deliveryNames });
+    return new RecordFolder({ ...this.#place(scheduleId), schema: RunDeliveryEnd, names: deliveryNames });
   }
 
   #nowMs(): number {
     return (this.#options.now ?? Date.now)();
+  }
+}
+
+/**
+ * Runs that a process need not look at again, by schedule. A set holds no more names than the schedule's folder does, and a tenant without
+ * schedules holds none: with 10,000 open tenants, anything that is allocated ahead of use is allocated 10,000 times.
+ */
+class SeenRuns {
+  readonly #bySchedule = new Map<string, Set<string>>();
+
+  /** Those of the present names that were seen; the caller adds to it. */
+  among(scheduleId: string, names: readonly string[]): Set<string> {
+    const before = this.#bySchedule.get(scheduleId);
+    const present = new Set(before === undefined ? [] : names.filter((name) => before.has(name)));
+    if (names.length === 0) this.#bySchedule.delete(scheduleId);
+    else this.#bySchedule.set(scheduleId, present);
+    return present;
+  }
+
+  forget(scheduleId: string): void {
+    this.#bySchedule.delete(scheduleId);
   }
 }
 

@@ -3,6 +3,8 @@ import {
   AppError,
   commonOf,
   durationMs,
+  invalidFields,
+  invalidFieldsText,
   limits,
   NewSchedule,
   recipientOf,
@@ -221,14 +223,9 @@ function idOf(accountId: string, requestId: string | undefined): string {
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message }));
-  throw new AppError(
-    'invalid_request',
-    `The schedule is not valid: ${errors.map(({ path, message }) => `${path} ${message}`).join('; ')}.`,
-    {
-      errors,
-    },
-  );
+  throw new AppError('invalid_request', `The schedule is not valid: ${invalidFieldsText(parsed.error)}.`, {
+    errors: invalidFields(parsed.error),
+  });
 }
 
 function narrowed(before: string[] | null, tools: readonly string[] | undefined): string[] | null {

@@ -1,5 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { escapedJson, FakeProvider, type ProviderCall, type ProviderReply } from './fake-provider.ts';
+import { messengerBodies, problemOf, whatsAppMessage, whatsAppRead, type BodyProblem } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -8,6 +9,7 @@ const PAIR_INTERVAL_MS = 6000;
 const MEDIA_LIFE_MS = 5 * 60_000;
 const WHATSAPP_TEXT_MAX = 4096;
 const MESSENGER_TEXT_MAX = 2000;
+const INSTAGRAM_TEXT_MAX_BYTES = 1000;
 
 export interface FakeMetaOptions {
   readonly accessToken: string;
@@ -27,6 +29,7 @@ export class FakeMeta extends FakeProvider {
   readonly #options: FakeMetaOptions;
   readonly #lastInboundMs = new Map<string, number>();
   readonly #sentAtMs = new Map<string, number[]>();
+  readonly #instagramPeople = new Set<string>();
   readonly #media = new Map<string, { readonly bytes: Uint8Array; readonly contentType: string; shownAtMs: number }>();
   #webhook: MetaWebhook | undefined;
 
@@ -43,6 +46,12 @@ export class FakeMeta extends FakeProvider {
   /** A person wrote: their window is open for a day. */
   personWrites(person: string): void {
     this.#lastInboundMs.set(person, this.#now());
+  }
+
+  /** They wrote to the Instagram account of the page: what is sent to them has its limit. */
+  personWritesOnInstagram(person: string): void {
+    this.#instagramPeople.add(person);
+    this.personWrites(person);
   }
 
   addMedia(id: string, file: { readonly bytes: Uint8Array; readonly contentType: string }): void {
@@ -130,22 +139,28 @@ export class FakeMeta extends FakeProvider {
   }
 
   #whatsApp({ body }: ProviderCall): ProviderReply {
-    if (body['status'] === 'read') return { body: { success: true } };
+    const isRead = body['status'] === 'read';
+    const problem = problemOf(isRead ? whatsAppRead : whatsAppMessage(body), body);
+    if (problem !== undefined) return whatsAppRefusal(problem);
+    if (isRead) return { body: { success: true } };
     const person = String(body['to'] ?? body['recipient']);
-    const text = textIn(body['text'], 'body');
-    if (body['type'] === 'text' && (text.length === 0 || text.length > WHATSAPP_TEXT_MAX))
-      return graphError(100, "Param text['body'] must be at most 4096 characters long.");
+    if (textIn(body['text'], 'body').length > WHATSAPP_TEXT_MAX)
+      return graphError(100, 'Invalid parameter', { details: "Param text['body'] must be at most 4096 characters long." });
     if (body['type'] === 'text' && !this.#isWindowOpen(person)) return graphError(131047, 'Re-engagement message');
     if (this.#isPairFull(person)) return graphError(131056, 'Pair rate limit hit');
     return { body: { messaging_product: 'whatsapp', contacts: [{ input: person }], messages: [{ id: `wamid.${randomUUID()}` }] } };
   }
 
   #page({ body }: ProviderCall): ProviderReply {
+    const isAction = body['sender_action'] !== undefined;
+    const problem = problemOf(isAction ? messengerBodies.action : messengerBodies.message, body);
+    if (problem !== undefined) return messengerRefusal(problem);
     const person = textIn(body['recipient'], 'id');
-    if (body['sender_action'] !== undefined) return { body: { recipient_id: person } };
+    if (isAction) return { body: { recipient_id: person } };
     const text = textIn(body['message'], 'text');
-    if (text.length === 0 || text.length > MESSENGER_TEXT_MAX)
-      return graphError(100, 'Length of param message[text] must be less than or equal to 2000');
+    if (text.length > MESSENGER_TEXT_MAX) return graphError(100, 'Length of param message[text] must be less than or equal to 2000');
+    if (this.#instagramPeople.has(person) && Buffer.byteLength(text) > INSTAGRAM_TEXT_MAX_BYTES)
+      return graphError(100, 'Length of param message[text] must be less than or equal to 1000 bytes');
     if (!this.#isWindowOpen(person)) return graphError(10, 'This message is sent outside of allowed window.', { subcode: 2018278 });
     return { body: { recipient_id: person, message_id: `m_${randomUUID()}` } };
   }
@@ -186,6 +201,22 @@ export class FakeMeta extends FakeProvider {
   }
 }
 
+function whatsAppRefusal({ kind, path, expected }: BodyProblem): ProviderReply {
+  const field = path.replace('.', "['") + (path.includes('.') ? "']" : '');
+  if (kind === 'unknown') return graphError(100, 'Invalid parameter', { details: `Unexpected key "${field}" on param.` });
+  if (kind === 'missing') return graphError(131_008, 'Required parameter is missing', { details: `Parameter ${field} is mandatory.` });
+  if (kind === 'wrong_type') return graphError(100, 'Invalid parameter', { details: `Param ${field} must be a ${expected}.` });
+  return graphError(131_009, 'Parameter value is not valid', { details: `Param ${field}: ${expected}` });
+}
+
+function messengerRefusal({ kind, path, expected }: BodyProblem): ProviderReply {
+  const field = path.replace('.', '[') + (path.includes('.') ? ']' : '');
+  if (kind === 'unknown') return graphError(100, `Invalid keys "${path.split('.').at(-1) ?? ''}" were found in param "${field}".`);
+  if (kind === 'missing') return graphError(100, `The parameter ${field} is required`);
+  if (path.startsWith('recipient')) return graphError(100, 'No matching user found', { subcode: 2_018_001 });
+  return graphError(100, `Param ${field} must be ${expected}`);
+}
+
 function textIn(value: unknown, field: string): string {
   const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, field) : undefined;
   return typeof found === 'string' ? found : '';
@@ -195,8 +226,15 @@ function textIn(value: unknown, field: string): string {
 export function graphError(
   code: number,
   message: string,
-  { status = 400, subcode }: { status?: number; subcode?: number } = {},
+  { status = 400, subcode, details }: { status?: number; subcode?: number; details?: string } = {},
 ): ProviderReply {
-  const error = { message: `(#${String(code)}) ${message}`, type: 'OAuthException', code, fbtrace_id: 'Afake' };
-  return { status, body: { error: { ...error, ...(subcode !== undefined && { error_subcode: subcode }) } } };
+  const error = {
+    message: `(#${String(code)}) ${message}`,
+    type: 'OAuthException',
+    code,
+    fbtrace_id: 'Afake',
+    ...(subcode !== undefined && { error_subcode: subcode }),
+    ...(details !== undefined && { error_data: { messaging_product: 'whatsapp', details } }),
+  };
+  return { status, body: { error } };
 }

@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { FakeProvider, type ProviderCall, type ProviderReply } from './fake-provider.ts';
+import { problemOf, slackBodies } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
-const TEXT_CUT = 40_000;
+/** The real one cuts what is longer, without a word. */
+const TEXT_MAX = 40_000;
 const ACKNOWLEDGE_WITHIN_MS = 3000;
 const BOT_ID = 'B0FAKE';
 const APP_ID = 'A0FAKE';
@@ -108,6 +110,8 @@ export class FakeSlack extends FakeProvider {
 
   async #method(method: string, { body, query }: ProviderCall): Promise<ProviderReply> {
     const { teamId, botUserId } = this.#options;
+    const refusal = refusalOf(method, body);
+    if (refusal !== undefined) return refusal;
     switch (method) {
       case 'auth.test':
         return { body: { ok: true, team: 'Corner Shop', team_id: teamId, user_id: botUserId, bot_id: BOT_ID } };
@@ -131,8 +135,9 @@ export class FakeSlack extends FakeProvider {
   }
 
   async #postMessage({ channel, text: given, thread_ts: thread }: ProviderCall['body']): Promise<ProviderReply> {
-    const text = typeof given === 'string' ? given.slice(0, TEXT_CUT) : '';
-    if (text === '') return slackError('no_text');
+    const text = typeof given === 'string' ? given : '';
+    if (text.trim() === '') return slackError('no_text');
+    if (text.length > TEXT_MAX) return slackError('msg_too_long');
     const ts = this.#nextTs();
     const user = this.#options.botUserId;
     // Their own subtype is missing: only the ids tell that nobody else said it.
@@ -167,6 +172,15 @@ export class FakeSlack extends FakeProvider {
     this.#ts += 1;
     return `${String(this.#ts)}.000100`;
   }
+}
+
+function refusalOf(method: string, body: ProviderCall['body']): ProviderReply | undefined {
+  const schema = Object.entries(slackBodies).find(([name]) => name === method)?.[1];
+  const problem = schema === undefined ? undefined : problemOf(schema, body);
+  if (problem === undefined) return undefined;
+  if (problem.kind === 'unknown') return slackError('invalid_arg_name');
+  if (problem.path.startsWith('channel')) return slackError('channel_not_found');
+  return slackError(problem.path === 'thread_ts' && problem.kind === 'wrong_value' ? 'invalid_thread_ts' : 'invalid_arguments');
 }
 
 /** Errors of Slack come with status 200. */

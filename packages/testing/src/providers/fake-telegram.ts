@@ -1,8 +1,11 @@
 import { escapedJson, FakeProvider, type ProviderCall, type ProviderReply } from './fake-provider.ts';
+import { problemOf, telegramBodies, type BodyProblem } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
 const TEXT_MAX = 4096;
 const FILE_MAX_BYTES = 20 * 1024 * 1024;
+/** White space and characters that show nothing. */
+const INVISIBLE = /[\s\p{Cf}\u115F\u1160\u2800\u3164\uFFA0]/gu;
 const TAGS = /<(?<close>\/?)(?<name>b|i|s|u|a|code|pre|blockquote)(?: [^<>]*)?>/gu;
 
 interface Webhook {
@@ -90,10 +93,10 @@ export class FakeTelegram extends FakeProvider {
   #execute(body: string): void {
     if (!body.includes('"method"')) return;
     // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the real one takes any object here too
-    const fields = JSON.parse(body) as Record<string, unknown>;
+    const { method, ...fields } = JSON.parse(body) as Record<string, unknown>;
     const call = {
       method: 'POST',
-      path: `/bot${this.#token}/${String(fields['method'])}`,
+      path: `/bot${this.#token}/${String(method)}`,
       query: new URLSearchParams(),
       headers: {},
       body: fields,
@@ -114,6 +117,8 @@ export class FakeTelegram extends FakeProvider {
   }
 
   #method(method: string, body: ProviderCall['body']): ProviderReply {
+    const refusal = refusalOf(method, body);
+    if (refusal !== undefined) return refusal;
     switch (method) {
       case 'getMe':
         return done({ id: Number(this.#token.split(':')[0]), is_bot: true, username: 'corner_shop_bot' });
@@ -165,7 +170,7 @@ export class FakeTelegram extends FakeProvider {
     const problem = mode === 'HTML' ? problemOfHtml(text) : undefined;
     if (problem !== undefined) return botError(400, `Bad Request: can't parse entities: ${problem}`);
     const shown = mode === 'HTML' ? text.replaceAll(TAGS, '').replaceAll(/&(?:lt|gt|amp|quot);/gu, '&') : text;
-    if (shown.trim() === '') return botError(400, 'Bad Request: message text is empty');
+    if (shown.replaceAll(INVISIBLE, '') === '') return botError(400, 'Bad Request: message text is empty');
     if (shown.length > TEXT_MAX) return botError(400, 'Bad Request: message is too long');
     this.#messageId += 1;
     return done({ message_id: this.#messageId, date: 0, chat: { id: chat }, text: shown });
@@ -182,6 +187,29 @@ export class FakeTelegram extends FakeProvider {
     const bytes = this.#files.get(path.replace('documents/', ''));
     return bytes === undefined ? botError(404, 'Not Found') : { headers: { 'content-type': 'application/octet-stream' }, body: bytes };
   }
+}
+
+/** A field of the wrong type is a parse error, which `allow_sending_without_reply` does not help. */
+function refusalOf(method: string, body: ProviderCall['body']): ProviderReply | undefined {
+  const schema = Object.entries(telegramBodies).find(([name]) => name === method)?.[1];
+  const problem = schema === undefined ? undefined : problemOf(schema, body);
+  return problem === undefined ? undefined : botError(400, `Bad Request: ${descriptionOf(problem)}`);
+}
+
+const missing: ReadonlyMap<string, string> = new Map([
+  ['chat_id', 'chat_id is empty'],
+  ['text', 'message text is empty'],
+  ['url', 'bad webhook: an HTTPS URL must be provided'],
+]);
+
+function descriptionOf({ kind, path, expected }: BodyProblem): string {
+  const field = path.split('.').at(-1) ?? '';
+  if (kind === 'unknown') return `unexpected field "${path}"`;
+  if (kind === 'missing') return missing.get(path) ?? `can't find field "${field}"`;
+  if (path === 'chat_id') return 'chat not found';
+  return kind === 'wrong_type'
+    ? `Field "${field}" must be ${expected === 'int' || expected === 'number' ? 'a Number' : `of type ${expected}`}`
+    : `wrong parameter ${field} in request: ${expected}`;
 }
 
 function problemOfHtml(html: string): string | undefined {

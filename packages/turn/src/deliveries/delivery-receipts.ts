@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript } from '@concierge/runtime';
 import { ReceiptState, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
-import type { Delivery, TenantScope } from '@concierge/tenant';
+import type { Delivery, SentPart, TenantScope } from '@concierge/tenant';
 import { keyOf } from '../keys.ts';
 
 /** An app may tell sooner than the answer to our request has been written down. */
@@ -12,6 +12,7 @@ const EARLY_MAX = 20;
 /** Messages of a tenant that early ones are kept of: they are early by moments, and whoever signs for a tenant may name messages that never were. */
 const EARLY_MESSAGES_MAX = 2000;
 const CODE_MAX_CHARACTERS = 100;
+const ID_MAX_CHARACTERS = 512;
 
 const keepEarly = new RedisScript(new URL('../lua/early-receipt.lua', import.meta.url));
 /** A receipt that is brought again so soon may be that of somebody who died before all was told. */
@@ -26,8 +27,12 @@ const Receipt = z.object({
   state: ReceiptState,
   /** Only of `failed`. */
   errorCodes: z.array(z.string()).readonly(),
+  /** As it went out with the message, where the app gives it back: `<message id>.<part>`. */
+  mark: z.string().optional(),
 });
 export type DeliveryReceipt = Readonly<z.infer<typeof Receipt>>;
+
+const ownMark = /^(?<messageId>m_[0-9a-f]{32})\.(?<part>\d{1,6})$/u;
 
 /** A state that a message has reached: called once it is on disk, and again by whoever repeats the work of one that died. */
 export type DeliveryTold = (scope: TenantScope, delivery: Delivery) => Promise<void>;
@@ -79,11 +84,27 @@ export class DeliveryReceipts {
   }
 
   async #noteOne(scope: TenantScope, { channel, messageId, receipt }: OneReceipt): Promise<boolean> {
-    const sent = await scope.outbox.findSent(channel, messageId);
+    const sent = (await scope.outbox.findSent(channel, messageId)) ?? (await this.#findByMark(scope, { channel, messageId, receipt }));
     const delivery = sent === undefined ? undefined : await scope.outbox.delivery(sent.messageId);
     if (sent === undefined || delivery === undefined) return false;
     await this.#apply(scope, delivery, { parts: [sent.part], receipt });
     return true;
+  }
+
+  /**
+   * The app's answer to our request never arrived, or is not written down yet; that it tells of the message with our mark on it says that it has it. That
+   * it does is kept like an answer that comes late, and with it the app's own id, by which the next receipt finds the message.
+   */
+  async #findByMark(scope: TenantScope, { channel, messageId: providerMessageId, receipt }: OneReceipt): Promise<SentPart | undefined> {
+    const marked = providerMessageId.length > ID_MAX_CHARACTERS ? undefined : partOfMark(receipt.mark);
+    const delivery = marked && (await scope.outbox.delivery(marked.messageId));
+    if (marked === undefined || delivery?.message.channel !== channel) return undefined;
+    const tries = delivery.parts?.[marked.part]?.tries ?? 0;
+    if (tries === 0) return undefined;
+    const at = new Date((this.#options.now ?? Date.now)()).toISOString();
+    const sent = { kind: 'result', at, part: marked.part, try: tries, outcome: 'sent', providerMessageId } as const;
+    await scope.outbox.record(marked.messageId, [sent]);
+    return marked;
   }
 
   async #noteUpTo(scope: TenantScope, channel: AppChannel, receipt: DeliveryReceipt): Promise<void> {
@@ -117,6 +138,11 @@ export class DeliveryReceipts {
     if (problem !== undefined && after.state === 'failed') await scope.channels.noteError(after.message.channel, problem);
     if (after.state !== before.state && after.state !== 'waiting') await this.#options.told(scope, after);
   }
+}
+
+function partOfMark(mark = ''): SentPart | undefined {
+  const { messageId, part } = ownMark.exec(mark)?.groups ?? {};
+  return messageId === undefined ? undefined : { messageId, part: Number(part) };
 }
 
 /** Would the message's view change by it? */

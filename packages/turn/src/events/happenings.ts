@@ -1,4 +1,4 @@
-import type { AcceptedTurn, AppChannel, Handoff, Schedule, ScheduleRun, TurnRecord } from '@concierge/contract';
+import type { AcceptedTurn, AppChannel, Handoff, Schedule, ScheduleRun, TurnRecord, TurnWarning } from '@concierge/contract';
 import type { Happening } from '@concierge/tenant';
 
 /** Of a turn that has ended; undefined for one that was answered together with another, which tells of both. */
@@ -15,6 +15,25 @@ export function turnEnded(
   const finishReason = record.finishReason ?? (record.status === 'cancelled' ? 'cancelled' : 'stop');
   return { ...happened, type: 'turn.completed', data: { ...data, finishReason }, text };
 }
+
+/**
+ * Of something that its owner should know about a turn that went on.
+ * @param subject what the warning is about, where it holds for every turn until it is mended: it is then one event a day, dated to its beginning
+ */
+export function turnWarned(
+  turn: AcceptedTurn,
+  warning: TurnWarning,
+  subject?: { readonly name: string; readonly nowMs: number },
+): Happening<'turn.warning'> {
+  const { turnId, sessionId, agent, channel, origin } = turn;
+  const acceptedAt = new Date(turn.acceptedAtMs).toISOString();
+  const data = { turnId, contact_id: sessionId, agent, channel, origin, acceptedAt, warning };
+  if (subject === undefined) return { type: 'turn.warning', key: `${turnId}/${warning.code}`, at: acceptedAt, data };
+  const day = new Date(Math.floor(subject.nowMs / DAY_MS) * DAY_MS).toISOString();
+  return { type: 'turn.warning', key: `${warning.code}/${subject.name}`, at: day, data };
+}
+
+const DAY_MS = 86_400_000;
 
 /** A person was asked to take a conversation over. */
 export function handoffRequested({
@@ -79,6 +98,18 @@ export function scheduleCompleted({ schedule, run, turn }: EndedRun, text: strin
   const data = { ...runFacts(schedule, run), turnId: turn.id, contact_id: turn.contact_id };
   return {
     type: 'schedule.completed',
+    key: `${schedule.id}/${run.id}`,
+    at: run.scheduledAt,
+    data,
+    text: async () => Promise.resolve(text),
+  };
+}
+
+/** The heartbeat had something to tell the owner. */
+export function heartbeatReported({ schedule, run, turn }: EndedRun, text: string): Happening<'heartbeat.reported'> {
+  const data = { runId: run.id, scheduledAt: run.scheduledAt, turnId: turn.id, contact_id: turn.contact_id };
+  return {
+    type: 'heartbeat.reported',
     key: `${schedule.id}/${run.id}`,
     at: run.scheduledAt,
     data,

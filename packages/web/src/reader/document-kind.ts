@@ -1,7 +1,8 @@
 export type DocumentKind = 'html' | 'pdf' | 'text' | 'binary';
 
 const META_BYTES = 1024;
-const metaCharset = /<meta[^>]+charset\s*=\s*["']?\s*([\w:.-]+)/iu;
+const metaElement = /<meta\s([^<>]*)>/giu;
+const charsetName = /charset\s*=\s*(?:["']\s*)?([\w:.-]+)/iu;
 const textTypes = /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|yaml|x-yaml|javascript|ld\+json|x-ndjson|toml|sql)$)/u;
 const namelessTypes: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'unknown/unknown']);
 
@@ -30,8 +31,12 @@ function isBinary(start: string): boolean {
  * bytes are none, what old pages that say nothing are written in.
  */
 export function decodeDocument(contentType: string, bytes: Uint8Array): string {
-  const header = /charset\s*=\s*"?([\w:.-]+)/iu.exec(contentType)?.[1];
-  const meta = metaCharset.exec(Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1'))?.[1];
+  const header = charsetName.exec(contentType)?.[1];
+  const head = Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1');
+  const meta = head
+    .matchAll(metaElement)
+    .map(([, attributes = '']) => charsetName.exec(attributes)?.[1])
+    .find((name) => name !== undefined);
   const decoder = byteOrderMark(bytes) ?? decoderOf(header) ?? decoderOf(meta);
   if (decoder !== undefined) return decoder.decode(bytes);
   try {

@@ -82,7 +82,9 @@ class PlainReading {
   text(): string {
     return this.#parts
       .join('')
-      .replaceAll(/[ \t]*\n[ \t]*/gu, '\n')
+      .split('\n')
+      .map((line) => line.trim())
+      .join('\n')
       .replaceAll(/\n{3,}/gu, '\n\n')
       .trim();
   }

@@ -1,14 +1,16 @@
 import { z } from 'zod';
 
-/** What a reading thread is given. */
-export const ReadTask = z.object({
-  bytes: z.instanceof(Uint8Array),
+/** What a reading process is told of a document; the bytes follow it. */
+export const ReadFacts = z.object({
   contentType: z.string(),
   /** What relative links are relative to. */
   url: z.string(),
   maxCharacters: z.int(),
 });
-export type ReadTask = Omit<z.infer<typeof ReadTask>, 'bytes'> & { readonly bytes: Uint8Array };
+export type ReadFacts = z.infer<typeof ReadFacts>;
+export interface ReadTask extends ReadFacts {
+  readonly bytes: Uint8Array;
+}
 
 /** What it says: a text, maybe followed by a better one; or why there can be none. The last word counts. */
 export const ReadMessage = z.discriminatedUnion('kind', [

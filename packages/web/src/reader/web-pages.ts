@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Outbound, OutboundPolicy } from '../outbound/outbound.ts';
 import { OutboundError } from '../outbound/outbound-error.ts';
 import { readOutboundUrl } from '../outbound/outbound-url.ts';
-import { DocumentReader, type ReadDocument } from './document-reader.ts';
+import type { DocumentReader, ReadDocument } from './document-reader.ts';
 import { UnreadableError } from './unreadable-error.ts';
 
 const TEXT_MAX_CHARACTERS = 1_000_000;
@@ -18,6 +18,8 @@ export interface WebDocument extends ReadDocument {
 
 export interface OpenPage {
   readonly url: string;
+  /** Whose documents its reading waits for. */
+  readonly tenantId: string;
   /** Whose page it is: what one reader opened, another never gets, nor learns of. A tenant and what it may do. */
   readonly reader: string;
   readonly policy: Partial<OutboundPolicy>;
@@ -27,15 +29,16 @@ export interface OpenPage {
 /** Pages of the web as text, kept for a few minutes for whoever opened them, so that a second page of one costs nothing. */
 export class WebPages {
   readonly #outbound: Outbound;
-  readonly #documents = new DocumentReader();
+  readonly #documents: DocumentReader;
   readonly #kept = new LRUCache<string, LRUCache<string, WebDocument>>({ max: CACHED_READERS_MAX });
 
-  constructor(outbound: Outbound) {
+  constructor(outbound: Outbound, documents: DocumentReader) {
     this.#outbound = outbound;
+    this.#documents = documents;
   }
 
   /** @throws OutboundError, UnreadableError, or the signal's reason */
-  async open({ url: text, reader, policy, signal }: OpenPage): Promise<WebDocument> {
+  async open({ url: text, tenantId, reader, policy, signal }: OpenPage): Promise<WebDocument> {
     const url = readOutboundUrl(text).href;
     const known = this.#keptOf(reader).get(url);
     if (known !== undefined) return known;
@@ -44,7 +47,7 @@ export class WebPages {
     const contentType = got.headers.get('content-type') ?? '';
     if (got.bytes.byteLength === 0) throw new UnreadableError('The answer is empty.');
     const task = { bytes: got.bytes, contentType, url: got.url, maxCharacters: TEXT_MAX_CHARACTERS };
-    const document = { ...(await this.#documents.read(task, signal)), url: got.url };
+    const document = { ...(await this.#documents.read(task, { tenantId, signal })), url: got.url };
     this.#keptOf(reader).set(url, document);
     return document;
   }

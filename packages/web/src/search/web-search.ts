@@ -1,3 +1,4 @@
+import { withoutEnding } from '@concierge/contract';
 import { Outbound, type OutboundFetch } from '../outbound/outbound.ts';
 import { placeOf } from '../outbound/outbound-url.ts';
 import { engines } from './engines.ts';
@@ -48,7 +49,7 @@ export class WebSearch {
     this.#engine = engines[provider];
     const base = url ?? this.#engine.url;
     if (base === undefined) throw new Error(`${provider} needs an address.`);
-    this.#base = base.replace(/\/+$/u, '');
+    this.#base = withoutEnding(base, '/');
     this.#key = key ?? '';
     // Nowhere else, by redirects neither: the key goes with the request.
     const place = new URL(this.#base);

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { durationMs, ScheduleId, type Schedule, type ScheduleRun } from '@concierge/contract';
+import {
+  channelSynonyms,
+  durationMs,
+  recipientOf,
+  ScheduleId,
+  type Schedule,
+  type ScheduleRun,
+  type TenantSettings,
+} from '@concierge/contract';
 import { jitterMs, minDistanceMs, ZoneClock, type TenantScope } from '@concierge/tenant';
 
 /** What a schedule is called for by in Redis when it is the tenant's heartbeat. */
@@ -12,14 +20,14 @@ const DEFAULT_EVERY = '30m';
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
-const message = `This is your heartbeat: nobody has written. HEARTBEAT, above, says what to look after. Do what is due now, as far as your tools allow, and tell the owner only what they should know. When nothing is to be done, answer with ${heartbeatToken} and nothing else.`;
+const message = `This is your heartbeat: nobody has written. HEARTBEAT, above, says what to look after. Do what is due now, as far as your tools allow, and tell the owner only what they should know: your answer is sent to them. When nothing is to be done, answer with ${heartbeatToken} and nothing else.`;
 
 /**
  * The heartbeat that tenant.json asks for, as a schedule; undefined when it asks for none. Its times are at the same distance from each other for ever, and
  * each tenant's at moments of its own. None is made up for: it counts from the last one that could still be in time.
  */
 export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Schedule | undefined> {
-  const { heartbeat, plan } = await scope.settings();
+  const { heartbeat, plan, handoff } = await scope.settings();
   if (heartbeat === undefined) return undefined;
   const id = heartbeatIdOf(scope.accountId);
   const leastMs = minDistanceMs(plan);
@@ -36,7 +44,7 @@ export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Sc
     agent: 'admin',
     message,
     schedule: { every },
-    deliver: null,
+    deliver: destinationOf(heartbeat.deliver ?? handoff?.notify),
     missed: 'skip',
     overlap: 'skip',
     jitterSeconds: 0,
@@ -49,6 +57,18 @@ export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Sc
     updatedAt: at,
     countsFrom: at,
   };
+}
+
+/** By default the place of `handoff.notify`, which is the owner's; null where there is none. */
+function destinationOf(asked: NonNullable<TenantSettings['heartbeat']>['deliver']): Schedule['deliver'] {
+  if (asked === undefined) return null;
+  const channel = channelSynonyms[asked.channel];
+  return { channel, to: recipientOf(channel, asked.to) ?? asked.to };
+}
+
+/** Did the agent say that nothing is to be done, and nothing else? */
+export function isQuiet(text: string): boolean {
+  return text.trim() === heartbeatToken;
 }
 
 /** Where its runs are kept: beside those of the schedules. */
@@ -74,7 +94,7 @@ export async function silence(scope: TenantScope, { turn }: ScheduleRun): Promis
   if (turn?.status !== 'done') return;
   const session = await scope.sessions.view(turn.contact_id);
   const last = session?.messages.findLast(({ role }) => role === 'assistant');
-  if (last?.role === 'assistant' && last.text.trim() === heartbeatToken) await scope.removeSession(turn.contact_id);
+  if (last?.role === 'assistant' && isQuiet(last.text)) await scope.removeSession(turn.contact_id);
 }
 
 /** `08:00-20:00`, the end left out; over midnight when it ends before it begins, the whole day when both are one. */

@@ -9,7 +9,8 @@ import {
   type ScheduleRun,
 } from '@concierge/contract';
 import { lastReplyOf, sessionIdOf, type Happening, type TenantScope } from '@concierge/tenant';
-import { scheduleCompleted, scheduleFailing, type EndedRun, type OutgoingEvents } from '@concierge/turn';
+import { heartbeatReported, scheduleCompleted, scheduleFailing, type EndedRun, type OutgoingEvents } from '@concierge/turn';
+import { heartbeatIdOf, isQuiet } from './heartbeat.ts';
 
 /** The agent whose conversations are the contacts' own. */
 const contactsAgent = 'cs';
@@ -33,8 +34,13 @@ export interface RunInScope {
 export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<RunDelivery | null> {
   const { scope, schedule, run } = ended;
   const { deliver } = schedule;
+  const isHeartbeat = schedule.id === heartbeatIdOf(scope.accountId);
+  if (deliver === null && !isHeartbeat) return null;
+  const reply = turn.status === 'done' ? await replyOf(scope, turn) : '';
+  const text = isHeartbeat && isQuiet(reply) ? '' : reply;
+  // Besides its destination: it reaches an owner without a chat app, too.
+  if (isHeartbeat && text !== '') await ended.outgoingEvents.emit(scope, heartbeatReported({ schedule, run, turn }, text));
   if (deliver === null) return null;
-  const text = turn.status === 'done' ? await replyOf(scope, turn) : '';
   if (text === '') return { status: 'nothing_to_send', messageId: null, eventId: null, reason: turn.error };
   if ('webhook' in deliver) return emit(ended, deliver.webhook, scheduleCompleted({ schedule, run, turn }, text));
   return keep(scope, { ...deliver, agent: schedule.agent }, { turn, callId: 'delivery', text });

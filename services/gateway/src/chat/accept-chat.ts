@@ -6,10 +6,12 @@ import type { GatewayMetrics } from '../metrics.ts';
 import type { Admission } from './admission.ts';
 import { resolveAttachments, type GivenAttachment } from './attachments.ts';
 import { requestHash } from './request-hash.ts';
+import type { StreamQuota } from './stream-quota.ts';
 
 export interface AcceptOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly admission: Admission;
+  readonly streamQuota: StreamQuota;
   readonly metrics: Pick<GatewayMetrics, 'accepts'>;
 }
 
@@ -21,9 +23,13 @@ export interface Said {
   readonly sender: string | null;
   readonly contactId: string | null;
   readonly message: string;
+  /** What the application through which it comes says before it. */
+  readonly preface?: string;
   readonly attachments: readonly GivenAttachment[];
   /** What makes the attachments of two requests the same: their ids unless said. */
   readonly attachmentKeys?: readonly string[];
+  /** What makes two requests the same where it is not `message` and `contactId` themselves. */
+  readonly hashed?: { readonly message: string; readonly contactId: string | null };
   readonly busy: BusyPolicy;
 }
 
@@ -46,15 +52,16 @@ export async function acceptChat(options: AcceptOptions, { scope, key }: Caller,
   return acceptSaid(options, { scope, keyId: key.id, dedupeId }, said);
 }
 
-/** The way of every door into the turn path. @throws AppError as `Turns.accept` says, `overloaded`, `invalid_request` (attachments) */
+/** The way of every door into the turn path. @throws AppError as `Turns.accept` says, `overloaded`, `rate_limited`, `invalid_request` (attachments) */
 export async function acceptSaid(options: AcceptOptions, speaker: Speaker, said: Said): Promise<TurnReceipt> {
+  await options.streamQuota.refuseWhenFull(speaker.scope);
   return options.admission.run(async () => accept(options, speaker, said));
 }
 
 async function accept({ turns, metrics }: AcceptOptions, { scope, keyId, dedupeId }: Speaker, asked: Said): Promise<TurnReceipt> {
   const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
   const attachments = await resolveAttachments(scope, asked.attachments);
-  const { agent, authority, channel, sender, contactId, message, busy } = asked;
+  const { agent, authority, channel, sender, contactId, message, preface, busy } = asked;
   const attachmentKeys = asked.attachmentKeys ?? attachments.map(({ id }) => id);
   const receipt = await turns.accept(scope, {
     origin: 'api',
@@ -64,10 +71,11 @@ async function accept({ turns, metrics }: AcceptOptions, { scope, keyId, dedupeI
     sender,
     contactId,
     text: message,
+    ...(preface !== undefined && { preface }),
     attachments,
     busy,
     dedupeId,
-    requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentKeys }),
+    requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentKeys, ...asked.hashed }),
     keyId,
   });
   stop();

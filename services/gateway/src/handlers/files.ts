@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileItem } from '@concierge/contract';
-import { isMemoryPath, type FileEntry } from '@concierge/tenant';
+import { isMemoryPath, type FileEntry, type TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
 
 /** The tenant's own files. Which paths there are, and which of them are nobody's to see, is `TenantFiles`' to know. */
@@ -25,7 +25,10 @@ export function fileHandlers(): Pick<Handlers, 'listFiles' | 'getFile' | 'putFil
     putFile: async ({ caller, params, headers, body }) => {
       const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
       const { etag, created } = await caller.scope.files.writeText(params.path, body, conditions);
-      return { kind: 'answer', status: created ? 201 : 204, headers: { ETag: etag } };
+      const problem = await problemOf(caller.scope, params.path);
+      const answer = { kind: 'answer', headers: { ETag: etag } } as const;
+      if (created) return { ...answer, status: 201, json: { problem } };
+      return problem === null ? { ...answer, status: 204 } : { ...answer, status: 200, json: { problem } };
     },
     deleteFile: async ({ caller, params, headers }) => {
       const { files, memorySearch } = caller.scope;
@@ -34,6 +37,17 @@ export function fileHandlers(): Pick<Handlers, 'listFiles' | 'getFile' | 'putFil
       return { kind: 'answer', status: 204 };
     },
   };
+}
+
+/** Why the agent or skill that this file defines cannot be used. */
+async function problemOf({ agents, skills }: TenantScope, path: string): Promise<string | null> {
+  const agent = /^agents\/(?<name>[^/]+)\.md$/u.exec(path)?.groups?.['name'];
+  const invalid = agent === undefined ? (isSkill(path) ? (await skills.scan()).invalid : []) : (await agents.scan()).invalid;
+  return invalid.find((file) => file.path === path)?.reason ?? null;
+}
+
+function isSkill(path: string): boolean {
+  return /^skills\/[^/]+\/SKILL\.md$/u.test(path);
 }
 
 function itemOf({ path, kind, size, mtimeMs }: FileEntry): FileItem {

@@ -2,18 +2,19 @@ import type { ChatAppConnections } from '@concierge/channel';
 import type { McpServers } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import type { EventSender, HandoffDesk, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
-import { Slots, type Outbound } from '@concierge/web';
+import type { EventSender, HandoffDesk, HistoryMarks, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
+import { TenantSlots, type Outbound } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
+import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import { AgentTools } from '../mcp/agent-tools.ts';
 import { GivenFiles } from '../openai/given-files.ts';
+import { KnownHistories } from '../openai/known-histories.ts';
 import type { QueueDashboard } from '../ops/queue-dashboard.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
-import { PdfTexts } from '@concierge/upload';
 import { agentHandlers } from './agents.ts';
 import { channelHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
@@ -26,13 +27,14 @@ import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
 import { mcpServerHandlers } from './mcp-servers.ts';
 import { memoryHandlers } from './memory.ts';
+import type { ModelNames } from './model-names.ts';
 import { modelHandlers } from './models.ts';
 import { openAiHandlers } from './openai.ts';
 import { operationHandlers } from './operations.ts';
 import type { ReadinessChecks } from './readiness.ts';
 import { sessionHandlers } from './sessions.ts';
 import { skillHandlers } from './skills.ts';
-import { tenantHandlers } from './tenant.ts';
+import { tenantHandlers, type TenantHandlersOptions } from './tenant.ts';
 import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from './uploads.ts';
 import { usageHandlers } from './usage.ts';
@@ -45,15 +47,18 @@ import type { WidgetScript } from '../widget/widget-script.ts';
 /** Turns being accepted at once; several times what a disk writes down in a second would only wait. */
 const TURNS_ON_THEIR_WAY = 2000;
 
-/** Requests whose files are in memory; the others wait with theirs. */
-const UPLOADS_AT_ONCE = 4;
+/** Requests whose files are in memory, over all tenants and of one of them; the others wait with theirs. */
+const uploadSlots = { count: 4, perTenant: 2 };
 
-export interface HandlerOptions {
+export interface HandlerOptions extends TenantHandlersOptions {
   readonly tenants: Tenants;
   readonly inbound: Inbound;
   readonly turns: Turns;
   readonly turnStreams: TurnStreams;
   readonly handoffDesk: HandoffDesk;
+  readonly historyMarks: HistoryMarks;
+  readonly modelNames: ModelNames;
+  readonly streamQuota: StreamQuota;
   readonly eventStreams: EventStreams;
   readonly queueDashboard: QueueDashboard;
   readonly mcpServers: McpServers;
@@ -73,12 +78,20 @@ export interface HandlerOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { handoffDesk, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
-  const accepting = { turns, metrics, admission: new Admission(TURNS_ON_THEIR_WAY) };
-  const storing = { pdfTexts: new PdfTexts(log), metrics, atOnce: new Slots(UPLOADS_AT_ONCE) };
+  const { handoffDesk, historyMarks, streamQuota, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
+  const accepting = { turns, metrics, streamQuota, admission: new Admission(TURNS_ON_THEIR_WAY) };
+  const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
   return {
     ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),
-    ...openAiHandlers({ ...accepting, turnStreams, eventStreams, drain, givenFiles: new GivenFiles({ ...storing, outbound }) }),
+    ...openAiHandlers({
+      ...accepting,
+      turnStreams,
+      eventStreams,
+      drain,
+      log,
+      givenFiles: new GivenFiles({ ...storing, outbound }),
+      knownHistories: new KnownHistories(historyMarks),
+    }),
     ...modelHandlers(),
     ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),
@@ -86,7 +99,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...handoffHandlers({ desk: handoffDesk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),
-    ...tenantHandlers(),
+    ...tenantHandlers(options),
     ...fileHandlers(),
     ...keyHandlers(),
     ...memoryHandlers(),

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import type { Response as HttpResponse } from 'express';
+import { AppError } from '@concierge/contract';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { Log } from '@concierge/runtime';
 import { streamed, type Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import { goneSignal } from '../http/gone-signal.ts';
+import { parseJson } from '../http/parse-json.ts';
 import type { AgentTools } from '../mcp/agent-tools.ts';
 
 export interface McpOptions {
@@ -17,6 +19,8 @@ export interface McpOptions {
 export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handlers, 'serveMcp'> {
   return {
     serveMcp: async ({ caller, request, response, body }) => {
+      const excess = excessOf(body);
+      if (excess !== undefined) return { kind: 'answer', status: 400, json: { jsonrpc: '2.0', id: null, error: excess } };
       const signal = AbortSignal.any([goneSignal(response), drain.ended]);
       const handler = createMcpHandler(async () => agentTools.serverFor(caller, signal), {
         onerror: (error) => log.debug({ err: error, accountId: caller.scope.accountId }, 'MCP request'),
@@ -29,6 +33,16 @@ export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handle
       return streamed;
     },
   };
+}
+
+/** Invalid Request (JSON-RPC 2.0, 5.1), for what is deeper or wider than the library should have to read; what is no JSON the library refuses. */
+function excessOf(body: Buffer): { readonly code: number; readonly message: string } | undefined {
+  try {
+    parseJson(body);
+    return undefined;
+  } catch (error) {
+    return error instanceof AppError && error.cause === undefined ? { code: -32_600, message: error.message } : undefined;
+  }
 }
 
 async function send(answer: Response, response: HttpResponse): Promise<void> {

@@ -1,13 +1,15 @@
-import { AppError, type MemoryNote } from '@concierge/contract';
-import type { FileEntry } from '@concierge/tenant';
+import { AppError, routes, type MemoryNote, type NotedContact } from '@concierge/contract';
+import { contactFolderOf, contactOf, type FileEntry, type NotesAboutContact, type TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
+import { pageLink } from './page-link.ts';
 
 /** A page waits for it; what was not read by then, the next search reads. */
 const SEARCH_TIMEOUT_MS = 30_000;
 
 /** The owner's view of memory. By words alone: vectors come from a model provider, and only workers speak to those. */
-export function memoryHandlers(): Pick<Handlers, 'searchMemory'> {
+export function memoryHandlers(): Pick<Handlers, 'searchMemory'> & ContactNoteHandlers {
   return {
+    ...contactNoteHandlers(),
     searchMemory: async ({ caller, query }) => {
       const { memory, memorySearch } = caller.scope;
       if (query.q === undefined) {
@@ -24,6 +26,69 @@ export function memoryHandlers(): Pick<Handlers, 'searchMemory'> {
       }
     },
   };
+}
+
+type ContactNoteHandlers = Pick<
+  Handlers,
+  'listNotedContacts' | 'getNotedContact' | 'forgetContact' | 'getContactNote' | 'forgetContactNote'
+>;
+
+/** What is kept about contacts: the owner sees it, and can have it forgotten. */
+function contactNoteHandlers(): ContactNoteHandlers {
+  return {
+    listNotedContacts: async ({ caller, query }) => {
+      const { contactNotes } = caller.scope;
+      const { sender, contact_id: sessionId, limit, cursor } = query;
+      const named = sender === undefined && sessionId === undefined ? undefined : await idsNamed(caller.scope, { sender, sessionId });
+      if (named !== undefined) {
+        const found = await Promise.all(named.map(async (id) => contactNotes.find(id)));
+        const json = found.filter((contact) => contact !== undefined).map((contact) => notedContactOf(contact));
+        return { kind: 'answer', status: 200, json };
+      }
+      const { contacts, nextCursor } = await contactNotes.list({ limit, cursor });
+      const json = contacts.map((contact) => notedContactOf(contact));
+      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listNotedContacts.path, { limit }, nextCursor) };
+    },
+    getNotedContact: async ({ caller, params }) => {
+      const found = await caller.scope.contactNotes.find(params.id);
+      if (found === undefined) throw nothingNoted();
+      return { kind: 'answer', status: 200, json: notedContactOf(found) };
+    },
+    forgetContact: async ({ caller, params }) => {
+      if (!(await caller.scope.contactNotes.forgetAll(params.id))) throw nothingNoted();
+      return { kind: 'answer', status: 204 };
+    },
+    getContactNote: async ({ caller, params }) => {
+      const { text } = await caller.scope.contactNotes.read(params.id, params.ref);
+      return { kind: 'answer', status: 200, text };
+    },
+    forgetContactNote: async ({ caller, params }) => {
+      await caller.scope.contactNotes.forget(params.id, params.ref);
+      return { kind: 'answer', status: 204 };
+    },
+  };
+}
+
+/** At most one: a sender and a conversation that name different contacts name none. */
+async function idsNamed(
+  scope: TenantScope,
+  { sender, sessionId }: { readonly sender: string | undefined; readonly sessionId: string | undefined },
+): Promise<string[]> {
+  const ids: string[] = [];
+  if (sender !== undefined) ids.push(contactFolderOf(sender));
+  const session = sessionId === undefined ? undefined : await scope.sessions.load(sessionId);
+  if (session !== undefined) ids.push(contactFolderOf(contactOf({ sender: session.sender, sessionId: session.id })));
+  else if (sessionId !== undefined) return [];
+  const [first, ...others] = ids;
+  return first === undefined || others.some((id) => id !== first) ? [] : [first];
+}
+
+function notedContactOf({ id, sender, displayName, notes }: NotesAboutContact): NotedContact {
+  return { id, sender, displayName, notes: notes.map((entry) => noteOf(entry)) };
+}
+
+function nothingNoted(): AppError {
+  return new AppError('not_found', 'Nothing is noted about such a contact.');
 }
 
 function noteOf({ path, size, mtimeMs }: FileEntry): MemoryNote {

@@ -20,7 +20,7 @@ export function operationHandlers({ checks, drain, queueDashboard, registry }: O
     livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok' } }),
     readyz: async () => {
       const found = await readiness(checks);
-      const status = drain.draining ? 'shutting_down' : found.status;
+      const status = drain.leaving ? 'shutting_down' : found.status;
       return { kind: 'answer', status: status === 'ready' ? 200 : 503, json: { ...found, status } };
     },
     metrics: async () => ({

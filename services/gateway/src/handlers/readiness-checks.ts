@@ -1,6 +1,7 @@
 import { eventLoopStallMs, type connectRedis } from '@concierge/runtime';
 import type { IndexStore } from '@concierge/tenant';
-import { folderIsWritable, type ReadinessChecks } from './readiness.ts';
+import { DataFolder } from './data-folder.ts';
+import type { ReadinessChecks } from './readiness.ts';
 import { assertWorkersAlive, STALL_LIMIT_MS } from './workers-alive.ts';
 
 export interface ReadinessOptions {
@@ -11,13 +12,14 @@ export interface ReadinessOptions {
 
 /** What this service cannot work without, by the names under which /readyz shows it. */
 export function readinessChecks({ redis, index, dataDir }: ReadinessOptions): ReadinessChecks {
+  const data = new DataFolder(dataDir);
   return {
     redis: async () => redis.ping(),
     index: async () => {
       await index.check();
     },
     data: async () => {
-      await folderIsWritable(dataDir);
+      await data.assertWritable();
     },
     loop: async () => {
       const stallMs = eventLoopStallMs();

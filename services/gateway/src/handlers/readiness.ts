@@ -1,4 +1,3 @@
-import { access, constants } from 'node:fs/promises';
 import type { Readiness } from '@concierge/contract';
 
 /** Named checks; each rejects when its dependency cannot be used. */
@@ -25,8 +24,4 @@ async function runCheck(check: () => Promise<unknown>): Promise<Readiness['check
   );
   clearTimeout(timer);
   return { ok, ms: Math.round((performance.now() - startedMs) * 10) / 10 };
-}
-
-export async function folderIsWritable(path: string): Promise<void> {
-  await access(path, constants.W_OK | constants.R_OK | constants.X_OK);
 }

@@ -27,7 +27,12 @@ export function turnHandlers({
     listTurns: async ({ caller, query }) => {
       const { items, nextCursor } = await turns.list(caller.scope, query);
       const { limit, status, contact_id: contactId } = query;
-      return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listTurns.path, { limit, status, contact_id: contactId }, nextCursor) };
+      return {
+        kind: 'answer',
+        status: 200,
+        json: items,
+        headers: pageLink(routes.listTurns.path, { limit, status, contact_id: contactId }, nextCursor),
+      };
     },
     getTurn: async ({ caller, params }) => {
       const turn = await turns.find(caller.scope, params.id, viewerOf(caller.key));
@@ -40,8 +45,10 @@ export function turnHandlers({
       eventStreams.refuseWhenFull(key.id);
       exchangeOf(response).turnId = params.id;
       // An EventSource that resumes sends the header; an empty one means that it has seen no event yet.
-      const after = headers['last-event-id'] ?? query.lastEventId ?? '';
-      eventStreams.serve(response, { scope, turnId: params.id, keyId: key.id, after: after === '' ? null : after });
+      const given = headers['last-event-id'] ?? query.lastEventId ?? '';
+      const watch = { scope, turnId: params.id, keyId: key.id, after: given === '' ? null : given };
+      if (await eventStreams.isOver(watch)) return { kind: 'answer', status: 204 };
+      eventStreams.serve(response, watch);
       return streamed;
     },
     cancelTurn: async ({ caller, params }) => {

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import type { UploadRef } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { safeFileName, sniffType } from '@concierge/upload';
-import type { Slots } from '@concierge/web';
+import type { TenantSlots } from '@concierge/web';
 import type { Handlers } from '../http/call.ts';
 import { receiveFiles, type ReceivedFile } from '../upload/receive-files.ts';
 import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';
 
 export interface UploadOptions extends StoreOptions {
   /** Requests whose files are in memory; the others wait with theirs on disk. */
-  readonly atOnce: Slots;
+  readonly atOnce: TenantSlots;
 }
 
 interface SniffedFile extends ReceivedFile {
@@ -20,7 +20,7 @@ export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUp
   return {
     createUploads: async ({ caller, request, response }) => {
       await using received = await receiveFiles(request, response);
-      const stored = await options.atOnce.run(async () => keep(caller.scope, received.files, options));
+      const stored = await options.atOnce.run(caller.scope.accountId, async () => keep(caller.scope, received.files, options));
       return { kind: 'answer', status: 201, json: stored };
     },
   };

@@ -51,8 +51,10 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
       await assertOwn(turns, call.caller, turnId);
       refuseWhenFull(options, call.caller);
       exchangeOf(call.response).turnId = turnId;
-      const after = call.headers['last-event-id'] ?? '';
-      return follow(options, call, { turnId, after: after === '' ? null : after });
+      const given = call.headers['last-event-id'] ?? '';
+      const place = { turnId, after: given === '' ? null : given };
+      if (await options.eventStreams.isOver({ scope: call.caller.scope, ...place })) return { kind: 'answer', status: 204 };
+      return follow(options, call, place);
     },
     cancelWidgetTurn: async ({ caller, params }) => {
       await widgetLimits.takeRead(caller);

@@ -23,3 +23,11 @@ function canWork(text: string): boolean {
   const { draining, stallMs } = WorkerReport.parse(JSON.parse(text));
   return !draining && stallMs < STALL_LIMIT_MS;
 }
+
+const WorkerFacts = z.object({ isDemo: z.boolean() });
+
+/** Does a worker say that the built-in demo model answers? False, too, where Redis cannot be asked: nothing depends on it. */
+export async function isDemoModel(redis: Pick<ReturnType<typeof connectRedis>, 'hvals'>): Promise<boolean> {
+  const all = await redis.hvals(keyOf.workerFacts).catch(() => []);
+  return all.some((facts) => WorkerFacts.safeParse(JSON.parse(facts)).data?.isDemo === true);
+}

@@ -1,17 +1,21 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
 
 /**
  * The end of a service's life.
- * serving → draining (no new work; replies that wait for a turn go on) → ended (those that still wait are told to go elsewhere).
+ * serving → leaving (not ready any more, so that the balancer sends nothing new; what still comes is served) → draining (no new work; replies
+ * that wait for a turn go on) → ended (those that still wait are told to go elsewhere).
  */
 export class Drain {
   readonly #end = new AbortController();
+  #leaving = false;
   #draining = false;
   #replies = 0;
   #onIdle: (() => void) | undefined;
 
-  get draining(): boolean {
-    return this.#draining;
+  /** From here on readiness says no. */
+  get leaving(): boolean {
+    return this.#leaving;
   }
 
   /** Aborts, with an AppError `shutting_down`, when the grace is over. */
@@ -34,8 +38,15 @@ export class Drain {
     if (this.#replies === 0) this.#onIdle?.();
   }
 
+  /** Resolves when the balancer has had this long to notice. */
+  async leave(forMs: number): Promise<void> {
+    this.#leaving = true;
+    if (forMs > 0) await wait(forMs);
+  }
+
   /** Resolves when no reply waits any more: because all have ended, or because the grace was over and they were told to. */
   async run(graceMs: number): Promise<void> {
+    this.#leaving = true;
     this.#draining = true;
     const { promise: idle, resolve } = Promise.withResolvers<void>();
     this.#onIdle = resolve;

@@ -1,5 +1,5 @@
 import type { RequestHandler, Response } from 'express';
-import { errorShapeOf, type ErrorShape } from '@concierge/contract';
+import { AppError, errorShapeOf, type ErrorShape } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { GatewayMetrics } from '../metrics.ts';
 import { requestIdOf } from './request-id.ts';
@@ -51,8 +51,16 @@ export function beginExchange(): RequestHandler {
     const requestId = requestIdOf(request.headers['x-request-id']);
     response.setHeader('X-Request-Id', requestId);
     response.locals.exchange = new Exchange({ requestId, method: request.method, path: request.path });
+    if (hasTwoHosts(request.rawHeaders)) throw new AppError('invalid_request', 'The request has more than one Host.');
     next();
   };
+}
+
+/** RFC 9112, 3.2: such a request is refused. Node shows the first, and something in front of this service may have gone by the other. */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index]?.toLowerCase() === 'host') hosts += 1;
+  return hosts > 1;
 }
 
 export function exchangeOf(response: Response): Exchange {

@@ -2,14 +2,16 @@ import type { ErrorRequestHandler } from 'express';
 import type { Log } from '@concierge/runtime';
 import type { GatewayMetrics } from '../metrics.ts';
 import { exchangeOf } from './exchange.ts';
+import { answerUnread } from './last-answer.ts';
 import { toAppError } from './problem.ts';
 import { renderError } from './render-error.ts';
+import { mayBeLong } from './read-body.ts';
 
 /** The one place that turns what was thrown into an answer, in the words of the protocol that is spoken there. What a client may not see is logged under the request's id. */
 export function handleError(options: { readonly metrics: GatewayMetrics; readonly log: Log }): ErrorRequestHandler {
   // Express knows an error handler by its four parameters.
   // eslint-disable-next-line max-params -- see above
-  return (thrown: unknown, _request, response, _next) => {
+  return (thrown: unknown, request, response, _next) => {
     const error = toAppError(thrown);
     const exchange = exchangeOf(response);
     // The client has gone, or the answer has begun: nothing can be said any more.
@@ -28,7 +30,14 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
     response.removeHeader('Content-Length');
     response.removeHeader('ETag');
     const { headers, body } = renderError(error, exchange);
-    response.status(error.status).set(headers).end(body);
+    response.status(error.status).set(headers);
+    const isUnread = !request.complete && (headers['Connection'] === 'close' || mayBeLong(request));
+    if (isUnread) {
+      response.set({ Connection: 'close', 'Content-Length': String(Buffer.byteLength(body)) });
+      answerUnread(response, body);
+    } else {
+      response.end(body);
+    }
     exchange.answered(error.status, options);
   };
 }

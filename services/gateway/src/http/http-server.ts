@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { createServer, STATUS_CODES, type RequestListener, type Server } from 'node:http';
+import { createServer, STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError, type ErrorCode } from '@concierge/contract';
 import type { Stoppable } from '@concierge/runtime';
 import type { EventStreams } from '../sse/event-streams.ts';
 import type { Drain } from './drain.ts';
+import { answerBroken } from './last-answer.ts';
 import { problemType, toProblem } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
 
@@ -13,6 +14,8 @@ export interface HttpServerOptions {
   readonly app: RequestListener;
   readonly maxConnections: number;
   readonly keepAliveMs: number;
+  /** A client that takes nothing of its answer for so long is cut off. */
+  readonly unreadAnswerMs: number;
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -21,7 +24,7 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const LAST_ANSWERS_MS = 500;
 
 /** Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for its headers). */
-export function createHttpServer({ app, maxConnections, keepAliveMs }: HttpServerOptions): Server {
+export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs }: HttpServerOptions): Server {
   const server = createServer(
     {
       requestTimeout: REQUEST_TIMEOUT_MS,
@@ -32,10 +35,20 @@ export function createHttpServer({ app, maxConnections, keepAliveMs }: HttpServe
     app,
   );
   server.maxConnections = maxConnections;
-  server.on('clientError', answerBroken);
+  server.on('clientError', refuseBroken);
+  server.prependListener('request', (_request, response) => {
+    cutOffUnread(response, unreadAnswerMs);
+  });
   // Bodies are small and refused by their headers if at all: no need to answer 417 to whoever asks first.
   server.on('checkExpectation', app);
   return server;
+}
+
+/** Node's own timer starts anew whenever the client has taken something, so that a slow client goes on for as long as it likes. */
+function cutOffUnread(response: ServerResponse, unreadAnswerMs: number): void {
+  response.setTimeout(unreadAnswerMs, () => {
+    if (response.writableLength > 0) response.socket?.destroy();
+  });
 }
 
 const codeOfParser: Readonly<Record<string, ErrorCode>> = {
@@ -45,7 +58,7 @@ const codeOfParser: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** A request that did not become one: Express never sees it, so its problem is written by hand. */
-function answerBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
+function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || failure.code === 'ECONNRESET') {
     socket.destroy();
     return;
@@ -61,7 +74,7 @@ function answerBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
     'Cache-Control: no-store',
     'Connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  answerBroken(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
 export async function listen(
@@ -79,13 +92,21 @@ export async function listen(
  * Stops in this order: new turns are refused (503, so that a client goes elsewhere), replies of running turns go on until they end
  * or the grace is over, then no connection is accepted any more and what is still being answered is finished.
  */
-export function stoppableHttp(server: Server, drain: Drain, streams: EventStreams): Stoppable {
+export interface StopOptions {
+  readonly drain: Drain;
+  readonly streams: EventStreams;
+  /** How long it goes on serving, not ready any more, before it refuses new work. Part of the grace. */
+  readonly leaveMs: number;
+}
+
+export function stoppableHttp(server: Server, { drain, streams, leaveMs }: StopOptions): Stoppable {
   const silent = silentConnections(server);
   return {
     name: 'http',
     async stop(graceMs) {
       const untilMs = Date.now() + graceMs;
-      await drain.run(graceMs);
+      await drain.leave(Math.min(leaveMs, graceMs));
+      await drain.run(Math.max(0, untilMs - Date.now()));
       streams[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => {
         server.close(() => {

@@ -14,6 +14,12 @@ describe('parseJson', () => {
     expect(() => parseJson(nested(limits.jsonMaxDepth + 1))).toThrow(expect.objectContaining({ code: 'invalid_json' }));
   });
 
+  it('takes as many values as allowed and refuses one more', () => {
+    const wide = (values: number): Buffer => Buffer.from(`[${Array.from({ length: values - 1 }, () => '0').join(',')}]`);
+    expect(parseJson(wide(limits.jsonMaxValues))).toHaveLength(limits.jsonMaxValues - 1);
+    expect(() => parseJson(wide(limits.jsonMaxValues + 1))).toThrow(expect.objectContaining({ code: 'invalid_json' }));
+  });
+
   it('survives a million levels', () => {
     expect(() => parseJson(nested(1_000_000))).toThrow(expect.objectContaining({ code: 'invalid_json' }));
   });

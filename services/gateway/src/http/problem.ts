@@ -1,4 +1,5 @@
 import { AppError, errorCodes, limits, type Problem } from '@concierge/contract';
+import { isUnavailable } from '@concierge/runtime';
 
 export const problemType = 'application/problem+json';
 
@@ -34,6 +35,9 @@ function waitingHeaders(retryAfter: string): Record<string, string> {
   return { 'RateLimit-Policy': `"waiting";q=${String(limits.laneMaxWaiting)}`, RateLimit: `"waiting";r=0;t=${retryAfter}` };
 }
 
+/** Redis is back within a second or two; a full disk takes longer, and asking again costs little. */
+const UNAVAILABLE_RETRY_SECONDS = 2;
+
 /** What a body parser or Express itself throws for a bad request. */
 interface HttpFailure {
   readonly status?: unknown;
@@ -47,7 +51,7 @@ const ofBodyParser: Readonly<Record<string, () => AppError>> = {
   'request.size.invalid': () => new AppError('invalid_request', 'The body has another size than Content-Length says.'),
 };
 
-/** Anything thrown, as what a client may see. What is not meant for clients becomes `internal_error`, with the cause for the log. */
+/** Anything thrown, as what a client may see. What is not meant for clients becomes `overloaded` where it passes, else `internal_error`, with the cause for the log. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof URIError) return new AppError('invalid_request', 'The path is not valid percent-encoded UTF-8.', { cause: error });
@@ -55,5 +59,10 @@ export function toAppError(error: unknown): AppError {
   const known = typeof type === 'string' && Object.hasOwn(ofBodyParser, type) ? ofBodyParser[type] : undefined;
   if (known !== undefined) return known();
   if (status === 400) return new AppError('invalid_request', 'The request is malformed.', { cause: error });
+  if (isUnavailable(error))
+    return new AppError('overloaded', 'The service cannot do this right now.', {
+      cause: error,
+      retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS,
+    });
   return new AppError('internal_error', undefined, { cause: error });
 }

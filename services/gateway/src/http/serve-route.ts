@@ -7,12 +7,12 @@ import type { GatewayMetrics } from '../metrics.ts';
 import { apiKeyOf } from './api-key.ts';
 import { admitOrigin, widgetKeyOf } from '../widget/cross-origin.ts';
 import { visitorOf, type WidgetCaller } from '../widget/visitor.ts';
+import { BodyBudget, type BodyRoom } from './body-budget.ts';
 import type { AnyCaller } from './call.ts';
 import type { Drain } from './drain.ts';
 import { exchangeOf } from './exchange.ts';
 import { guardOperator } from './guard-operator.ts';
-import { LargeBodies } from './large-bodies.ts';
-import { readBody } from './read-body.ts';
+import { bytesToExpect, readBody } from './read-body.ts';
 import { validate } from './validate.ts';
 
 export interface ServeOptions {
@@ -52,7 +52,7 @@ export type ErasedHandler = (call: ErasedCall) => ErasedAnswer | Promise<ErasedA
  */
 export class RouteServer {
   readonly #options: ServeOptions;
-  readonly #largeBodies = new LargeBodies();
+  readonly #bodies = new BodyBudget();
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -64,13 +64,25 @@ export class RouteServer {
       exchange.route = route.id;
       const caller = await this.#authenticate(route, request, response);
       const answer = await duringActivity({ requestId: exchange.requestId, route: route.id }, async () =>
-        this.#holding(route, async () =>
-          this.#largeBodies.run(route, request, async () => handle(await readCall(route, { request, response, caller }))),
-        ),
+        this.#holding(route, async () => {
+          using room = this.#reserveBody(route, request, caller);
+          return await handle(await readCall(route, { request, response, caller, room }));
+        }),
       );
       if (answer.kind === 'answer') send(route, response, answer);
       exchange.answered(response.statusCode, this.#options);
     };
+  }
+
+  /** Strangers share by address, callers by tenant. What does not fit must not tell a known tenant from an unknown one either. */
+  #reserveBody(route: Route, request: Request, caller: AnyCaller | undefined): BodyRoom {
+    const peer = caller?.scope.accountId ?? request.socket.remoteAddress ?? '';
+    try {
+      return this.#bodies.reserve(peer, bytesToExpect(route.body, request));
+    } catch (error) {
+      if (route.auth === 'signature' && error instanceof AppError && error.code === 'too_large') refuseSignature(error);
+      throw error;
+    }
   }
 
   /** What waits for a turn is refused while the service drains; what was admitted before keeps it from ending. */
@@ -167,10 +179,10 @@ function requireScope(route: Route, key: KeyRecord): void {
 
 async function readCall(
   route: Route,
-  { request, response, caller }: Pick<ErasedCall, 'request' | 'response' | 'caller'>,
+  { request, response, caller, room }: Pick<ErasedCall, 'request' | 'response' | 'caller'> & { readonly room: BodyRoom },
 ): Promise<ErasedCall> {
   const params = route.params === undefined ? undefined : validate(route.params, joinRest(request.params), 'not_found');
-  const body = await parseBody(route, request, response);
+  const body = await parseBody(route, request, room);
   return {
     request,
     response,
@@ -183,10 +195,10 @@ async function readCall(
   };
 }
 
-async function parseBody(route: Route, request: Request, response: Response): Promise<unknown> {
+async function parseBody(route: Route, request: Request, room: BodyRoom): Promise<unknown> {
   // Multipart is read by its handler, file by file.
   if (route.body === undefined || route.body.kind === 'files') return undefined;
-  const reading = readBody(request, response, route.body);
+  const reading = readBody(request, route.body, room);
   const body = await (route.auth === 'signature' ? reading.catch(refuseSignature) : reading);
   return route.body.kind === 'json' ? validate(route.body.schema, body) : body;
 }

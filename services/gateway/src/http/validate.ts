@@ -1,12 +1,10 @@
-import { AppError, type ErrorCode } from '@concierge/contract';
+import { AppError, invalidFields, type ErrorCode } from '@concierge/contract';
 import type { z } from 'zod';
 
-/** @throws AppError with every problem and its place; `invalid_request` unless told otherwise */
+/** @throws AppError with the first problems and their places; `invalid_request` unless told otherwise */
 export function validate<Schema extends z.ZodType>(schema: Schema, value: unknown, code: ErrorCode = 'invalid_request'): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   if (code !== 'invalid_request') throw new AppError(code, undefined, { cause: parsed.error });
-  throw new AppError(code, undefined, {
-    errors: parsed.error.issues.map((issue) => ({ path: issue.path.map(String).join('.'), message: issue.message })),
-  });
+  throw new AppError(code, undefined, { errors: invalidFields(parsed.error) });
 }

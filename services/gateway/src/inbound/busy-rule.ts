@@ -1,16 +1,25 @@
+import type { InboundMessage } from '@concierge/channel';
 import { appNameOf, type AppChannel, type BusyPolicy, type TenantSettings, type TurnInput } from '@concierge/contract';
 
-/** Whoever writes in pieces writes the next one within this. */
+/** What follows in pieces follows within this: words after words, the question after its picture, the pictures of an album. */
 const DEBOUNCE_MS = 1500;
 
 export type BusyRule = Pick<TurnInput, 'busy' | 'holdMs'>;
 
-/** What tenant.json says of the channel, under either of its names. Media are not waited with: what goes with them came before. */
-export function busyRuleOf({ channels = {} }: Pick<TenantSettings, 'channels'>, channel: AppChannel, hasMedia: boolean): BusyRule {
+/**
+ * What tenant.json says of the channel, under either of its names. The pictures of an album are one message that the app brings as several, whatever it says:
+ * queued, each would have an answer, and with `interrupt` or `reject` only one of them would be seen.
+ */
+export function busyRuleOf(
+  { channels = {} }: Pick<TenantSettings, 'channels'>,
+  channel: AppChannel,
+  { albumId }: Pick<InboundMessage, 'albumId'>,
+): BusyRule {
   const {
     busy = 'collect',
     debounceMs = DEBOUNCE_MS,
   }: { readonly busy?: BusyPolicy | 'collect' | undefined; readonly debounceMs?: number | undefined } =
     channels[channel] ?? channels[appNameOf(channel)] ?? {};
-  return busy === 'collect' ? { busy, holdMs: hasMedia ? 0 : debounceMs } : { busy };
+  if (albumId !== undefined) return { busy: 'collect', holdMs: Math.max(DEBOUNCE_MS, debounceMs) };
+  return busy === 'collect' ? { busy, holdMs: debounceMs } : { busy };
 }

@@ -2,13 +2,15 @@ import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevo
 import { AppError, appNameOf } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, Turns } from '@concierge/turn';
+import { TenantSlots } from '@concierge/web';
+import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';
 import { busyRuleOf } from './busy-rule.ts';
 import { ChannelNotes } from './channel-notes.ts';
 import { Senders } from './senders.ts';
-import { TenantSlots } from './tenant-slots.ts';
-import { chatAppOf, turnOfMessage } from './turn-of-message.ts';
+import { takeBack } from './take-back.ts';
+import { chatAppOf, turnOfMessage, type KnownMessage } from './turn-of-message.ts';
 
 /** Messages on their way to the disk, over all deliveries: enough to share its syncs, and the others wait. */
 const MESSAGES_AT_ONCE = 256;
@@ -17,7 +19,8 @@ const TENANT_MESSAGES_AT_ONCE = 192;
 const CALLBACK_TIMEOUT_MS = 10_000;
 
 export interface InboundOptions {
-  readonly turns: Pick<Turns, 'accept'>;
+  readonly streamQuota: StreamQuota;
+  readonly turns: Pick<Turns, 'accept' | 'cancel' | 'findAccepted'>;
   readonly receipts: Pick<DeliveryReceipts, 'note'>;
   readonly metrics: Pick<GatewayMetrics, 'inboundItems'>;
   readonly providerUrls: ProviderUrls;
@@ -61,22 +64,29 @@ export class Inbound {
     throw new AppError('overloaded', 'Not everything could be accepted; bring it again.', { cause: failure, retryAfterSeconds: 2 });
   }
 
-  /** What could not be accepted is not overtaken by what the same person said next. */
+  /** What could not be accepted is not overtaken by what the same person said next. Who that is and how the channel is set is asked once for all of it. */
   async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[]): Promise<void> {
+    const settings = await from.scope.settings();
+    const senders = new Map<string, string>();
     for (const message of messages) {
-      const fate = await this.#writing.run(from.scope.accountId, async () => this.#accept(from, message));
+      const ids = JSON.stringify([message.sender.id, ...message.sender.aliases]);
+      const fate = await this.#writing.run(from.scope.accountId, async () => {
+        const chatApp = chatAppOf(message);
+        if (chatApp === undefined) return 'unreadable';
+        const sender = senders.get(ids) ?? (await this.#senders.senderOf(from, message));
+        senders.set(ids, sender);
+        return this.#accept(from, { message, chatApp, sender, rule: busyRuleOf(settings, from.channel, message) });
+      });
       this.#count(from, 'message', fate);
     }
   }
 
-  async #accept(from: BoundChannel, message: InboundMessage): Promise<Fate> {
-    const { scope, channel } = from;
-    const chatApp = chatAppOf(message);
-    if (chatApp === undefined) return 'unreadable';
-    const sender = await this.#senders.senderOf(from, message);
-    const rule = busyRuleOf(await scope.settings(), channel, message.media.length > 0);
+  async #accept(from: BoundChannel, known: KnownMessage): Promise<Fate> {
+    const { scope } = from;
+    const { message, sender } = known;
+    await this.#options.streamQuota.refuseWhenFull(scope);
     try {
-      const { replayed } = await this.#options.turns.accept(scope, turnOfMessage(from, { message, chatApp, sender, rule }));
+      const { replayed } = await this.#options.turns.accept(scope, turnOfMessage(from, known));
       this.#notes.inbound(from);
       this.#notes.displayName(from, sender, message.sender.displayName);
       return replayed ? 'duplicate' : 'accepted';
@@ -114,8 +124,12 @@ export class Inbound {
         return this.#count(from, item.kind, item.reason);
       }
       case 'unreachable':
-      case 'retraction': {
+      case 'reachable': {
+        await from.scope.contacts.noteReach(from.channel, item.conversationId, item.kind);
         return this.#count(from, item.kind, '');
+      }
+      case 'retraction': {
+        return this.#count(from, item.kind, await takeBack(this.#options.turns, from, item));
       }
     }
   }

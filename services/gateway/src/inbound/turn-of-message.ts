@@ -23,9 +23,10 @@ export function isSenderId(id: string): boolean {
 }
 
 function readChatApp(message: InboundMessage): ChatAppMessage | undefined {
-  const { conversation, messageRef, media, location, cards, choice, order, replyTo } = message;
+  const { conversation, messageRef, media, location, cards, choice, order, albumId, replyTo } = message;
+  const { id: to, threadId: thread, account } = conversation;
   return ChatAppMessage.safeParse({
-    address: { to: conversation.id, thread: conversation.threadId },
+    address: { to, thread, account },
     isGroup: conversation.isGroup,
     messageRef,
     media,
@@ -33,6 +34,7 @@ function readChatApp(message: InboundMessage): ChatAppMessage | undefined {
     cards,
     choice,
     order,
+    albumId,
     replyTo,
   }).data;
 }
@@ -46,13 +48,13 @@ export interface KnownMessage {
 }
 
 /** What a person said, in the words of the turn path. */
-export function turnOfMessage({ channel, account }: BoundChannel, { message, chatApp, sender, rule }: KnownMessage): TurnInput {
-  const dedupeId = `channel:${channel}:${account}:${message.providerMessageId}`;
+export function turnOfMessage(from: BoundChannel, { message, chatApp, sender, rule }: KnownMessage): TurnInput {
+  const dedupeId = dedupeIdOf(from, message.providerMessageId);
   return {
     origin: 'webhook',
     agent: 'cs',
     authority: 'cs',
-    channel,
+    channel: from.channel,
     sender,
     contactId: null,
     text: cut(message.text ?? ''),
@@ -66,7 +68,19 @@ export function turnOfMessage({ channel, account }: BoundChannel, { message, cha
   };
 }
 
-/** No app lets people write so much; what somebody's own client sends is not refused, for it would come again. */
+/** The same in each delivery of a message, and of no other: the turn's id follows from it. */
+export function dedupeIdOf({ channel, account }: BoundChannel, providerMessageId: string): string {
+  return `channel:${channel}:${account}:${providerMessageId}`;
+}
+
+/** No app lets people write so much; what another kind of client sends is not refused, for it would come again. The model is told that there was more. */
 function cut(text: string): string {
-  return codePoints(text) <= limits.messageMaxCharacters ? text : Array.from(text).slice(0, limits.messageMaxCharacters).join('');
+  if (codePoints(text) <= limits.messageMaxCharacters) return text;
+  const characters = Array.from(text);
+  const kept = limits.messageMaxCharacters - leftOut(characters.length).length;
+  return `${characters.slice(0, kept).join('')}${leftOut(characters.length - kept)}`;
+}
+
+function leftOut(count: number): string {
+  return `\n\n[The message goes on: ${String(count)} more characters were left out.]`;
 }

@@ -1,4 +1,6 @@
 import { AgentName, AppError, limits, type AgentDefinition, type ChatCompletionBody, type ResponseBody } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { HistoryMark } from '@concierge/turn';
 import type { Response } from 'express';
 import { acceptChat, type AcceptOptions } from '../chat/accept-chat.ts';
 import { callableAgent } from '../chat/callable-agent.ts';
@@ -8,13 +10,17 @@ import { exchangeOf } from '../http/exchange.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { composeMessage } from './compose-message.ts';
 import type { GivenFiles } from './given-files.ts';
+import type { HistoryOwner, KnownHistories } from './known-histories.ts';
 import { noModel } from './no-model.ts';
 import type { ReplyFacts } from './reply-facts.ts';
 import type { Said } from './said.ts';
+import { digestOfSaid, toldHistory } from './split-said.ts';
 
 export interface AcceptSaidOptions extends AcceptOptions {
   readonly eventStreams: Pick<EventStreams, 'refuseWhenFull'>;
   readonly givenFiles: GivenFiles;
+  readonly knownHistories: KnownHistories;
+  readonly log: Log;
 }
 
 /** A call of either API. */
@@ -43,9 +49,13 @@ const SENDER_PREFIX = 'openai:';
 export async function acceptSaid(options: AcceptSaidOptions, call: OpenAiCall, { said, param, contactId }: SaidBy): Promise<ReplyFacts> {
   const { response, caller, headers, body } = call;
   const agent = await agentOf(caller, body.model);
-  const sender = senderOf(agent, body);
-  const { text, files } = composeMessage(said, { param, continues: contactId !== null || sender !== null });
+  const sender = senderOf(body);
+  const isKept = contactId !== null || sender !== null;
+  const told = composeMessage(said, { param, continues: isKept });
   options.eventStreams.refuseWhenFull(caller.key.id);
+  const owner = { scope: caller.scope, keyId: caller.key.id, agent: agent.name };
+  const found = isKept ? null : await findTold(options, owner, said);
+  const { text, preface, files } = found === null ? told : composeMessage(said, { param, continues: true });
   const terms = { publicOnly: agent.access === 'cs', signal: goneSignal(response) };
   const { refs, keys } = await options.givenFiles.keep(caller.scope, files, terms);
   const { turnId, sessionId, replayed } = await acceptChat(options, caller, {
@@ -53,18 +63,46 @@ export async function acceptSaid(options: AcceptSaidOptions, call: OpenAiCall, {
     authority: agent.access,
     channel: 'web',
     sender,
-    contactId,
+    contactId: found?.sessionId ?? contactId,
     message: text,
+    ...(preface !== undefined && { preface }),
     attachments: refs,
-    attachmentKeys: keys,
+    attachmentKeys: told.newFiles === 0 ? [] : keys.slice(-told.newFiles),
+    // The same request again finds its conversation further on.
+    hashed: { message: [told.preface ?? '', told.text].join('\n\n'), contactId },
     busy: 'queue',
     idempotencyKey: headers['idempotency-key'],
   });
+  if (!isKept) await rememberTold(options, owner, { said, mark: { sessionId, turnId } });
   exchangeOf(response).turnId = turnId;
   response.setHeader('X-Concierge-Turn-Id', turnId);
   response.setHeader('X-Concierge-Contact-Id', sessionId);
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
   return { turnId, contactId: sessionId, model: agent.name, createdAt: Math.floor(Date.now() / 1000) };
+}
+
+/** Without Redis a conversation is not recognised, and is told to the agent instead. */
+async function findTold(
+  { knownHistories, log }: AcceptSaidOptions,
+  owner: HistoryOwner,
+  said: readonly Said[],
+): Promise<HistoryMark | null> {
+  const history = toldHistory(said);
+  if (history === null) return null;
+  return knownHistories.take(owner, history).catch((error: unknown) => {
+    log.warn({ err: error, accountId: owner.scope.accountId }, 'cannot look for the conversation of a history');
+    return null;
+  });
+}
+
+async function rememberTold(
+  { knownHistories, log }: AcceptSaidOptions,
+  owner: HistoryOwner,
+  { said, mark }: { readonly said: readonly Said[]; readonly mark: HistoryMark },
+): Promise<void> {
+  await knownHistories.remember(owner, digestOfSaid(said), mark).catch((error: unknown) => {
+    log.warn({ err: error, turnId: mark.turnId }, 'the conversation of a history will not be recognised');
+  });
 }
 
 async function agentOf(caller: Caller, name: string): Promise<AgentDefinition> {
@@ -75,10 +113,10 @@ async function agentOf(caller: Caller, name: string): Promise<AgentDefinition> {
   });
 }
 
-/** Only who talks to strangers tells them apart; the owner has no sender, and `user` then is what it is for OpenAI: a label. */
-function senderOf({ access }: AgentDefinition, { user, safety_identifier: newer }: OpenAiCall['body']): string | null {
+/** One conversation for each, with whichever agent. */
+function senderOf({ user, safety_identifier: newer }: OpenAiCall['body']): string | null {
   const name = user ?? newer ?? '';
-  if (access === 'admin' || name === '') return null;
+  if (name === '') return null;
   const sender = SENDER_PREFIX + name;
   if (sender.length <= limits.senderMaxCharacters) return sender;
   const most = limits.senderMaxCharacters - SENDER_PREFIX.length;

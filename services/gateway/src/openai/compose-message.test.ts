@@ -20,8 +20,8 @@ const system = (content: unknown): object => ({ role: 'system', content });
 
 describe('composeMessage', () => {
   it('is the new message and nothing else where there is nothing else', () => {
-    expect(fromMessages([user('hello')])).toEqual({ text: 'hello', files: [] });
-    expect(fromInput({ input: 'hello' })).toEqual({ text: 'hello', files: [] });
+    expect(fromMessages([user('hello')])).toEqual({ text: 'hello', files: [], newFiles: 0 });
+    expect(fromInput({ input: 'hello' })).toEqual({ text: 'hello', files: [], newFiles: 0 });
     expect(
       fromMessages([
         user([
@@ -35,36 +35,39 @@ describe('composeMessage', () => {
 
   it('labels instructions and what was said before, in the words of the caller', () => {
     const messages = [system('Be brief.'), user('Hi'), assistant('Hello!'), { role: 'developer', content: 'In French.' }, user('Open?')];
-    expect(fromMessages(messages).text).toBe(
-      '[Instructions of the application that asks]\nBe brief.\n\nIn French.\n\n' +
-        '[The conversation so far, as the application tells it]\nUser: Hi\n\nAssistant: Hello!\n\n[New message]\nOpen?',
-    );
+    expect(fromMessages(messages)).toMatchObject({
+      preface:
+        '[Instructions of the application that asks]\nBe brief.\n\nIn French.\n\n' +
+        '[The conversation so far, as the application tells it]\nUser: Hi\n\nAssistant: Hello!',
+      text: 'Open?',
+    });
     const items = [
       { role: 'user', content: 'Hi' },
       { type: 'reasoning', id: 'r', summary: [] },
       answer,
       { role: 'user', content: 'Open?' },
     ];
-    expect(fromInput({ instructions: 'Be brief.', input: items }).text).toContain('Be brief.\n\n[The conversation so far');
-    expect(fromInput({ input: items }).text).toContain('Assistant: Hello!\n\n[New message]\nOpen?');
+    expect(fromInput({ instructions: 'Be brief.', input: items }).preface).toContain('Be brief.\n\n[The conversation so far');
+    expect(fromInput({ input: items })).toMatchObject({ preface: expect.stringMatching(/Assistant: Hello!$/u), text: 'Open?' });
   });
 
   it('leaves out what was said before where the conversation is kept here', () => {
     expect(fromMessages([user('Hi'), assistant('Hello!'), user('Open?'), user('Today?')], true).text).toBe('Open?\nToday?');
-    expect(fromMessages([system('Be brief.'), user('Hi'), assistant('Hello!'), user('Open?')], true).text).toBe(
-      '[Instructions of the application that asks]\nBe brief.\n\n[New message]\nOpen?',
-    );
+    expect(fromMessages([system('Be brief.'), user('Hi'), assistant('Hello!'), user('Open?')], true)).toMatchObject({
+      preface: '[Instructions of the application that asks]\nBe brief.',
+      text: 'Open?',
+    });
   });
 
   it('names images and files, and shows where in the conversation they were', () => {
     const file = { type: 'file', file: { filename: 'menu.pdf', file_data: 'AAAA' } };
-    const { text, files } = fromMessages([
+    const { preface, text, files } = fromMessages([
       user([{ type: 'text', text: 'Look' }, image, file]),
       assistant('Nice'),
       user(['And', image].map(part)),
     ]);
-    expect(text).toContain('User: Look\n[image-1]\n[menu.pdf]\n\nAssistant: Nice');
-    expect(text.endsWith('[New message]\nAnd')).toBe(true);
+    expect(preface).toContain('User: Look\n[image-1]\n[menu.pdf]\n\nAssistant: Nice');
+    expect(text).toBe('And');
     expect(files.map(({ name }) => name)).toEqual(['image-1', 'menu.pdf', 'image-3']);
   });
 
@@ -81,8 +84,8 @@ describe('composeMessage', () => {
 
   it('attaches the newest images of a long conversation and says which are left out', () => {
     const many = Array.from({ length: limits.attachmentsMax }, () => image);
-    const { text, files } = fromMessages([user([image]), assistant('Nice'), user([...many])]);
-    expect(text).toContain('User: [image-1, no longer attached]');
+    const { preface, files } = fromMessages([user([image]), assistant('Nice'), user([...many])]);
+    expect(preface).toContain('User: [image-1, no longer attached]');
     expect(files).toHaveLength(limits.attachmentsMax);
     expect(files[0]?.name).toBe('image-2');
     expect(() => fromMessages([user([...many, image])])).toThrow(refusal('messages', 'more than 10'));
@@ -94,14 +97,16 @@ describe('composeMessage', () => {
     ['instructions alone', [system('Be brief.')], 'must end with a message of the user'],
     ['an empty message', [user('')], 'not empty'],
     ['a message without content', [user(null)], 'not empty'],
-    ['more than a message may have', [user('x'.repeat(limits.messageMaxCharacters + 1))], 'is 32001 characters long'],
-    [
-      'more with its history than a message may have',
-      [user('x'.repeat(31_990)), assistant('y'), user('z')],
-      'give `conversation` or `user`',
-    ],
+    ['more than a message may have', [user('x'.repeat(limits.messageMaxCharacters + 1))], 'a new message of 32001 characters'],
   ])('refuses %s', (_name, messages, message) => {
     expect(() => fromMessages(messages)).toThrow(refusal('messages', message));
+  });
+
+  it('takes instructions and a history of any length', () => {
+    const long = 'x'.repeat(10 * limits.messageMaxCharacters);
+    const { preface, text } = fromMessages([system(long), user(long), assistant('y'), user('z')]);
+    expect(preface?.length).toBeGreaterThan(2 * long.length);
+    expect(text).toBe('z');
   });
 
   it('counts code points', () => {

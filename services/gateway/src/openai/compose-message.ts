@@ -1,4 +1,5 @@
 import { AppError, codePoints, limits } from '@concierge/contract';
+import { splitSaid, type Line } from './split-said.ts';
 import type { GivenFile, Piece, Said } from './said.ts';
 
 export interface NamedFile {
@@ -7,8 +8,13 @@ export interface NamedFile {
 }
 
 export interface ComposedMessage {
+  /** The new message. */
   readonly text: string;
+  /** What goes before it, each part under a label. */
+  readonly preface?: string;
   readonly files: readonly NamedFile[];
+  /** So many of them, the last ones, came with the new message. */
+  readonly newFiles: number;
 }
 
 export interface ComposeOptions {
@@ -21,14 +27,15 @@ export interface ComposeOptions {
 const speakers = { user: 'User', assistant: 'Assistant', tool: 'Tool' } as const;
 
 /**
- * One message for the agent out of what a caller sends each time: the application's instructions, what was said before (unless it is
- * known) and the new message, each under a label. Without the first two it is the new message and nothing else.
+ * The new message out of what a caller sends each time, and what the agent is told before it: the application's instructions, and what was said
+ * before, unless it is known. These may be as long as they like; the model decides what it takes.
  * @throws AppError `invalid_request`
  */
 export function composeMessage(said: readonly Said[], { continues, param }: ComposeOptions): ComposedMessage {
-  const { before, question } = split(said, param);
+  const { before, question } = splitSaid(said, param);
   const told = continues ? [] : before;
-  if (question.filter((piece) => typeof piece !== 'string').length > limits.attachmentsMax)
+  const newFiles = question.filter((piece) => typeof piece !== 'string').length;
+  if (newFiles > limits.attachmentsMax)
     throw refused(param, `has more than ${String(limits.attachmentsMax)} images and files in its new message`);
   const files = new FileNames([...told.flatMap(({ pieces }) => pieces), ...question]);
   const sections = [
@@ -37,21 +44,8 @@ export function composeMessage(said: readonly Said[], { continues, param }: Comp
   ].filter((part) => part !== null);
   const text = questionText(question, files);
   if (text === '') throw refused(param, 'must end with a message of the user that is not empty');
-  const whole = sections.length === 0 ? text : [...sections, `[New message]\n${text}`].join('\n\n');
-  refuseLong(whole, { param, isHistory: told.length > 0 });
-  return { text: whole, files: files.kept };
-}
-
-type Line = Said & { readonly role: keyof typeof speakers };
-
-/** The new message is all that the user said after the last answer. */
-function split(said: readonly Said[], param: string): { readonly before: readonly Line[]; readonly question: readonly Piece[] } {
-  const lines = said.filter((entry): entry is Line => entry.role !== 'instructions');
-  const last = lines.findLastIndex(({ role }) => role !== 'user');
-  const question = lines.slice(last + 1).map(({ pieces }) => pieces);
-  if (question.length > 0) return { before: lines.slice(0, last + 1), question: question.flat() };
-  const hint = lines.at(-1)?.role === 'tool' ? ': agents answer their own tool calls' : '';
-  throw refused(param, `must end with a message of the user${hint}`);
+  refuseLong(text, param);
+  return { text, ...(sections.length > 0 && { preface: sections.join('\n\n') }), files: files.kept, newFiles };
 }
 
 function questionText(question: readonly Piece[], files: FileNames): string {
@@ -76,12 +70,10 @@ function section(label: string, text: string): string | null {
   return text === '' ? null : `[${label}]\n${text}`;
 }
 
-function refuseLong(text: string, { param, isHistory }: { readonly param: string; readonly isHistory: boolean }): void {
+function refuseLong(text: string, param: string): void {
   const length = codePoints(text);
   if (length <= limits.messageMaxCharacters) return;
-  const hint = isHistory ? '; give `conversation` or `user`, and what was said before is kept here' : '';
-  const most = String(limits.messageMaxCharacters);
-  throw refused(param, `is ${String(length)} characters long with its labels: at most ${most} are taken${hint}`);
+  throw refused(param, `has a new message of ${String(length)} characters: at most ${String(limits.messageMaxCharacters)} are taken`);
 }
 
 /** Names the files of a request in their order; of too many the newest are kept. */

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { AppError, limits, type UploadRef } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { safeFileName, sniffType, type LookedAtFile } from '@concierge/upload';
-import { OutboundError, type Outbound, type Slots } from '@concierge/web';
+import { OutboundError, type Outbound, type TenantSlots } from '@concierge/web';
 import { Admission } from '../chat/admission.ts';
 import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';
 import type { NamedFile } from './compose-message.ts';
 
 export interface GivenFilesOptions extends StoreOptions {
   /** Room for so many requests with their files in memory, shared with other uploads. */
-  readonly atOnce: Slots;
+  readonly atOnce: TenantSlots;
   readonly outbound: Pick<Outbound, 'get'>;
 }
 
@@ -27,7 +27,7 @@ export interface KeptFiles {
 }
 
 /** Requests that fetch at once; more are refused. Each holds at most as much as a body. */
-const FETCHING_AT_ONCE = limits.largeBodiesMaxBytes / limits.openAiBodyMaxBytes;
+const FETCHING_AT_ONCE = limits.bodiesMaxBytes / limits.openAiBodyMaxBytes;
 /** All files of one request together. */
 const FETCH_TIMEOUT_MS = 20_000;
 const MAX_REDIRECTS = 3;
@@ -60,7 +60,7 @@ export class GivenFiles {
   }
 
   async #keepPresent(scope: TenantScope, files: readonly Present[]): Promise<KeptFiles> {
-    return this.#options.atOnce.run(async () => {
+    return this.#options.atOnce.run(scope.accountId, async () => {
       const found: Found[] = [];
       for (const file of files) found.push(await look(scope, file));
       const refs: UploadRef[] = [];

@@ -33,8 +33,8 @@ export interface EventStreamOptions {
 }
 
 /**
- * One client that reads one turn. It gets rendered text as it comes and is never waited for: who leaves more than
- * limits.sseMaxBufferedBytes unread is dropped, and resumes.
+ * One client that reads one turn. It gets rendered text as it comes, but no more while it has limits.sseMaxBufferedBytes unread. A client that takes
+ * nothing at all is dropped by the server's time-out, and resumes.
  */
 export class EventStream implements FollowSink, Beating {
   readonly after: string | null;
@@ -43,6 +43,7 @@ export class EventStream implements FollowSink, Beating {
   readonly #options: Pick<EventStreamOptions, 'onClose' | 'onDrop' | 'encoding'>;
   #leave: (() => void) | undefined;
   #open = true;
+  #room: Promise<void> | undefined;
   quietSinceMs = performance.now();
 
   constructor(options: EventStreamOptions) {
@@ -52,6 +53,10 @@ export class EventStream implements FollowSink, Beating {
     this.#options = options;
     this.#response.once('close', () => {
       this.#closed();
+    });
+    // Before the listener that cuts it off.
+    this.#response.prependListener('timeout', () => {
+      if (this.#open && this.#response.writableLength > 0) this.#options.onDrop();
     });
   }
 
@@ -65,6 +70,19 @@ export class EventStream implements FollowSink, Beating {
     if (!this.#open) return;
     const text = this.#options.encoding === undefined ? sse : this.#options.encoding.encode(sse);
     if (text !== '') this.#send(text);
+  }
+
+  room(): Promise<void> | undefined {
+    if (!this.#open || this.#response.writableLength <= limits.sseMaxBufferedBytes) return undefined;
+    this.#room ??= new Promise<void>((resolve) => {
+      const taken = (): void => {
+        this.#room = undefined;
+        this.#response.off('drain', taken).off('close', taken);
+        resolve();
+      };
+      this.#response.once('drain', taken).once('close', taken);
+    });
+    return this.#room;
   }
 
   beat(): void {
@@ -83,10 +101,6 @@ export class EventStream implements FollowSink, Beating {
   #send(text: string): void {
     this.quietSinceMs = performance.now();
     this.#response.write(text);
-    if (this.#response.writableLength <= limits.sseMaxBufferedBytes) return;
-    this.#options.onDrop();
-    this.#response.destroy();
-    this.#closed();
   }
 
   #closed(): void {

@@ -8,7 +8,7 @@ import { EventStream, eventStreamHeaders, type StreamEncoding } from './event-st
 import { HeartbeatWheel } from './heartbeat-wheel.ts';
 
 export interface EventStreamsOptions {
-  readonly turns: Pick<TurnStreams, 'follow'>;
+  readonly turns: Pick<TurnStreams, 'follow' | 'isReadToEnd'>;
   readonly metrics: GatewayMetrics;
   readonly maxPerKey: number;
   readonly drain: Drain;
@@ -46,6 +46,11 @@ export class EventStreams implements Disposable {
     const atMost = whose === 'key' ? this.#options.maxPerKey : limits.widgetStreamsPerVisitor;
     if ((this.#perKey.get(keyId) ?? 0) < atMost) return;
     throw new AppError('overloaded', `This ${whose} has too many open streams.`, { retryAfterSeconds: 5 });
+  }
+
+  /** Is there nothing that a client could still be told? An EventSource that is answered 204 does not come back. */
+  async isOver({ scope, turnId, after }: Pick<Watch, 'scope' | 'turnId' | 'after'>): Promise<boolean> {
+    return after !== null && (await this.#options.turns.isReadToEnd(scope, turnId, after));
   }
 
   /** Answers with the events of a turn. A client that goes away ends its stream, never the turn. */

@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { finished } from 'node:stream';
 import type { Request, Response } from 'express';
 import { AppError, limits } from '@concierge/contract';
 import multer, { MulterError } from 'multer';
@@ -20,27 +21,52 @@ export interface ReceivedFiles extends AsyncDisposable {
 
 /** Parts that are no file are refused; busboy needs a number. */
 const OTHER_FIELDS = 0;
+const folderPrefix = 'concierge-upload-';
+/** No request lasts as long: its gateway was killed. */
+const FOLDER_MAX_AGE_MS = 3600_000;
 
 /**
  * Streams the field `file` to disk and stops at the first limit that is passed, so that a request never costs more memory than a
  * chunk nor more disk than it may store.
- * @throws AppError `unsupported_media_type`, `invalid_request`, `too_large`
+ * @throws AppError `unsupported_media_type`, `invalid_request` (also when the client has gone), `too_large`
  */
-export async function receiveFiles(request: Request, response: Response): Promise<ReceivedFiles> {
+export async function receiveFiles(request: Request, response: Response, parent = tmpdir()): Promise<ReceivedFiles> {
   if (!/^multipart\/form-data\s*;/iu.test(request.headers['content-type'] ?? '')) {
     throw new AppError('unsupported_media_type', 'The Content-Type must be multipart/form-data.');
   }
-  const folder = await mkdtemp(join(tmpdir(), 'concierge-upload-'));
+  const folder = await mkdtemp(join(parent, folderPrefix));
   const dispose = async (): Promise<void> => {
-    await rm(folder, { recursive: true, force: true });
+    // A file that multer still opens while its folder goes is met by the next try.
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
-    await runMulter(folder, request, response);
+    await Promise.race([runMulter(folder, request, response), cutOff(request)]);
     return { files: filesOf(request), [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw toUploadError(error);
   }
+}
+
+/** Removes the folders of gateways that were killed while they received files. */
+export async function sweepReceivedFiles(parent = tmpdir(), olderThanMs = FOLDER_MAX_AGE_MS): Promise<void> {
+  for (const name of await readdir(parent)) {
+    if (!name.startsWith(folderPrefix)) continue;
+    const folder = join(parent, name);
+    const stats = await lstat(folder).catch(() => undefined);
+    // Other users of the machine may make folders with such names.
+    if (stats?.isDirectory() !== true || stats.uid !== process.getuid?.()) continue;
+    if (stats.mtimeMs < Date.now() - olderThanMs) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Rejects when the client goes before its request has ended. multer does not notice one that is gone before it begins to read. */
+async function cutOff(request: Request): Promise<never> {
+  return new Promise<never>((_resolve, reject) => {
+    finished(request, { writable: false }, (error) => {
+      if (error !== undefined && error !== null) reject(error);
+    });
+  });
 }
 
 async function runMulter(folder: string, request: Request, response: Response): Promise<void> {

@@ -18,6 +18,7 @@ export interface VisitorCaller extends WidgetCaller {
   readonly name: string | null;
 }
 
+// bounded-expression: a constant, of bounded length
 const visitorPattern = new RegExp(
   `^[A-Za-z0-9_-]{${String(limits.widgetVisitorMinCharacters)},${String(limits.widgetVisitorMaxCharacters)}}$`,
   'u',

@@ -5,6 +5,7 @@ import {
   PersonMessageReceipt,
   SessionListItem,
   SessionView,
+  TenantView,
   TurnView,
   UploadRef,
   WaitingHandoff,
@@ -76,6 +77,11 @@ export class GatewayClient {
   /** All agents of the tenant, those with a problem too. */
   async listAgents(signal: AbortSignal): Promise<AgentView[]> {
     return read(await this.#call('/api/agents', { signal }), z.array(AgentView));
+  }
+
+  /** The settings of the key's tenant. */
+  async readTenant(signal: AbortSignal): Promise<TenantView> {
+    return read(await this.#call('/api/tenant', { signal }), TenantView);
   }
 
   async findSession(id: string): Promise<SessionView> {
@@ -204,6 +210,6 @@ function assertEventStream(response: Response): Response {
 /** The cursor of the page after this one, from the `Link` header (RFC 8288). */
 export function nextCursorOf(link: string | null): string | null {
   const next = (link ?? '').split(/,\s*(?=<)/u).find((part) => /;\s*rel="?next"?/u.test(part));
-  const address = next === undefined ? undefined : /<(?<address>[^>]*)>/u.exec(next)?.groups?.['address'];
+  const address = next === undefined ? undefined : /<(?<address>[^<>]*)>/u.exec(next)?.groups?.['address'];
   return address === undefined ? null : new URL(address, 'http://console').searchParams.get('cursor');
 }

@@ -6,6 +6,7 @@ import { AgentBadge, channelLabel } from './agent-badge.tsx';
 import { AgentChoice } from './agent-choice.tsx';
 import { Button, IconButton } from './button.tsx';
 import { ConversationView } from './conversation-view.tsx';
+import { DemoNotice } from './demo-notice.tsx';
 import { HandoffBanner } from './handoff-banner.tsx';
 import { CloseIcon, DeviceIcon, LogoIcon, MenuIcon, MoonIcon, PlusIcon, SignOutIcon, SunIcon } from './icons.tsx';
 import { SessionList } from './session-list.tsx';
@@ -60,6 +61,7 @@ export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNod
         )}
       </Sidebar>
       <main className="flex min-w-0 flex-1 flex-col">
+        <DemoNotice gateway={gateway} canAsk={reach === 'tenant'} />
         {conversation !== null && (
           <ConversationPage gateway={gateway} conversation={conversation} reach={reach} onMenu={() => setDrawer(true)} onAgent={begin} />
         )}

@@ -54,6 +54,17 @@ describe('an address was mentioned', () => {
     expect(await after(text).namedBy(address)).toBeUndefined();
   });
 
+  it.each([
+    ['brackets behind it', `https://a.example/${')'.repeat(3_000_000)}x`],
+    ['brackets behind it, many times', `https://a.example/${')'.repeat(4000)}x `.repeat(700)],
+    ['dots', 'a.'.repeat(1_000_000)],
+    ['labels', `${'a-'.repeat(30)}.`.repeat(30_000)],
+    ['schemes', 'https://'.repeat(300_000)],
+    ['slashes behind it', `a.example/${'/'.repeat(2_000_000)}`],
+  ])('after a message that is nothing but one hard address: %s', async (_what, text) => {
+    expect(await after(`https://b.example/ ${text}`).namedBy('https://b.example/')).toBe('customer');
+  });
+
   it('by a search, to the letter', async () => {
     const places = after('');
     places.add('https://found.example/page');

@@ -1,9 +1,11 @@
-import { AppError, type AcceptedTurn } from '@concierge/contract';
+import { AppError, withoutEnding, type AcceptedTurn } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
 const FILES_MAX = 500;
 const FILE_MAX_BYTES = 256 * 1024;
 const URLS_MAX = 5000;
+/** An address that is longer leads nowhere. */
+const ADDRESS_MAX_CHARACTERS = 4096;
 
 /** With their scheme only: `prices.md` in an owner's file is a file, and somebody's domain. */
 const wholeAddress = /\bhttps?:\/\/[^\s<>"'`\\^{}|]+/giu;
@@ -11,7 +13,7 @@ const bareAddress = /(?<![\w@./:-])(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z]{2,24}
 
 export interface MentionedPlacesOptions {
   readonly scope: Pick<TenantScope, 'files' | 'context' | 'sessions'>;
-  readonly turn: Pick<AcceptedTurn, 'agent' | 'sessionId' | 'text'>;
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'sessionId' | 'preface' | 'text'>;
 }
 
 /**
@@ -51,7 +53,9 @@ export class MentionedPlaces {
     const { scope, turn } = this.#options;
     const session = await scope.sessions.load(turn.sessionId);
     const earlier = (session?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
-    return new Set([turn.text, ...earlier].flatMap((text) => [...addressesIn(text), ...bareAddressesIn(text)]).map(wordingOf));
+    return new Set(
+      [turn.text, turn.preface ?? '', ...earlier].flatMap((text) => [...addressesIn(text), ...bareAddressesIn(text)]).map(wordingOf),
+    );
   }
 
   /** Of all that the customer's agent can read of the owner's; notes about contacts and the owner's own are not asked. */
@@ -89,10 +93,13 @@ function bareAddressesIn(text: string): URL[] {
   return [...text.matchAll(bareAddress)].slice(0, URLS_MAX).flatMap(([address]) => parsed(`https://${address}`));
 }
 
+/** What sentences and Markdown put behind an address. */
+const ends = '.,;:!?)]*_~';
+
 /** As it is written and, since sentences end and Markdown closes, without what may belong to those. */
 function parsed(address: string): URL[] {
-  const bare = address.replace(/[.,;:!?)\]*_~]+$/u, '');
-  return [address, bare].flatMap((candidate) => URL.parse(candidate) ?? []);
+  if (address.length > ADDRESS_MAX_CHARACTERS) return [];
+  return [address, withoutEnding(address, ends)].flatMap((candidate) => URL.parse(candidate) ?? []);
 }
 
 /** undefined for what is not there, or is no text. */

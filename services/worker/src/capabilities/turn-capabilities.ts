@@ -23,6 +23,7 @@ export interface Lenders {
   web(run: TurnRun, rights: TurnRights): TurnCapabilities['web'];
   subagents(run: TurnRun, rights: TurnRights): TurnCapabilities['subagents'] & AsyncDisposable;
   askPerson(run: TurnRun): TurnCapabilities['askPerson'];
+  readUpload(run: TurnRun): TurnCapabilities['readUpload'];
   /** Cancels what the turn has started, in whichever attempt, and is still on its way. */
   cancelSubagents(run: TurnRun): Promise<void>;
 }
@@ -36,6 +37,7 @@ export function lendCapabilities(lenders: Lenders, run: TurnRun, rights: TurnRig
     web: lenders.web(run, rights),
     subagents,
     askPerson: lenders.askPerson(run),
+    readUpload: lenders.readUpload(run),
     [Symbol.asyncDispose]: async () => {
       // First what can still ask for more: a command may start sub-agents through its dispatcher.
       await runtime[Symbol.asyncDispose]();

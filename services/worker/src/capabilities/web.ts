@@ -6,6 +6,7 @@ import {
   SearchError,
   splitPages,
   UnreadableError,
+  type OpenPage,
   type OutboundPolicy,
   type WebPages,
   type WebSearch,
@@ -62,14 +63,14 @@ class TurnWeb implements WebView {
   }
 
   /** Strangers cannot make an agent open what the operator allowed beside the public web: the owner can, by naming it. */
-  async #terms(url: string): Promise<{ reader: string; policy: Partial<OutboundPolicy> }> {
+  async #terms(url: string): Promise<Pick<OpenPage, 'tenantId' | 'reader' | 'policy'>> {
     const { policy } = reaches[this.#access];
     const { accountId } = this.#run.turn;
-    if (this.#mentioned === undefined) return { reader: accountId, policy };
+    if (this.#mentioned === undefined) return { tenantId: accountId, reader: accountId, policy };
     const by = await this.#mentioned.namedBy(url);
     if (by === undefined) throw new ToolError(NOT_MENTIONED);
     const publicOnly = by !== 'owner';
-    return { reader: `${accountId}/cs/${publicOnly ? 'public' : 'own'}`, policy: { ...policy, publicOnly } };
+    return { tenantId: accountId, reader: `${accountId}/cs/${publicOnly ? 'public' : 'own'}`, policy: { ...policy, publicOnly } };
   }
 
   async search(query: string, { count, signal }: { count: number; signal: AbortSignal }): Promise<readonly WebHit[]> {

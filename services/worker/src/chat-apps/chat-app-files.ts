@@ -4,7 +4,7 @@ import { AppError, limits, type AcceptedTurn, type ChatAppMedia, type UploadRef 
 import type { Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
-import { safeFileName, sniffType, storeUpload, type PdfTexts } from '@concierge/upload';
+import { safeFileName, sniffType, storeUpload } from '@concierge/upload';
 import { Slots } from '@concierge/web';
 import type { ChatAppSenders } from './chat-app-senders.ts';
 
@@ -41,7 +41,6 @@ const extensions: Readonly<Record<UploadRef['type'], string>> = {
 
 export interface ChatAppFilesOptions {
   readonly senders: ChatAppSenders;
-  readonly pdfTexts: PdfTexts;
   readonly log: Log;
 }
 
@@ -90,8 +89,7 @@ export class ChatAppFiles {
     try {
       const type = await sniffType(bytes, 'The file');
       const name = safeFileName(media.fileName ?? `${media.kind}.${extensions[type]}`);
-      const { pdfTexts } = this.#options;
-      return { upload: await storeUpload(fetching.scope, { name, type, bytes }, { pdfTexts, signal: fetching.signal }) };
+      return { upload: await storeUpload(fetching.scope, { name, type, bytes }) };
     } catch (error) {
       if (error instanceof AppError && error.code === 'unsupported_media_type') return { problem: unreadable };
       if (error instanceof AppError && error.code === 'too_large') return { problem: 'it has more pixels than can be looked at here' };

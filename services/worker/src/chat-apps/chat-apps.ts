@@ -1,6 +1,5 @@
 import type { ProviderUrls } from '@concierge/channel';
 import type { Log } from '@concierge/runtime';
-import { PdfTexts } from '@concierge/upload';
 import { ChatAppFiles } from './chat-app-files.ts';
 import { ChatAppSenders } from './chat-app-senders.ts';
 import { ChatAppTyping } from './chat-app-typing.ts';
@@ -13,7 +12,7 @@ export interface ChatApps {
 
 export function openChatApps({ urls, log }: { readonly urls: ProviderUrls; readonly log: Log }): ChatApps {
   const senders = new ChatAppSenders({ urls, log });
-  const files = new ChatAppFiles({ senders, pdfTexts: new PdfTexts(log), log });
+  const files = new ChatAppFiles({ senders, log });
   const typing = new ChatAppTyping({ senders, log });
   return {
     fetchFiles: async (run, turns) => files.fetchFiles(run, turns),

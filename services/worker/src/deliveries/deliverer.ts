@@ -4,19 +4,17 @@ import {
   renderParts,
   replyWindow,
   retryDelayMs,
-  surfaceOf,
   WhatsAppSender,
-  type OpenBinding,
   type Part,
   type ProviderUrls,
   type SendOutcome,
   type Surface,
 } from '@concierge/channel';
-import { appNameOf, type AppChannel, type ChannelView, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import { appNameOf, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryLanes, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
-import { openBinding } from '../chat-apps/open-binding.ts';
+import { connectionOf, isOneGroups, mayTry, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
 
 /** An answer that has not come by then does not come; and a part that is being sent ends within the grace of a stop. */
@@ -41,14 +39,6 @@ export interface DelivererOptions {
   readonly random?: () => number;
 }
 
-/** An app that is connected. */
-interface Connection {
-  readonly scope: TenantScope;
-  readonly binding: OpenBinding;
-  readonly view: ChannelView;
-  readonly surface: Surface;
-}
-
 /** A part that may be sent now, if nothing comes between. */
 interface Ready extends Connection {
   readonly delivery: Delivery;
@@ -65,8 +55,8 @@ interface BegunTry {
 type Readiness = { readonly kind: 'ready'; readonly ready: Ready } | LaneStep;
 
 /**
- * Delivers what is next in a conversation. For each try: may it be sent at all → is it its time → a claim on disk → the app → the result on disk. What comes
- * after the claim happens once, whoever dies.
+ * Delivers what is next in a conversation. For each try: may it be sent at all → is it its time → a claim on disk → its request leaves → the result on disk.
+ * A request leaves once, whichever process dies; a claim whose request has not left is tried anew.
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
@@ -84,18 +74,18 @@ export class Deliverer {
     return readiness.kind === 'ready' ? this.#try(readiness.ready, signal) : readiness;
   }
 
-  /** Whoever began them has lost the conversation, or its life: what came of them nobody knows, so they are not begun again. */
+  /** Their holder has lost the conversation, or its life. What may have left is not sent again: what came of it is not known. */
   async #closeOpenTries(scope: TenantScope, delivery: Delivery): Promise<Delivery> {
     if (delivery.openTries.length === 0) return delivery;
-    const problem = { code: 'interrupted', message: 'The service stopped while it was being sent. It may have arrived.' };
-    const steps = delivery.openTries.map((open): DeliveryStep => ({
-      kind: 'result',
-      at: this.#now(),
-      ...open,
-      outcome: 'unknown',
-      problem,
-    }));
-    await this.#noteProblem(scope, delivery, { kind: 'unknown', ...problem });
+    const steps: DeliveryStep[] = [];
+    for (const open of delivery.openTries) {
+      const result = { kind: 'result', at: this.#now(), ...open } as const;
+      const left = await scope.outbox.takeOver(delivery, open);
+      if (left === 'nothing') steps.push({ ...result, outcome: 'retry', problem: notSent, retryAt: this.#now() });
+      else steps.push({ ...result, outcome: 'unknown', problem: perhapsSent });
+    }
+    if (steps.some((step) => step.kind === 'result' && step.outcome === 'unknown'))
+      await this.#noteProblem(scope, delivery, { kind: 'unknown', ...perhapsSent });
     return (await scope.outbox.record(delivery.message.id, steps)) ?? delivery.with(steps);
   }
 
@@ -105,8 +95,8 @@ export class Deliverer {
     const retryAtMs = delivery.next?.part.retryAtMs ?? 0;
     if (nowMs >= delivery.expiresAtMs || retryAtMs >= delivery.expiresAtMs) return this.#expire(scope, delivery);
     if (retryAtMs > nowMs) return { kind: 'parked', untilMs: retryAtMs };
-    const connection = await connectionOf(scope, delivery.message.channel);
-    if (connection === undefined) return { kind: 'parked', untilMs: Math.min(nowMs + LOOK_AGAIN_MS, delivery.expiresAtMs) };
+    const connection = await connectionOf(scope, delivery);
+    if (connection === undefined) return this.#parked(delivery);
     return this.#lookAtContent(connection, delivery);
   }
 
@@ -147,8 +137,11 @@ export class Deliverer {
   async #try(ready: Ready, signal: AbortSignal): Promise<LaneStep> {
     const { scope, delivery, index, part } = ready;
     const tried = { part: index, try: part.tries + 1 };
+    if (!(await mayTry(ready, this.#nowMs()))) return this.#parked(delivery);
     if (!(await scope.outbox.claim(delivery, tried))) return { kind: 'again' };
     await failpoint('delivery.after-claim');
+    if (!(await scope.outbox.leave(delivery, tried))) return { kind: 'again' };
+    await failpoint('delivery.after-leave');
     const begunAt = this.#now();
     const outcome = this.#bounded(ready, await this.#send(ready, signal));
     await failpoint('delivery.after-send');
@@ -190,7 +183,7 @@ export class Deliverer {
       (outcome.kind === 'resend_plain' && part.form === 'plain') ||
       (outcome.kind === 'resend_without_reply' && delivery.replyTo === undefined) ||
       (outcome.kind === 'resend_to' && outcome.to === delivery.to) ||
-      (outcome.kind !== 'sent' && outcome.kind !== 'unknown' && part.tries - part.earlierTries >= TRIES_MAX);
+      (!withoutEnd.has(outcome.kind) && part.tries - part.earlierTries >= TRIES_MAX);
     return isInVain && 'code' in outcome ? { kind: 'refused', code: outcome.code, message: outcome.message } : outcome;
   }
 
@@ -211,6 +204,7 @@ export class Deliverer {
     const { channel } = delivery.message;
     if (outcome.kind === 'sent') {
       await scope.channels.note(channel, 'outbound', new Date(this.#nowMs()));
+      if (ready.view.state === 'receive_only') await scope.channels.resumeSending(channel);
       if (outcome.providerMessageId !== undefined) await this.#options.receipts.catchUp(scope, channel, outcome.providerMessageId);
       return;
     }
@@ -218,16 +212,7 @@ export class Deliverer {
     if (outcome.kind === 'retry' && outcome.backoff === 'ordinary' && outcome.afterMs !== undefined && !isOneGroups(surface, delivery))
       await this.#options.lanes.hold({ accountId: scope.accountId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
     if (outcome.kind === 'resend_to') await this.#moveContact(scope, delivery, outcome.to);
-    if (outcome.kind === 'binding_failed') await this.#disable(ready, outcome);
-  }
-
-  /** Until a person connects the app anew; unless somebody has just done so. */
-  async #disable({ scope, delivery, view }: Ready, problem: DeliveryProblem): Promise<void> {
-    const { channel } = delivery.message;
-    const { accountId } = scope;
-    this.#options.log.error({ accountId, channel, code: problem.code }, 'a chat app refuses the credentials of a binding: it is disabled');
-    if ((await scope.channels.find(channel))?.updatedAt !== view.updatedAt) return;
-    await scope.channels.setDisabled(channel, `${appNameOf(channel)} refuses its credentials (${problem.code}): ${problem.message}`);
+    if (outcome.kind === 'binding_failed') await stopSending(ready, outcome, { nowMs: this.#nowMs(), log: this.#options.log });
   }
 
   async #moveContact(scope: TenantScope, { message, to }: Delivery, alias: string): Promise<void> {
@@ -245,6 +230,11 @@ export class Deliverer {
     this.#options.metrics.failed(channel, kind);
     this.#options.log.warn({ accountId: scope.accountId, channel, messageId: id, kind, code }, 'a chat app did not take a message');
     await scope.channels.noteError(channel, { code, message: problem.message });
+  }
+
+  /** Looked at again soon: what it waits for is not announced everywhere. */
+  #parked({ expiresAtMs }: Delivery): LaneStep {
+    return { kind: 'parked', untilMs: Math.min(this.#nowMs() + LOOK_AGAIN_MS, expiresAtMs) };
   }
 
   async #expire(scope: TenantScope, delivery: Delivery): Promise<LaneStep> {
@@ -284,6 +274,13 @@ interface Refusal {
   readonly problem: DeliveryProblem;
 }
 
+/** They end a part, or do not count: a binding that sends nothing is tried now and then for as long as its message may wait. */
+const withoutEnd: ReadonlySet<SendOutcome['kind']> = new Set(['sent', 'unknown', 'binding_failed']);
+const notSent: DeliveryProblem = { code: 'interrupted', message: 'The service stopped before it was sent.' };
+const perhapsSent: DeliveryProblem = {
+  code: 'interrupted',
+  message: 'The service stopped while it was being sent. It may have arrived.',
+};
 const neverInTime: DeliveryProblem = { code: 'expired', message: 'It could not be sent in time.' };
 const nothingToSee: Refusal = { state: 'failed', problem: { code: 'empty', message: 'Nothing of it can be seen.' } };
 const heldByPerson: Refusal = {
@@ -319,25 +316,6 @@ async function isSaidBefore(scope: TenantScope, { sessionId, turnId, acceptedAt 
   const handoff = await scope.handoffs.find(sessionId);
   const asker = handoff?.requestedBy;
   return handoff !== undefined && asker?.kind === 'agent' && asker.turnId === turnId && acceptedAt <= handoff.since;
-}
-
-/** undefined while nothing can be sent for this tenant on this channel. */
-async function connectionOf(scope: TenantScope, channel: AppChannel): Promise<Connection | undefined> {
-  if ((await scope.settings()).suspended === true) return undefined;
-  const view = await scope.channels.find(channel);
-  if (view?.state !== 'enabled') return undefined;
-  const binding = await openBinding(scope.channels, channel);
-  return binding && { scope, binding, view, surface: surfaceOfBinding(binding) };
-}
-
-/** A page with an Instagram account speaks to both, and an id does not say where it is from: what Instagram takes, Messenger takes too. */
-function surfaceOfBinding(binding: OpenBinding): Surface {
-  return surfaceOf(binding.channel, { instagram: binding.channel === 'channel_b' && binding.settings.instagramId !== undefined });
-}
-
-/** Telegram limits groups each by itself. */
-function isOneGroups(surface: Surface, { to }: Delivery): boolean {
-  return surface === 'telegram' && to.startsWith('-');
 }
 
 function laneOfDelivery({ accountId }: TenantScope, { message }: Delivery): { readonly accountId: string; readonly lane: string } {

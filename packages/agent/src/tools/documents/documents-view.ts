@@ -8,14 +8,17 @@ export interface DocumentsView {
   list(): Promise<readonly UploadRef[]>;
   /** undefined for what there is not, and for what this agent may not see. */
   find(id: string): Promise<UploadRef | undefined>;
-  /** Text that was read out of it; undefined when there is none, as of an image. */
-  text(upload: UploadRef): Promise<string | undefined>;
+  readonly text: ReadUpload;
   /** The turn's model is sent images; otherwise it gets a note in their place. */
   readonly showsImages: boolean;
 }
 
+/** Text that is read out of an upload, now or before; undefined when there is none, as of an image. */
+export type ReadUpload = (upload: UploadRef, signal: AbortSignal) => Promise<string | undefined>;
+
 export interface DocumentsOptions {
-  readonly uploads: Pick<Uploads, 'find' | 'text'>;
+  readonly uploads: Pick<Uploads, 'find'>;
+  readonly readUpload: ReadUpload;
   readonly access: ToolAccess;
   /** This turn's own; its message is not in the session yet. */
   readonly attached: readonly UploadRef[];
@@ -25,7 +28,7 @@ export interface DocumentsOptions {
 }
 
 /** cs sees what was attached in its own conversation, admin every upload of the tenant whose id it has. */
-export function documentsView({ uploads, access, attached, history, showsImages }: DocumentsOptions): DocumentsView {
+export function documentsView({ uploads, readUpload, access, attached, history, showsImages }: DocumentsOptions): DocumentsView {
   const list = async (): Promise<readonly UploadRef[]> => {
     const earlier = (await history())?.messages ?? [];
     const all = [...earlier.flatMap((message) => (message.role === 'user' ? (message.attachments ?? []) : [])), ...attached];
@@ -37,7 +40,7 @@ export function documentsView({ uploads, access, attached, history, showsImages 
       if (access === 'cs' && !(await list()).some((upload) => upload.id === id)) return undefined;
       return uploads.find(id);
     },
-    text: async ({ id }) => uploads.text(id),
+    text: readUpload,
     showsImages,
   };
 }

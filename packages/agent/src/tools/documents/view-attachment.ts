@@ -18,12 +18,12 @@ export const viewAttachment = defineTool({
     ...pageArguments,
   }),
   sideEffect: 'none',
-  run: async ({ id, offset, limit }, { documents, show }) => {
+  run: async ({ id, offset, limit }, { documents, show, signal }) => {
     if (id === undefined) return listing(await documents.list());
     const upload = await documents.find(id);
     if (upload === undefined) throw new ToolError(`There is no attachment "${id}". ${listing(await documents.list())}`);
     if (upload.type.startsWith('image/')) return showImage(upload, documents, show);
-    const text = wrapLines((await documents.text(upload)) ?? '');
+    const text = wrapLines((await documents.text(upload, signal)) ?? '');
     if (text.trim() === '')
       return `${named(upload)}: no text could be read from this file. It may be a scan; ask for the text or for a picture of it.`;
     return `${named(upload)}\n${pageOf(text, { name: upload.name, offset, limit })}`;

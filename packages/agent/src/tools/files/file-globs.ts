@@ -1,12 +1,11 @@
-import picomatch from 'picomatch';
-
-/** Braces and stars only: what else the library knows is not ripgrep's. */
-const options: picomatch.PicomatchOptions = { dot: true, noextglob: true, nonegate: true, strictSlashes: true };
+import { RE2JS } from 're2js';
+import { globExpression } from './glob-expression.ts';
 
 /**
  * Which files globs let through, as ripgrep's `-g` does: one without a slash goes for the name in every folder, one with a slash for the
  * path from the workspace; `!` leaves out, a folder with all that is in it. The last glob that matches decides; with any glob that lets
- * in, a file that none matches is out. `folder`: where the search begins; nobody is asked about the way there.
+ * in, a file that none matches is out. `folder`: where the search begins; the way there is not asked about.
+ * @throws what RE2 throws of a glob that is none
  */
 export function globFilter(globs: readonly string[], folder: string): (path: string) => boolean {
   const rules = globs.map(ruleOf);
@@ -29,8 +28,8 @@ function ruleOf(glob: string): Rule {
   const given = lets ? glob : glob.slice(1);
   const isFolderOnly = given.endsWith('/');
   const bare = isFolderOnly ? given.slice(0, -1) : given;
-  const matchesPath = picomatch(bare.includes('/') ? bare.replace(/^\//u, '') : `**/${bare}`, options);
-  return { lets, matches: (path, kind) => (kind === 'folder' || !isFolderOnly) && matchesPath(path) };
+  const pattern = RE2JS.compile(globExpression(bare.includes('/') ? bare.replace(/^\//u, '') : `**/${bare}`), RE2JS.DOTALL);
+  return { lets, matches: (path, kind) => (kind === 'folder' || !isFolderOnly) && pattern.test(path) };
 }
 
 /** `a/b/c`: `a`, `a/b`. */

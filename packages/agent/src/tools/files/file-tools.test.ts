@@ -166,11 +166,32 @@ describe('search_files', () => {
     expect(await searching({ query: '(a+)+$', regex: true })).toBe('Nothing found in 3 files.');
   });
 
+  it('does not mind globs that make others backtrack without end', async () => {
+    const odd = `${'a'.repeat(120)}/${'a'.repeat(200)}`;
+    const named = using(new MemoryFiles({ [odd]: 'hello', 'a.md': 'hello' }), searchFiles);
+    expect(await named({ query: 'hello', globs: [`${'*a'.repeat(90)}b`, '*.md'] })).toBe('a.md:1: hello');
+    expect(await named({ query: 'hello', globs: [`!${'{a,aa,*}'.repeat(24)}b`, `!${'**/*a'.repeat(30)}b`] })).toContain('a.md:1: hello');
+  });
+
+  it('refuses a glob that is none', async () => {
+    await expect(searching({ query: 'hello', globs: ['[z-a]'] })).rejects.toThrow('A glob is not valid');
+  });
+
+  it('leaves the process to others while it looks for a text that is hard to find', async () => {
+    const repeated = new MemoryFiles({ long: 'a'.repeat(2_000_000) });
+    let ticks = 0;
+    const timer = setInterval(() => (ticks += 1), 1);
+    await using(repeated, searchFiles)({ query: `${'a'.repeat(499)}b${'a'.repeat(499)}` }).catch(() => 'given up');
+    clearInterval(timer);
+    expect(ticks).toBeGreaterThan(0);
+  });
+
   it('stops an expression that takes too long all the same', async () => {
     const long = new MemoryFiles({
       long: createHash('shake256', { outputLength: 1_000_000 }).update('').digest('hex').replaceAll(/\d/gu, 'b'),
     });
-    await expect(using(long, searchFiles)({ query: '[a-f]*a[a-f]{900}[xy]', regex: true })).rejects.toThrow('takes too long');
+    const query = ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => `[a-f]*${letter}[a-f]{900}[xy]`).join('|');
+    await expect(using(long, searchFiles)({ query, regex: true })).rejects.toThrow('takes too long');
   });
 
   it('refuses a query over several lines, which no line can match', async () => {

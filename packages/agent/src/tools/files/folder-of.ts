@@ -1,4 +1,7 @@
+import { withoutEnding } from '@concierge/contract';
+
 /** A folder as models name it: ".", "./" and "/" are the whole workspace, and a slash at the end says nothing. */
 export function folderOf(path: string): string {
-  return path.replace(/^\.?\/*$/u, '').replace(/\/+$/u, '');
+  const bare = withoutEnding(path, '/');
+  return bare === '.' ? '' : bare;
 }

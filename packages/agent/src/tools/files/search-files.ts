@@ -1,12 +1,11 @@
 import { AppError } from '@concierge/contract';
 import type { FileEntry } from '@concierge/tenant';
 import { z } from 'zod';
-import { globFilter } from './file-globs.ts';
 import { folderOf } from './folder-of.ts';
-import { lineMatcher, type LineMatcher } from './line-matcher.ts';
 import { isHidden } from './list-files.ts';
 import { searchableText } from './searchable-text.ts';
 import { writeHits } from './search-lines.ts';
+import { TextSearch } from './text-search.ts';
 import { defineTool, ToolError } from '../tool.ts';
 import type { FileView } from '../tool-context.ts';
 
@@ -55,10 +54,11 @@ Use it to find where something stands; to read on, use read with the line as off
   run: async ({ query, path = '', regex = false, whole_words: wholeWords = false, ...options }, { files, signal }) => {
     if (/[\r\n]/u.test(query)) throw new ToolError('The search goes line by line: the query must not have line breaks.');
     const { limit = MATCHES_DEFAULT, context = 0, globs = [] } = options;
-    await using matcher = lineMatcher({ text: query, isRegex: regex, wholeWords });
-    const search = new FileSearch({ files, matcher, signal, limit, context });
+    await using texts = new TextSearch();
+    await texts.lookFor({ text: query, isRegex: regex, wholeWords });
+    const search = new FileSearch({ files, texts, signal, limit, context });
     const folder = folderOf(path);
-    const { entries, isCut } = await filesUnder(files, folder, globFilter(globs, folder));
+    const { entries, isCut } = await filesUnder(files, folder, async (paths) => texts.filter(paths, globs, folder));
     await search.run(entries);
     return search.answer(isCut);
   },
@@ -67,18 +67,19 @@ Use it to find where something stands; to read on, use read with the line as off
 async function filesUnder(
   files: FileView,
   path: string,
-  isWanted: (path: string) => boolean,
+  choose: (paths: readonly string[]) => Promise<ReadonlySet<string>>,
 ): Promise<{ entries: FileEntry[]; isCut: boolean }> {
   const place = path === '' ? undefined : await files.stat(path);
   if (place?.kind === 'file') return { entries: [place], isCut: false };
   const entries = await files.list(path, { recursive: true, limit: FILES_MAX });
-  const wanted = entries.filter((entry) => entry.kind === 'file' && !isHidden(entry.path.slice(path.length)) && isWanted(entry.path));
-  return { entries: wanted, isCut: entries.length >= FILES_MAX };
+  const shown = entries.filter((entry) => entry.kind === 'file' && !isHidden(entry.path.slice(path.length)));
+  const chosen = await choose(shown.map((entry) => entry.path));
+  return { entries: shown.filter((entry) => chosen.has(entry.path)), isCut: entries.length >= FILES_MAX };
 }
 
 interface SearchOptions {
   readonly files: FileView;
-  readonly matcher: LineMatcher;
+  readonly texts: TextSearch;
   readonly signal: AbortSignal;
   readonly limit: number;
   readonly context: number;
@@ -126,12 +127,12 @@ class FileSearch {
   }
 
   async #search(path: string): Promise<void> {
-    const { files, matcher, limit, context } = this.#options;
+    const { files, texts, limit, context } = this.#options;
     const text = await textOf(files, path);
     if (text === undefined) return;
     this.#searched += 1;
     // One more than fits tells whether there are more.
-    const found = await matcher.match(text, limit - this.#matches + 1);
+    const found = await texts.linesOf(text, limit - this.#matches + 1);
     const fitting = found.slice(0, limit - this.#matches);
     if (found.length > fitting.length) this.#stopped = `there are more than ${String(limit)} matches`;
     if (fitting.length === 0) return;

@@ -59,7 +59,14 @@ export class TurnMessaging implements MessagingView {
       throw new ToolError(`Templates are for whatsapp only: leave template out and call message again for ${app}.`);
     const sender = await this.#scope.contacts.canonicalOf(channel, recipient);
     const sessionId = sessionIdOf(contactsAgent, channel, sender);
-    const window = this.#windowOf(channel, await lastInboundMs(this.#scope.sessions, sessionId));
+    const heardMs = await lastInboundMs(this.#scope.sessions, sessionId);
+    const goneSince = await this.#scope.contacts.unreachableSince(channel, recipient);
+    // Who has written since then has let the bot in again, whatever the app told of that.
+    if (goneSince !== undefined && (heardMs ?? 0) < Date.parse(goneSince))
+      throw new ToolError(
+        `${recipient} has blocked the bot or removed it on ${app}: nothing can be sent there until they let it in again.`,
+      );
+    const window = this.#windowOf(channel, heardMs);
     if (window.state === 'closed' && template === undefined) throw windowClosed(app, window.sinceMs);
     const kept = { kind: 'message', channel, to: recipient, sessionId, text, ...(template && { template }) } as const;
     return this.#keep(kept, { callId, window });

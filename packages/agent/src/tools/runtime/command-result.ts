@@ -11,7 +11,7 @@ const HEADING_BYTES = 1024;
  * @throws ToolError when it was killed: then the sentence says why, and what it had printed by then is in the message
  */
 export function describeResult(result: CommandResult): string {
-  const text = `${headingOf(result)}\n\n${shown(result)}`.trimEnd();
+  const text = `${headingOf(result)}${budgetNoteOn(result)}\n\n${shown(result)}`.trimEnd();
   switch (result.end.kind) {
     case 'exited':
     case 'signalled':
@@ -19,6 +19,7 @@ export function describeResult(result: CommandResult): string {
     case 'timed_out':
     case 'stopped':
     case 'out_of_memory':
+    case 'out_of_space':
       throw new ToolError(text);
   }
 }
@@ -37,6 +38,8 @@ export function endOf({ end, durationMs }: CommandResult): string {
       return `killed after ${seconds}`;
     case 'out_of_memory':
       return `killed after ${seconds}: it needed too much memory`;
+    case 'out_of_space':
+      return `killed after ${seconds}: the workspace was full`;
   }
 }
 
@@ -58,7 +61,16 @@ function headingOf(result: CommandResult): string {
       return `Killed after ${seconds}, with everything it had started: it was stopped from outside.${noteOn(result)}`;
     case 'out_of_memory':
       return `Killed after ${seconds}, with everything it had started: it needed more memory than there is here. Work on smaller pieces.${noteOn(result)}`;
+    case 'out_of_space':
+      return `Killed after ${seconds}, with everything it had started: the workspace holds more than it may. Remove files; until then commands can write nothing.${noteOn(result)}`;
   }
+}
+
+function budgetNoteOn({ overBudget }: CommandResult): string {
+  if (overBudget === undefined) return '';
+  const { usedBytes, maxBytes } = overBudget;
+  const held = Number.isFinite(usedBytes) ? `${String(usedBytes)} bytes` : 'folders nested too deeply to be measured';
+  return ` The workspace holds ${held}, of ${String(maxBytes)} bytes that it may (uploads are counted): this command could remove files and write nothing. Remove what is not needed, or tell the user.`;
 }
 
 function noteOn({ output, outputBytes }: CommandResult): string {

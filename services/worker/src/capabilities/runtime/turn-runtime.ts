@@ -7,7 +7,14 @@ import {
   type Dispatcher,
 } from '@concierge/agent';
 import type { Log } from '@concierge/runtime';
-import { SandboxUnavailable, type CommandResult, type RunOptions, type Sandbox, type SandboxCommand } from '@concierge/sandbox';
+import {
+  BudgetedSandbox,
+  SandboxUnavailable,
+  type CommandResult,
+  type RunOptions,
+  type Sandbox,
+  type SandboxCommand,
+} from '@concierge/sandbox';
 import { workspaceRules } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import type { ChosenSandbox } from '../../choose-sandbox.ts';
@@ -131,7 +138,7 @@ export class TurnRuntime implements LentRuntime {
     const door = await DispatcherDoor.open({ folder: await folders.nextFolder(), dispatcher: this.#dispatcherOf(), log });
     const { accountId, turnId } = turn;
     const request = { accountId, turnId, ownerId: workerId(), root: scope.root, ...workspaceRules, dispatcherFolder: door.folder };
-    return { sandbox: chosen.sandboxes.open(request), door };
+    return { sandbox: new BudgetedSandbox(chosen.sandboxes.open(request), scope.workspace), door };
   }
 
   #dispatcherOf(): Dispatcher {

@@ -1,0 +1,87 @@
+import { eventually, System, type ServiceProcess } from '@concierge/testing';
+import { sharedEnvironment } from '../config.ts';
+import { collectGarbage } from '../garbage-collection.ts';
+import { BenchModel, paces } from '../model.ts';
+import { residentBytes } from '../process-figures.ts';
+import { absoluteRow, type Row } from '../row.ts';
+
+const KIBIBYTE = 1024;
+const WARM_UP_TENANTS = 200;
+const TENANTS = 10_000;
+const AT_ONCE = 64;
+const ATTENDED_TIMEOUT_MS = 600_000;
+const MAX_KIBIBYTES = 64;
+const DAY_MS = 86_400_000;
+/** When each schedule is to be looked at, by time. */
+const SCHEDULES_KEY = 'concierge:{q0}:schedules';
+const farOff = { name: 'Next year', message: 'What is due?', schedule: { at: new Date(Date.now() + 300 * DAY_MS).toISOString() } };
+
+/** What a tenant that was opened and is idle costs each service: one request at the gateway, one turn at the worker, one schedule at cron. */
+export async function measureTenants(): Promise<Row[]> {
+  await using model = await BenchModel.start();
+  await model.setPace(paces.zeroDelay);
+  const env = { ...sharedEnvironment, NODE_ENV: 'production', NODE_OPTIONS: '--inspect-port=0' };
+  await using system = await System.start({ modelUrl: model.url, crons: 1, env });
+  const [cron] = system.crons;
+  await openTenants(system, 0, WARM_UP_TENANTS);
+  await attended(system, WARM_UP_TENANTS);
+  const before = await settledBytes(system);
+  // It would look through all of them again and again while they are made, and rest twenty times as long after each look.
+  await cron?.signal('SIGSTOP');
+  await openTenants(system, WARM_UP_TENANTS, TENANTS + WARM_UP_TENANTS);
+  await cron?.signal('SIGCONT');
+  await attended(system, TENANTS + WARM_UP_TENANTS);
+  const after = await settledBytes(system);
+  return [...after].map(([service, bytes]) => {
+    const each = (bytes - (before.get(service) ?? 0)) / TENANTS / KIBIBYTE;
+    const measure = `${service} memory per opened idle tenant, ${TENANTS.toLocaleString('en')} open`;
+    return absoluteRow({ measure, unit: 'KiB', product: each }, { atMost: MAX_KIBIBYTES });
+  });
+}
+
+/** Makes tenants with a schedule each, and has each say one thing to its agent. */
+async function openTenants(system: System, from: number, to: number): Promise<void> {
+  for (let first = from; first < to; first += AT_ONCE) {
+    const numbers = Array.from({ length: Math.min(AT_ONCE, to - first) }, (_, place) => first + place);
+    await Promise.all(numbers.map(async (number) => openTenant(system, `idle-${String(number)}`)));
+  }
+}
+
+/** Waits until cron has looked at so many schedules. */
+async function attended(system: System, count: number): Promise<void> {
+  const redis = system.redis.client();
+  // A schedule that cron has looked at is planned for its time.
+  const planned = async (): Promise<number> => redis.zcount(SCHEDULES_KEY, Date.now() + DAY_MS, '+inf');
+  try {
+    await eventually(async () => (await planned()) >= count, { timeoutMs: ATTENDED_TIMEOUT_MS, everyMs: 1000 });
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function openTenant(system: System, tenantId: string): Promise<void> {
+  const { admin } = await system.createTenant(tenantId);
+  await (await system.scope(tenantId)).schedules.create(farOff, { by: { kind: 'operator' }, authority: 'admin' });
+  const headers = { 'x-api-key': admin, 'content-type': 'application/json', accept: 'application/json' };
+  const answer = await fetch(`${system.url}/api/admin`, { method: 'POST', headers, body: '{"message":"Good morning!"}' });
+  if (!answer.ok) throw new Error(`the turn of ${tenantId} was answered with ${String(answer.status)}: ${await answer.text()}`);
+  await answer.arrayBuffer();
+}
+
+async function settledBytes(system: System): Promise<Map<string, number>> {
+  const bytes = new Map<string, number>();
+  for (const [name, [service]] of [
+    ['gateway', system.gateways],
+    ['worker', system.workers],
+    ['cron', system.crons],
+  ] as const) {
+    bytes.set(name, await settledBytesOf(service, system));
+  }
+  return bytes;
+}
+
+async function settledBytesOf(service: ServiceProcess | undefined, system: System): Promise<number> {
+  if (service?.pid === undefined) throw new Error('a service is not running');
+  await collectGarbage(service, async () => system.logOf(service.name));
+  return residentBytes(service.pid);
+}

@@ -1,0 +1,84 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { System, TenantKeys } from '@concierge/testing';
+import { EventStreamReader } from '../event-stream.ts';
+import { isLater } from '../refusals.ts';
+import { messageOf, type TurnRequest } from '../request.ts';
+import type { ChaosRig } from '../rig.ts';
+
+export interface FloodSize {
+  /** Of one tenant, asked as fast as they are taken. */
+  readonly turns: number;
+  /** So long the quiet tenants are alone before. */
+  readonly aloneMs: number;
+}
+
+const AT_ONCE = 40;
+const LATER_MS = 200;
+const QUIET_EVERY_MS = 1000;
+const GIVE_UP_MS = 600_000;
+
+/** Quiet tenants say something now and then, first alone, and then beside one that does not stop. */
+export async function runFlood(rig: ChaosRig<System>, { turns, aloneMs }: FloodSize): Promise<void> {
+  const [loud, ...quiet] = rig.tenants.values();
+  if (loud === undefined) throw new Error('no tenant');
+  const isOver = new AbortController();
+  const phase = { name: 'alone' };
+  const talking = quiet.map(async (keys, index) => await talk(rig, keys, { index, phase, isOver: isOver.signal }));
+  await wait(aloneMs);
+  phase.name = 'beside';
+  await pour(rig, loud, turns);
+  await rig.rest();
+  isOver.abort();
+  await Promise.all(talking);
+}
+
+/** A turn each second; its marker says in which phase it was asked. */
+async function talk(
+  rig: ChaosRig<System>,
+  { tenantId }: TenantKeys,
+  { index, phase, isOver }: { readonly index: number; readonly phase: { readonly name: string }; readonly isOver: AbortSignal },
+): Promise<void> {
+  const reading: Promise<void>[] = [];
+  for (let number = 0; !isOver.aborted; number += 1) {
+    const request = { marker: `mk-${phase.name}-${String(index)}-${String(number)}`, kind: 'say', chunks: 4, delayMs: 20 } as const;
+    reading.push(rig.load.askOnce({ request, tenantId, form: 'events' }, AbortSignal.timeout(GIVE_UP_MS)));
+    await wait(QUIET_EVERY_MS, undefined, { signal: isOver }).catch(() => undefined);
+  }
+  await Promise.all(reading);
+}
+
+async function pour(rig: ChaosRig<System>, loud: TenantKeys, turns: number): Promise<void> {
+  let next = 0;
+  const source = async (): Promise<void> => {
+    for (let number = next++; number < turns; number = next++) {
+      const request: TurnRequest = { marker: `mk-loud-0-${String(number)}`, kind: 'say', chunks: 8, delayMs: 40 };
+      while (!(await isTaken(rig, loud, request))) await wait(LATER_MS);
+      rig.evidence.flooded({ marker: request.marker, atMs: Date.now() });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, source));
+}
+
+/** Goes away with the first event: the turn is accepted, and nobody reads it. */
+async function isTaken(rig: ChaosRig<System>, loud: TenantKeys, request: TurnRequest): Promise<boolean> {
+  const gone = new AbortController();
+  const response = await fetch(`${rig.random.pick(rig.target.gatewayUrls)}/api/cs`, {
+    method: 'POST',
+    headers: { 'x-api-key': loud.cs, 'content-type': 'application/json', 'idempotency-key': request.marker },
+    body: JSON.stringify({ message: messageOf(request), sender: `loud ${request.marker}` }),
+    signal: gone.signal,
+  });
+  if (!response.ok && !isLater(response.status)) throw new Error(`the flood was answered ${String(response.status)}`);
+  let isAccepted = false;
+  const events = new EventStreamReader(({ event }) => {
+    isAccepted ||= event === 'session';
+  });
+  if (response.ok) {
+    for await (const bytes of response.body ?? []) {
+      events.feed(bytes);
+      if (isAccepted) break;
+    }
+  }
+  gone.abort();
+  return isAccepted;
+}

@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals';
+import { holds } from '../holds.ts';
+import { runCutConnections, runLostStreams } from '../scenarios.ts';
+import { streamFaults } from './lost-streams.ts';
+
+const seed = 20_261_122;
+const minutes = 60_000;
+const CUTS = 25;
+
+describe('a Redis that loses what readers wait for', () => {
+  it(
+    'leaves every reader with what the session file says, and a retried request with the saved answer',
+    async () => {
+      const rounds = streamFaults.map((fault) => ({ fault, turns: 10 }));
+      const verdict = holds((report) => {
+        expect(report.turns).toBe(streamFaults.length * 10);
+        expect(report.resumedConnections).toBeGreaterThanOrEqual(streamFaults.length);
+      });
+      await runLostStreams({ seed, rounds }, verdict);
+    },
+    6 * minutes,
+  );
+});
+
+describe('connections to Redis that are killed under requests', () => {
+  it(
+    'fail no request with 500, and lose and double nothing',
+    async () => {
+      const verdict = holds((report) => {
+        expect(report.failedTurns).toEqual({});
+        expect(report.faults).toBeGreaterThan(CUTS);
+      });
+      await runCutConnections({ seed, cuts: CUTS }, verdict);
+    },
+    6 * minutes,
+  );
+});

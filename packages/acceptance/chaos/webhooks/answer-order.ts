@@ -1,0 +1,139 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Session } from '@concierge/contract';
+import { eventually } from '@concierge/testing';
+import { ChatAppsStage, whatsAppText } from '../../e2e/chat-apps/chat-apps-stage.ts';
+import { numbered, numbersIn } from '../../e2e/chat-apps/numbered.ts';
+import type { FaultLine } from '../evidence.ts';
+import type { Finding } from '../finding.ts';
+import { RedisFaults, type RedisFault } from '../redis/redis-faults.ts';
+import { SeededRandom } from '../seeded-random.ts';
+import { auditAnswers } from './audit-answers.ts';
+import { heardBy } from './webhook-kills.ts';
+
+export interface AnswerOrder {
+  readonly seed: number;
+  /** Redis suffers these, one after the other. */
+  readonly faults: readonly RedisFault[];
+  readonly people: number;
+  readonly tree?: string | undefined;
+}
+
+export interface AnswerOrderReport {
+  /** Neighbouring messages of one person with a fault between or beside them. */
+  readonly pairs: number;
+  readonly findings: readonly Finding[];
+  /** Conversations with a finding, by the fault that they went through. */
+  readonly disturbed: Readonly<Record<string, number>>;
+}
+
+const TENANT = 'answers';
+const REST_TIMEOUT_MS = 120_000;
+const READY_TIMEOUT_MS = 60_000;
+const ASK_AGAIN_MS = 100;
+const ACKNOWLEDGE_TIMEOUT_MS = 60_000;
+const OK = 200;
+
+/** One person's part in one fault. */
+interface Person {
+  readonly fault: RedisFault;
+  readonly number: string;
+  readonly acknowledged: number[];
+}
+
+/**
+ * Each person writes before a fault and during it, through one gateway, and once more through another gateway as soon as Redis is
+ * back. What was acknowledged first is answered first.
+ */
+export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder): Promise<AnswerOrderReport> {
+  const random = new SeededRandom(seed);
+  await using stage = await ChatAppsStage.start({ gateways: 2, workers: 2, tree, env: { SANDBOX: 'off' } });
+  await stage.tenantOn(TENANT, 'whatsapp');
+  const everybody: Person[] = [];
+  for (const [round, fault] of random.shuffled(faults).entries()) {
+    const persons = Array.from({ length: people }, (_, index): Person => {
+      const number = `4917${String(round).padStart(3, '0')}${String(index).padStart(5, '0')}`;
+      return { fault, number, acknowledged: [] };
+    });
+    everybody.push(...persons);
+    await sufferTogether(stage, random.fork(), { fault, persons });
+    // What nobody answers is for the auditor to find.
+    await eventually(() => persons.every((person) => hasHeardAll(stage, person)), { timeoutMs: REST_TIMEOUT_MS, everyMs: 250 }).catch(
+      () => undefined,
+    );
+  }
+  return await report(stage, everybody);
+}
+
+async function sufferTogether(
+  stage: ChatAppsStage,
+  random: SeededRandom,
+  { fault, persons }: { readonly fault: RedisFault; readonly persons: readonly Person[] },
+): Promise<void> {
+  const [first, second] = random.shuffled([0, 1]);
+  const all = async (gateway = 0): Promise<void> => {
+    await Promise.all(persons.map(async (person) => write(stage, person, gateway)));
+  };
+  const redis = new RedisFaults(stage.system.redis, { fault: ignoreFault });
+  await all(first);
+  await redis.run(fault, async () => all(first));
+  // A gateway that does not see Redis yet would take it as the first one took the one before.
+  await eventually(async () => (await fetch(`${stage.system.gatewayUrls[second ?? 1] ?? ''}/readyz`)).ok, { timeoutMs: READY_TIMEOUT_MS });
+  await all(second);
+}
+
+/** What happened is known from the round. */
+function ignoreFault(_line: FaultLine): void {
+  return undefined;
+}
+
+/** The next message, until that gateway has taken it. */
+async function write(stage: ChatAppsStage, person: Person, gateway: number): Promise<void> {
+  const next = person.acknowledged.length + 1;
+  const payload = whatsAppText({ from: person.number, id: `wamid.${person.number}.${String(next)}`, body: numbered(next) });
+  const url = stage.webhookUrl('whatsapp', TENANT, gateway);
+  stage.meta.personWrites(person.number);
+  const isTaken = async (): Promise<boolean> => (await stage.meta.deliverTo(url, payload)) === OK;
+  await eventually(isTaken, { timeoutMs: ACKNOWLEDGE_TIMEOUT_MS, everyMs: ASK_AGAIN_MS });
+  person.acknowledged.push(next);
+}
+
+function hasHeardAll({ meta }: ChatAppsStage, { number, acknowledged }: Person): boolean {
+  const heard = new Set(heardBy(meta, number));
+  return acknowledged.every((one) => heard.has(one));
+}
+
+async function report(stage: ChatAppsStage, everybody: readonly Person[]): Promise<AnswerOrderReport> {
+  const saved = await savedConversations(join(stage.system.dataDir, 'tenants', TENANT, 'sessions'));
+  const findings = everybody.map(({ number, acknowledged, fault }) => ({
+    fault,
+    found: auditAnswers({
+      person: `${number} (${fault})`,
+      acknowledged,
+      heard: heardBy(stage.meta, number),
+      unsure: new Set(),
+      saved: saved.get(number) ?? [],
+    }),
+  }));
+  const disturbed = Map.groupBy(
+    findings.filter(({ found }) => found.length > 0),
+    ({ fault }) => fault,
+  );
+  return {
+    pairs: everybody.reduce((sum, { acknowledged }) => sum + acknowledged.length - 1, 0),
+    findings: findings.flatMap(({ found }) => found),
+    disturbed: Object.fromEntries([...disturbed].map(([fault, some]) => [fault, some.length])),
+  };
+}
+
+/** Numbers of the messages in each session file, in their order, by the sender. */
+async function savedConversations(folder: string): Promise<Map<string, number[]>> {
+  const names = (await readdir(folder)).filter((name) => /^[0-9a-f]{32}\.json$/u.test(name));
+  const sessions = await Promise.all(names.map(async (name) => Session.parse(JSON.parse(await readFile(join(folder, name), 'utf8')))));
+  return new Map(
+    sessions.map(({ sender, messages }) => [
+      sender ?? '',
+      messages.flatMap((message) => (message.role === 'user' ? numbersIn(message.text) : [])),
+    ]),
+  );
+}

@@ -1,0 +1,63 @@
+export interface Proof {
+  /** From the root of the repository. */
+  readonly file: string;
+  /** Of a test in it, or the words in which a chaos test says what it does. */
+  readonly name: string;
+}
+
+const chaos = (file: string, name: string): Proof => ({ file: `packages/acceptance/chaos/${file}`, name });
+
+/** Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos scenarios, that hold it. */
+export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
+  'C/7/1': [
+    chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
+    chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),
+    {
+      file: 'services/worker/test/deliveries.int.test.ts',
+      name: 'is begun again when the worker that claimed it died before its request left',
+    },
+    { file: 'services/worker/test/deliveries.int.test.ts', name: 'is not begun again when its request may have left' },
+  ],
+  'C/7/2': [
+    chaos('webhooks/answer-order.test.ts', 'messages of one person through two gateways'),
+    chaos('neighbours/neighbours.test.ts', 'ten quiet tenants beside a flood'),
+    {
+      file: 'packages/turn/test/order-of-acceptance.int.test.ts',
+      name: 'when Redis was frozen, and carries out what had timed out when it goes on',
+    },
+  ],
+  'C/7/3': [
+    chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
+    chaos('auditor.test.ts', 'finds a side effect that happened twice, and one that is said to have happened and did not'),
+  ],
+  'C/7/7': [{ file: 'packages/agent/src/dispatcher/dispatcher.test.ts', name: 'gives cs no tool that is the admin’s' }],
+  'C/7/8': [chaos('cron/cron-kills.test.ts', 'three replicas of cron that are killed again and again')],
+  'C/7/9': [
+    {
+      file: 'services/gateway/test/operations.int.test.ts',
+      name: 'fails readiness first, and serves what still comes until the balancer has had time to notice',
+    },
+    { file: 'services/gateway/test/operations.int.test.ts', name: 'ends streams that outlast the grace in good order' },
+    chaos('chaos.test.ts', 'loses nothing and fails no turn in a rolling restart, and every process exits with 0'),
+  ],
+  'C/7/10': [
+    chaos('redis/redis.test.ts', 'a Redis that loses what readers wait for'),
+    { file: 'packages/turn/test/lost-streams.int.test.ts', name: 'is told from its session file, to early and late readers' },
+  ],
+  'C/7/11': [
+    { file: 'packages/acceptance/e2e/chat-apps/chat-apps.test.ts', name: 'is taken while its app lets nothing be sent' },
+    {
+      file: 'services/worker/test/deliveries.int.test.ts',
+      name: 'that nothing may be sent, for a day, is told to the owner instead of sending late',
+    },
+    { file: 'services/worker/test/deliveries.int.test.ts', name: 'that this person has blocked the bot ends this message and no other' },
+  ],
+  'C/7/12': [
+    chaos('clocks/clocks.test.ts', 'clocks that disagree'),
+    { file: 'packages/turn/test/clocks.int.test.ts', name: 'a dead worker’s turn is taken over when its lease has passed all the same' },
+  ],
+  'C/7/13': [
+    { file: 'services/worker/src/prompt-context.test.ts', name: 'MB leaves a turn that is answered, in a prompt of bounded size' },
+    { file: 'services/worker/src/prompt-context.test.ts', name: 'together take at most a quarter of a small window' },
+  ],
+};

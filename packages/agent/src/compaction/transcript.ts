@@ -1,0 +1,42 @@
+import type { SessionMessage } from '@concierge/contract';
+import { clipMiddle } from '../tools/cut-text.ts';
+import { fairShare } from '../share-room.ts';
+
+/** The result of a tool can be had again; what was said cannot. */
+const TOOL_MAX_CHARACTERS = 1500;
+/** What still says something of a message. */
+const MESSAGE_MIN_CHARACTERS = 60;
+
+/**
+ * The messages as text for a summariser, in at most about `maxCharacters`: none left out, and where they do not all fit the long ones keep
+ * their beginning and their end, in all the room that the short ones leave.
+ */
+export function transcript(messages: readonly SessionMessage[], maxCharacters: number): string {
+  const labels = messages.map((message) => `[${speakerOf(message)}] `);
+  const bodies = messages.map((message) => (message.role === 'tool' ? clipMiddle(bodyOf(message), TOOL_MAX_CHARACTERS) : bodyOf(message)));
+  const taken = labels.reduce((sum, label) => sum + label.length + SEPARATOR.length, 0);
+  const share = fairShare(
+    bodies.map(({ length }) => length),
+    maxCharacters - taken,
+  );
+  const limit = Math.max(MESSAGE_MIN_CHARACTERS, share);
+  return bodies.map((body, index) => `${labels[index] ?? ''}${clipMiddle(body, limit)}`).join(SEPARATOR);
+}
+
+const SEPARATOR = '\n\n';
+
+export function speakerOf(message: SessionMessage): string {
+  if (message.role === 'tool') return `result of ${message.name}${message.isError ? ', failed' : ''}`;
+  return message.role === 'assistant' && message.by !== undefined ? "a person in the assistant's place" : message.role;
+}
+
+function bodyOf(message: SessionMessage): string {
+  switch (message.role) {
+    case 'user':
+      return message.text + (message.attachments?.map((upload) => ` [attached: ${upload.name}]`).join('') ?? '');
+    case 'assistant':
+      return [message.text, ...(message.toolCalls ?? []).map((call) => `(calls ${call.name} ${call.arguments})`)].join(' ').trim();
+    case 'tool':
+      return message.output;
+  }
+}

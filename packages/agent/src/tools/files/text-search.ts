@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { z } from 'zod';
+import { hasCapital, toRe2, WORD } from './regex-dialect.ts';
+import type { SearchPattern, SearchRequest } from './search-thread.ts';
+import { ToolError } from '../tool.ts';
+
+const MATCH_TIMEOUT_MS = 3000;
+const THREAD_MEMORY_MB = 128;
+const threadFile = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
+const Answer = z.union([z.object({ found: z.array(z.int()) }), z.object({ invalid: z.string() })]);
+type Answer = z.infer<typeof Answer>;
+
+export interface Query {
+  readonly text: string;
+  /** An expression of the dialect of ripgrep and RE2; otherwise plain text. */
+  readonly isRegex: boolean;
+  readonly wholeWords: boolean;
+}
+
+/** One search in a thread of its own: which files, and which lines of them. */
+export class TextSearch implements AsyncDisposable {
+  readonly #thread = new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: THREAD_MEMORY_MB }, env: {} });
+  readonly #started: Promise<unknown> = once(this.#thread, 'online');
+
+  /** Case counts only when the query has capital letters. @throws ToolError when the expression is not valid, or takes too long to read */
+  async lookFor(query: Query): Promise<void> {
+    const answer = await this.#ask({ kind: 'pattern', pattern: patternOf(query) }, EXPRESSION_TOO_SLOW);
+    if (!('invalid' in answer)) return;
+    throw new ToolError(
+      `The query is not a valid regular expression (${answer.invalid}). The dialect is that of ripgrep and RE2: no look-around, no back-references. For plain text leave out regex.`,
+    );
+  }
+
+  /** The paths that globs let through; `folder`: where the search begins. @throws ToolError when a glob is not valid, or takes too long */
+  async filter(paths: readonly string[], globs: readonly string[], folder: string): Promise<ReadonlySet<string>> {
+    if (globs.length === 0) return new Set(paths);
+    const answer = await this.#ask({ kind: 'filter', paths, globs, folder }, 'The globs take too long to match. Use simpler ones.');
+    if ('invalid' in answer) throw new ToolError(`A glob is not valid (${answer.invalid}).`);
+    return new Set(answer.found.flatMap((at) => paths[at] ?? []));
+  }
+
+  /** The lines of a text that match; indices from 0, at most `limit`. @throws ToolError when it takes too long */
+  async linesOf(text: string, limit: number): Promise<readonly number[]> {
+    const answer = await this.#ask({ kind: 'lines', text, limit }, EXPRESSION_TOO_SLOW);
+    if ('invalid' in answer) throw new ToolError(answer.invalid);
+    return answer.found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread.terminate();
+  }
+
+  async #ask(request: SearchRequest, tooSlow: string): Promise<Answer> {
+    await this.#started;
+    this.#thread.postMessage(request);
+    try {
+      const [answer] = await once(this.#thread, 'message', { signal: AbortSignal.timeout(MATCH_TIMEOUT_MS) });
+      return Answer.parse(answer);
+    } catch (error) {
+      throw new ToolError(tooSlow, { cause: error });
+    }
+  }
+}
+
+const EXPRESSION_TOO_SLOW = 'The expression takes too long to match. Use a simpler one, or plain text.';
+
+function patternOf({ text, isRegex, wholeWords }: Query): SearchPattern {
+  const ignoresCase = !hasCapital(text, isRegex);
+  if (!isRegex) {
+    const escaped = RegExp.escape(text);
+    return { kind: 'text', source: wholeWords ? `(?<![${WORD}])${escaped}(?![${WORD}])` : escaped, ignoresCase };
+  }
+  const source = wholeWords ? `(?:^|[^${WORD}])(?:${toRe2(text)})(?:[^${WORD}]|$)` : toRe2(text);
+  return { kind: 're2', source, ignoresCase };
+}

@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals';
+import type { InboundItem } from '../channel-adapter.ts';
+import { parseWhatsApp } from './parse.ts';
+
+const settings = { phoneNumberId: '100', accessToken: 'token', verifyToken: 'verify', appSecret: 'secret' };
+
+function read(value: object): readonly InboundItem[] {
+  const change = { field: 'messages', value: { metadata: { phone_number_id: '100' }, ...value } };
+  const body = { object: 'whatsapp_business_account', entry: [{ id: '1', changes: [change] }] };
+  const delivery = parseWhatsApp(Buffer.from(JSON.stringify(body)), settings);
+  return delivery.kind === 'items' ? delivery.items : [];
+}
+
+describe('a webhook of WhatsApp', () => {
+  it('does not answer its own number', () => {
+    const metadata = { phone_number_id: '100', display_phone_number: '+1 555-078-3881' };
+    const own = {
+      metadata,
+      messages: ['15550783881', '491'].map((from) => ({ from, id: from, timestamp: '1', type: 'text', text: { body: 'hello' } })),
+    };
+    expect(read(own)).toMatchObject([{ kind: 'ignored', reason: 'echo' }, { kind: 'message' }]);
+  });
+
+  it('gives our own mark back with a receipt', () => {
+    const status = { id: 'w1', status: 'delivered', timestamp: '1', recipient_id: '491', biz_opaque_callback_data: 'm_1.0' };
+    expect(read({ statuses: [status] })).toMatchObject([{ kind: 'receipt', messageId: 'w1', mark: 'm_1.0' }]);
+  });
+});

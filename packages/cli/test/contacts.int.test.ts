@@ -1,0 +1,36 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { contactFolderOf } from '@concierge/tenant';
+import { CommandLine } from './command-line.ts';
+
+const ann = 'ann@example.com';
+
+let concierge: CommandLine;
+beforeEach(async () => {
+  concierge = await CommandLine.over();
+  await concierge.json('tenant', 'create', 'acme');
+  await concierge.withScope('acme', async ({ contacts, memory }) => {
+    await contacts.remember({ sender: ann, displayName: 'Ann' });
+    await memory.forContact(ann).write({ text: 'Likes green tea.' });
+    await memory.forContact(ann).write({ text: 'Lives in Oslo.', title: 'Address' });
+  });
+});
+afterEach(async () => await concierge[Symbol.asyncDispose]());
+
+describe('concierge contact', () => {
+  it('lists and shows what is noted about contacts', async () => {
+    const id = contactFolderOf(ann);
+    expect(await concierge.json('contact', 'list', 'acme')).toMatchObject([{ id, sender: ann, displayName: 'Ann' }]);
+    expect((await concierge.run('contact', 'list', 'acme')).out).toMatch(/ann@example\.com +Ann +2\n/u);
+    for (const given of [id, ann]) expect((await concierge.run('contact', 'show', 'acme', given)).out).toContain('Lives in Oslo.');
+    expect((await concierge.run('contact', 'show', 'acme', 'nobody')).err).toBe('concierge: Nothing is noted about nobody.\n');
+  });
+
+  it('forgets one note, or all of them', async () => {
+    await concierge.json('contact', 'forget', 'acme', ann, '--note', 'memory/address.md');
+    expect(await concierge.json('contact', 'show', 'acme', ann)).toMatchObject({ notes: [{ ref: 'MEMORY.md' }] });
+    expect((await concierge.run('contact', 'forget', 'acme', ann, '--note', 'memory/address.md')).code).toBe(1);
+    await concierge.json('contact', 'forget', 'acme', ann);
+    expect(await concierge.json('contact', 'list', 'acme')).toEqual([]);
+    expect((await concierge.run('contact', 'forget', 'acme', ann)).code).toBe(1);
+  });
+});

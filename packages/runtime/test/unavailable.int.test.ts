@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TestRedis } from '@concierge/testing';
+import { connectRedis, createLog, isUnavailable, redisReady } from '../src/index.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+
+describe('isUnavailable', () => {
+  let server: TestRedis;
+
+  beforeAll(async () => {
+    server = await TestRedis.start();
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+  });
+
+  const failureOf = async (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+
+  it('knows a command whose connection was cut, one that finds none, and one that Redis has no memory for', async () => {
+    const redis = connectRedis({ url: server.url, role: 'producer', log });
+    await redisReady(redis, 10_000);
+    await redis.config('SET', 'maxmemory', '1');
+    expect(isUnavailable(await failureOf(redis.set('a', 'b')))).toBe(true);
+    await redis.config('SET', 'maxmemory', '0');
+    const cut = failureOf(redis.blpop('nothing', 0));
+    await server.kill();
+    expect(isUnavailable(await cut)).toBe(true);
+    const later = await failureOf(redis.get('a'));
+    expect(isUnavailable(new Error('cannot look it up', { cause: later }))).toBe(true);
+    redis.disconnect();
+    await server.start();
+  });
+
+  it('does not take a mistake of ours for it', async () => {
+    const redis = connectRedis({ url: server.url, role: 'producer', log });
+    await redisReady(redis, 10_000);
+    await redis.set('text', 'x');
+    expect(isUnavailable(await failureOf(redis.incr('text')))).toBe(false);
+    expect(isUnavailable(new TypeError('no'))).toBe(false);
+    await redis.quit();
+  });
+
+  it.each(['ENOSPC', 'EMFILE'])('knows %s, whatever it is wrapped in', (code) => {
+    const error = Object.assign(new Error('no'), { code });
+    expect(isUnavailable(new Error('cannot write', { cause: error }))).toBe(true);
+  });
+});

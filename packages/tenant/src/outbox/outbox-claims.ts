@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createFile, linkNew } from '../atomic-file.ts';
+import type { FolderSync } from '../folder-sync.ts';
+import { readIfThere } from '../json-file.ts';
+import { isSystemError } from '../system-error.ts';
+
+const claimPattern = /^(?<id>m_[0-9a-f]{32})\.(?<part>\d{1,6})\.(?<try>\d{1,6})$/u;
+const fateSuffix = '.fate';
+const voided = 'void';
+
+export interface ClaimedTry {
+  readonly part: number;
+  readonly try: number;
+}
+
+/** Of a message in its lane's folder. */
+export interface ClaimPlace extends ClaimedTry {
+  readonly id: string;
+  /** outbox/<lane> */
+  readonly folder: string;
+}
+
+/**
+ * A claim is an empty right to one try: `<id>.<part>.<try>`, made once and synced. Its fate is a second file, `<claim>.fate`, of which there is one, too: a
+ * link to the claim, made by its holder right before the request leaves, or a file that says `void`, made by the worker that takes over. So a holder that was frozen
+ * in between sends nothing, and a claim whose holder died before that is known to have sent nothing.
+ *
+ * The link is not synced, which would take longer than all else between the claim and the request. What a killed process has written is still there; what a
+ * machine without power has written may not be. So the claim names the boot in which it was made: only in the same one does a fate that is missing say
+ * that nothing has left.
+ */
+export class OutboxClaims {
+  readonly #folders: FolderSync;
+  readonly #boot: string;
+
+  constructor(folders: FolderSync, boot = currentBoot()) {
+    this.#folders = folders;
+    this.#boot = boot;
+  }
+
+  /** Those among the names of a lane's folder that are of this message. */
+  static among(names: readonly string[], id: string): ClaimedTry[] {
+    return names.flatMap((name) => {
+      const groups = claimPattern.exec(name)?.groups;
+      return groups?.['id'] === id ? [{ part: Number(groups['part']), try: Number(groups['try']) }] : [];
+    });
+  }
+
+  /** The message that a file in a lane's folder is beside; undefined for a file that is neither claim nor fate. */
+  static messageOf(name: string): string | undefined {
+    const claim = name.endsWith(fateSuffix) ? name.slice(0, -fateSuffix.length) : name;
+    return claimPattern.exec(claim)?.groups?.['id'];
+  }
+
+  /** On disk when it returns. False when it has been made before. */
+  async make(place: ClaimPlace): Promise<boolean> {
+    return this.#create(place, nameOf(place), this.#boot);
+  }
+
+  /** The request leaves now. False when another has taken over: then it must not. */
+  async leave(place: ClaimPlace): Promise<boolean> {
+    const claim = join(place.folder, nameOf(place));
+    try {
+      return await linkNew(claim, `${claim}${fateSuffix}`);
+    } catch (error) {
+      if (isSystemError(error, 'ENOENT')) return false;
+      throw error;
+    }
+  }
+
+  /** Takes over from a holder that is gone, or may be: nothing leaves under the claim after this. What has left before? */
+  async takeOver(place: ClaimPlace): Promise<'nothing' | 'perhaps'> {
+    await this.voidIt(place);
+    const path = join(place.folder, nameOf(place));
+    const [boot, fate] = await Promise.all([readIfThere(path), readIfThere(`${path}${fateSuffix}`)]);
+    return fate === voided && this.#boot !== '' && boot === this.#boot ? 'nothing' : 'perhaps';
+  }
+
+  /** Nothing may be sent under it any more, unless the request has left. */
+  async voidIt(place: ClaimPlace): Promise<void> {
+    await this.#create(place, `${nameOf(place)}${fateSuffix}`, voided);
+  }
+
+  async #create({ folder }: ClaimPlace, name: string, content: string): Promise<boolean> {
+    return createFile({ folder, name, content, folders: this.#folders });
+  }
+}
+
+function nameOf({ id, part, try: number }: ClaimPlace): string {
+  return `${id}.${String(part)}.${String(number)}`;
+}
+
+/** Differs after each start of the machine, and from other machines; empty where the system does not tell. */
+function currentBoot(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
+}

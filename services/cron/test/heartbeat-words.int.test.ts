@@ -1,0 +1,69 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { heartbeatIdOf, heartbeatToken } from '../src/schedules/heartbeat.ts';
+import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
+import { CronRig } from './cron-rig.ts';
+
+const id = heartbeatIdOf('acme');
+let rig: CronRig;
+let replicas: ScheduleClock[];
+
+beforeEach(async () => {
+  rig = await CronRig.start();
+  replicas = [rig.replica(), rig.replica()];
+  const scope = await rig.scope();
+  await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
+  await scope.events.endpoints.create({ url: 'https://example.com/heart', types: ['heartbeat.reported'] });
+  await writeFile(join(scope.root, 'HEARTBEAT.md'), 'Look after the inbox.');
+});
+afterEach(async () => await rig[Symbol.asyncDispose]());
+
+/** The next heartbeat, answered so by the agent. */
+async function beat(reply: string): Promise<void> {
+  for (let minute = 0; minute < 11; minute += 1) {
+    rig.nowMs += 60_000;
+    await Promise.all(replicas.map(async (replica) => replica.scan()));
+    await Promise.all(replicas.map(async (replica) => replica.fire()));
+    await rig.answerAll({ reply });
+  }
+}
+
+async function sent(): Promise<(readonly [string, string])[]> {
+  return [...new Map((await (await rig.scope()).outbox.waiting()).map(({ to, text }) => [to, text] as const))];
+}
+
+describe('what a heartbeat has to say', () => {
+  it('reaches the owner where conversations are handed over to, unless told otherwise', async () => {
+    const scope = await rig.scope();
+    await scope.updateSettings({ handoff: { notify: { channel: 'telegram', to: '9001' } }, heartbeat: { every: '10m' } });
+    await beat('The inbox is full.');
+    expect(await sent()).toEqual([['9001', 'The inbox is full.']]);
+    expect((await scope.schedules.runs.list(id, 5)).find(({ delivery }) => delivery !== null)?.delivery).toMatchObject({ status: 'kept' });
+  });
+
+  it('goes where tenant.json says', async () => {
+    const scope = await rig.scope();
+    const deliver = { channel: 'telegram', to: '4242' };
+    await scope.updateSettings({ handoff: { notify: { channel: 'telegram', to: '9001' } }, heartbeat: { every: '10m', deliver } });
+    await beat('The inbox is full.');
+    expect(await sent()).toEqual([['4242', 'The inbox is full.']]);
+  });
+
+  it('is an event with its words, also for an owner without a chat app', async () => {
+    const scope = await rig.scope();
+    await scope.updateSettings({ heartbeat: { every: '10m' } });
+    await beat('The inbox is full.');
+    const { items } = await scope.events.list({ limit: 10 });
+    expect(items.at(-1)).toMatchObject({ type: 'heartbeat.reported', data: { tenant: 'acme', text: 'The inbox is full.' } });
+    expect(await sent()).toEqual([]);
+  });
+
+  it('is kept from the owner when it is that nothing is to be done', async () => {
+    const scope = await rig.scope();
+    await scope.updateSettings({ handoff: { notify: { channel: 'telegram', to: '9001' } }, heartbeat: { every: '10m' } });
+    await beat(`${heartbeatToken}\n`);
+    expect(await sent()).toEqual([]);
+    expect((await scope.events.list({ limit: 10 })).items).toEqual([]);
+  });
+});

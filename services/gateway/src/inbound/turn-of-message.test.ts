@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import type { InboundMessage } from '@concierge/channel';
+import { codePoints, limits } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import { chatAppOf, turnOfMessage } from './turn-of-message.ts';
+
+const message: InboundMessage = {
+  kind: 'message',
+  providerMessageId: 'mid.1',
+  eventId: null,
+  messageRef: 'mid.1',
+  sender: { id: '9', aliases: [], displayName: null, isExternal: false },
+  conversation: { id: '9', threadId: null, isGroup: false, account: '201' },
+  text: 'hello',
+  media: [],
+  albumId: '131',
+  replyTo: null,
+  sentAtMs: null,
+};
+
+function textOf(text: string): string {
+  const chatApp = chatAppOf(message);
+  if (chatApp === undefined) throw new Error('It cannot be read.');
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing of the tenant is looked at
+  const from = { scope: {} as TenantScope, channel: 'channel_b', account: '200' } as const;
+  return turnOfMessage(from, { message: { ...message, text }, chatApp, sender: '9', rule: { busy: 'queue' } }).text;
+}
+
+describe('a message of a chat app, as a turn', () => {
+  it('keeps the account that was written to, and the album that a picture is of', () => {
+    expect(chatAppOf(message)).toMatchObject({ address: { to: '9', thread: null, account: '201' }, albumId: '131' });
+  });
+
+  it('has all of its text, as long as that is not longer than a message may be', () => {
+    const text = '😀'.repeat(limits.messageMaxCharacters);
+    expect(textOf(text)).toBe(text);
+  });
+
+  it('says that it was longer, and by how much, where it was', () => {
+    const text = textOf('😀'.repeat(limits.messageMaxCharacters + 1000));
+    expect(codePoints(text)).toBeLessThanOrEqual(limits.messageMaxCharacters);
+    const [, left] = /^(?:😀)+\n\n\[The message goes on: (?<left>\d+) more characters were left out\.\]$/u.exec(text) ?? [];
+    expect([...text.matchAll(/😀/gu)].length + Number(left)).toBe(limits.messageMaxCharacters + 1000);
+  });
+});

@@ -1,0 +1,52 @@
+import type { SessionMessage } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import type { HistoryMark, HistoryMarks } from '@concierge/turn';
+import { comparable, type ToldHistory } from './split-said.ts';
+
+/** In whose applications a history is looked for: two keys, or two agents, never share a conversation. */
+export interface HistoryOwner {
+  readonly scope: TenantScope;
+  readonly keyId: string;
+  readonly agent: string;
+}
+
+/**
+ * Recognises the conversation of a caller that keeps none of our ids and tells its whole history each time. A session is found only while the history ends
+ * where the session does, with the answer that was given there: one that was edited or cut is another conversation.
+ */
+export class KnownHistories {
+  readonly #marks: HistoryMarks;
+
+  constructor(marks: HistoryMarks) {
+    this.#marks = marks;
+  }
+
+  /** The session to go on in, taken from whoever else tells the same history; null when there is none. */
+  async take(owner: HistoryOwner, { asked, answer }: ToldHistory): Promise<HistoryMark | null> {
+    const name = nameOf(owner, asked);
+    for (const mark of await this.#marks.list(name)) {
+      if ((await endsWith(owner.scope, mark, answer)) && (await this.#marks.take(name, mark))) return mark;
+    }
+    return null;
+  }
+
+  /** The next request tells `asked`, and goes on behind this turn. */
+  async remember(owner: HistoryOwner, asked: string, mark: HistoryMark): Promise<void> {
+    await this.#marks.add(nameOf(owner, asked), mark);
+  }
+}
+
+function nameOf({ scope, keyId, agent }: HistoryOwner, asked: string): string {
+  return [scope.accountId, keyId, agent, asked].join('/');
+}
+
+/** A reply that the caller has stopped reading is told as far as it was read. */
+async function endsWith(scope: TenantScope, { sessionId, turnId }: HistoryMark, answer: string): Promise<boolean> {
+  const session = await scope.sessions.load(sessionId);
+  if (answer === '' || session?.turns.at(-1)?.id !== turnId) return false;
+  return comparable(replyOf(session.messages, turnId)).startsWith(answer);
+}
+
+function replyOf(messages: readonly SessionMessage[], turnId: string): string {
+  return messages.flatMap((message) => (message.turnId === turnId && message.role === 'assistant' ? [message.text] : [])).join('');
+}

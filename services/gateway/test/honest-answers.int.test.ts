@@ -1,0 +1,82 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TestGateway, type TestTenant } from './test-gateway.ts';
+
+let gateway: TestGateway;
+let tenant: TestTenant;
+
+beforeAll(async () => {
+  gateway = await TestGateway.start();
+  tenant = await gateway.tenant();
+});
+afterAll(async () => {
+  await gateway[Symbol.asyncDispose]();
+});
+
+describe('a model that a setting names', () => {
+  const patch = async (body: object): Promise<Response> => gateway.ask(tenant.admin, '/api/tenant', { method: 'PATCH', body });
+
+  it('is refused where no provider has it, for the tenant and for an agent', async () => {
+    expect((await patch({ model: 'openia/gpt-5-mini' })).status).toBe(200);
+    const openai = { baseUrl: 'https://api.openai.example/v1', apiKeyEnv: 'NOT_SET_HERE' };
+    await writeFile(join(gateway.dataDir, 'providers.json'), JSON.stringify({ default: 'openai/gpt-5-mini', providers: { openai } }));
+    const refused = await patch({ model: 'openia/gpt-5-mini', agents: { cs: { model: 'no/such' } } });
+    expect(refused.status).toBe(400);
+    const message = (ref: string): string => `${ref} is a model of no provider here; there are: openai`;
+    expect(await refused.json()).toMatchObject({
+      errors: [
+        { path: 'model', message: message('openia/gpt-5-mini') },
+        { path: 'agents.cs.model', message: message('no/such') },
+      ],
+    });
+    expect((await patch({ model: 'openai/gpt-5-mini', agents: { cs: { model: 'openai/newer' } } })).status).toBe(200);
+    expect((await patch({ model: null })).status).toBe(200);
+  });
+});
+
+describe('a file that defines something', () => {
+  const put = async (path: string, body: string): Promise<Response> =>
+    gateway.ask(tenant.admin, `/api/files/${path}`, { method: 'PUT', body, headers: { 'Content-Type': 'text/markdown' } });
+
+  it.each([
+    [
+      'agents/helper.md',
+      '---\ndescription: Helps\n---\n',
+      '---\ndescription: Helps\ntool: [read]\n---\n',
+      'front matter: Unrecognized key: "tool"',
+    ],
+    [
+      'skills/refund/SKILL.md',
+      '---\nname: refund\ndescription: Refunds\n---\n',
+      '---\nname: other\ndescription: Refunds\n---\n',
+      'front matter: the name is other, the folder is refund',
+    ],
+  ])('says what is wrong with it when it is written: %s', async (path, ...texts) => {
+    const [good, bad, problem] = texts;
+    const first = await put(path, bad);
+    expect([first.status, await first.json()]).toEqual([201, { problem }]);
+    expect((await put(path, good)).status).toBe(204);
+    const worse = await put(path, bad);
+    expect([worse.status, await worse.json()]).toEqual([200, { problem }]);
+  });
+
+  it('says nothing of any other', async () => {
+    const memory = await put('templates/mail.md', '---\nno: front matter\n');
+    expect([memory.status, await memory.json()]).toEqual([201, { problem: null }]);
+  });
+});
+
+describe('a schedule that cannot be read', () => {
+  it.each([
+    ['a cron without its zone', { cron: '0 9 * * *' }],
+    ['two timings', { every: '15m', at: '2030-01-01T00:00:00Z' }],
+  ])('is answered with a sentence about its field: %s', async (_name, schedule) => {
+    const body = { name: 'x', message: 'x', schedule };
+    const refused = await gateway.ask(tenant.admin, '/api/cron', { method: 'POST', body });
+    expect(await refused.json()).toMatchObject({
+      status: 400,
+      errors: [{ path: 'schedule', message: expect.stringMatching(/^must be one of \{cron, timezone\}/u) }],
+    });
+  });
+});

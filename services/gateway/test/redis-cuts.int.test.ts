@@ -1,0 +1,37 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@concierge/testing';
+import { TestGateway } from './test-gateway.ts';
+
+let gateway: TestGateway;
+
+beforeEach(async () => {
+  gateway = await TestGateway.start();
+});
+afterEach(async () => {
+  await gateway[Symbol.asyncDispose]();
+});
+
+/** Ids of connections that are no subscribers, the oldest first: the gateway connects before its worker does. */
+async function connectionsOf(redis: ReturnType<TestGateway['redis']['client']>): Promise<string[]> {
+  const list = String(await redis.call('CLIENT', 'LIST', 'TYPE', 'normal'));
+  return [...list.matchAll(/^id=(\d+) /gmu)].map(([, id = '']) => id).toSorted((one, other) => Number(one) - Number(other));
+}
+
+describe('a connection to Redis that is cut under a request', () => {
+  it.each<[string, string, object]>([
+    ['a chat', '/api/admin', { message: 'hello' }],
+    ['a completion', '/v1/chat/completions', { model: 'cs', messages: [{ role: 'user', content: 'hello' }] }],
+  ])('costs the client of %s another try at most', async (_name, path, body) => {
+    const tenant = await gateway.tenant();
+    const redis = gateway.redis.client();
+    const [oldest = ''] = await connectionsOf(redis);
+    gateway.script = async () => {
+      await redis.call('CLIENT', 'KILL', 'ID', oldest);
+    };
+    const answer = await gateway.ask(tenant.admin, path, { method: 'POST', body, headers: { Accept: 'application/json' } });
+    redis.disconnect();
+    await eventually(async () => (await gateway.ask(undefined, '/readyz')).status === 200);
+    expect([200, 503]).toContain(answer.status);
+    expect(answer.headers.has('retry-after')).toBe(answer.status === 503);
+  });
+});

@@ -1,0 +1,57 @@
+import { surfaceOf, type OpenBinding, type Surface } from '@concierge/channel';
+import { appNameOf, type ChannelView, type DeliveryProblem } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { Delivery, TenantScope } from '@concierge/tenant';
+import { openBinding } from '../chat-apps/open-binding.ts';
+
+/** An app that is connected, for one message. */
+export interface Connection {
+  readonly scope: TenantScope;
+  readonly binding: OpenBinding;
+  readonly view: ChannelView;
+  readonly surface: Surface;
+}
+
+/** undefined while nothing can be sent for this tenant on this channel. */
+export async function connectionOf(scope: TenantScope, { message }: Delivery): Promise<Connection | undefined> {
+  if ((await scope.settings()).suspended === true) return undefined;
+  const view = await scope.channels.find(message.channel);
+  if (view?.state !== 'enabled' && view?.state !== 'receive_only') return undefined;
+  const binding = await openBinding(scope.channels, message.channel);
+  return binding && { scope, binding, view, surface: await surfaceOfMessage(scope, binding, message) };
+}
+
+/** Of what is sent through a binding that the provider refuses, one message is tried now and then. */
+export async function mayTry({ scope, view }: Connection, nowMs: number): Promise<boolean> {
+  return view.state !== 'receive_only' || (await scope.channels.mayTrySending(view, nowMs));
+}
+
+/** Until a person has seen to it at the provider, or connects the app anew; unless that has just been done. */
+export async function stopSending(
+  { scope, view }: Connection,
+  problem: DeliveryProblem,
+  { nowMs, log }: { readonly nowMs: number; readonly log: Log },
+): Promise<void> {
+  const { channel } = view;
+  const { accountId } = scope;
+  log.error({ accountId, channel, code: problem.code }, 'a chat app refuses the credentials of a binding: it receives, and sends nothing');
+  const reason = `${appNameOf(channel)} refuses what is sent with its credentials (${problem.code}): ${problem.message}`;
+  await scope.channels.stopSending(view, { reason, nowMs });
+}
+
+/**
+ * A page with an Instagram account speaks to both, and an id does not say where it is from: the conversation says which of them was written to. One that
+ * does not is written for in Instagram's way, which Messenger takes, too.
+ */
+async function surfaceOfMessage(scope: TenantScope, binding: OpenBinding, { sessionId }: Delivery['message']): Promise<Surface> {
+  if (binding.channel !== 'channel_b') return surfaceOf(binding.channel);
+  const { pageId, instagramId } = binding.settings;
+  if (instagramId === undefined) return surfaceOf(binding.channel);
+  const account = (await scope.sessions.load(sessionId))?.chatApp?.account;
+  return surfaceOf(binding.channel, { instagram: account !== pageId });
+}
+
+/** Telegram limits groups each by itself. */
+export function isOneGroups(surface: Surface, { to }: Delivery): boolean {
+  return surface === 'telegram' && to.startsWith('-');
+}

@@ -1,0 +1,48 @@
+import type { TurnWarning } from '@concierge/contract';
+import { background, type Log } from '@concierge/runtime';
+import { turnWarned, type OutgoingEvents, type TurnRun } from '@concierge/turn';
+
+/** A warning, and what it is about where it holds for every turn until it is mended, such as a file. */
+export interface ReportedWarning extends TurnWarning {
+  readonly subject?: string;
+}
+
+export type ReportWarning = (run: Pick<TurnRun, 'scope' | 'turn'>, warning: ReportedWarning) => void;
+
+export interface TurnWarningsOptions {
+  readonly outgoingEvents: Pick<OutgoingEvents, 'emit'>;
+  readonly log: Log;
+  readonly now?: () => number;
+}
+
+const DAY_MS = 86_400_000;
+/** Warnings that this process remembers to have given today; with more of them some are given twice. */
+const REMEMBERED_MAX = 10_000;
+
+/** Tells operator (log) and owner (webhook event) of what a turn did not end in but they should know; what holds for every turn, once a day. */
+export class TurnWarnings {
+  readonly #options: TurnWarningsOptions;
+  readonly #given = new Set<string>();
+  #day = 0;
+
+  constructor(options: TurnWarningsOptions) {
+    this.#options = options;
+  }
+
+  readonly report: ReportWarning = ({ scope, turn }, { subject, ...warning }) => {
+    const { outgoingEvents, log, now = Date.now } = this.#options;
+    const nowMs = now();
+    if (subject !== undefined && !this.#isFirst(`${turn.accountId}/${warning.code}/${subject}`, Math.floor(nowMs / DAY_MS))) return;
+    log.warn({ turnId: turn.turnId, accountId: turn.accountId, agent: turn.agent, ...warning }, 'the owner of a turn is warned');
+    const event = turnWarned(turn, warning, subject === undefined ? undefined : { name: subject, nowMs });
+    background(outgoingEvents.emit(scope, event), log);
+  };
+
+  #isFirst(name: string, day: number): boolean {
+    if (day !== this.#day || this.#given.size >= REMEMBERED_MAX) this.#given.clear();
+    this.#day = day;
+    if (this.#given.has(name)) return false;
+    this.#given.add(name);
+    return true;
+  }
+}
