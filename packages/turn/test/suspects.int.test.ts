@@ -97,7 +97,7 @@ describe('a worker', () => {
   async function acceptSuspect(sender: string): Promise<TurnReceipt> {
     const dedupeId = `suspect:${sender}`;
     const lane = { accountId: 'acme', sessionId: sessionIdOf('cs', 'web', sender) };
-    await redis.hset(keyOf.held(lane), { turn: turnIdOf('acme', dedupeId), starts: 2, until: 1, worker: 'dead' });
+    await redis.hset(keyOf.held(lane), { turn: turnIdOf(await scope.identity(), dedupeId), starts: 2, until: 1, worker: 'dead' });
     return await rig.turns.accept(scope, input(sender, { sender, dedupeId }));
   }
 
