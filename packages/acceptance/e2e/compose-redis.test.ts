@@ -40,7 +40,7 @@ describe('the Redis of docker-compose.yml', () => {
       await exited;
     });
     const address = `127.0.0.1:${String(port)}`;
-    const services = new Redis(url(address), { lazyConnect: true });
+    const services = new Redis(url(address), { lazyConnect: true, disconnectTimeout: 50 });
     cleanUp.defer(() => services.disconnect());
     services.on('error', () => undefined);
     await eventually(async () => (await services.ping()) === 'PONG');
@@ -57,7 +57,7 @@ describe('the Redis of docker-compose.yml', () => {
     });
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('behind a password')]);
 
-    const stranger = new Redis(`redis://${address}`, { retryStrategy: null, lazyConnect: true });
+    const stranger = new Redis(`redis://${address}`, { retryStrategy: null, lazyConnect: true, disconnectTimeout: 50 });
     cleanUp.defer(() => stranger.disconnect());
     stranger.on('error', () => undefined);
     await expect(stranger.ping()).rejects.toThrow(/NOAUTH/u);

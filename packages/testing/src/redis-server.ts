@@ -7,6 +7,9 @@ import { Redis } from 'ioredis';
 import { inheritedEnvironment } from './config.ts';
 import { eventually } from './eventually.ts';
 
+/** ioredis keeps its process for two seconds after disconnect() otherwise, and Jest ends a worker by force after half a second. */
+const DISCONNECT_TIMEOUT_MS = 50;
+
 /** A real redis-server of a test's own, on a Unix socket in a temporary folder, append-only as in production. */
 export class TestRedis implements AsyncDisposable {
   readonly folder: string;
@@ -94,7 +97,7 @@ export class TestRedis implements AsyncDisposable {
   }
 
   client(): Redis {
-    const client = new Redis(join(this.folder, 'redis.sock'));
+    const client = new Redis(join(this.folder, 'redis.sock'), { disconnectTimeout: DISCONNECT_TIMEOUT_MS });
     client.on('error', () => undefined);
     return client;
   }
@@ -118,7 +121,11 @@ export class TestRedis implements AsyncDisposable {
   }
 
   async #answers(): Promise<boolean> {
-    const client = new Redis(join(this.folder, 'redis.sock'), { retryStrategy: null, lazyConnect: true });
+    const client = new Redis(join(this.folder, 'redis.sock'), {
+      retryStrategy: null,
+      lazyConnect: true,
+      disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    });
     client.on('error', () => undefined);
     try {
       await client.connect();
