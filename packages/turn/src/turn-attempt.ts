@@ -80,13 +80,13 @@ export class TurnAttempt {
         return;
       }
       if (turn === undefined) await this.#endWithoutInbox(scope);
-      else await this.#attempt(scope, turn);
+      else await this.#attempt(scope, turn, isNumbered);
     } catch (error) {
       await this.#giveBack(error);
     }
   }
 
-  async #attempt(scope: TenantScope, turn: AcceptedTurn): Promise<void> {
+  async #attempt(scope: TenantScope, turn: AcceptedTurn, isNumbered: boolean): Promise<void> {
     const lease = this.#lease;
     const { run, writer } = await this.#begin(scope, turn);
     const end = lease.starts > limits.turnMaxStarts ? await this.#options.failTurn(run, 'turn_crashed') : await this.#options.runTurn(run);
@@ -94,14 +94,14 @@ export class TurnAttempt {
     if (end.isRepeated === true) await this.#tellSaved(run, writer);
     const rings = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });
     await failpoint('turn.after-done');
-    background(this.#clear(scope, turn), this.#options.log);
+    background(this.#clear(scope, turn, isNumbered), this.#options.log);
     await this.#options.doorbells.ring(rings);
   }
 
-  /** The turn's number goes after the turn: it keeps the order of those that still wait. */
-  async #clear(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
+  /** The turn's number goes after the turn: it keeps the order of those that still wait. One that it was given since it began goes with the next repair. */
+  async #clear(scope: TenantScope, { sessionId, turnId }: AcceptedTurn, isNumbered: boolean): Promise<void> {
     await scope.inbox.remove(turnId);
-    if (await scope.laneOrder.isUsed(sessionId)) await scope.laneOrder.remove(sessionId, [turnId]);
+    if (isNumbered) await scope.laneOrder.remove(sessionId, [turnId]);
   }
 
   /** Where earlier attempts left it: in the stream, and where that has lost it, in the journal beside the inbox file. */

@@ -114,7 +114,9 @@ export class TurnFollower {
     const asksDisk = this.#asksDisk;
     this.#asksDisk = false;
     const entries = await this.#entries();
-    if (this.#isWhole(entries) || (!asksDisk && entries.length > 0)) {
+    // One that has nothing but its first entry has just been accepted, nearly always; if not, a reader finds that out when it hears nothing.
+    const isNew = this.#last === null && entries.length === 1 && !this.#isSilent;
+    if (this.#isWhole(entries) || ((!asksDisk || isNew) && entries.length > 0)) {
       await this.#passEntries(entries);
       return;
     }
