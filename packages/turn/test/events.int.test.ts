@@ -54,6 +54,8 @@ describe('an event', () => {
     expect(() => new Webhook(secret).verify(`${body} `, { ...headers })).toThrow('No matching signature');
     const event = await rig.eventThat(({ status }) => status === 'sent');
     expect(event).toMatchObject({ id: headers['webhook-id'], endpointId, tries: 1, log: [{ status: 204, error: null }], nextTryAt: null });
+    // Counted a moment after it is on disk.
+    await eventually(() => rig.tried.length > 0);
     expect(rig.tried).toEqual(['turn.completed sent']);
   });
 
