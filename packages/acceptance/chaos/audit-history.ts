@@ -53,7 +53,7 @@ const SOONEST_MS = 5900;
 
 /**
  * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted: as the model server saw it, whose
- * clock is nobody else's. Where several workers were killed meanwhile, from the last one that can have held the turn.
+ * clock is shared with no other process. Where several workers were killed meanwhile, from the last one that can have held the turn.
  */
 export function recoveryTimes({ faults, ledger }: AuditInput): number[] {
   const kills = faults.filter(({ kind, target }) => kind === 'kill' && target.startsWith('worker'));

@@ -33,7 +33,7 @@ export interface RevisionFile {
 /** All that a run left behind, read. */
 export interface AuditInput {
   readonly asked: readonly { readonly marker: string; readonly conversation: string; readonly atMs: number }[];
-  /** Of one tenant that floods the others: accepted, and read by nobody. */
+  /** Of one tenant that floods the others: accepted, and never read. */
   readonly flooded: readonly { readonly marker: string; readonly atMs: number }[];
   readonly acknowledged: readonly Acknowledged[];
   readonly refused: readonly Refused[];

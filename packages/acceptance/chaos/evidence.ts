@@ -130,7 +130,7 @@ const files = {
   flooded: 'flooded.jsonl',
 } as const;
 const Asked = z.object({ marker: z.string(), conversation: z.string(), atMs: z.number() });
-/** Accepted, and read by nobody. */
+/** Accepted, and never read. */
 const Flooded = z.object({ marker: z.string(), atMs: z.number() });
 
 /** Everything a run leaves behind for the auditor, beside the services' own logs and files: one folder of JSON lines. */

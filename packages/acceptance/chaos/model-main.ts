@@ -27,7 +27,7 @@ function write(event: LedgerLine['event'], request: RecordedRequest): void {
 function reply(request: RecordedRequest): Script {
   const wanted = readRequest(request.userText);
   if (wanted === undefined) return [say('ok')];
-  // Whoever asks this does not live to hear an answer (neighbours/poison.ts).
+  // The process that asks this does not live to hear an answer (neighbours/poison.ts).
   if (wanted.kind === 'poison') return [hang()];
   const calls = roundsOf(wanted, request.number)[request.round];
   if (calls === undefined) return [say(answerOf(wanted, request.number), wanted)];

@@ -41,6 +41,13 @@ async function visit({
   return await ShopVisit.begin(browser, [shop.origin, system.url], options);
 }
 
+/** Puts what a member of staff says into the conversation. */
+async function sayAsStaff(scope: Awaited<ReturnType<System['scope']>>, id: string, text: string): Promise<void> {
+  const session = await eventually(async () => await scope.sessions.load(id));
+  const said = { id: 'p1', turnId: 't_p', at: new Date().toISOString(), role: 'assistant', text, by: { kind: 'operator' } } as const;
+  await scope.sessions.publish({ ...session, revision: session.revision + 1, messages: [...session.messages, said] });
+}
+
 inBrowser('the web widget', () => {
   beforeAll(async () => {
     model = await startScriptedModel();
@@ -206,17 +213,7 @@ inBrowser('the web widget', () => {
     await tab.page.reload();
     await tab.open();
     await tab.panel.getByText('Someone of our team answers here.').waitFor();
-    const session = await eventually(async () => await scope.sessions.load(id));
-    if (session === undefined) throw new Error('no session');
-    const said = {
-      id: 'p1',
-      turnId: 't_p',
-      at: new Date().toISOString(),
-      role: 'assistant',
-      text: 'Jo here.',
-      by: { kind: 'operator' },
-    } as const;
-    await scope.sessions.publish({ ...session, revision: session.revision + 1, messages: [...session.messages, said] });
+    await sayAsStaff(scope, id, 'Jo here.');
     await tab.messages('person').getByText('Jo here.').waitFor();
     expect(await tab.messages('person').innerText()).toContain('Team');
   });
@@ -234,17 +231,7 @@ inBrowser('the web widget', () => {
     await tab.open();
     await tab.panel.getByText('Someone of our team answers here.').waitFor();
     await tab.panel.getByRole('button', { name: 'Close' }).click();
-    const session = await eventually(async () => await scope.sessions.load(id));
-    if (session === undefined) throw new Error('no session');
-    const said = {
-      id: 'p1',
-      turnId: 't_p',
-      at: new Date().toISOString(),
-      role: 'assistant',
-      text: 'Jo here.',
-      by: { kind: 'operator' },
-    } as const;
-    await scope.sessions.publish({ ...session, revision: session.revision + 1, messages: [...session.messages, said] });
+    await sayAsStaff(scope, id, 'Jo here.');
     const counted = tab.page.getByRole('button', { name: 'Chat, 1 new message' });
     await counted.waitFor();
     await tab.page.reload();

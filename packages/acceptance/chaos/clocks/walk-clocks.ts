@@ -20,7 +20,7 @@ const STEADY_MS = 3000;
 
 /**
  * Steps one clock after the other and back; each time a worker dies whose turns another one has to take up: while the clock of another
- * process is wrong, and right before Redis' clock is stepped, so that nobody renews by the new time what was taken by the old one.
+ * process is wrong, and right before Redis' clock is stepped, so that no worker renews by the new time what was taken by the old one.
  */
 export async function walkClocks(rig: ChaosRig<System>, clocks: SteppedClocks, steps: readonly ClockStep[]): Promise<void> {
   const step = async (clock: string, offsetSeconds: number): Promise<void> => {

@@ -59,7 +59,7 @@ async function pour(rig: ChaosRig<System>, loud: TenantKeys, turns: number): Pro
   await Promise.all(Array.from({ length: AT_ONCE }, source));
 }
 
-/** Goes away with the first event: the turn is accepted, and nobody reads it. */
+/** Goes away with the first event: the turn is accepted, and its events are never read. */
 async function isTaken(rig: ChaosRig<System>, loud: TenantKeys, request: TurnRequest): Promise<boolean> {
   const gone = new AbortController();
   const response = await fetch(`${rig.random.pick(rig.target.gatewayUrls)}/api/cs`, {

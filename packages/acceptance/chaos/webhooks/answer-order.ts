@@ -57,7 +57,7 @@ export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder
     });
     everybody.push(...persons);
     await sufferTogether(stage, random.fork(), { fault, persons });
-    // What nobody answers is for the auditor to find.
+    // What stays without an answer is for the auditor to find.
     await eventually(() => persons.every((person) => hasHeardAll(stage, person)), { timeoutMs: REST_TIMEOUT_MS, everyMs: 250 }).catch(
       () => undefined,
     );

@@ -29,7 +29,7 @@ export function auditAnswers({ person, acknowledged, heard, unsure, saved = [] }
     return order.every((place, at) => at === 0 || place >= (order[at - 1] ?? 0));
   };
   return [
-    ...lost.map((number) => finding('I1', 'unanswered', `nobody answered message ${String(number)}`)),
+    ...lost.map((number) => finding('I1', 'unanswered', `no answer to message ${String(number)}`)),
     ...acknowledged.filter(isHeardTwice).map((number) => finding('I2', 'doubled', `message ${String(number)} was answered twice`)),
     ...(isInOrder(heard) ? [] : [finding('I19', 'disorder', `acknowledged ${acknowledged.join(' ')}, answered ${heard.join(' ')}`)]),
     ...(isInOrder(saved) ? [] : [finding('I19', 'disorder', `acknowledged ${acknowledged.join(' ')}, saved as ${saved.join(' ')}`)]),
