@@ -17,7 +17,7 @@ export interface RecordFolderOptions<Schema extends z.ZodType> {
   readonly store?: string;
   readonly schema: Schema;
   /** What its names look like, without `.json`; other files in the folder are not its own. */
-  readonly names: RegExp;
+  readonly names: Pick<RegExp, 'test'>;
   readonly folders: FolderSync;
   readonly accountId: string;
   readonly log: Log;

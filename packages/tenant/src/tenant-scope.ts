@@ -126,7 +126,7 @@ export class TenantScope {
       maxBytes: async () => (await this.settings()).limits?.workspaceBytes ?? limits.workspaceMaxBytes,
     });
     this.context = new ContextFiles({ root, skills: this.skills, log });
-    this.mcp = new McpServerStore({ folder: join(root, 'mcp'), folders, secrets: this.secrets });
+    this.mcp = new McpServerStore({ accountId, folder: join(root, 'mcp'), folders, secrets: this.secrets, log });
     this.#indexStore = index;
     this.#source = new FilesSource({ accountId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(accountId, this.#source);

@@ -1,20 +1,7 @@
 import { createHash } from 'node:crypto';
-import { unlink } from 'node:fs/promises';
-import { join } from 'node:path';
 import { AppError, limits, McpServerName, McpServerView, type McpServerBody } from '@concierge/contract';
-import {
-  createFile,
-  isSystemError,
-  keepFolders,
-  makeStoreFolder,
-  namesIn,
-  parseJson,
-  readIfThere,
-  replaceFile,
-  sweepTemporaries,
-  type FolderSync,
-} from '@concierge/files';
-import { KeyedMutex } from '@concierge/runtime';
+import { RecordFolder, type FolderSync, type Parsed } from '@concierge/files';
+import { KeyedMutex, type Log } from '@concierge/runtime';
 import { z } from 'zod';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 
@@ -26,34 +13,40 @@ const McpServerRecord = z.strictObject({
 });
 type McpServerRecord = z.infer<typeof McpServerRecord>;
 
+const serverNames = { test: (name: string): boolean => McpServerName.safeParse(name).success };
+
 /** A server as whoever speaks to it needs it. */
 export interface AttachedMcpServer extends Pick<McpServerView, 'name' | 'url' | 'agents' | 'tools' | 'timeoutMs'> {
   /** Opened. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the file: another one whenever it was changed. */
+  /** Of the record: another one whenever it was changed. */
   readonly revision: string;
 }
 
 export interface McpServerStoreOptions {
+  readonly accountId: string;
   /** tenants/<id>/mcp */
   readonly folder: string;
   readonly folders: FolderSync;
   readonly secrets: TenantSecrets;
+  readonly log: Log;
 }
 
 /** The MCP servers that a tenant has attached: a file each. */
 export class McpServerStore {
-  readonly #options: McpServerStoreOptions;
+  readonly #secrets: TenantSecrets;
+  readonly #records: RecordFolder<typeof McpServerRecord>;
   readonly #writers = new KeyedMutex();
 
-  constructor(options: McpServerStoreOptions) {
-    this.#options = options;
+  constructor({ secrets, ...place }: McpServerStoreOptions) {
+    this.#secrets = secrets;
+    this.#records = new RecordFolder({ ...place, schema: McpServerRecord, names: serverNames });
   }
 
   /** By name; files that cannot be used with the reason. */
   async list(): Promise<McpServerView[]> {
     const views: McpServerView[] = [];
-    for (const name of await this.#names()) {
+    for (const name of await this.#records.names()) {
       const view = await this.#view(name);
       if (view !== undefined) views.push(view);
     }
@@ -62,7 +55,7 @@ export class McpServerStore {
 
   /** @throws AppError not_found */
   async find(name: string): Promise<McpServerView> {
-    const view = McpServerName.safeParse(name).success ? await this.#view(name) : undefined;
+    const view = await this.#view(name);
     if (view === undefined) throw new AppError('not_found', 'There is no such MCP server.');
     return view;
   }
@@ -70,10 +63,10 @@ export class McpServerStore {
   /** Whose tools an agent may use: those that name it and are enabled. A file or a secret that cannot be read leaves its server out. */
   async attachedTo(agent: string): Promise<AttachedMcpServer[]> {
     const attached: AttachedMcpServer[] = [];
-    for (const name of await this.#names()) {
+    for (const name of await this.#records.names()) {
       const read = await this.#read(name);
       if (read?.status !== 'ok' || !read.value.enabled || !read.value.agents.includes(agent)) continue;
-      const server = this.#opened(read.value, read.revision);
+      const server = this.#opened(read.value);
       if (server !== undefined) attached.push(server);
     }
     return attached;
@@ -83,7 +76,7 @@ export class McpServerStore {
   async open(name: string): Promise<AttachedMcpServer> {
     const { problem } = await this.find(name);
     const read = await this.#read(name);
-    const server = read?.status === 'ok' ? this.#opened(read.value, read.revision) : undefined;
+    const server = read?.status === 'ok' ? this.#opened(read.value) : undefined;
     if (server === undefined) throw new AppError('conflict', `The MCP server cannot be used: ${problem ?? 'enter its headers again'}.`);
     return server;
   }
@@ -93,7 +86,7 @@ export class McpServerStore {
     return this.#writers.run('put', async () => {
       const read = await this.#read(name);
       const before = read?.status === 'ok' ? read.value : undefined;
-      if (read === undefined && (await this.#names()).length >= limits.mcpServersMax)
+      if (read === undefined && (await this.#records.names()).length >= limits.mcpServersMax)
         throw new AppError('invalid_request', `At most ${String(limits.mcpServersMax)} MCP servers can be attached.`);
       const now = new Date().toISOString();
       const record: McpServerRecord = {
@@ -104,11 +97,7 @@ export class McpServerStore {
         createdAt: before?.createdAt ?? now,
         updatedAt: now,
       };
-      const { folder, folders } = this.#options;
-      const content = `${JSON.stringify(record, undefined, 2)}\n`;
-      await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
-      const file = { folder, name: `${name}.json`, content, folders };
-      if (read !== undefined || !(await createFile(file))) await replaceFile(file);
+      await this.#records.put(name, record);
       return { view: viewOf(record), created: read === undefined };
     });
   }
@@ -116,22 +105,18 @@ export class McpServerStore {
   /** @throws AppError not_found */
   async remove(name: string): Promise<void> {
     await this.find(name);
-    const { folder, folders } = this.#options;
-    await unlink(join(folder, `${name}.json`)).catch((error: unknown) => {
-      if (!isSystemError(error, 'ENOENT')) throw error;
-    });
-    await folders.sync(folder);
+    await this.#records.remove(name);
   }
 
   async sweep(): Promise<void> {
-    await sweepTemporaries(this.#options.folder);
+    await this.#records.sweep();
   }
 
   #sealed(name: string, headers: McpServerBody['headers'], before: McpServerRecord | undefined): Record<string, string> {
     const sealed: Record<string, string> = {};
     for (const [header, value] of Object.entries(headers)) {
       const kept = before?.headers[header];
-      if (value !== null) sealed[header] = this.#options.secrets.seal(placeOf(name, header), value);
+      if (value !== null) sealed[header] = this.#secrets.seal(placeOf(name, header), value);
       else if (kept !== undefined) sealed[header] = kept;
       else
         throw new AppError('invalid_request', undefined, {
@@ -141,26 +126,17 @@ export class McpServerStore {
     return sealed;
   }
 
-  #opened(record: McpServerRecord, revision: string): AttachedMcpServer | undefined {
+  #opened(record: McpServerRecord): AttachedMcpServer | undefined {
     const headers: Record<string, string> = {};
     try {
       for (const [header, sealed] of Object.entries(record.headers))
-        headers[header] = this.#options.secrets.open(placeOf(record.name, header), sealed);
+        headers[header] = this.#secrets.open(placeOf(record.name, header), sealed);
     } catch (error) {
       if (error instanceof AppError) return undefined;
       throw error;
     }
     const { name, url, agents, tools, timeoutMs } = record;
-    return { name, url, agents, tools, timeoutMs, headers, revision };
-  }
-
-  async #names(): Promise<string[]> {
-    const names = await namesIn(this.#options.folder);
-    return names
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => name.slice(0, -'.json'.length))
-      .filter((name) => McpServerName.safeParse(name).success)
-      .toSorted();
+    return { name, url, agents, tools, timeoutMs, headers, revision: revisionOf(record) };
   }
 
   async #view(name: string): Promise<McpServerView | undefined> {
@@ -170,19 +146,12 @@ export class McpServerStore {
     return { ...unreadable, name, problem: read.reason };
   }
 
-  async #read(name: string): Promise<ReadRecord | undefined> {
-    const text = await readIfThere(join(this.#options.folder, `${name}.json`));
-    if (text === undefined) return undefined;
-    const parsed = parseJson(McpServerRecord, text);
-    if (parsed.status === 'broken') return parsed;
-    if (parsed.value.name !== name) return { status: 'broken', reason: `the file is that of ${parsed.value.name}` };
-    return { ...parsed, revision: createHash('sha256').update(text).digest('hex').slice(0, 16) };
+  async #read(name: string): Promise<Parsed<McpServerRecord> | undefined> {
+    const parsed = await this.#records.read(name);
+    if (parsed?.status !== 'ok' || parsed.value.name === name) return parsed;
+    return { status: 'broken', reason: `the file is that of ${parsed.value.name}` };
   }
 }
-
-type ReadRecord =
-  | { readonly status: 'ok'; readonly value: McpServerRecord; readonly revision: string }
-  | { readonly status: 'broken'; readonly reason: string };
 
 const unreadable = {
   url: '',
@@ -197,6 +166,10 @@ const unreadable = {
 
 function placeOf(name: string, header: string): string {
   return `mcp/${name}.headers.${header}`;
+}
+
+function revisionOf(record: McpServerRecord): string {
+  return createHash('sha256').update(JSON.stringify(record)).digest('hex').slice(0, 16);
 }
 
 function viewOf({ version: _version, headers, ...record }: McpServerRecord): McpServerView {

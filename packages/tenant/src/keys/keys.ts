@@ -2,18 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, KeyScope, TenantId, type KeyView } from '@concierge/contract';
-import {
-  createFile,
-  isSystemError,
-  keepFolders,
-  makeStoreFolder,
-  namesIn,
-  parseJson,
-  readIfThere,
-  replaceFile,
-  sweepTemporaries,
-  type FolderSync,
-} from '@concierge/files';
+import { isSystemError, RecordFolder, type FolderSync } from '@concierge/files';
 import { background, type Log } from '@concierge/runtime';
 import type { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -68,10 +57,13 @@ export interface NewKey {
 /** One tenant's API keys: a file each, so that nobody reads, changes and writes what others change, too. */
 export class Keys {
   readonly #options: KeysOptions;
+  readonly #records: RecordFolder<typeof KeyRecord>;
   readonly #usedAtMs = new Map<string, number>();
 
   constructor(options: KeysOptions) {
+    const { accountId, folder, folders, log } = options;
     this.#options = options;
+    this.#records = new RecordFolder({ accountId, folder, folders, log, schema: KeyRecord, names: keyIdPattern });
   }
 
   /** `granter`: the scopes of whoever asks; the operator has them all. @throws AppError scope_required, invalid_request */
@@ -83,7 +75,7 @@ export class Keys {
       throw new AppError('scope_required', 'A key cannot have more rights than the key that makes it.');
     const id = `k_${randomBytes(8).toString('hex')}`;
     const createdAt = new Date().toISOString();
-    const { accountId, secret, folder, folders } = this.#options;
+    const { accountId, secret } = this.#options;
     const key = encodeKey({ keyId: id, accountId, scopes, issuedAt: createdAt }, secret);
     const record: KeyRecord = {
       version: 1,
@@ -96,17 +88,14 @@ export class Keys {
       expiresAt: request.expiresAt ?? null,
       revokedAt: null,
     };
-    await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
-    await createFile({ folder, name: `${id}.json`, content: JSON.stringify(record, undefined, 2), folders });
+    await this.#records.create(id, record);
     return { id, key, scopes };
   }
 
   /** Oldest first. */
   async list(): Promise<KeyView[]> {
-    const names = await namesIn(this.#options.folder);
     const views: KeyView[] = [];
-    for (const name of names) {
-      const id = name.endsWith('.json') ? name.slice(0, -'.json'.length) : '';
+    for (const id of await this.#records.names()) {
       const record = await this.#read(id);
       if (record !== null) views.push(await this.#view(record));
     }
@@ -117,8 +106,7 @@ export class Keys {
   async revoke(id: string): Promise<KeyView> {
     const record = await this.#existing(id);
     const revoked = { ...record, revokedAt: record.revokedAt ?? new Date().toISOString() };
-    const { folder, folders } = this.#options;
-    await replaceFile({ folder, name: `${id}.json`, content: JSON.stringify(revoked, undefined, 2), folders });
+    await this.#records.put(id, revoked);
     this.#options.cache.delete(this.#cacheKey(id));
     return this.#view(revoked);
   }
@@ -148,7 +136,7 @@ export class Keys {
   }
 
   async sweep(): Promise<void> {
-    await sweepTemporaries(this.#options.folder);
+    await this.#records.sweep();
   }
 
   async #existing(id: string): Promise<KeyRecord> {
@@ -173,12 +161,9 @@ export class Keys {
   }
 
   async #read(id: string): Promise<KeyRecord | null> {
-    if (!keyIdPattern.test(id)) return null;
-    const text = await readIfThere(join(this.#options.folder, `${id}.json`));
-    if (text === undefined) return null;
-    const parsed = parseJson(KeyRecord, text);
-    if (parsed.status === 'ok' && parsed.value.id === id) return parsed.value;
-    this.#options.log.error({ accountId: this.#options.accountId, keyId: id }, 'key record is damaged, the key is refused');
+    const record = await this.#records.find(id);
+    if (record === undefined || record.id === id) return record ?? null;
+    this.#options.log.error({ accountId: this.#options.accountId, keyId: id }, 'a key record names another key and is refused');
     return null;
   }
 
