@@ -1,5 +1,5 @@
-import { rename, unlink } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { rename, unlink, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { AppError } from '@concierge/contract';
 import { writeTemporary } from './atomic-file.ts';
@@ -9,6 +9,7 @@ import { ignoreMissing } from './system-error.ts';
 
 /** What tenants' own files get: their sandbox runs as somebody else and must be able to read them. */
 const visibleMode = 0o644;
+const etagHexDigits = 32;
 
 export interface PlainFile {
   readonly bytes: Buffer;
@@ -97,6 +98,17 @@ export async function assertNoTwin(folder: HeldFolder, name: string): Promise<vo
   for (const other of await folder.names()) {
     if (other !== name && foldName(other) === folded) throw invalidPath(`collides with ${other}, which differs only in case`);
   }
+}
+
+/** The strong entity tag of a file's content: quoted, as it stands in the header. */
+export function etagOf(content: Uint8Array | string): string {
+  return `"${createHash('sha256').update(content).digest('hex').slice(0, etagHexDigits)}"`;
+}
+
+/** Does an `If-Match` or `If-None-Match` header name this tag? `*` names any that exists; weak tags never match (RFC 9110, 13.1). */
+export function etagMatches(header: string, etag: string | undefined): boolean {
+  if (etag === undefined) return false;
+  return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag);
 }
 
 function tooLarge(maxBytes: number): AppError {

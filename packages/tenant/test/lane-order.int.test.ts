@@ -1,9 +1,9 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FileWriter, FolderSync, Generations } from '@concierge/files';
+import { FileWriter, FolderSync } from '@concierge/files';
 import { temporaryDirectory } from '@concierge/testing';
-import { LaneOrder } from '../src/inbox/lane-order.ts';
+import { Generations, LaneOrder } from '../src/inbox/lane-order.ts';
 
 const session = 'a'.repeat(32);
 

@@ -1,6 +1,7 @@
 import { mkdir, readdir, rmdir, stat, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import {
+  createFile,
   ignoreMissing,
   isSystemError,
   lstatIfThere,
@@ -169,4 +170,36 @@ function turnOfMention(name: string): string {
 
 function isNumber(name: string): boolean {
   return /^\d{8}$/u.test(name);
+}
+
+/** Of generations older ones go, so that the folder stays small; the newest is what counts. */
+const generationsKept = 3;
+
+/** Numbers that only rise, on disk: a file for each, created exclusively. What is derived from them rises with no clock. */
+export class Generations {
+  readonly #folder: string;
+  readonly #folders: FolderSync;
+
+  constructor({ folder, folders }: { readonly folder: string; readonly folders: FolderSync }) {
+    this.#folder = folder;
+    this.#folders = folders;
+  }
+
+  /** On disk when it returns. */
+  async next(): Promise<number> {
+    if ((await mkdir(this.#folder, { recursive: true, mode: 0o700 })) !== undefined) await this.#folders.sync(dirname(this.#folder));
+    for (;;) {
+      const drawn = await this.#drawn();
+      const number = (drawn.at(-1) ?? 0) + 1;
+      if (!(await createFile({ folder: this.#folder, name: String(number), content: '', folders: this.#folders }))) continue;
+      for (const old of drawn.slice(0, -generationsKept)) await ignoreMissing(unlink(join(this.#folder, String(old))));
+      return number;
+    }
+  }
+
+  /** In rising order. */
+  async #drawn(): Promise<number[]> {
+    const names = (await namesIn(this.#folder)).filter((name) => /^[1-9]\d*$/u.test(name));
+    return names.map(Number).toSorted((left, right) => left - right);
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { etagMatches, etagOf } from './etag.ts';
+import { etagMatches, etagOf } from './plain-file.ts';
 
 describe('entity tags', () => {
   it('are quoted and follow the content', () => {
