@@ -1,4 +1,4 @@
-// `npm run check`: types, expressions, lint, format, dead code, architecture.
+// `npm run check`: types, expressions, lint, format, dead code, architecture, layout.
 import { bootstrap, root } from './bootstrap.mjs';
 
 await bootstrap(import.meta.url, async () => {

@@ -1,0 +1,158 @@
+// `node infra/check/layout.mjs [folder]`: fails when a folder has too many files, or a small file has one importer, to which it belongs.
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseSync } from '@swc/core';
+
+const FILES_MAX = 20;
+const LINES_MIN = 40;
+
+/** Code as it is written: what is compiled, generated or installed is none of it. */
+const sources = '{packages,services}/*/**/*.{ts,tsx,mjs,lua}';
+const leftOut = new Set(['node_modules', 'dist', 'test']);
+/** Started, loaded or read by name, and small where there is little to start. */
+const entries = /(?:^|-)(?:main|index|config|wire|thread|build)\.(?:ts|tsx|mjs)$/u;
+
+/** What is not done yet: small files by package, and files by folder. Both only ever shrink. */
+const tolerated = {
+  smallFiles: {
+    'packages/agent': 34,
+    'packages/channel': 14,
+    'packages/contract': 4,
+    'packages/mcp': 2,
+    'packages/model': 3,
+    'packages/runtime': 2,
+    'packages/sandbox': 2,
+    'packages/web': 5,
+    'services/gateway': 19,
+    'services/ui': 6,
+    'services/worker': 8,
+  },
+  folders: {
+    'packages/acceptance/chaos': 31,
+    'packages/contract/src': 39,
+    'packages/contract/src/routes': 24,
+    'packages/testing/src': 23,
+    'packages/turn/src': 33,
+    'packages/turn/src/lua': 30,
+    'services/gateway/src/handlers': 31,
+    'services/ui/web/src': 36,
+    'services/worker/src': 27,
+  },
+};
+
+const isCode = (path) => /(?<!\.d)\.tsx?$/u.test(path);
+const isTest = (path) => path.includes('.test.') || /\/fixtures\//u.test(path);
+/** Only tests import these. */
+const isForTests = (path) => /^packages\/(?:testing|acceptance)\//u.test(path) || isTest(path);
+const packageOf = (path) => path.split('/', 2).join('/');
+const isLeftOut = (path) => path.split('/').some((part) => leftOut.has(part));
+
+/** Folders with more files than may be, apart from tests, fixtures and an index. */
+function findFullFolders(paths) {
+  const counts = new Map();
+  for (const path of paths) {
+    if (isTest(path) || basename(path) === 'index.ts') continue;
+    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  }
+  return [...counts].filter(([, count]) => count > FILES_MAX).map(([folder, count]) => ({ folder, count }));
+}
+
+/** Files of a few lines that one other file imports, or none. `files`: text by path; `exported`: path by what is imported. */
+function findSmallFiles(files, exported) {
+  const importers = importersIn(files, exported);
+  const isEntry = (path) => entries.test(basename(path)) || [...exported.values()].includes(path);
+  const small = [];
+  for (const [path, text] of files) {
+    const lines = text.trimEnd().split('\n').length;
+    if (lines >= LINES_MIN || !isCode(path) || isForTests(path) || isEntry(path)) continue;
+    const by = [...(importers.get(path) ?? [])].filter((importer) => !isForTests(importer));
+    if (by.length < 2) small.push({ path, lines, by: by[0] });
+  }
+  return small;
+}
+
+/** By file, the files that import something of it; through an index only those names that they take from it. */
+function importersIn(files, exported) {
+  const imports = new Map([...files].filter(([path]) => isCode(path)).map(([path, text]) => [path, importsOf(path, text)]));
+  const importers = new Map();
+  const add = (target, importer) => importers.set(target, (importers.get(target) ?? new Set()).add(importer));
+  const follow = ({ from, names }, at, importer) => {
+    const target = from.startsWith('.') ? normalize(join(dirname(at), from)) : exported.get(from);
+    const inner = imports.get(target);
+    if (inner === undefined) return;
+    if (basename(target) !== 'index.ts') return add(target, importer);
+    for (const passedOn of inner.filter(({ isExport }) => isExport)) {
+      const taken = names === undefined ? passedOn.names : passedOn.names?.filter((name) => names.includes(name));
+      if (taken === undefined || taken.length > 0) follow({ from: passedOn.from, names: taken }, target, importer);
+    }
+  };
+  for (const [path, all] of imports) {
+    if (basename(path) !== 'index.ts') for (const one of all) follow(one, path, path);
+  }
+  return importers;
+}
+
+/** The source of what a package is imported as, such as `@concierge/model/openai`, by the manifests of the packages. */
+function readExports(root) {
+  const exported = new Map();
+  for (const path of globSync('{packages,services}/*/package.json', { cwd: root })) {
+    const { name, exports = {} } = JSON.parse(readFileSync(join(root, path), 'utf8'));
+    for (const [part, { '@concierge/source': source }] of Object.entries(exports)) {
+      if (source !== undefined) exported.set(join(name, part), join(dirname(path), source));
+    }
+  }
+  return exported;
+}
+
+/** What a file imports and passes on, wherever it says so. */
+function importsOf(path, text) {
+  const found = [];
+  const visit = (node) => {
+    if (Array.isArray(node)) return node.forEach(visit);
+    if (typeof node !== 'object' || node === null) return;
+    const one = importBy(node);
+    if (one !== undefined) found.push(one);
+    for (const [name, child] of Object.entries(node)) if (name !== 'span') visit(child);
+  };
+  visit(parseSync(text, { syntax: 'typescript', tsx: path.endsWith('x'), target: 'esnext' }).body);
+  return found;
+}
+
+/** `names` is undefined where all of it is taken, as by `import()`. */
+function importBy({ type, source, specifiers = [], callee, arguments: given }) {
+  if (type === 'ImportDeclaration') return { from: source.value, names: namesIn(specifiers), isExport: false };
+  if (type === 'ExportNamedDeclaration' && source) return { from: source.value, names: namesIn(specifiers), isExport: true };
+  if (callee?.type !== 'Import' && callee?.value !== 'URL') return undefined;
+  return { from: String(given[0]?.expression.value), isExport: false };
+}
+
+function namesIn(specifiers) {
+  if (specifiers.some(({ type }) => type === 'ImportNamespaceSpecifier')) return undefined;
+  return specifiers.map(({ imported, orig, local }) => (imported ?? orig ?? local).value);
+}
+
+/** Runs both over a tree. Lines to be printed, how many of them are findings, and how many exceptions are still made. */
+export function checkLayout(root, exceptions = tolerated) {
+  const paths = globSync(sources, { cwd: root, exclude: isLeftOut })
+    .filter((path) => !isLeftOut(path))
+    .toSorted();
+  const files = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+  const full = findFullFolders(paths).filter(({ folder, count }) => count > (exceptions.folders[folder] ?? 0));
+  const small = Map.groupBy(findSmallFiles(files, readExports(root)), ({ path }) => packageOf(path));
+  const findings = full.map(({ folder, count }) => `${folder}: ${count} files, and may have ${FILES_MAX}`);
+  for (const [name, those] of small) {
+    if (those.length <= (exceptions.smallFiles[name] ?? 0)) continue;
+    for (const { path, lines, by } of those)
+      findings.push(`${path}: ${lines} lines for ${by === undefined ? 'no importer' : `${by} alone`}`);
+  }
+  const exempted = findFullFolders(paths).length - full.length + [...small.values()].flat().length - (findings.length - full.length);
+  return { findings, exempted };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { findings, exempted } = checkLayout(process.argv[2] ?? '.');
+  for (const line of findings) process.stdout.write(`${line}\n`);
+  process.stdout.write(`${exempted} exceptions are left in infra/check/layout.mjs\n`);
+  process.exitCode = findings.length === 0 ? 0 : 1;
+}
