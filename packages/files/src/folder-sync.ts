@@ -1,7 +1,7 @@
 import { closeSync, fsync } from 'node:fs';
 import { promisify } from 'node:util';
-import { SharedRun } from '@concierge/runtime';
 import { quickOpenFolder } from './quick-look.ts';
+import { SharedRun } from './shared-run.ts';
 
 const fsyncInPool = promisify(fsync);
 

@@ -20,6 +20,7 @@ export { HeldFolder, isPlainFile } from './path-walk.ts';
 export { appendPlainFile, assertNoTwin, etagMatches, etagOf, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
 export { lstatIfThere, quickReaddir } from './quick-look.ts';
 export { RecordFolder, type RecordFolderOptions } from './record-folder.ts';
+export { SharedRun } from './shared-run.ts';
 export { signatureOf, StatCache } from './stat-cache.ts';
 export { keepFolders, makeStoreFolder } from './store-folder.ts';
 export { ignoreMissing, isSystemError } from './system-error.ts';

@@ -1,7 +1,6 @@
 export { duringActivity, type Activity } from './activity.ts';
 export { background } from './background.ts';
 export { KeyedMutex } from './concurrency/keyed-mutex.ts';
-export { SharedRun } from './concurrency/shared-run.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig } from './config.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';

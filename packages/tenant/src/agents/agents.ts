@@ -8,8 +8,7 @@ import {
   isOwnAgentName,
   type AgentDefinition,
 } from '@concierge/contract';
-import { HeldFolder, StatCache } from '@concierge/files';
-import { SharedRun } from '@concierge/runtime';
+import { HeldFolder, SharedRun, StatCache } from '@concierge/files';
 import { FrontMatterError, parseFrontMatter } from './front-matter.ts';
 import type { TenantFiles } from '../files/tenant-files.ts';
 

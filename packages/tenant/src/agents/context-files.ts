@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { AppError, limits, withoutSpans, type Skill } from '@concierge/contract';
-import { HeldFolder, isSystemError, readPlainHead, StatCache } from '@concierge/files';
-import { SharedRun, type Log } from '@concierge/runtime';
+import { HeldFolder, isSystemError, readPlainHead, SharedRun, StatCache } from '@concierge/files';
+import type { Log } from '@concierge/runtime';
 import { contactBase } from '../memory-search/memory-files.ts';
 import { decodeHead } from '../files/tenant-files.ts';
 import type { Skills } from '../skills/skills.ts';

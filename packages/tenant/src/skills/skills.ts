@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { AppError, skillNamePattern, type Skill } from '@concierge/contract';
-import { HeldFolder, StatCache } from '@concierge/files';
-import { SharedRun } from '@concierge/runtime';
+import { HeldFolder, SharedRun, StatCache } from '@concierge/files';
 import { parseFrontMatter } from '../agents/front-matter.ts';
 import { readSkillText, skillFileName } from './skill-text.ts';
 import type { TenantFiles } from '../files/tenant-files.ts';

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { KeyedMutex } from './keyed-mutex.ts';
 import { SharedRun } from './shared-run.ts';
 
 function steps(): { readonly task: () => Promise<number>; readonly finish: (() => void)[]; readonly fail: ((error: Error) => void)[] } {
@@ -47,31 +46,5 @@ describe('a shared run', () => {
     await turnOfTheLoop();
     finish[1]?.();
     expect(await second).toBe(2);
-  });
-});
-
-describe('a keyed mutex', () => {
-  it('runs tasks of one key one after another, others at once, and forgets them', async () => {
-    const mutex = new KeyedMutex();
-    const seen: string[] = [];
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const first = mutex.run('a', async () => {
-      await promise;
-      seen.push('a1');
-      throw new Error('a1 failed');
-    });
-    const second = mutex.run('a', async () => {
-      seen.push('a2');
-      return Promise.resolve('second');
-    });
-    await mutex.run('b', async () => {
-      seen.push('b');
-      return Promise.resolve();
-    });
-    expect(seen).toEqual(['b']);
-    resolve();
-    await expect(first).rejects.toThrow('a1 failed');
-    expect(await second).toBe('second');
-    expect(seen).toEqual(['b', 'a1', 'a2']);
   });
 });
