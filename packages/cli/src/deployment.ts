@@ -1,8 +1,9 @@
 import type { ChatAppConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
+import type { IndexStore } from '@concierge/index';
 import { createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
-import type { IndexStore, Tenants, TenantScope } from '@concierge/tenant';
+import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { HandoffDesk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 
@@ -31,7 +32,7 @@ export class Deployment {
 
   async index(): Promise<IndexStore> {
     const { databaseUrl, dataDir } = this.config;
-    const { openIndex } = await import('@concierge/tenant');
+    const { openIndex } = await import('@concierge/index');
     this.#index ??= openIndex({ databaseUrl, dataDir, log: this.log }).then((index) =>
       this.#stack.adopt(index, async (opened) => opened.close()),
     );

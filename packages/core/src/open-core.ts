@@ -1,3 +1,4 @@
+import { openIndex, type IndexStore } from '@concierge/index';
 import {
   armFailpoints,
   assertNoEviction,
@@ -8,7 +9,7 @@ import {
   type RedisRole,
   type ServiceSettings,
 } from '@concierge/runtime';
-import { openIndex, Tenants, type Embedder, type IndexStore } from '@concierge/tenant';
+import { Tenants, type Embedder } from '@concierge/tenant';
 import {
   DeliveryBells,
   DeliveryLanes,

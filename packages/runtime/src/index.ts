@@ -1,7 +1,9 @@
 export { duringActivity, type Activity } from './activity.ts';
 export { background } from './background.ts';
+export { SharedRun } from './concurrency/shared-run.ts';
+export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig } from './config.ts';
-export { KeyedSlots, Slots, TenantSlots } from './concurrency/slots.ts';
+export { KeyedMutex, Slots, TenantSlots } from './concurrency/slots.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
 export {
   runService,
@@ -47,5 +49,5 @@ export {
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { isUnavailable } from './unavailable.ts';
-export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
+export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
 export { eventLoopStallMs } from './watchdog.ts';

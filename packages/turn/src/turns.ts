@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TurnsQuery } from '@concierge/index';
 import {
   AppError,
   type AcceptedTurn,
@@ -8,15 +9,7 @@ import {
   type TurnStepView,
   type TurnView,
 } from '@concierge/contract';
-import {
-  decodeCursor,
-  encodeCursor,
-  type IndexedTurn,
-  type Page,
-  type Position,
-  type TenantScope,
-  type TurnsQuery,
-} from '@concierge/tenant';
+import type { TenantScope } from '@concierge/tenant';
 import { TurnAcceptance, type AcceptOptions } from './accept.ts';
 import { keyOf } from './keys.ts';
 import { toStep, readEntries } from './stream-entry.ts';

@@ -71,6 +71,13 @@ export class KeyedSlots {
   }
 }
 
+/** Runs tasks with the same key one after another, in order of arrival; within this process only. */
+export class KeyedMutex extends KeyedSlots {
+  constructor() {
+    super(1);
+  }
+}
+
 export interface TenantSlotsOptions {
   /** Tasks at once, over all tenants. */
   readonly count: number;
