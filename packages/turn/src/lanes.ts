@@ -74,6 +74,8 @@ export interface Lease extends Lane {
    * Redis is the one that accepted it.
    */
   readonly cutEpoch: string | null;
+  /** It has crashed so often that this is its last start, whatever steps it finishes. */
+  readonly isLastStart: boolean;
 }
 
 export type LeaseAnswer =
@@ -143,6 +145,7 @@ const LeaseReply = z.union([
     z.string(),
     z.number(),
     z.string(),
+    z.enum(['0', '1']),
   ]),
   z.tuple([z.literal('idle'), z.array(RingReply)]),
   z.tuple([z.literal('held')]),
@@ -231,12 +234,12 @@ export class Lanes {
   /** `depth`: of the bell that is answered. `alone`: no other turn of the worker is unproven. */
   async lease(lane: Lane & { readonly depth: number }, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
     const { accountId, sessionId, depth } = lane;
-    const rules = [LEASE_MS, FIRST_WAIT_MS, depth, limits.turnMaxStarts, alone ? '1' : '0'];
+    const rules = [LEASE_MS, FIRST_WAIT_MS, depth, limits.turnMaxStarts, alone ? '1' : '0', limits.turnMaxCrashes];
     const reply = LeaseReply.parse(await this.#run('lease', [accountId, sessionId, workerId, ...rules]));
     if (reply[0] === 'idle') return { kind: 'idle', rings: ringsOf(accountId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
     if (reply[0] === 'alone') return { kind: 'alone', turnId: reply[1], voids: reply[2] };
-    const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt, ageMs, cutEpoch] = reply;
+    const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt, ageMs, cutEpoch, last] = reply;
     const facts = {
       turnId,
       epoch,
@@ -248,6 +251,7 @@ export class Lanes {
       startedAtMs: Number(startedAt),
       ageMs,
       cutEpoch: cutEpoch === '' ? null : cutEpoch,
+      isLastStart: last === '1',
     };
     return { kind: 'leased', lease: { accountId, sessionId, ...facts } };
   }

@@ -146,7 +146,8 @@ export class TurnWorker {
     try {
       const answer = await lanes.lease(lane, this.id, { alone: true });
       if (answer.kind === 'idle') await doorbells.ring(answer.rings);
-      if (answer.kind === 'leased') await this.#run(answer.lease, proven);
+      // A turn that has crashed often in spite of its steps keeps the others out for the whole time.
+      if (answer.kind === 'leased') await this.#run(answer.lease, answer.lease.isLastStart ? () => undefined : proven);
     } finally {
       proven();
     }

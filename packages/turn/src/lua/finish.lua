@@ -30,7 +30,7 @@ redis.call('EXPIRE', events, ARGV[7])
 
 redis.call('LPOP', lane)
 redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
-redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'rung')
+redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last', 'rung')
 local pool = pool_of(prefix, account, session)
 local head = redis.call('LINDEX', lane, 0)
 if head and string.find(ARGV[10], ',' .. head .. ',', 1, true) then

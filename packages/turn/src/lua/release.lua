@@ -11,9 +11,13 @@ if redis.call('HGET', held, 'epoch') ~= ARGV[3] or not redis.call('HGET', held, 
 local now = now_ms(prefix)
 redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
 redis.call('HSET', held, 'until', 0)
-if ARGV[5] ~= '1' then redis.call('HINCRBY', held, 'starts', -1) end
+-- A finished step has taken it off already.
+if ARGV[5] ~= '1' and tonumber(redis.call('HGET', held, 'starts') or '0') > 0 then redis.call('HINCRBY', held, 'starts', -1) end
 local turn = redis.call('HGET', held, 'turn')
-if turn then redis.call('HSET', prefix .. ':turn:' .. turn, 'state', 'waiting') end
+if turn then
+  redis.call('HSET', prefix .. ':turn:' .. turn, 'state', 'waiting')
+  if ARGV[5] == '1' then redis.call('HINCRBY', prefix .. ':turn:' .. turn, 'crashes', 1) end
+end
 if tonumber(ARGV[4]) > 0 then
   redis.call('ZADD', prefix .. ':due', now + tonumber(ARGV[4]), member)
   return {}
