@@ -38,7 +38,7 @@ export { FileUnavailableError, type FetchedFile, type FileFailure, type FileRequ
 export { keepTyping } from './outbound/keep-typing.ts';
 export { openSender, type OpenBinding } from './outbound/open-sender.ts';
 export { paceOf, type Pace } from './outbound/pace.ts';
-export { providerEnvironment, toProviderSettings, type ProviderSettings } from './outbound/provider-environment.ts';
+export { providerEnvironment, toProviderSettings } from './outbound/provider-environment.ts';
 export { providerUrls, type ProviderUrls } from './outbound/provider-urls.ts';
 export { renderParts } from './outbound/render-parts.ts';
 export { replyWindow, type ReplyWindow } from './outbound/reply-window.ts';

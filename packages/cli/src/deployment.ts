@@ -1,9 +1,10 @@
 import type { ChatAppConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
+import type { TurnPath } from '@concierge/core';
 import type { IndexStore } from '@concierge/index';
-import { connectRedis, createLog, redisReady, type Log } from '@concierge/runtime';
+import { createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
-import type { Doorbells, EventBells, HandoffCallsOptions, HandoffDesk, Turns } from '@concierge/turn';
+import type { HandoffDesk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 
 const REDIS_TIMEOUT_MS = 3000;
@@ -11,18 +12,18 @@ const REDIS_TIMEOUT_MS = 3000;
 type Redis = ReturnType<typeof connectRedis>;
 
 /**
- * The files, index and Redis of one deployment; each is loaded and opened when a command first needs it. The one who made the deployment closes it.
+ * The files, index and Redis of one deployment; each is loaded and opened when a command first needs it. Who made the
+ * deployment closes it.
  */
 export class Deployment {
   readonly config: Config;
   readonly log: Log;
+  readonly #stack = new AsyncDisposableStack();
   #index: Promise<IndexStore> | undefined;
   #tenants: Tenants | undefined;
-  #redis: Redis | undefined;
   /** Waited for once: a second command part is not to wait as long again for what is not there. */
-  #redisReady: Promise<void> | undefined;
-  #doorbells: Doorbells | undefined;
-  #eventBells: EventBells | undefined;
+  #redis: Promise<Redis> | undefined;
+  #turnPath: TurnPath | undefined;
 
   constructor(config: Config) {
     this.config = config;
@@ -32,7 +33,9 @@ export class Deployment {
   async index(): Promise<IndexStore> {
     const { databaseUrl, dataDir } = this.config;
     const { openIndex } = await import('@concierge/index');
-    this.#index ??= openIndex({ databaseUrl, dataDir, log: this.log });
+    this.#index ??= openIndex({ databaseUrl, dataDir, log: this.log }).then((index) =>
+      this.#stack.adopt(index, async (opened) => opened.close()),
+    );
     return await this.#index;
   }
 
@@ -69,33 +72,27 @@ export class Deployment {
     const { redisUrl } = this.config;
     if (redisUrl === undefined) throw new AppError('overloaded', 'Redis is not known: run npm start, or set REDIS_URL.');
     // Its warnings would stand beside the one line that says the same.
-    const redis = (this.#redis ??= connectRedis({ url: redisUrl, role: 'producer', log: this.log.child({}, { level: 'silent' }) }));
-    this.#redisReady ??= redisReady(redis, REDIS_TIMEOUT_MS);
-    await this.#redisReady.catch((error: unknown) => {
+    const log = this.log.child({}, { level: 'silent' });
+    this.#redis ??= openRedis({ url: redisUrl, role: 'producer', log, timeoutMs: REDIS_TIMEOUT_MS }, this.#stack);
+    return this.#redis.catch((error: unknown) => {
       throw new AppError('overloaded', 'Redis does not answer: is Concierge running?', { cause: error });
     });
-    return redis;
   }
 
   async turns(): Promise<Turns> {
-    const [redis, turn] = [await this.redis(), await import('@concierge/turn')];
-    this.#doorbells ??= new turn.Doorbells(redis, this.log);
-    return new turn.Turns({ redis, lanes: new turn.Lanes(redis), doorbells: this.#doorbells, log: this.log });
+    return (await this.#openTurnPath()).turns;
   }
 
   async handoffDesk(): Promise<HandoffDesk> {
-    const [turns, turn] = [await this.turns(), await import('@concierge/turn')];
-    this.#eventBells ??= new turn.EventBells(await this.redis(), this.log);
-    const events = new turn.OutgoingEvents({ bells: this.#eventBells, log: this.log });
-    const onRequested: HandoffCallsOptions['onRequested'] = async (scope, handoff) => events.emit(scope, turn.handoffRequested(handoff));
-    return new turn.HandoffDesk({ turns, calls: new turn.HandoffCalls({ turns, onRequested, log: this.log }) });
+    return (await this.#openTurnPath()).handoffs.desk;
   }
 
   async close(): Promise<void> {
-    await this.#doorbells?.stop();
-    await this.#eventBells?.stop();
-    this.#redis?.disconnect();
-    const index = await this.#index?.catch(() => undefined);
-    await index?.close();
+    await this.#stack.disposeAsync();
+  }
+
+  async #openTurnPath(): Promise<TurnPath> {
+    const [redis, { openTurnPath }] = [await this.redis(), await import('@concierge/core')];
+    return (this.#turnPath ??= openTurnPath(redis, this.#stack, this.log));
   }
 }

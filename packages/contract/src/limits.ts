@@ -66,6 +66,8 @@ export const limits = {
   maxTurnsMax: 100,
   /** Starts of one turn without a finished step before it ends in an error. */
   turnMaxStarts: 3,
+  /** Starts of one turn, over all its steps, that may end with their process before it ends in an error. */
+  turnMaxCrashes: 10,
   /** One turn, first start to end, over all its model calls and tools. */
   turnTimeoutMs: 30 * 60_000,
   toolOutputEventMaxBytes: 16 * 1024,

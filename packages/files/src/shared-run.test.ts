@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { SharedRun } from './shared-run.ts';
+import { KeyedMutex } from './slots.ts';
 
 function steps(): { readonly task: () => Promise<number>; readonly finish: (() => void)[]; readonly fail: ((error: Error) => void)[] } {
   const finish: (() => void)[] = [];

@@ -1,10 +1,19 @@
 export { duringActivity, type Activity } from './activity.ts';
 export { background } from './background.ts';
-export { KeyedMutex } from './concurrency/keyed-mutex.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig } from './config.ts';
+export { KeyedMutex, Slots, TenantSlots } from './concurrency/slots.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
-export { runService, startService, type Running, type ServiceOptions, type StartOptions, type Stoppable } from './lifecycle.ts';
+export {
+  runService,
+  ServiceStack,
+  startPart,
+  startService,
+  stopPart,
+  type ServiceOptions,
+  type ServiceParts,
+  type StartOptions,
+} from './lifecycle.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
 export { MemoryWatch } from './memory-watch.ts';
 export { newMetrics } from './metrics.ts';
@@ -13,16 +22,27 @@ export {
   assertNoEviction,
   connectRedis,
   isRedisFull,
+  openConnection,
+  openRedis,
   reconnectDelayMs,
   redisReady,
   type RedisConnectOptions,
   type RedisRole,
 } from './redis.ts';
 export {
+  dataEnvironment,
   demoModelEnvironment,
   mayUseDemoModel,
+  metricsEnvironment,
+  modelsEnvironment,
+  processEnvironment,
+  sandboxEnvironment,
   serviceEnvironment,
+  toMetricsAddress,
+  toProvidersFile,
+  toSandboxSettings,
   toServiceSettings,
+  type SandboxSettings,
   type ServiceSettings,
 } from './service-environment.ts';
 export { RedisScript, type ScriptReply } from './script.ts';

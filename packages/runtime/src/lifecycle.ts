@@ -1,54 +1,86 @@
 import { ConfigError } from './config.ts';
 import { createLog, type Log } from './log.ts';
+import type { ProcessSettings } from './service-environment.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** Something with a connection, a timer or a child process. `stop` resolves when nothing of it is left. */
-export interface Stoppable {
-  readonly name: string;
-  stop(graceMs: number): Promise<void>;
+/** What one service has open. It is closed in the reverse of the order in which it was opened. */
+export class ServiceStack extends AsyncDisposableStack {
+  #graceEndsAtMs = 0;
+
+  /**
+   * What a part that drains has left of the grace. Nothing when a start failed: there is no work yet that could end.
+   */
+  get graceLeftMs(): number {
+    return Math.max(0, this.#graceEndsAtMs - Date.now());
+  }
+
+  /** Closes everything, one part after another. Rejects, after the last, with what did not close cleanly. */
+  async stop(graceMs: number): Promise<void> {
+    this.#graceEndsAtMs = Date.now() + graceMs;
+    await this.disposeAsync();
+  }
 }
 
-export interface Running {
-  /** Stopped one after another, in this order. */
-  readonly stopInOrder: readonly Stoppable[];
+/** For `stack.adopt`. */
+export async function stopPart(part: { stop(): Promise<void> }): Promise<void> {
+  await part.stop();
+}
+
+/** Starts a part that works by itself; the stack stops it. */
+export function startPart(stack: AsyncDisposableStack, part: { start(): void; stop(): Promise<void> }): void {
+  stack.adopt(part, stopPart);
+  part.start();
 }
 
 export interface ServiceOptions {
   readonly log: Log;
   /** How long running work may take to finish after SIGTERM. */
   readonly graceMs: number;
-  readonly wire: () => Promise<Running>;
+  /** Opens everything on the stack. What it has opened when it rejects is closed. */
+  readonly wire: (stack: ServiceStack) => Promise<unknown>;
 }
 
 /** Beyond the grace, the time a service has to close its connections before it is ended anyway. */
 const CLOSE_MARGIN_MS = 5000;
 
-async function stopAll(running: Running, { log, graceMs }: ServiceOptions): Promise<boolean> {
-  let clean = true;
-  const until = Date.now() + graceMs;
-  for (const part of running.stopInOrder) {
-    try {
-      await part.stop(Math.max(0, until - Date.now()));
-    } catch (error) {
-      clean = false;
-      log.error({ err: error, part: part.name }, 'did not stop cleanly');
-    }
+/** @returns whether all of it closed cleanly. Ends the process when that takes too long. */
+async function stopInTime(stack: ServiceStack, graceMs: number, log: Log): Promise<boolean> {
+  const deadline = setTimeout(() => {
+    log.error('did not stop in time');
+    process.exit(1);
+  }, graceMs + CLOSE_MARGIN_MS);
+  try {
+    await stack.stop(graceMs);
+    return true;
+  } catch (error) {
+    for (const err of toFailures(error)) log.error({ err }, 'did not stop cleanly');
+    return false;
+  } finally {
+    clearTimeout(deadline);
   }
-  return clean;
 }
 
-/** Runs one service until SIGTERM or SIGINT, then stops it in order and exits 0; a second signal ends it at once. */
-export async function runService(options: ServiceOptions): Promise<void> {
-  const { log, graceMs } = options;
+/** Of each part, in the order in which they were closed. */
+function toFailures(error: unknown): unknown[] {
+  return error instanceof SuppressedError ? [...toFailures(error.suppressed), error.error] : [error];
+}
+
+/**
+ * Runs one service until SIGTERM or SIGINT, then stops it and exits 0; a second signal ends it at once. When it cannot
+ * start, what it has opened is closed and it exits 1.
+ */
+export async function runService({ log, graceMs, wire }: ServiceOptions): Promise<void> {
   process.on('unhandledRejection', (error) => {
     log.error({ err: error }, 'unhandled rejection');
   });
-  const running = await options.wire().catch((error: unknown) => {
+  const stack = new ServiceStack();
+  await wire(stack).catch(async (error: unknown) => {
     if (error instanceof ConfigError) log.fatal(error.message);
     else log.fatal({ err: error }, 'cannot start');
+    await stopInTime(stack, 0, log);
     process.exit(1);
   });
-  // For whoever started this process with a channel to hear it on (`npm start`, tests).
+  // For the parent of this process when it opened a channel (`npm start`, tests).
   process.send?.({ ready: true });
   log.info('ready');
   let stopping = false;
@@ -56,34 +88,28 @@ export async function runService(options: ServiceOptions): Promise<void> {
     if (stopping) process.exit(1);
     stopping = true;
     log.info({ signal }, 'stopping');
-    const deadline = setTimeout(() => {
-      log.error('did not stop in time');
-      process.exit(1);
-    }, graceMs + CLOSE_MARGIN_MS);
-    const clean = await stopAll(running, options);
-    clearTimeout(deadline);
+    const clean = await stopInTime(stack, graceMs, log);
     log.info('stopped');
     process.exit(clean ? 0 : 1);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, (name) => void stop(name));
 }
 
-/** What every service's configuration holds. */
-interface ServiceConfig {
-  readonly logLevel: string;
-  readonly prettyLog: boolean;
-  readonly graceMs: number;
+/** What a service is built with. */
+export interface ServiceParts {
+  readonly stack: ServiceStack;
+  readonly log: Log;
 }
 
-export interface StartOptions<Config extends ServiceConfig> {
+export interface StartOptions<Config extends ProcessSettings> {
   readonly name: string;
   /** @throws ConfigError */
   readonly readConfig: () => Config;
-  readonly wire: (config: Config, log: Log) => Promise<Running>;
+  readonly wire: (config: Config, parts: ServiceParts) => Promise<unknown>;
 }
 
 /** The whole of a service's main.ts: configuration, log, graph, and its end. A bad configuration is printed line by line. */
-export async function startService<Config extends ServiceConfig>({ name, readConfig, wire }: StartOptions<Config>): Promise<void> {
+export async function startService<Config extends ProcessSettings>({ name, readConfig, wire }: StartOptions<Config>): Promise<void> {
   let config: Config;
   try {
     config = readConfig();
@@ -94,5 +120,5 @@ export async function startService<Config extends ServiceConfig>({ name, readCon
   }
   const log = createLog({ service: name, level: config.logLevel, pretty: config.prettyLog });
   startWatchdog(name, log);
-  await runService({ log, graceMs: config.graceMs, wire: async () => await wire(config, log) });
+  await runService({ log, graceMs: config.graceMs, wire: async (stack) => wire(config, { stack, log }) });
 }

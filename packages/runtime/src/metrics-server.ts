@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { Registry } from 'prom-client';
-import type { Stoppable } from './lifecycle.ts';
 
 /** Serves a service's figures for Prometheus at `/metrics`, and nothing else, for services that speak no HTTP beside that. Rejects when the port is taken. */
 export async function serveMetrics(
   registry: Registry,
   address: { readonly port: number; readonly host: string },
-): Promise<Stoppable & { readonly port: number }> {
+): Promise<AsyncDisposable & { readonly port: number }> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end();
@@ -20,7 +19,7 @@ export async function serveMetrics(
   });
   server.listen(address.port, address.host);
   await once(server, 'listening');
-  return { name: 'metrics', port: portOf(server), stop: async () => close(server) };
+  return { port: portOf(server), [Symbol.asyncDispose]: async () => close(server) };
 }
 
 function portOf(server: Server): number {

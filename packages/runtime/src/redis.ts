@@ -16,6 +16,7 @@ export interface RedisConnectOptions {
 type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 
 const COMMAND_TIMEOUT_MS = 1500;
+const START_TIMEOUT_MS = 30_000;
 
 /** min(100·2ⁿ, 2000) ms and up to a tenth more, so that many clients do not come back at once. */
 export function reconnectDelayMs(attempt: number): number {
@@ -61,6 +62,27 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
     if (down) log.info({ role }, 'redis is back');
     down = false;
   });
+  return redis;
+}
+
+/** Waits for the answers to what was sent; a connection that is not there is given up at once. */
+async function closeRedis(redis: Redis): Promise<void> {
+  if (redis.status === 'ready') await redis.quit().catch(() => undefined);
+  redis.disconnect();
+}
+
+/** As `connectRedis`; the stack closes it. */
+export function openConnection(options: RedisConnectOptions, stack: AsyncDisposableStack): Redis {
+  return stack.adopt(connectRedis(options), closeRedis);
+}
+
+/** As `openConnection`, and waits until it can be used. Rejects after `timeoutMs`. */
+export async function openRedis(
+  { timeoutMs = START_TIMEOUT_MS, ...options }: RedisConnectOptions & { readonly timeoutMs?: number },
+  stack: AsyncDisposableStack,
+): Promise<Redis> {
+  const redis = openConnection(options, stack);
+  await redisReady(redis, timeoutMs);
   return redis;
 }
 

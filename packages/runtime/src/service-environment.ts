@@ -1,8 +1,94 @@
-import { resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from './config.ts';
 
-/** Spread into a schema; `mayUseDemoModel` reads it. */
+/*
+ * The variables that several processes read (contract §1), each said once. The tables are spread into a service's own
+ * schema, whose `transform` makes the settings of them: a service's `Config` is the type of what its schema answers.
+ */
+
+/** Of every process. */
+export const processEnvironment = {
+  SHUTDOWN_GRACE_S: z.coerce.number().nonnegative().max(3600).default(25),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  LOG_PRETTY: z.stringbool().optional(),
+};
+
+type ProcessVariables = z.output<z.ZodObject<typeof processEnvironment>>;
+export type ProcessSettings = ReturnType<typeof toProcessSettings>;
+
+export function toProcessSettings(given: ProcessVariables) {
+  return {
+    graceMs: given.SHUTDOWN_GRACE_S * 1000,
+    logLevel: given.LOG_LEVEL,
+    prettyLog: given.LOG_PRETTY ?? process.stdout.isTTY,
+  };
+}
+
+const secret = z.string().min(32, 'must have at least 32 characters');
+
+/** Of what works on tenants' files. */
+export const dataEnvironment = {
+  DATA_DIR: z
+    .string()
+    .default('./data')
+    .transform((path) => resolve(path)),
+  REDIS_URL: z.string().regex(/^(?:rediss?:\/\/|unix:\/)/u, 'must be a redis:// address or unix:/path'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(?:ql)?:\/\//u, 'must be a postgres:// address')
+    .optional(),
+  KEY_SECRET: secret,
+  SECRETS_KEY: secret.optional(),
+};
+
+/** Of a service over tenants' files. */
+export const serviceEnvironment = {
+  ...processEnvironment,
+  ...dataEnvironment,
+  NODE_ENV: z.string().optional(),
+  FAILPOINT: z.string().optional(),
+};
+
+type ServiceVariables = z.output<z.ZodObject<typeof serviceEnvironment>>;
+export type ServiceSettings = ReturnType<typeof toServiceSettings>;
+
+/** @throws ConfigError when what only production needs is missing there */
+export function toServiceSettings(given: ServiceVariables) {
+  if (given.NODE_ENV === 'production' && given.SECRETS_KEY === undefined) throw new ConfigError(['SECRETS_KEY: is required in production']);
+  return {
+    ...toProcessSettings(given),
+    dataDir: given.DATA_DIR,
+    redisUrl: given.REDIS_URL,
+    /** Undefined: SQLite in the data directory. */
+    databaseUrl: given.DATABASE_URL,
+    keySecret: given.KEY_SECRET,
+    /** Undefined: no credentials can be kept or used; never so in production. */
+    secretsKey: given.SECRETS_KEY,
+    /** Empty but under NODE_ENV=test. */
+    failpoints: given.NODE_ENV === 'test' ? (given.FAILPOINT ?? '') : '',
+  };
+}
+
+/** Of what has figures and speaks no HTTP beside them. */
+export const metricsEnvironment = {
+  METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  METRICS_HOST: z.string().default('127.0.0.1'),
+};
+
+/** Where Prometheus reads the figures; undefined: nowhere. */
+export function toMetricsAddress({ METRICS_PORT: port, METRICS_HOST: host }: z.output<z.ZodObject<typeof metricsEnvironment>>) {
+  return port === undefined ? undefined : { port, host };
+}
+
+/** Of what needs the names of the models. */
+export const modelsEnvironment = { DATA_DIR: dataEnvironment.DATA_DIR, PROVIDERS_FILE: z.string().optional() };
+
+export function toProvidersFile({ DATA_DIR, PROVIDERS_FILE }: z.output<z.ZodObject<typeof modelsEnvironment>>): string {
+  return PROVIDERS_FILE ?? join(DATA_DIR, 'providers.json');
+}
+
+/** Of what chooses who answers. */
 export const demoModelEnvironment = {
   NODE_ENV: z.string().optional(),
   /** The built-in demo model may answer in production, too. */
@@ -10,62 +96,34 @@ export const demoModelEnvironment = {
 };
 
 /** Where no provider has a usable key: always outside of production, and there only when DEMO_MODEL=1 says so. */
-export function mayUseDemoModel({
-  NODE_ENV,
-  DEMO_MODEL,
-}: {
-  readonly NODE_ENV?: string | undefined;
-  readonly DEMO_MODEL: boolean;
-}): boolean {
+export function mayUseDemoModel({ NODE_ENV, DEMO_MODEL }: z.output<z.ZodObject<typeof demoModelEnvironment>>): boolean {
   return DEMO_MODEL || NODE_ENV !== 'production';
 }
 
-/** What every service over tenants' files reads from its environment (contract §1); spread into its own schema. */
-export const serviceEnvironment = {
-  DATA_DIR: z.string().default('./data'),
-  REDIS_URL: z.string().regex(/^(?:rediss?:\/\/|unix:\/)/u, 'must be a redis:// address or unix:/path'),
-  DATABASE_URL: z
+/** Of what runs commands, or says whether they could run. */
+export const sandboxEnvironment = {
+  SANDBOX: z.enum(['auto', 'docker', 'bubblewrap', 'off']).default('auto'),
+  SANDBOX_RUNTIME: z
     .string()
-    .regex(/^postgres(?:ql)?:\/\//u, 'must be a postgres:// address')
+    .regex(/^[\w.-]+$/u, 'must be the name of a runtime of the Docker engine, such as runsc')
     .optional(),
-  KEY_SECRET: z.string().min(32, 'must have at least 32 characters'),
-  SECRETS_KEY: z.string().min(32, 'must have at least 32 characters').optional(),
-  SHUTDOWN_GRACE_S: z.coerce.number().nonnegative().max(3600).default(25),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  LOG_PRETTY: z.stringbool().optional(),
-  NODE_ENV: z.string().optional(),
-  FAILPOINT: z.string().optional(),
+  SANDBOX_IMAGE: z.string().regex(/^\S+$/u, 'must be the name of an image').default('concierge-sandbox'),
+  HOST_DATA_DIR: z.string().refine(isAbsolute, 'must be an absolute path').optional(),
 };
 
-const ServiceEnvironment = z.object(serviceEnvironment);
+export type SandboxSettings = ReturnType<typeof toSandboxSettings>;
 
-export interface ServiceSettings {
-  readonly dataDir: string;
-  readonly redisUrl: string;
-  /** Undefined: SQLite in the data directory. */
-  readonly databaseUrl: string | undefined;
-  readonly keySecret: string;
-  /** Undefined: no credentials can be kept or used; never so in production. */
-  readonly secretsKey: string | undefined;
-  readonly graceMs: number;
-  readonly logLevel: string;
-  readonly prettyLog: boolean;
-  /** Empty but under NODE_ENV=test. */
-  readonly failpoints: string;
-}
-
-/** @throws ConfigError when what only production needs is missing there */
-export function toServiceSettings(given: z.output<typeof ServiceEnvironment>): ServiceSettings {
-  if (given.NODE_ENV === 'production' && given.SECRETS_KEY === undefined) throw new ConfigError(['SECRETS_KEY: is required in production']);
+export function toSandboxSettings(given: z.output<z.ZodObject<typeof sandboxEnvironment>>) {
+  // A runtime is named for its walls: bubblewrap, which has none of them, is not put in its place.
+  const kind: (typeof given)['SANDBOX'] = given.SANDBOX === 'auto' && given.SANDBOX_RUNTIME !== undefined ? 'docker' : given.SANDBOX;
   return {
-    dataDir: resolve(given.DATA_DIR),
-    redisUrl: given.REDIS_URL,
-    databaseUrl: given.DATABASE_URL,
-    keySecret: given.KEY_SECRET,
-    secretsKey: given.SECRETS_KEY,
-    graceMs: given.SHUTDOWN_GRACE_S * 1000,
-    logLevel: given.LOG_LEVEL,
-    prettyLog: given.LOG_PRETTY ?? process.stdout.isTTY,
-    failpoints: given.NODE_ENV === 'test' ? (given.FAILPOINT ?? '') : '',
+    kind,
+    image: given.SANDBOX_IMAGE,
+    /** Of the Docker engine; undefined: the engine's own. */
+    runtime: given.SANDBOX_RUNTIME,
+    /**
+     * Where the machine of the engine has what this process sees as its data directory; undefined: at the same place.
+     */
+    hostDataDir: given.HOST_DATA_DIR,
   };
 }

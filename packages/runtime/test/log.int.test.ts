@@ -7,7 +7,7 @@ const talkative = `
   import { createLog, runService } from '@concierge/runtime';
   const log = createLog({ service: 'talkative', level: 'info' });
   setInterval(() => log.info('still here'), 10);
-  await runService({ log, graceMs: 1000, wire: async () => ({ stopInOrder: [] }) });
+  await runService({ log, graceMs: 1000, wire: async () => {} });
 `;
 
 describe('the log', () => {

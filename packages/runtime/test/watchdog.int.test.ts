@@ -18,7 +18,6 @@ const serviceThat = (work: string): string => `
         ${work}
       });
     });
-    return { stopInOrder: [{ name: 'nothing', stop: async () => {} }] };
   };
   await startService({ name: 'tested', readConfig, wire });
 `;

@@ -79,7 +79,7 @@ export class TurnAcceptance {
         if (placed.isUnclear) await this.#number(scope, turn);
         await failpoint('accept.after-lane');
         this.#letRun(placed);
-        if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.cancel(scope, placed.headTurnId);
+        if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.requestCancel(scope, placed.headTurnId);
         return receipt;
       }
       case 'busy': {
@@ -130,7 +130,7 @@ export class TurnAcceptance {
   }
 
   /** Asks a turn to stop, wherever it runs or waits. The mark on disk outlives Redis. @returns false when it is not live */
-  async cancel(scope: TenantScope, turnId: string): Promise<boolean> {
+  async requestCancel(scope: TenantScope, turnId: string): Promise<boolean> {
     if ((await scope.inbox.read(turnId)) === undefined) return false;
     await scope.inbox.markCancelled(turnId);
     background(this.#options.doorbells.ring(await this.#options.lanes.cancel(turnId)), this.#options.log);
@@ -226,6 +226,7 @@ export class TurnAcceptance {
     return { ...kept, ...collects, ...ids, version: 1, accountId: scope.accountId, acceptedAtMs: (this.#options.now ?? Date.now)() };
   }
 
+  /** Stops the timer of lanes that are held back; sweepers start what still waits. */
   async stop(): Promise<void> {
     await this.#ripener.stop();
   }

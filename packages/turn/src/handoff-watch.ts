@@ -23,8 +23,6 @@ export class HandoffWatch {
     this.#options = options;
   }
 
-  readonly name = 'handoff watch';
-
   start(): void {
     this.#wait(WATCH_EVERY_MS);
   }

@@ -1,4 +1,4 @@
-export { TurnAcceptance, type TurnReceipt } from './accept.ts';
+export type { TurnReceipt } from './accept.ts';
 export { Doorbells } from './doorbells.ts';
 export { DueSchedules, type ClaimedSchedule, type ScheduleKey } from './due-schedules.ts';
 export { endOf } from './ended-turn.ts';

@@ -74,6 +74,8 @@ export interface Lease extends Lane {
    * Redis is the one that accepted it.
    */
   readonly cutEpoch: string | null;
+  /** It has crashed so often that this is its last start, whatever steps it finishes. */
+  readonly isLastStart: boolean;
 }
 
 export type LeaseAnswer =
@@ -143,6 +145,7 @@ const LeaseReply = z.union([
     z.string(),
     z.number(),
     z.string(),
+    z.enum(['0', '1']),
   ]),
   z.tuple([z.literal('idle'), z.array(RingReply)]),
   z.tuple([z.literal('held')]),
@@ -207,11 +210,14 @@ export class Lanes {
   }
 
   async place(turn: AcceptedTurn, { busy, found, cancelled = false, holdMs = 0 }: PlaceOptions): Promise<Placed> {
-    const session = JSON.stringify({ contact_id: turn.sessionId, turnId: turn.turnId });
-    const facts = [turn.turnId, turn.accountId, turn.sessionId, turn.acceptedAtMs, session, turn.requestHash];
-    const rules = [busy, mayWait(busy), found, turn.keyId ?? '', turn.agent, FIRST_WAIT_MS, cancelled ? '1' : '0', depthOf(turn)];
-    const collecting = [busy === 'collect' ? holdMs : 0, turn.collects === true ? '1' : '0', limits.tenantMaxWaiting];
-    const reply = PlacedReply.parse(await this.#run('accept', [...facts, ...rules, ...collecting]));
+    const { turnId, accountId: tenantId, sessionId, acceptedAtMs, requestHash, agent } = turn;
+    const given = {
+      ...{ turnId, tenantId, sessionId, acceptedAtMs, requestHash, agent, keyId: turn.keyId ?? '', depth: depthOf(turn) },
+      sessionEvent: JSON.stringify({ contact_id: sessionId, turnId }),
+      ...{ busy, found, cancelled, collects: turn.collects === true, debounceMs: busy === 'collect' ? holdMs : 0 },
+      ...{ maxWaiting: mayWait(busy), maxLine: limits.tenantMaxWaiting },
+    };
+    const reply = PlacedReply.parse(await this.#runNamed('accept', given));
     switch (reply[0]) {
       case 'exists': {
         return { kind: 'exists', state: reply[1], requestHash: reply[2], sessionId: reply[3] };
@@ -231,12 +237,13 @@ export class Lanes {
   /** `depth`: of the bell that is answered. `alone`: no other turn of the worker is unproven. */
   async lease(lane: Lane & { readonly depth: number }, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
     const { accountId, sessionId, depth } = lane;
-    const rules = [LEASE_MS, FIRST_WAIT_MS, depth, limits.turnMaxStarts, alone ? '1' : '0'];
-    const reply = LeaseReply.parse(await this.#run('lease', [accountId, sessionId, workerId, ...rules]));
+    const rules = { leaseMs: LEASE_MS, maxStarts: limits.turnMaxStarts, maxCrashes: limits.turnMaxCrashes };
+    const given = { tenantId: accountId, sessionId, workerId, depth, alone, ...rules };
+    const reply = LeaseReply.parse(await this.#runNamed('lease', given));
     if (reply[0] === 'idle') return { kind: 'idle', rings: ringsOf(accountId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
     if (reply[0] === 'alone') return { kind: 'alone', turnId: reply[1], voids: reply[2] };
-    const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt, ageMs, cutEpoch] = reply;
+    const [, turnId, epoch, starts, attempt, relaid, cancelled, startedAt, ageMs, cutEpoch, last] = reply;
     const facts = {
       turnId,
       epoch,
@@ -248,6 +255,7 @@ export class Lanes {
       startedAtMs: Number(startedAt),
       ageMs,
       cutEpoch: cutEpoch === '' ? null : cutEpoch,
+      isLastStart: last === '1',
     };
     return { kind: 'leased', lease: { accountId, sessionId, ...facts } };
   }
@@ -260,17 +268,19 @@ export class Lanes {
   }
 
   async finish(lease: Lease, write: StreamWrite, end: TurnEnding): Promise<Finished> {
-    const facts = [lease.accountId, lease.sessionId, lease.turnId, lease.epoch, end.payload, end.state];
-    const times = [limits.streamTtlSeconds, limits.idempotencyTtlSeconds, FIRST_WAIT_MS];
-    const answered = `,${(end.answered ?? []).join(',')},`;
-    const reply = FinishReply.parse(await this.#run('finish', [...facts, ...times, answered, ...entryArguments(write)]));
+    const { accountId: tenantId, sessionId, turnId, epoch } = lease;
+    const times = { streamTtlSeconds: limits.streamTtlSeconds, recordTtlSeconds: limits.idempotencyTtlSeconds };
+    const written = { before: write.before ?? -1, entries: write.entries };
+    const given = { tenantId, sessionId, turnId, epoch, ...end, answered: end.answered ?? [], ...written, ...times };
+    const reply = FinishReply.parse(await this.#runNamed('finish', given));
     return reply[0] === 'finished' ? { kind: 'finished', rings: ringsOf(lease.accountId, reply[1]) } : { kind: reply[0] };
   }
 
   /** Hands the turn on. With a wait the sweeper rings after it. A charged start is one of those after which a turn is given up. */
   async release(lease: Lease, { waitMs, charged }: { readonly waitMs: number; readonly charged: boolean }): Promise<Ring[]> {
-    const reply = await this.#run('release', [lease.accountId, lease.sessionId, lease.epoch, waitMs, charged ? '1' : '0']);
-    return ringsOf(lease.accountId, z.array(RingReply).parse(reply));
+    const { accountId: tenantId, sessionId, epoch } = lease;
+    const reply = await this.#runNamed('release', { tenantId, sessionId, epoch, waitMs, charged });
+    return ringsOf(tenantId, z.array(RingReply).parse(reply));
   }
 
   async renew(leases: readonly Lease[]): Promise<Renewed> {
@@ -337,6 +347,11 @@ export class Lanes {
     readonly leaving: boolean;
   }): Promise<void> {
     await this.#run('heartbeat', [worker.id, worker.share, WORKER_GONE_MS, JSON.stringify(worker.facts), worker.leaving ? '1' : '0']);
+  }
+
+  /** For scripts that take their facts by name, as one JSON argument. */
+  async #runNamed(name: 'accept' | 'lease' | 'finish' | 'release', given: object): Promise<ScriptReply> {
+    return this.#run(name, [JSON.stringify({ ...given, firstWaitMs: FIRST_WAIT_MS })]);
   }
 
   async #run(name: keyof typeof scripts, args: readonly (string | number)[]): Promise<ScriptReply> {

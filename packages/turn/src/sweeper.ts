@@ -32,7 +32,6 @@ export interface SweeperOptions {
  * without a lane, a Redis that came back empty. Speed never depends on it, truth always does.
  */
 export class Sweeper {
-  readonly name = 'sweeper';
   readonly #options: SweeperOptions;
   readonly #repair: LaneRepair;
   #timer: NodeJS.Timeout | undefined;

@@ -16,6 +16,8 @@ const ALONE_MS = 10_000;
 const ALONE_DOUBLINGS_MAX = 6;
 
 export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning' | 'onProgress' | 'streamBytes'> {
+  /** As `newId` makes it; one is made when it is not given. */
+  readonly id?: string;
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
   /**
@@ -39,8 +41,7 @@ interface RunningTurn {
 
 /** Answers doorbells: takes a lane's lease, runs its head, announces the end. Renews the leases it holds and says that it lives. */
 export class TurnWorker {
-  readonly name = 'turn worker';
-  readonly id = `w_${randomUUID()}`;
+  readonly id: string;
   readonly #options: TurnWorkerOptions;
   readonly #attempts: Omit<AttemptOptions, 'onProgress'>;
   readonly #streamBytes: StreamBytes;
@@ -55,6 +56,7 @@ export class TurnWorker {
   #graceOver = false;
 
   constructor(options: TurnWorkerOptions) {
+    this.id = options.id ?? TurnWorker.newId();
     this.#options = options;
     this.#streamBytes = new StreamBytes(options.redis, options.log);
     this.#attempts = { ...options, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
@@ -65,6 +67,11 @@ export class TurnWorker {
     options.subscriber.on('message', (_channel: string, turnId: string) => {
       this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
     });
+  }
+
+  /** For what needs the id before the worker is there. */
+  static newId(): string {
+    return `w_${randomUUID()}`;
   }
 
   get running(): number {
@@ -139,7 +146,8 @@ export class TurnWorker {
     try {
       const answer = await lanes.lease(lane, this.id, { alone: true });
       if (answer.kind === 'idle') await doorbells.ring(answer.rings);
-      if (answer.kind === 'leased') await this.#run(answer.lease, proven);
+      // A turn that has crashed often in spite of its steps keeps the others out for the whole time.
+      if (answer.kind === 'leased') await this.#run(answer.lease, answer.lease.isLastStart ? () => undefined : proven);
     } finally {
       proven();
     }

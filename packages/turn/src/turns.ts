@@ -1,32 +1,19 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TurnsQuery } from '@concierge/index';
-import type { Redis } from 'ioredis';
 import {
   AppError,
   type AcceptedTurn,
-  type TurnInput,
   type TurnRecord,
   type TurnStatus,
   type TurnStep,
   type TurnStepView,
   type TurnView,
 } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { TurnAcceptance, type TurnReceipt } from './accept.ts';
-import type { Doorbells } from './doorbells.ts';
+import { TurnAcceptance, type AcceptOptions } from './accept.ts';
 import { keyOf } from './keys.ts';
-import type { Lanes } from './lanes.ts';
 import { toStep, readEntries } from './stream-entry.ts';
 import { isTurnId, turnIdOf } from './turn-ids.ts';
-
-export interface TurnsOptions {
-  readonly redis: Redis;
-  readonly lanes: Lanes;
-  readonly doorbells: Doorbells;
-  readonly log: Log;
-  readonly now?: () => number;
-}
 
 /** Live turns looked at for one page; a tenant with more of them sees the newest. */
 const LIVE_AT_MOST = 1000;
@@ -47,20 +34,13 @@ interface LiveFacts {
   readonly attempts: number;
 }
 
-/** Everything that surfaces do with turns: accept, look up, list, cancel. */
-export class Turns {
-  readonly name = 'turns';
-  readonly #options: TurnsOptions;
-  readonly #acceptance: TurnAcceptance;
+/** Everything that endpoints do with turns: accept, look up, list, cancel. */
+export class Turns extends TurnAcceptance {
+  readonly #redis: AcceptOptions['redis'];
 
-  constructor(options: TurnsOptions) {
-    this.#options = options;
-    this.#acceptance = new TurnAcceptance(options);
-  }
-
-  /** @throws AppError as TurnAcceptance.accept says */
-  async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
-    return await this.#acceptance.accept(scope, input);
+  constructor(options: AcceptOptions) {
+    super(options);
+    this.#redis = options.redis;
   }
 
   /** Live or ended, with its steps; undefined when this tenant has no such turn (or the viewer may not see it). */
@@ -74,7 +54,7 @@ export class Turns {
     const deliveries = said.length === 0 ? {} : { deliveries: said.map((delivery) => delivery.view()) };
     if (ended !== undefined) return { ...viewOfRecord(ended.record, ended), steps: ended.record.steps, ...deliveries };
     if (live === undefined) return undefined;
-    const steps = await readEntries(this.#options.redis, turnId, null).then(
+    const steps = await readEntries(this.#redis, turnId, null).then(
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
       () => [],
     );
@@ -102,7 +82,7 @@ export class Turns {
   async cancel(scope: TenantScope, turnId: string, viewer: TurnViewer = {}): Promise<TurnView> {
     const turn = await this.find(scope, turnId, viewer);
     if (turn === undefined) throw new AppError('not_found', 'There is no such turn.');
-    if (turn.status === 'waiting' || turn.status === 'running') await this.#acceptance.cancel(scope, turnId);
+    if (turn.status === 'waiting' || turn.status === 'running') await this.requestCancel(scope, turnId);
     return turn;
   }
 
@@ -116,7 +96,7 @@ export class Turns {
     for (const turnId of await scope.inbox.turnIds()) {
       const turn = await scope.inbox.read(turnId);
       if (turn?.sessionId !== sessionId || turn.origin === 'person') continue;
-      if ((await this.#liveFacts(turnId)).status === 'running') await this.#acceptance.cancel(scope, turnId);
+      if ((await this.#liveFacts(turnId)).status === 'running') await this.requestCancel(scope, turnId);
     }
   }
 
@@ -124,7 +104,7 @@ export class Turns {
   async cancelChildren(scope: TenantScope, parentTurnId: string): Promise<void> {
     for (const turnId of await scope.inbox.turnIds()) {
       const turn = await scope.inbox.read(turnId);
-      if (turn?.grant?.parentTurnId === parentTurnId) await this.#acceptance.cancel(scope, turnId);
+      if (turn?.grant?.parentTurnId === parentTurnId) await this.requestCancel(scope, turnId);
     }
   }
 
@@ -134,7 +114,7 @@ export class Turns {
    */
   async stopAll(scope: TenantScope, timeoutMs: number): Promise<number> {
     const until = Date.now() + timeoutMs;
-    for (const turnId of await scope.inbox.turnIds()) await this.#acceptance.cancel(scope, turnId);
+    for (const turnId of await scope.inbox.turnIds()) await this.requestCancel(scope, turnId);
     for (;;) {
       const turnIds = await scope.inbox.turnIds();
       const facts = await Promise.all(turnIds.map(async (turnId) => this.#liveFacts(turnId)));
@@ -142,11 +122,6 @@ export class Turns {
       if (running === 0 || Date.now() > until) return running;
       await wait(STOPPED_LOOK_EVERY_MS);
     }
-  }
-
-  /** Lets go of nothing any more that is held back; the sweepers do. */
-  async stop(): Promise<void> {
-    await this.#acceptance.stop();
   }
 
   async #live(scope: TenantScope): Promise<TurnView[]> {
@@ -161,7 +136,7 @@ export class Turns {
   }
 
   async #liveFacts(turnId: string): Promise<LiveFacts> {
-    const [state, startedAt, attempts] = await this.#options.redis
+    const [state, startedAt, attempts] = await this.#redis
       .hmget(keyOf.turn(turnId), 'state', 'startedAt', 'attempts')
       .catch(() => [null, null, null]);
     return {

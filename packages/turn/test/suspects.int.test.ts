@@ -69,6 +69,56 @@ describe('what a death of its worker is to a turn', () => {
     expect((await stage.take('proven', { worker: 'w4' })).starts).toBe(1);
   });
 
+  /** A start that finishes a step before its worker dies. */
+  async function advanceAndDie(sessionId: string, worker: string): Promise<Lease> {
+    const lease = await stage.take(sessionId, { worker });
+    if (lease.starts <= limits.turnMaxStarts) await stage.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+    await die(lease);
+    return lease;
+  }
+
+  it('ends it after a bounded number of starts although it finishes a step in each of them', async () => {
+    await stage.place(laidTurn('poison'));
+    const starts: number[] = [];
+    for (let worker = 0; worker <= limits.turnMaxCrashes; worker += 1) {
+      starts.push((await advanceAndDie('poison', `w${String(worker)}`)).starts);
+    }
+    expect(starts.slice(0, -2).every((count) => count === 1)).toBe(true);
+    expect(starts.slice(-2)).toEqual([limits.turnMaxStarts, limits.turnMaxStarts + 1]);
+  });
+
+  it('is the last start of a turn that finishes steps only when it was alone: neighbours never get there', async () => {
+    for (const sessionId of ['poison', 'neighbour']) await stage.place(laidTurn(sessionId));
+    for (let round = 0; round < 2 * limits.turnMaxCrashes; round += 1) {
+      const leases = await startBeside(['poison', 'neighbour'], `w${String(round)}`);
+      expect(Math.max(...leases.map(({ starts }) => starts))).toBeLessThanOrEqual(limits.turnMaxStarts);
+      for (const lease of leases) await stage.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+      await die(...leases);
+    }
+    await die(...(await startBeside(['poison'], 'alone')));
+    expect((await stage.take('poison')).starts).toBe(limits.turnMaxStarts + 1);
+    expect((await stage.take('neighbour')).starts).toBe(limits.turnMaxStarts);
+  });
+
+  it('is not what a worker that stops or gives it back does to a turn, however often', async () => {
+    await stage.place(laidTurn('long'));
+    for (let round = 0; round < 3 * limits.turnMaxCrashes; round += 1) {
+      const lease = await stage.take('long', { worker: `w${String(round)}` });
+      expect(lease).toMatchObject({ starts: 1, isLastStart: false });
+      await stage.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+      await stage.lanes.release(lease, { waitMs: 0, charged: false });
+    }
+  });
+
+  it('makes the last start of a turn that finishes steps one in which it is alone', async () => {
+    await stage.place(laidTurn('suspect'));
+    for (let worker = 1; worker < limits.turnMaxCrashes; worker += 1) await advanceAndDie('suspect', `w${String(worker)}`);
+    const lane = { accountId: 'acme', sessionId: 'suspect', depth: 0 };
+    expect(await stage.lanes.lease(lane, 'w')).toMatchObject({ kind: 'alone', voids: 0 });
+    const { isLastStart } = await stage.take('suspect');
+    expect(isLastStart).toBe(true);
+  });
+
   it('makes the next start one that a worker asks for when it can be alone', async () => {
     await stage.place(laidTurn('suspect'));
     for (const worker of ['w1', 'w2']) await die(...(await startBeside(['suspect'], worker)));

@@ -14,5 +14,3 @@ export { UnreadableError } from './reader/unreadable-error.ts';
 export { WebPages, type OpenPage, type WebDocument } from './reader/web-pages.ts';
 export type { SearchHit } from './search/search-engine.ts';
 export { SearchError, WebSearch, type WebSearchSettings } from './search/web-search.ts';
-export { Slots } from './reader/slots.ts';
-export { TenantSlots } from './reader/tenant-slots.ts';

@@ -11,7 +11,6 @@ export interface RemovedTenantsOptions {
 
 /** Finishes deletions of tenants that were cut off, at the start and now and then. */
 export class RemovedTenants {
-  readonly name = 'removed tenants';
   readonly #options: RemovedTenantsOptions;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;

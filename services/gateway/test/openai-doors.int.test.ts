@@ -350,8 +350,7 @@ describe('an error', () => {
     const stream = await openAiClient(leaving, admin).chat.completions.create({ model: 'admin', messages: [...hello], stream: true });
     let stopping: Promise<unknown> = Promise.resolve();
     const read = async (): Promise<void> => {
-      for await (const { choices } of stream)
-        if (choices[0]?.delta.content === 'begun') stopping = Promise.resolve(leaving.running.stopInOrder[0]?.stop(100));
+      for await (const { choices } of stream) if (choices[0]?.delta.content === 'begun') stopping = leaving.stop(100);
     };
     expect(await failure(read())).toMatchObject({ code: 'shutting_down' });
     await stopping;

@@ -175,8 +175,7 @@ describe('shutting down', () => {
       writer.emit({ type: 'text_delta', data: { delta: 'the end' } });
     };
     const running = await leaving.open(tenant.admin, '/api/admin', chat);
-    const [http] = leaving.running.stopInOrder;
-    const stopped = http?.stop(5000);
+    const stopped = leaving.stop(5000);
     const refused = await leaving.ask(tenant.admin, '/api/admin', chat);
     expect(refused.status).toBe(503);
     expect(refused.headers.get('retry-after')).toBe('2');
@@ -192,8 +191,7 @@ describe('shutting down', () => {
   it('fails readiness first, and serves what still comes until the balancer has had time to notice', async () => {
     await using leaving = await TestGateway.start({ leaveMs: 3000 });
     const tenant = await leaving.tenant();
-    const [http] = leaving.running.stopInOrder;
-    const stopped = http?.stop(10_000);
+    const stopped = leaving.stop(10_000);
     expect(await (await leaving.ask(undefined, '/readyz')).json()).toMatchObject({ status: 'shutting_down' });
     const answered = await leaving.ask(tenant.admin, '/api/admin', { ...chat, headers: { Accept: 'application/json' } });
     expect(answered.status).toBe(200);
@@ -207,7 +205,7 @@ describe('shutting down', () => {
     leaving.script = waitForever;
     const waiting = leaving.ask(tenant.admin, '/api/admin', { ...chat, headers: { Accept: 'application/json' } });
     await eventually(async () => (await tenant.scope.inbox.turnIds()).length > 0);
-    await leaving.running.stopInOrder[0]?.stop(100);
+    await leaving.stop(100);
     const response = await waiting;
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('2');
@@ -218,7 +216,7 @@ describe('shutting down', () => {
     const tenant = await leaving.tenant();
     leaving.script = waitForever;
     const running = await leaving.open(tenant.admin, '/api/admin', chat);
-    await leaving.running.stopInOrder[0]?.stop(100);
+    await leaving.stop(100);
     expect(parseEvents(await running.text()).map(({ type }) => type)).toEqual(['session']);
   });
 });

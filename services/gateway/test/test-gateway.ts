@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { providerUrls } from '@concierge/channel';
 import { openIndex } from '@concierge/index';
-import { connectRedis, createLog, type Running } from '@concierge/runtime';
+import { connectRedis, createLog, ServiceStack } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
 import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
@@ -34,17 +34,18 @@ export class TestGateway implements AsyncDisposable {
   readonly dataDir: string;
   readonly redis: TestRedis;
   readonly tenants: Tenants;
-  readonly running: Running;
   /** What signatures with a time in them are compared with. */
   readonly clock: { now: () => number };
   script: Script = sayItBack;
+  readonly #service: ServiceStack;
   readonly #cleanUp: AsyncDisposableStack;
 
   private constructor(
-    parts: Pick<TestGateway, 'url' | 'dataDir' | 'redis' | 'tenants' | 'running' | 'clock'>,
-    cleanUp: AsyncDisposableStack,
+    parts: Pick<TestGateway, 'url' | 'dataDir' | 'redis' | 'tenants' | 'clock'>,
+    { service, cleanUp }: { readonly service: ServiceStack; readonly cleanUp: AsyncDisposableStack },
   ) {
-    ({ url: this.url, dataDir: this.dataDir, redis: this.redis, tenants: this.tenants, running: this.running, clock: this.clock } = parts);
+    ({ url: this.url, dataDir: this.dataDir, redis: this.redis, tenants: this.tenants, clock: this.clock } = parts);
+    this.#service = service;
     this.#cleanUp = cleanUp;
   }
 
@@ -82,12 +83,12 @@ export class TestGateway implements AsyncDisposable {
       ...overrides,
     };
     const clock = { now: Date.now };
-    const running = await wire(config, log, () => clock.now());
-    const gateway = new TestGateway({ url: `http://127.0.0.1:${String(running.port)}`, dataDir, redis, tenants, running, clock }, cleanUp);
+    const service = new ServiceStack();
+    const port = await wire(config, { stack: service, log }, () => clock.now());
+    const url = `http://127.0.0.1:${String(port)}`;
+    const gateway = new TestGateway({ url, dataDir, redis, tenants, clock }, { service, cleanUp });
     await gateway.#startWorker();
-    cleanUp.defer(async () => {
-      for (const part of running.stopInOrder) await part.stop(200);
-    });
+    cleanUp.defer(async () => gateway.stop(200));
     await eventually(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);
     return gateway;
   }
@@ -117,6 +118,11 @@ export class TestGateway implements AsyncDisposable {
   async open(key: string | undefined, path: string, init: Asked & { readonly signal?: AbortSignal } = {}): Promise<Response> {
     const { headers, body } = toSend(key, init);
     return fetch(`${this.url}${path}`, { ...init, headers, body: body ?? null });
+  }
+
+  /** As at SIGTERM. */
+  async stop(graceMs: number): Promise<void> {
+    await this.#service.stop(graceMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,4 +2,4 @@ import { startService } from '@concierge/runtime/process';
 import { readConfig } from './config.ts';
 import { wire } from './wire.ts';
 
-await startService({ name: 'ui', readConfig, wire: async (config, log) => wire({ config, log }) });
+await startService({ name: 'ui', readConfig, wire });

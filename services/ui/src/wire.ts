@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import type { Log, Running, Stoppable } from '@concierge/runtime/process';
+import type { ServiceParts } from '@concierge/runtime/process';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { GatewayForwarder } from './gateway-forwarder.ts';
@@ -11,30 +11,18 @@ import { PageFiles } from './page-files.ts';
 /** Where `build.mjs` puts the pages; the same from `src` and from `dist`. */
 const pagesFolder = fileURLToPath(new URL('../dist/web', import.meta.url));
 
-function closing(server: Server, forwarder: GatewayForwarder): Stoppable {
-  return {
-    name: 'http',
-    async stop(graceMs) {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      forwarder.stop();
-      const deadline = setTimeout(() => {
-        server.closeAllConnections();
-      }, graceMs);
-      await closed;
-      clearTimeout(deadline);
-    },
-  };
+async function close(server: Server, forwarder: GatewayForwarder, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  forwarder.stop();
+  const deadline = setTimeout(() => {
+    server.closeAllConnections();
+  }, graceMs);
+  await closed;
+  clearTimeout(deadline);
 }
 
-export interface WireOptions {
-  readonly config: Config;
-  readonly log: Log;
-  /** Of the built pages; tests bring their own. */
-  readonly folder?: string;
-}
-
-/** Listens, and says where. */
-export async function wire({ config, log, folder = pagesFolder }: WireOptions): Promise<Running & { readonly port: number }> {
+/** Answers with the port on which it listens. `folder`: of the built pages; tests bring their own. */
+export async function wire(config: Config, { stack, log }: ServiceParts, folder = pagesFolder): Promise<number> {
   const pages = await PageFiles.load(folder);
   if (!pages.isBuilt) log.warn('the pages of the console have not been built: run node services/ui/build.mjs');
   const forwarder = new GatewayForwarder({ gatewayUrl: config.gatewayUrl, log });
@@ -49,11 +37,12 @@ export async function wire({ config, log, folder = pagesFolder }: WireOptions): 
       if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
   });
+  stack.defer(async () => close(server, forwarder, stack.graceLeftMs));
   server.listen(config.port, config.host);
   await once(server, 'listening');
   const { port } = addressOf(server);
   log.info({ port, gateway: config.gatewayUrl.origin }, 'console is listening');
-  return { port, stopInOrder: [closing(server, forwarder)] };
+  return port;
 }
 
 function addressOf(server: Server): AddressInfo {

@@ -4,7 +4,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Reques
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createLog } from '@concierge/runtime/process';
+import { createLog, ServiceStack } from '@concierge/runtime/process';
 import { eventually, freePort, gate, temporaryDirectory } from '@concierge/testing';
 import type { Config } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
@@ -56,15 +56,11 @@ async function startConsole(
     graceMs: 2000,
     ...changes,
   };
-  const running = await wire({ config, log, folder });
-  let stopped = false;
-  const stop = async (): Promise<void> => {
-    if (stopped) return;
-    stopped = true;
-    for (const part of running.stopInOrder) await part.stop(2000);
-  };
+  const stack = new ServiceStack();
+  const stop = async (): Promise<void> => stack.stop(2000);
   cleanUp.defer(stop);
-  return { url: `http://127.0.0.1:${String(running.port)}`, port: running.port, stop };
+  const port = await wire(config, { stack, log }, folder);
+  return { url: `http://127.0.0.1:${String(port)}`, port, stop };
 }
 
 const nowhere = 'http://127.0.0.1:9';

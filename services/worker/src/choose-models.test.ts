@@ -45,7 +45,7 @@ describe('choosing the model', () => {
     const chosen = await chooseProviders(sources(path), log);
     expect(chosen.providers.default).toBe('demo/demo');
     expect(chosen.demo).toBeDefined();
-    await chosen.demo?.stop(0);
+    await chosen.demo?.[Symbol.asyncDispose]();
   });
 
   it.each(withoutKey)(

@@ -1,11 +1,11 @@
 import { demoProviders, hasUsableKey, loadProviders, type EnvironmentLookup, type Providers } from '@concierge/model';
 import { startDemoModel } from '@concierge/model/demo';
-import { ConfigError, type Log, type Stoppable } from '@concierge/runtime';
+import { ConfigError, type Log } from '@concierge/runtime';
 
 export interface ChosenProviders {
   readonly providers: Providers;
   /** The demonstration's server, when that is what answers. */
-  readonly demo: Stoppable | undefined;
+  readonly demo: AsyncDisposable | undefined;
 }
 
 export interface ModelSources {
@@ -32,7 +32,7 @@ export async function chooseProviders(
   if (!mayUseDemoModel) throw new ConfigError([nothingAnswers(file, providers)]);
   const demo = await startDemoModel({ port: 0, host: '127.0.0.1' });
   log.warn({ file }, 'no usable provider key: replies come from the built-in demo model');
-  return { providers: demoProviders(demo.url), demo: { name: 'demo model', stop: async () => demo.close() } };
+  return { providers: demoProviders(demo.url), demo: { [Symbol.asyncDispose]: async () => demo.close() } };
 }
 
 /** One line: what is missing, and what to do. */

@@ -1,6 +1,5 @@
-import type { Log } from '@concierge/runtime';
+import type { Log, SandboxSettings } from '@concierge/runtime';
 import { SandboxUnavailable, type Sandboxes } from '@concierge/sandbox';
-import type { SandboxSettings } from './sandbox-settings.ts';
 
 /** Bound in wire.ts; called only for what is tried. */
 export type SandboxMakers = Readonly<Record<Sandboxes['kind'], () => Sandboxes>>;

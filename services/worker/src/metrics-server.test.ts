@@ -32,7 +32,7 @@ async function served(): Promise<{ url: string; metrics: TurnMetrics }> {
   const registry = newMetrics('worker');
   const metrics = new TurnMetrics(registry, () => 4);
   const server = await serveMetrics(registry, { port: 0, host: '127.0.0.1' });
-  stop = async () => server.stop(0);
+  stop = async () => server[Symbol.asyncDispose]();
   return { url: `http://127.0.0.1:${String(server.port)}`, metrics };
 }
 

@@ -12,9 +12,17 @@ import {
   type Tool,
   type ToolSet,
 } from '@concierge/agent';
-import type { ErrorCode, ModelFacts, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
+import {
+  limits,
+  type ErrorCode,
+  type ModelFacts,
+  type Session,
+  type TenantSettings,
+  type TurnRecord,
+  type TurnStep,
+} from '@concierge/contract';
 import { ModelError, type Model } from '@concierge/model';
-import type { Log } from '@concierge/runtime';
+import { Slots, type Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnHandlers, type TurnRun } from '@concierge/turn';
 import { lendCapabilities, type Lenders, type LentCapabilities } from './capabilities/turn-capabilities.ts';
 import type { ChatApps } from './chat-apps/chat-apps.ts';
@@ -211,7 +219,7 @@ export class TurnRunner implements TurnHandlers {
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const showsImages = model.facts.images;
     const tools = this.#toolBox(run, set, toolScope({ scope, turn, access, allow, capabilities: lent, status, showsImages }));
-    lent.runtime.answerWith(new Dispatcher({ tools, conversation, writer }));
+    lent.runtime.answerWith(new Dispatcher({ tools, conversation, writer, newSlots: () => new Slots(limits.nestedCallsAtOnce) }));
     const images = new SessionImages(scope.uploads);
     const { log } = this.#options;
     const onFallback = (error: unknown): void => {

@@ -7,15 +7,7 @@ export const webSearchEnvironment = {
   WEB_SEARCH_KEY: z.string().optional(),
 };
 
-const WebSearchEnvironment = z.object(webSearchEnvironment);
-type Given = z.output<typeof WebSearchEnvironment>;
-
-export interface WebSearchSettings {
-  readonly provider: 'brave' | 'tavily' | 'searxng';
-  /** Undefined: the provider's own. */
-  readonly url: string | undefined;
-  readonly key: string | undefined;
-}
+type Given = z.output<z.ZodObject<typeof webSearchEnvironment>>;
 
 /** What is missing beside what is given, by variable. */
 export function missingForWebSearch({
@@ -38,8 +30,7 @@ export function missingForWebSearch({
   }
 }
 
-/** Undefined: the agents have no web search, and the tool says so. */
-export function toWebSearchSettings({ WEB_SEARCH_PROVIDER, WEB_SEARCH_URL, WEB_SEARCH_KEY }: Given): WebSearchSettings | undefined {
-  if (WEB_SEARCH_PROVIDER === undefined) return undefined;
-  return { provider: WEB_SEARCH_PROVIDER, url: WEB_SEARCH_URL, key: WEB_SEARCH_KEY };
+/** Undefined: the agents have no web search, and the tool says so. `url` undefined: the provider's own. */
+export function toWebSearchSettings({ WEB_SEARCH_PROVIDER: provider, WEB_SEARCH_URL: url, WEB_SEARCH_KEY: key }: Given) {
+  return provider === undefined ? undefined : { provider, url, key };
 }

@@ -1,9 +1,21 @@
-import { limits } from '@concierge/contract';
 import type { CommandCaller } from '../tools/runtime/runtime-view.ts';
 
 /** Why a nested call stops when the command that made it is over. */
 export class CommandEnded extends Error {
   override readonly name = 'CommandEnded';
+}
+
+/** Room for so many calls at once; the others wait, in order. */
+export interface CallSlots {
+  run<Result>(call: () => Promise<Result>): Promise<Result>;
+}
+
+export interface GatePlace {
+  readonly token: string;
+  readonly depth: number;
+  /** Of the command's calls. */
+  readonly slots: CallSlots;
+  readonly onEnd: () => void;
 }
 
 /** While a command runs: its door to the tools. Disposed, it stops the calls that are still under way and waits for them. */
@@ -14,15 +26,15 @@ export class CommandGate implements AsyncDisposable {
   readonly depth: number;
   readonly #ended = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
-  readonly #waiting: (() => void)[] = [];
+  readonly #slots: CallSlots;
   readonly #onEnd: () => void;
-  #free: number = limits.nestedCallsAtOnce;
   #made = 0;
 
-  constructor(caller: CommandCaller, place: { readonly token: string; readonly depth: number; readonly onEnd: () => void }) {
+  constructor(caller: CommandCaller, place: GatePlace) {
     this.caller = caller;
     this.token = place.token;
     this.depth = place.depth;
+    this.#slots = place.slots;
     this.#onEnd = place.onEnd;
   }
 
@@ -38,7 +50,7 @@ export class CommandGate implements AsyncDisposable {
 
   /** Runs it when there is room beside the command's other calls; the rest wait. */
   async pass<Result>(call: () => Promise<Result>): Promise<Result> {
-    const passing = this.#inTurn(call);
+    const passing = this.#slots.run(call);
     const settled = passing.then(
       () => undefined,
       () => undefined,
@@ -55,24 +67,5 @@ export class CommandGate implements AsyncDisposable {
     this.#ended.abort(new CommandEnded('the command is over'));
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
     this.#onEnd();
-  }
-
-  async #inTurn<Result>(call: () => Promise<Result>): Promise<Result> {
-    if (this.#free > 0) this.#free -= 1;
-    else await this.#wait();
-    try {
-      return await call();
-    } finally {
-      // Handed over, not given back: nobody who comes now is before those who wait.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
-    }
-  }
-
-  async #wait(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push(resolve);
-    await promise;
   }
 }

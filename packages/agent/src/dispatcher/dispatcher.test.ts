@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
+import { Slots } from '@concierge/runtime';
 import { z } from 'zod';
 import { emptySession, userMessage } from '../fixtures/loop-fixture.ts';
 import { RecordedWriter } from '../fixtures/recorded-writer.ts';
@@ -25,6 +26,8 @@ interface Fixture {
   readonly pipe: (stdin: string, ...argv: string[]) => Promise<DispatchReply>;
 }
 
+const newSlots = (): Slots => new Slots(limits.nestedCallsAtOnce);
+
 function fixture(tools: readonly Tool[] = allTools, access: 'admin' | 'cs' = 'admin'): Fixture {
   const files = new MemoryFiles({ 'notes.md': 'remember\n' });
   const writer = new RecordedWriter();
@@ -32,7 +35,7 @@ function fixture(tools: readonly Tool[] = allTools, access: 'admin' | 'cs' = 'ad
   conversation.apply({ kind: 'prompt', message: userMessage('hello') });
   const context = { ...unusedContext, access, files };
   const box = new ToolBox({ set: new ToolSet(tools, access), context, onFailure: () => undefined });
-  const dispatcher = new Dispatcher({ tools: box, writer, conversation });
+  const dispatcher = new Dispatcher({ tools: box, writer, conversation, newSlots });
   const gate = dispatcher.open({ callId: 'c1', tool: 'bash' });
   const answer = async (argv: string[], stdin: string | null): Promise<DispatchReply> =>
     dispatcher.answer({ command: gate.token, argv, stdin }, never);
@@ -205,7 +208,7 @@ describe('a call through the dispatcher', () => {
       conversation.apply({ kind: 'nested_intent', callId: `c0/${String(index)}`, parentId: 'c0', name: 'read' });
     }
     const box = new ToolBox({ set: new ToolSet(allTools, 'admin'), context: unusedContext, onFailure: () => undefined });
-    const dispatcher = new Dispatcher({ tools: box, writer, conversation });
+    const dispatcher = new Dispatcher({ tools: box, writer, conversation, newSlots });
     const { token } = dispatcher.open({ callId: 'c1', tool: 'bash' });
     const reply = await dispatcher.answer({ command: token, argv: ['status'], stdin: null }, never);
     expect(reply).toMatchObject({ exitCode: 4, stderr: expect.stringContaining(`${String(limits.nestedCallsMax)} calls`) });

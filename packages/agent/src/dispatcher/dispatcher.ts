@@ -5,7 +5,7 @@ import { journalCall } from '../loop/journal-call.ts';
 import type { LoopRun, ToolOutcome } from '../loop/loop-run.ts';
 import type { CommandCaller } from '../tools/runtime/runtime-view.ts';
 import { argumentsOf } from './argument-schema.ts';
-import { CommandGate } from './command-gate.ts';
+import { CommandGate, type CallSlots } from './command-gate.ts';
 import { exitCodes, printed, refused, withNewline, type DispatchReply, type DispatchRequest } from './dispatch-request.ts';
 import { listHelp, toolHelp } from './help.ts';
 import { readCommandLine } from './read-command-line.ts';
@@ -14,7 +14,10 @@ type Call = { readonly name: string; readonly arguments: string; readonly asJson
 type ResultStep = Extract<TurnStep, { kind: 'nested_result' }>;
 
 /** What answers `concierge <tool> …` in a turn's sandbox: the turn's own tools, journaled like the calls of the model itself. */
-export type DispatcherOptions = Pick<LoopRun, 'conversation' | 'tools' | 'writer'>;
+export interface DispatcherOptions extends Pick<LoopRun, 'conversation' | 'tools' | 'writer'> {
+  /** Of one command: how many of its calls run at once. */
+  readonly newSlots: () => CallSlots;
+}
 
 const TOKEN_BYTES = 16;
 
@@ -36,7 +39,7 @@ export class Dispatcher {
     // Not to be guessed: a command with the token of an outer one would count as that one, and not as deep as it is.
     const token = randomBytes(TOKEN_BYTES).toString('hex');
     const depth = (this.#depths.get(caller.callId) ?? 0) + 1;
-    const gate = new CommandGate(caller, { token, depth, onEnd: () => this.#gates.delete(token) });
+    const gate = new CommandGate(caller, { token, depth, slots: this.#run.newSlots(), onEnd: () => this.#gates.delete(token) });
     this.#gates.set(token, gate);
     return gate;
   }

@@ -21,15 +21,11 @@ export const providerEnvironment = {
   PUBLIC_URL: base.optional(),
 };
 
-const ProviderEnvironment = z.object(providerEnvironment);
+export type ProviderSettings = ReturnType<typeof toProviderSettings>;
 
-export interface ProviderSettings {
-  readonly providerUrls: ProviderUrls;
-  /** Where providers reach the gateway, without a slash at its end; undefined: nobody has said. */
-  readonly publicUrl: string | undefined;
-}
-
-export function toProviderSettings(given: z.output<typeof ProviderEnvironment>): ProviderSettings {
-  const { META_GRAPH_URL: metaGraph, TELEGRAM_API_URL: telegram, SLACK_API_URL: slack } = given;
-  return { providerUrls: { metaGraph, telegram, slack }, publicUrl: given.PUBLIC_URL };
+export function toProviderSettings(given: z.output<z.ZodObject<typeof providerEnvironment>>) {
+  const { META_GRAPH_URL: metaGraph, TELEGRAM_API_URL: telegram, SLACK_API_URL: slack, PUBLIC_URL: publicUrl } = given;
+  const urls: ProviderUrls = { metaGraph, telegram, slack };
+  /** `publicUrl`: where providers reach the gateway, without a slash at its end; undefined: not known. */
+  return { providerUrls: urls, publicUrl };
 }

@@ -1,10 +1,9 @@
 -- Gives an accepted turn its `session` event and its place in the session's lane.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 turn id  2 account id  3 session id  4 accepted at, ms  5 data of the session event  6 request hash
---       7 busy policy (queue, reject, interrupt, collect)  8 turns that may wait  9 found: accepted, orphan or emptied
---       10 key id or ''  11 agent  12 first wait of the sweeper, ms  13 '1' when already cancelled
---       14 depth  15 how long an idle lane is held back with it, ms; 0: not at all  16 '1' when it collects
---       17 conversations of the tenant that may stand in its line
+-- ARGV  1 as JSON: turnId, tenantId, sessionId, acceptedAtMs, requestHash, keyId or '', agent, depth, collects, cancelled;
+--       sessionEvent: data of the session event; busy: queue, reject, interrupt or collect; found: accepted, orphan or emptied;
+--       maxWaiting: turns that may wait in the lane; maxLine: lanes of the tenant that may stand in its line;
+--       debounceMs: how long an idle lane is held back with it, 0: not at all; firstWaitMs: of the sweeper
 -- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'}
 --       | {'laid', head turn id, waiting before it, rings, ms until the lane ripens that is held back, or -1,
 --          '1' when its place cannot be told from the times of acceptance: should Redis lose it, only a number on disk says where it belongs}
@@ -16,7 +15,9 @@
 #include "add-entry.lua"
 #include "held-back.lua"
 local prefix = KEYS[1]
-local turn_id, account, session, found = ARGV[1], ARGV[2], ARGV[3], ARGV[9]
+local given = cjson.decode(ARGV[1])
+local turn_id, account, session, found = given.turnId, given.tenantId, given.sessionId, given.found
+local depth = tostring(given.depth)
 local member = account .. '/' .. session
 local turn, events, lane = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .. turn_id, prefix .. ':lane:' .. member
 
@@ -34,11 +35,10 @@ end
 
 local waiting = redis.call('LLEN', lane)
 if found == 'accepted' then
-  local may_wait = tonumber(ARGV[8])
-  if ARGV[7] == 'reject' and waiting > 0 then return { 'busy' } end
-  local line = prefix .. ':line:' .. pool_at(account, ARGV[14])
-  if waiting == 0 and redis.call('LLEN', line) >= tonumber(ARGV[17]) then return { 'full' } end
-  if waiting > may_wait and (ARGV[7] == 'collect' or those_alone() > may_wait) then return { 'full' } end
+  if given.busy == 'reject' and waiting > 0 then return { 'busy' } end
+  local line = prefix .. ':line:' .. pool_at(account, depth)
+  if waiting == 0 and redis.call('LLEN', line) >= given.maxLine then return { 'full' } end
+  if waiting > given.maxWaiting and (given.busy == 'collect' or those_alone() > given.maxWaiting) then return { 'full' } end
 end
 
 local now = now_ms(prefix)
@@ -59,34 +59,34 @@ local function place_in_order(accepted_at)
 end
 
 -- A stream that outlived its turn's hash keeps its entries; `0-1` is then refused and not needed.
-local failure = add_entry(events, '0-1', 'session', ARGV[5])
+local failure = add_entry(events, '0-1', 'session', given.sessionEvent)
 if failure then return failure end
 
 local run = run_id()
 local open = is_ready(prefix, run)
 local late = (found == 'accepted' and not open) and '1' or '0'
-local accepted_at = tonumber(ARGV[4])
+local accepted_at = given.acceptedAtMs
 local latest = waiting > 0 and tonumber(redis.call('HGET', held, 'latest') or '0') or 0
 -- Another process with another clock accepted one before it that still waits.
 local unclear = (found == 'accepted' and (late == '1' or latest >= accepted_at)) and '1' or '0'
 -- 1: what was streamed of it is gone. 2: it has no lane, and nobody knows why; the journal beside its file tells whether it had begun.
 local relaid = '0'
 if found ~= 'accepted' then relaid = (found == 'emptied' or not open) and '1' or '2' end
-redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', ARGV[4], 'requestHash', ARGV[6],
-  'relaid', relaid, 'key', ARGV[10], 'attempts', '0', 'cancelled', ARGV[13], 'depth', ARGV[14], 'collects', ARGV[16], 'late', late,
-  'run', run)
-redis.call('HSET', held, 'agent', ARGV[11], 'latest', string.format('%.0f', math.max(latest, accepted_at)))
+redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', string.format('%.0f', accepted_at),
+  'requestHash', given.requestHash, 'relaid', relaid, 'key', given.keyId, 'attempts', '0', 'cancelled', given.cancelled and '1' or '0',
+  'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run)
+redis.call('HSET', held, 'agent', given.agent, 'latest', string.format('%.0f', math.max(latest, accepted_at)))
 redis.call('PERSIST', held)
 
 local held_back = is_held_back(prefix, member)
 if open then
   redis.call('RPUSH', lane, turn_id)
-  local rings, ripe_in, hold = {}, -1, tonumber(ARGV[15])
+  local rings, ripe_in = {}, -1
   if waiting == 0 or held_back then
-    if hold > 0 then
-      ripe_in = hold_back(prefix, member, now, hold, waiting == 0)
+    if given.debounceMs > 0 then
+      ripe_in = hold_back(prefix, member, now, given.debounceMs, waiting == 0)
     else
-      rings = admit(prefix, let_go(prefix, account, session), now, tonumber(ARGV[12]))
+      rings = admit(prefix, let_go(prefix, account, session), now, given.firstWaitMs)
     end
   end
   return { 'laid', redis.call('LINDEX', lane, 0), waiting, rings, ripe_in, unclear }
@@ -97,7 +97,7 @@ local head = redis.call('LINDEX', lane, 0)
 local pool = pool_of(prefix, account, session)
 if held_back then
   pool = let_go(prefix, account, session)
-elseif waiting > 0 and head == turn_id and pool ~= pool_at(account, ARGV[14]) then
+elseif waiting > 0 and head == turn_id and pool ~= pool_at(account, depth) then
   -- It went before a turn of another depth, which had put the lane into its own line.
   redis.call('LREM', prefix .. ':line:' .. pool, 0, session)
   redis.call('SREM', prefix .. ':admitted:' .. pool, session)

@@ -9,7 +9,7 @@
 #include "add-entry.lua"
 local prefix, epoch, known = KEYS[1], ARGV[3], tonumber(ARGV[6])
 local held, events = prefix .. ':held:' .. ARGV[1], prefix .. ':events:' .. ARGV[2]
-local lease = redis.call('HMGET', held, 'epoch', 'turn', 'worker')
+local lease = redis.call('HMGET', held, 'epoch', 'turn', 'worker', 'last')
 if lease[1] ~= epoch or lease[2] ~= ARGV[2] then return 0 end
 local first = 7
 local length, count = redis.call('XLEN', events), (#ARGV - first + 1) / 3
@@ -21,8 +21,8 @@ for index = first, #ARGV, 3 do
   local failure = add_entry(events, epoch .. '-' .. ARGV[index], ARGV[index + 1], ARGV[index + 2])
   if failure then return failure end
 end
--- Progress: the count of fruitless starts begins anew, and should its worker die it was not this turn.
-if ARGV[5] == '1' then
+-- Progress: the count of fruitless starts begins anew, and should its worker die it was not this turn. Unless it has crashed so often that no step says so.
+if ARGV[5] == '1' and lease[4] ~= '1' then
   redis.call('HSET', held, 'starts', 0, 'voids', 0)
   redis.call('SREM', prefix .. ':unproven:' .. (lease[3] or ''), ARGV[1])
 end

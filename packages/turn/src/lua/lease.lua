@@ -1,16 +1,17 @@
 -- Takes the lease of a session and with it the head of its lane.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 account id  2 session id  3 worker id  4 lease, ms  5 first wait of the sweeper, ms  6 depth of the bell
---       7 starts that a turn has  8 '1' when no other turn of the worker may be what kills it
+-- ARGV  1 as JSON: tenantId, sessionId, workerId, leaseMs; depth: of the doorbell; maxStarts: that a turn has without a finished
+--       step; maxCrashes: that a turn may have; alone: no other turn of the worker may be what kills it; firstWaitMs: of the sweeper
 -- Returns {'idle', rings} | {'held'}
 --       | {'alone', turn id, deaths that told nothing}: this is its last start; the worker is to ask again when the turn would be alone
 --       | {'leased', turn id, epoch, starts without a finished step, attempts, relaid (see accept.lua), cancelled, started at, ms since then,
---          epoch of the first lease after Redis was started again, or ''}
+--          epoch of the first lease after Redis was started again, or '', '1' when this is its last start whatever steps it finishes}
 -- Atomic because two workers may answer two doorbells of one lane. The epoch is a counter that open.lua sets above all that was ever drawn from it, so it
 -- rises over a Redis that came back empty, or without its last second.
 #include "admit.lua"
 #include "ready.lua"
-local prefix, account, session = KEYS[1], ARGV[1], ARGV[2]
+local prefix, given = KEYS[1], cjson.decode(ARGV[1])
+local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session
 local pool = pool_of(prefix, account, session)
 local lane, held, admitted, due = prefix .. ':lane:' .. member, prefix .. ':held:' .. member, prefix .. ':admitted:' .. pool, prefix .. ':due'
@@ -24,43 +25,54 @@ local head = redis.call('LINDEX', lane, 0)
 if not head then
   redis.call('SREM', admitted, session)
   redis.call('ZREM', due, member)
-  return { 'idle', admit(prefix, pool, now, tonumber(ARGV[5])) }
+  return { 'idle', admit(prefix, pool, now, given.firstWaitMs) }
 end
 if redis.call('SISMEMBER', admitted, session) == 0 then return { 'idle', {} } end
 -- An old bell, of a head that has ended: a slot of one depth never holds a turn of another. Its own bell rings for this head.
-if depth_of(pool) ~= ARGV[6] then return { 'idle', {} } end
+if depth_of(pool) ~= tostring(given.depth) then return { 'idle', {} } end
 
 local lease = redis.call('HMGET', held, 'until', 'turn', 'starts', 'worker', 'voids')
 if lease[1] and tonumber(lease[1]) > now then return { 'held' } end
 
-local starts, most, voids = 1, tonumber(ARGV[7]), tonumber(lease[5] or '0')
+local turn = prefix .. ':turn:' .. head
+local starts, most, voids = 1, given.maxStarts, tonumber(lease[5] or '0')
+-- Of the whole turn: a finished step takes nothing off.
+local crashes, most_crashes = tonumber(redis.call('HGET', turn, 'crashes') or '0'), given.maxCrashes
 if lease[2] == head then
   starts = tonumber(lease[3] or '0') + 1
-  -- It was not given back: its process died or froze. Only a turn that was alone there is charged with its last start.
-  if starts > most and lease[1] ~= '0' then
+  -- It was not given back: its process died or froze.
+  local crashed = lease[1] ~= '0'
+  if crashed then crashes = crashes + 1 end
+  if crashes >= most_crashes then starts = math.max(starts, most + 1) end
+  -- Only a turn that was alone there is charged with its last start.
+  if starts > most and crashed then
     local unproven = prefix .. ':unproven:' .. (lease[4] or '')
     if redis.call('SCARD', unproven) ~= 1 or redis.call('SISMEMBER', unproven, member) == 0 then
       starts = most
+      crashes = math.min(crashes, most_crashes - 1)
       voids = voids + 1
     end
   end
 else
   voids = 0
 end
-if starts == most and ARGV[8] ~= '1' then return { 'alone', head, voids } end
+local is_last = crashes >= most_crashes - 1
+if is_last then starts = math.max(starts, most) end
+if starts == most and not given.alone then return { 'alone', head, voids } end
 
 local epoch = string.format('%.0f', redis.call('INCR', prefix .. ':epoch'))
-redis.call('HSET', held, 'epoch', epoch, 'until', now + tonumber(ARGV[4]), 'worker', ARGV[3], 'turn', head, 'starts', starts, 'rung', 0, 'voids', voids)
-local unproven = prefix .. ':unproven:' .. ARGV[3]
+redis.call('HSET', held, 'epoch', epoch, 'until', now + given.leaseMs, 'worker', given.workerId, 'turn', head, 'starts', starts, 'rung', 0, 'voids', voids,
+  'last', is_last and '1' or '0')
+local unproven = prefix .. ':unproven:' .. given.workerId
 redis.call('SADD', unproven, member)
 redis.call('EXPIRE', unproven, 3600)
-redis.call('ZADD', due, now + tonumber(ARGV[4]), member)
-local turn = prefix .. ':turn:' .. head
+redis.call('ZADD', due, now + given.leaseMs, member)
 -- It was here when Redis was started again: what was streamed of it, and that it was leased, may be among what is lost.
 if redis.call('HGET', turn, 'run') ~= run then redis.call('HSET', turn, 'cut', epoch) end
-redis.call('HSET', turn, 'state', 'running', 'run', run)
+redis.call('HSET', turn, 'state', 'running', 'run', run, 'crashes', crashes)
 redis.call('HSETNX', turn, 'startedAt', wall_ms())
 redis.call('HSETNX', turn, 'began', now)
 local attempts = redis.call('HINCRBY', turn, 'attempts', 1)
 local facts = redis.call('HMGET', turn, 'relaid', 'cancelled', 'startedAt', 'began', 'cut')
-return { 'leased', head, epoch, starts, attempts, facts[1] or '0', facts[2] or '0', facts[3] or '0', now - tonumber(facts[4]), facts[5] or '' }
+return { 'leased', head, epoch, starts, attempts, facts[1] or '0', facts[2] or '0', facts[3] or '0', now - tonumber(facts[4]), facts[5] or '',
+  is_last and '1' or '0' }

@@ -44,7 +44,7 @@ if is_callers then
   redis.call('HSET', turn, 'state', 'waiting')
   if redis.call('HINCRBY', turn, 'attempts', -1) < 1 then redis.call('HDEL', turn, 'startedAt', 'began') end
   redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
-  redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids')
+  redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last')
 end
 if is_held_back(prefix, member) then return { 0, {} } end
 local pool = pool_of(prefix, account, session)

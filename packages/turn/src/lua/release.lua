@@ -1,21 +1,27 @@
 -- Gives a lease back without an end: the worker drains, or cannot go on for a reason that is not the turn's.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 account id  2 session id  3 epoch  4 wait before the next start, ms  5 '1' when the start counts against the turn
+-- ARGV  1 as JSON: tenantId, sessionId, epoch; waitMs: before the next start; charged: the start counts against the turn;
+--       firstWaitMs: of the sweeper
 -- Returns {} or {ring}: rung at once when the wait is 0, by the sweeper after it otherwise.
 -- Atomic because a lease that has moved on must stay as it is.
 #include "admit.lua"
-local prefix, account, session = KEYS[1], ARGV[1], ARGV[2]
+local prefix, given = KEYS[1], cjson.decode(ARGV[1])
+local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session
 local held = prefix .. ':held:' .. member
-if redis.call('HGET', held, 'epoch') ~= ARGV[3] or not redis.call('HGET', held, 'until') then return {} end
+if redis.call('HGET', held, 'epoch') ~= given.epoch or not redis.call('HGET', held, 'until') then return {} end
 local now = now_ms(prefix)
 redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
 redis.call('HSET', held, 'until', 0)
-if ARGV[5] ~= '1' then redis.call('HINCRBY', held, 'starts', -1) end
+-- A finished step has taken it off already.
+if not given.charged and tonumber(redis.call('HGET', held, 'starts') or '0') > 0 then redis.call('HINCRBY', held, 'starts', -1) end
 local turn = redis.call('HGET', held, 'turn')
-if turn then redis.call('HSET', prefix .. ':turn:' .. turn, 'state', 'waiting') end
-if tonumber(ARGV[4]) > 0 then
-  redis.call('ZADD', prefix .. ':due', now + tonumber(ARGV[4]), member)
+if turn then
+  redis.call('HSET', prefix .. ':turn:' .. turn, 'state', 'waiting')
+  if given.charged then redis.call('HINCRBY', prefix .. ':turn:' .. turn, 'crashes', 1) end
+end
+if given.waitMs > 0 then
+  redis.call('ZADD', prefix .. ':due', now + given.waitMs, member)
   return {}
 end
-return { ring(prefix, pool_of(prefix, account, session), session, now, 2000) }
+return { ring(prefix, pool_of(prefix, account, session), session, now, given.firstWaitMs) }

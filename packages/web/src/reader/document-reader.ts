@@ -1,6 +1,6 @@
+import { TenantSlots } from '@concierge/runtime';
 import { readInProcess } from './read-in-process.ts';
 import type { ReadTask } from './read-message.ts';
-import { TenantSlots } from './tenant-slots.ts';
 import { UnreadableError } from './unreadable-error.ts';
 
 /** Processes at once, over all tenants and of one of them; the others wait. */

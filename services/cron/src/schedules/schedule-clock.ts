@@ -27,7 +27,6 @@ export interface ScheduleClockOptions {
  * process knows are only the marks of files; a replica that is started, or a Redis that came back empty, has every schedule looked at once.
  */
 export class ScheduleClock {
-  readonly name = 'schedules';
   readonly #options: ScheduleClockOptions;
   readonly #marks = new Map<string, ReadonlyMap<string, string>>();
   #timer: NodeJS.Timeout | undefined;

@@ -4,15 +4,18 @@ import type { TenantScope } from '@concierge/tenant';
 import type { Call } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
 import { goneSignal } from '../http/gone-signal.ts';
+import type { EventStreams } from '../sse/event-streams.ts';
 
-export interface AwaitOptions {
+/** What answers with a turn: as events, or folded into one reply; both end with the service. */
+export interface Replies {
   readonly turnStreams: Pick<TurnStreams, 'fold'>;
+  readonly eventStreams: EventStreams;
   readonly drain: Drain;
 }
 
 /** The whole reply of a turn, once it has ended. A client that goes away ends the waiting, never the turn. @throws AppError of a turn that failed */
 export async function awaitReply(
-  { turnStreams, drain }: AwaitOptions,
+  { turnStreams, drain }: Pick<Replies, 'turnStreams' | 'drain'>,
   { response, caller }: Pick<Call, 'response'> & { readonly caller: { readonly scope: TenantScope } },
   turnId: string,
 ): Promise<ChatReply> {

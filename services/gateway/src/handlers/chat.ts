@@ -1,22 +1,22 @@
 import { AppError, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
-import { acceptChat, type AcceptOptions, type ChatRequest } from '../chat/accept-chat.ts';
-import { awaitReply, type AwaitOptions } from '../chat/await-reply.ts';
+import { awaitReply, type Replies } from '../chat/await-reply.ts';
 import { callableAgent } from '../chat/callable-agent.ts';
 import type { GivenAttachment } from '../chat/attachments.ts';
+import { sourceOfCaller, type MessageAcceptance, type UserMessage } from '../chat/message-acceptance.ts';
 import { replyFormat } from '../chat/reply-format.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
 import { exchangeOf } from '../http/exchange.ts';
-import type { EventStreams } from '../sse/event-streams.ts';
 
-export interface ChatOptions extends AcceptOptions, AwaitOptions {
-  readonly eventStreams: EventStreams;
+export interface ChatOptions {
+  readonly acceptance: MessageAcceptance;
+  readonly replies: Replies;
 }
 
-type ChatCall = Pick<Call, 'request' | 'response'> & { readonly caller: Caller };
 type ChatAnswer = typeof streamed | { readonly kind: 'answer'; readonly status: 200; readonly json: ChatReply };
 
 /** What all chat endpoints have in common once they are parsed. */
-interface SpokenCall extends ChatCall {
+interface ChatCall extends Pick<Call, 'request' | 'response'> {
+  readonly caller: Caller;
   readonly query: { readonly busy: BusyPolicy };
   readonly headers: { readonly 'idempotency-key'?: string | undefined };
   readonly body: {
@@ -31,17 +31,17 @@ interface SpokenCall extends ChatCall {
 /** Accepts a turn and answers with it: as events, or folded into one JSON object. */
 export function chatHandlers(options: ChatOptions): Pick<Handlers, 'chatWithAdmin' | 'chatWithCs' | 'chatWithAgent'> {
   return {
-    chatWithAdmin: async (call) => chat(options, call, requestOf(call, { agent: 'admin', authority: 'admin' })),
-    chatWithCs: async (call) => chat(options, call, requestOf(call, { agent: 'cs', authority: 'cs' })),
+    chatWithAdmin: async (call) => chat(options, call, messageOf(call, { agent: 'admin', authority: 'admin' })),
+    chatWithCs: async (call) => chat(options, call, messageOf(call, { agent: 'cs', authority: 'cs' })),
     chatWithAgent: async (call) => {
       const { access } = await callableAgent(call.caller, call.params.agent);
       if (call.params.agent === 'admin') refuseContacts(call.body);
-      return chat(options, call, requestOf(call, { agent: call.params.agent, authority: access }));
+      return chat(options, call, messageOf(call, { agent: call.params.agent, authority: access }));
     },
   };
 }
 
-function requestOf({ query, headers, body }: SpokenCall, whom: Pick<ChatRequest, 'agent' | 'authority'>): ChatRequest {
+function messageOf({ query, body }: ChatCall, whom: Pick<UserMessage, 'agent' | 'authority'>): UserMessage {
   return {
     ...whom,
     channel: body.channel ?? 'web',
@@ -50,25 +50,24 @@ function requestOf({ query, headers, body }: SpokenCall, whom: Pick<ChatRequest,
     message: body.message,
     attachments: body.attachments ?? [],
     busy: query.busy,
-    idempotencyKey: headers['idempotency-key'],
   };
 }
 
 /** The owner has no channel and is no contact: as strict as the endpoint of this agent alone. @throws AppError invalid_request */
-function refuseContacts(body: SpokenCall['body']): void {
+function refuseContacts(body: ChatCall['body']): void {
   const errors = (['sender', 'channel'] as const)
     .filter((field) => body[field] !== undefined)
     .map((field) => ({ path: field, message: 'is not for the agent admin' }));
   if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });
 }
 
-async function chat(options: ChatOptions, call: ChatCall, asked: ChatRequest): Promise<ChatAnswer> {
-  const { response, caller } = call;
-  options.eventStreams.refuseWhenFull(caller.key.id);
-  const { turnId, replayed } = await acceptChat(options, caller, asked);
+async function chat({ acceptance, replies }: ChatOptions, call: ChatCall, message: UserMessage): Promise<ChatAnswer> {
+  const { response, caller, headers } = call;
+  replies.eventStreams.refuseWhenFull(caller.key.id);
+  const { turnId, replayed } = await acceptance.accept(sourceOfCaller(caller, headers['idempotency-key']), message);
   exchangeOf(response).turnId = turnId;
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
-  if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await awaitReply(options, call, turnId) };
-  options.eventStreams.serve(response, { scope: caller.scope, turnId, keyId: caller.key.id, after: null });
+  if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await awaitReply(replies, call, turnId) };
+  replies.eventStreams.serve(response, { scope: caller.scope, turnId, keyId: caller.key.id, after: null });
   return streamed;
 }

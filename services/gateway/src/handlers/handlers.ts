@@ -1,20 +1,16 @@
 import type { ChatAppConnections } from '@concierge/channel';
-import type { McpServers } from '@concierge/mcp';
-import type { Log } from '@concierge/runtime';
-import type { Tenants } from '@concierge/tenant';
-import type { EventSender, HandoffDesk, HistoryMarks, OutgoingEvents, TurnStreams, Turns } from '@concierge/turn';
-import { TenantSlots, type Outbound } from '@concierge/web';
-import { Admission } from '../chat/admission.ts';
-import type { StreamQuota } from '../chat/stream-quota.ts';
+import type { Core } from '@concierge/core';
+import type { Outside } from '@concierge/core/outside';
+import { TenantSlots, type Log } from '@concierge/runtime';
+import { HistoryMarks, type TurnStreams } from '@concierge/turn';
+import type { Replies } from '../chat/await-reply.ts';
+import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Handlers } from '../http/call.ts';
-import type { Drain } from '../http/drain.ts';
 import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import { AgentTools } from '../mcp/agent-tools.ts';
 import { GivenFiles } from '../openai/given-files.ts';
 import { KnownHistories } from '../openai/known-histories.ts';
-import type { QueueDashboard } from '../ops/queue-dashboard.ts';
-import type { EventStreams } from '../sse/event-streams.ts';
 import { agentHandlers } from './agents.ts';
 import { channelHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
@@ -27,11 +23,9 @@ import { keyHandlers } from './keys.ts';
 import { mcpHandlers } from './mcp.ts';
 import { mcpServerHandlers } from './mcp-servers.ts';
 import { memoryHandlers } from './memory.ts';
-import type { ModelNames } from './model-names.ts';
 import { modelHandlers } from './models.ts';
 import { openAiHandlers } from './openai.ts';
-import { operationHandlers } from './operations.ts';
-import type { ReadinessChecks } from './readiness.ts';
+import { operationHandlers, type OperationOptions } from './operations.ts';
 import { sessionHandlers } from './sessions.ts';
 import { skillHandlers } from './skills.ts';
 import { tenantHandlers, type TenantHandlersOptions } from './tenant.ts';
@@ -44,62 +38,41 @@ import { widgetHandlers } from './widget.ts';
 import type { WidgetLimits } from '../widget/widget-limits.ts';
 import type { WidgetScript } from '../widget/widget-script.ts';
 
-/** Turns being accepted at once; several times what a disk writes down in a second would only wait. */
-const TURNS_ON_THEIR_WAY = 2000;
-
 /** Requests whose files are in memory, over all tenants and of one of them; the others wait with theirs. */
 const uploadSlots = { count: 4, perTenant: 2 };
 
-export interface HandlerOptions extends TenantHandlersOptions {
-  readonly tenants: Tenants;
-  readonly inbound: Inbound;
-  readonly turns: Turns;
-  readonly turnStreams: TurnStreams;
-  readonly handoffDesk: HandoffDesk;
-  readonly historyMarks: HistoryMarks;
-  readonly modelNames: ModelNames;
-  readonly streamQuota: StreamQuota;
-  readonly eventStreams: EventStreams;
-  readonly queueDashboard: QueueDashboard;
-  readonly mcpServers: McpServers;
-  readonly outbound: Outbound;
-  readonly connections: ChatAppConnections;
-  readonly widgetLimits: WidgetLimits;
-  readonly widgetScript: WidgetScript;
-  readonly outgoingEvents: OutgoingEvents;
-  readonly eventSender: EventSender;
-  readonly metrics: GatewayMetrics;
-  readonly drain: Drain;
-  readonly checks: ReadinessChecks;
-  readonly now: () => number;
-  readonly log: Log;
+export interface HandlerParts {
+  readonly core: Core;
+  readonly outside: Outside;
+  readonly acceptance: MessageAcceptance;
+  readonly replies: Replies & { readonly turnStreams: TurnStreams };
+  readonly channels: { readonly inbound: Inbound; readonly connections: ChatAppConnections; readonly now: () => number };
+  readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
+  readonly operations: Omit<OperationOptions, 'drain' | 'registry'> & { readonly metrics: GatewayMetrics; readonly log: Log };
+  readonly models: TenantHandlersOptions;
 }
 
 /** A handler for every route of the contract. */
-export function createHandlers(options: HandlerOptions): Handlers {
-  const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { handoffDesk, historyMarks, streamQuota, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
-  const accepting = { turns, metrics, streamQuota, admission: new Admission(TURNS_ON_THEIR_WAY) };
+export function createHandlers({ core, outside, acceptance, replies, channels, widget, operations, models }: HandlerParts): Handlers {
+  const { redis, tenants, turns, events } = core;
+  const { inbound, connections, now } = channels;
+  const { eventSender, mcpServers, outbound } = outside;
+  const { metrics, log, ...operating } = operations;
+  const { eventStreams, drain } = replies;
   const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
+  const givenFiles = new GivenFiles({ ...storing, outbound });
+  const knownHistories = new KnownHistories(new HistoryMarks(redis));
   return {
-    ...chatHandlers({ ...accepting, turnStreams, eventStreams, drain }),
-    ...openAiHandlers({
-      ...accepting,
-      turnStreams,
-      eventStreams,
-      drain,
-      log,
-      givenFiles: new GivenFiles({ ...storing, outbound }),
-      knownHistories: new KnownHistories(historyMarks),
-    }),
+    ...chatHandlers({ acceptance, replies }),
+    ...openAiHandlers({ turns, acceptance, replies, givenFiles, knownHistories, log }),
     ...modelHandlers(),
     ...agentHandlers(),
     ...turnHandlers({ turns, eventStreams }),
     ...sessionHandlers(),
-    ...handoffHandlers({ desk: handoffDesk }),
+    ...handoffHandlers({ desk: core.handoffs.desk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),
-    ...tenantHandlers(options),
+    ...tenantHandlers(models),
     ...fileHandlers(),
     ...keyHandlers(),
     ...memoryHandlers(),
@@ -107,12 +80,12 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...cronHandlers(),
     ...channelHandlers({ connections }),
     ...deliveryHandlers(),
-    ...eventHandlers({ outgoingEvents, eventSender }),
+    ...eventHandlers({ outgoingEvents: events.outgoing, eventSender }),
     ...mcpServerHandlers({ mcpServers }),
-    ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
+    ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain, log }),
     ...widgetSettingsHandlers(),
-    ...widgetHandlers({ ...accepting, turnStreams, eventStreams, drain, widgetLimits, widgetScript }),
+    ...widgetHandlers({ turns, acceptance, replies, widget }),
     ...webhookHandlers({ tenants, inbound, metrics, now }),
-    ...operationHandlers({ checks, drain, queueDashboard, registry: metrics.registry }),
+    ...operationHandlers({ ...operating, drain, registry: metrics.registry }),
   };
 }

@@ -1,18 +1,16 @@
 import type { Turns } from '@concierge/turn';
-import { awaitReply, type AwaitOptions } from '../chat/await-reply.ts';
+import { awaitReply } from '../chat/await-reply.ts';
 import { streamed, type Handlers } from '../http/call.ts';
-import { acceptSaid, type AcceptSaidOptions, type OpenAiCall } from '../openai/accept-said.ts';
+import { acceptOpenAi, type AcceptOpenAiOptions, type OpenAiCall } from '../openai/accept-openai.ts';
 import { ChatCompletionChunks, chatCompletionOf } from '../openai/chat-completion.ts';
 import { conversationOf, conversationOfResponse } from '../openai/conversation-of.ts';
 import { refuseUnsupportedCompletion, refuseUnsupportedResponse } from '../openai/refuse-unsupported.ts';
 import { encodingOf, type ReplyEncoder } from '../openai/reply-encoder.ts';
 import { ResponseEvents, responseOf } from '../openai/response.ts';
 import { saidInInput, saidInMessages } from '../openai/said.ts';
-import type { EventStreams } from '../sse/event-streams.ts';
 
-export interface OpenAiOptions extends AcceptSaidOptions, AwaitOptions {
-  readonly turns: Pick<Turns, 'accept' | 'find'>;
-  readonly eventStreams: EventStreams;
+export interface OpenAiOptions extends AcceptOpenAiOptions {
+  readonly turns: Pick<Turns, 'find'>;
 }
 
 /** A turn in the words of OpenAI's APIs: other bodies in, other encoders out, the same turn in between. */
@@ -21,9 +19,9 @@ export function openAiHandlers(options: OpenAiOptions): Pick<Handlers, 'createCh
     createChatCompletion: async (call) => {
       const { body } = call;
       refuseUnsupportedCompletion(body);
-      const facts = await acceptSaid(options, call, { said: saidInMessages(body), param: 'messages', contactId: conversationOf(body) });
+      const facts = await acceptOpenAi(options, call, { said: saidInMessages(body), param: 'messages', contactId: conversationOf(body) });
       if (body.stream !== true)
-        return { kind: 'answer', status: 200, json: chatCompletionOf(facts, await awaitReply(options, call, facts.turnId)) };
+        return { kind: 'answer', status: 200, json: chatCompletionOf(facts, await awaitReply(options.replies, call, facts.turnId)) };
       const encoder = new ChatCompletionChunks(facts, { withUsage: body.stream_options?.include_usage === true });
       return stream(options, call, { turnId: facts.turnId, encoder });
     },
@@ -31,11 +29,11 @@ export function openAiHandlers(options: OpenAiOptions): Pick<Handlers, 'createCh
       const { body, caller } = call;
       refuseUnsupportedResponse(body);
       const contactId = await conversationOfResponse(options, caller, body);
-      const accepted = await acceptSaid(options, call, { said: saidInInput(body), param: 'input', contactId });
+      const accepted = await acceptOpenAi(options, call, { said: saidInInput(body), param: 'input', contactId });
       const { instructions = null, metadata, previous_response_id: previousResponseId = null, user = null } = body;
       const facts = { ...accepted, instructions, metadata: metadata ?? {}, previousResponseId, user };
       if (body.stream !== true)
-        return { kind: 'answer', status: 200, json: responseOf(facts, await awaitReply(options, call, facts.turnId)) };
+        return { kind: 'answer', status: 200, json: responseOf(facts, await awaitReply(options.replies, call, facts.turnId)) };
       return stream(options, call, { turnId: facts.turnId, encoder: new ResponseEvents(facts) });
     },
   };
@@ -46,7 +44,11 @@ interface StreamedReply {
   readonly encoder: ReplyEncoder;
 }
 
-function stream({ eventStreams }: OpenAiOptions, { response, caller }: OpenAiCall, { turnId, encoder }: StreamedReply): typeof streamed {
+function stream(
+  { replies: { eventStreams } }: OpenAiOptions,
+  { response, caller }: OpenAiCall,
+  { turnId, encoder }: StreamedReply,
+): typeof streamed {
   const { scope, key } = caller;
   eventStreams.serve(response, { scope, turnId, keyId: key.id, after: null, encoding: encodingOf(encoder) });
   return streamed;

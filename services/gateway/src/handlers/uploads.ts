@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { UploadRef } from '@concierge/contract';
+import type { TenantSlots } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { safeFileName, sniffType } from '@concierge/upload';
-import type { TenantSlots } from '@concierge/web';
 import type { Handlers } from '../http/call.ts';
 import { receiveFiles, type ReceivedFile } from '../upload/receive-files.ts';
 import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';

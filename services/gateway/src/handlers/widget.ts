@@ -1,22 +1,21 @@
 import { AppError, type WidgetReply } from '@concierge/contract';
-import type { Turns } from '@concierge/turn';
-import { acceptSaid, type AcceptOptions } from '../chat/accept-chat.ts';
-import { awaitReply, type AwaitOptions } from '../chat/await-reply.ts';
+import type { TurnReceipt, Turns } from '@concierge/turn';
+import { awaitReply, type Replies } from '../chat/await-reply.ts';
+import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import { replyFormat } from '../chat/reply-format.ts';
 import { streamed, type Call, type Handlers } from '../http/call.ts';
 import { exchangeOf } from '../http/exchange.ts';
-import type { EventStreams } from '../sse/event-streams.ts';
 import { tellConversation } from '../widget/told-conversation.ts';
 import { visitorEncoding } from '../widget/visitor-events.ts';
 import type { VisitorCaller } from '../widget/visitor.ts';
 import type { WidgetLimits } from '../widget/widget-limits.ts';
 import type { WidgetScript } from '../widget/widget-script.ts';
 
-export interface WidgetOptions extends AcceptOptions, AwaitOptions {
+export interface WidgetOptions {
   readonly turns: Turns;
-  readonly eventStreams: EventStreams;
-  readonly widgetLimits: WidgetLimits;
-  readonly widgetScript: WidgetScript;
+  readonly acceptance: MessageAcceptance;
+  readonly replies: Replies;
+  readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
 }
 
 type WidgetHandlers = Pick<
@@ -26,10 +25,10 @@ type WidgetHandlers = Pick<
 
 /** What pages of other people's sites ask: for cs alone, and each visitor for their own conversation alone. */
 export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
-  const { turns, widgetLimits } = options;
+  const { turns, widget } = options;
   return {
     widgetScript: async ({ request, response }) => {
-      await options.widgetScript.send(request, response);
+      await widget.script.send(request, response);
       return streamed;
     },
     widgetSettings: ({ caller }) => {
@@ -37,7 +36,7 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
       return { kind: 'answer', status: 200, json: { appearance, requireSenderToken } };
     },
     sendWidgetMessage: async (call) => {
-      await widgetLimits.takeMessage(call.caller);
+      await widget.limits.takeMessage(call.caller);
       refuseWhenFull(options, call.caller);
       const { turnId, replayed } = await accept(options, call.caller, { message: call.body.message, key: call.headers['idempotency-key'] });
       exchangeOf(call.response).turnId = turnId;
@@ -47,23 +46,23 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
     },
     followWidgetTurn: async (call) => {
       const { turnId } = call.params;
-      await widgetLimits.takeRead(call.caller);
+      await widget.limits.takeRead(call.caller);
       await assertOwn(turns, call.caller, turnId);
       refuseWhenFull(options, call.caller);
       exchangeOf(call.response).turnId = turnId;
       const given = call.headers['last-event-id'] ?? '';
       const place = { turnId, after: given === '' ? null : given };
-      if (await options.eventStreams.isOver({ scope: call.caller.scope, ...place })) return { kind: 'answer', status: 204 };
+      if (await options.replies.eventStreams.isOver({ scope: call.caller.scope, ...place })) return { kind: 'answer', status: 204 };
       return follow(options, call, place);
     },
     cancelWidgetTurn: async ({ caller, params }) => {
-      await widgetLimits.takeRead(caller);
+      await widget.limits.takeRead(caller);
       await assertOwn(turns, caller, params.turnId);
       await turns.cancel(caller.scope, params.turnId);
       return { kind: 'answer', status: 202 };
     },
     widgetConversation: async ({ caller, headers }) => {
-      await widgetLimits.takeRead(caller);
+      await widget.limits.takeRead(caller);
       const { tag, conversation } = await tellConversation(caller, headers['if-none-match']);
       if (conversation === null) return { kind: 'answer', status: 304, headers: { ETag: tag } };
       return { kind: 'answer', status: 200, json: conversation, headers: { ETag: tag } };
@@ -74,13 +73,12 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
 type VisitorCall = Pick<Call, 'request' | 'response'> & { readonly caller: VisitorCaller };
 
 async function accept(
-  options: WidgetOptions,
+  { acceptance }: WidgetOptions,
   { scope, sender, sessionId, name }: VisitorCaller,
   { message, key }: { readonly message: string; readonly key: string | undefined },
-): Promise<Awaited<ReturnType<typeof acceptSaid>>> {
+): Promise<TurnReceipt> {
   if (name !== null) await scope.contacts.remember({ sender, displayName: name });
-  return await acceptSaid(
-    options,
+  return await acceptance.accept(
     // No key of the tenant's has said it, so no key for cs alone may look at it.
     { scope, keyId: null, dedupeId: key === undefined ? null : `widget:${sessionId}:${key}` },
     {
@@ -106,12 +104,12 @@ function streamKeyOf({ scope, sessionId }: VisitorCaller): string {
   return `widget:${scope.accountId}:${sessionId}`;
 }
 
-function refuseWhenFull({ eventStreams }: WidgetOptions, caller: VisitorCaller): void {
+function refuseWhenFull({ replies: { eventStreams } }: WidgetOptions, caller: VisitorCaller): void {
   eventStreams.refuseWhenFull(streamKeyOf(caller), 'visitor');
 }
 
 function follow(
-  { eventStreams }: WidgetOptions,
+  { replies: { eventStreams } }: WidgetOptions,
   { response, caller }: VisitorCall,
   { turnId, after }: { readonly turnId: string; readonly after: string | null },
 ): typeof streamed {
@@ -119,7 +117,7 @@ function follow(
   return streamed;
 }
 
-async function replyOf(options: WidgetOptions, call: VisitorCall, turnId: string): Promise<WidgetReply> {
-  const { reply, finishReason } = await awaitReply(options, call, turnId);
+async function replyOf({ replies }: WidgetOptions, call: VisitorCall, turnId: string): Promise<WidgetReply> {
+  const { reply, finishReason } = await awaitReply(replies, call, turnId);
   return { turnId, reply, finishReason };
 }

@@ -3,7 +3,6 @@ import { createServer, STATUS_CODES, type RequestListener, type Server, type Ser
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError, type ErrorCode } from '@concierge/contract';
-import type { Stoppable } from '@concierge/runtime';
 import type { EventStreams } from '../sse/event-streams.ts';
 import type { Drain } from './drain.ts';
 import { answerBroken } from './last-answer.ts';
@@ -88,10 +87,6 @@ export async function listen(
   return address.port;
 }
 
-/**
- * Stops in this order: new turns are refused (503, so that a client goes elsewhere), replies of running turns go on until they end
- * or the grace is over, then no connection is accepted any more and what is still being answered is finished.
- */
 export interface StopOptions {
   readonly drain: Drain;
   readonly streams: EventStreams;
@@ -99,30 +94,32 @@ export interface StopOptions {
   readonly leaveMs: number;
 }
 
-export function stoppableHttp(server: Server, { drain, streams, leaveMs }: StopOptions): Stoppable {
+/**
+ * What stops a server that does not listen yet, in this order: new turns are refused (503, so that a client goes
+ * elsewhere), replies of running turns go on until they end or the grace is over, then no connection is accepted any
+ * more and what is still being answered is finished.
+ */
+export function httpDrain(server: Server, { drain, streams, leaveMs }: StopOptions): (graceMs: number) => Promise<void> {
   const silent = silentConnections(server);
-  return {
-    name: 'http',
-    async stop(graceMs) {
-      const untilMs = Date.now() + graceMs;
-      await drain.leave(Math.min(leaveMs, graceMs));
-      await drain.run(Math.max(0, untilMs - Date.now()));
-      streams[Symbol.dispose]();
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => {
-          resolve();
-        });
+  return async (graceMs) => {
+    const untilMs = Date.now() + graceMs;
+    await drain.leave(Math.min(leaveMs, graceMs));
+    await drain.run(Math.max(0, untilMs - Date.now()));
+    streams[Symbol.dispose]();
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => {
+        resolve();
       });
-      for (const socket of silent) socket.destroy();
-      const deadline = setTimeout(
-        () => {
-          server.closeAllConnections();
-        },
-        Math.max(LAST_ANSWERS_MS, untilMs - Date.now()),
-      );
-      await closed;
-      clearTimeout(deadline);
-    },
+    });
+    for (const socket of silent) socket.destroy();
+    const deadline = setTimeout(
+      () => {
+        server.closeAllConnections();
+      },
+      Math.max(LAST_ANSWERS_MS, untilMs - Date.now()),
+    );
+    await closed;
+    clearTimeout(deadline);
   };
 }
 

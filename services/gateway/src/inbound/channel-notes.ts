@@ -1,7 +1,6 @@
 import { limits, type AppChannel } from '@concierge/contract';
-import { background, type Log } from '@concierge/runtime';
+import { background, Slots, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { Slots } from '@concierge/web';
 import { LRUCache } from 'lru-cache';
 import type { BoundChannel } from './bound-channel.ts';
 

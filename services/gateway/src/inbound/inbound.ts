@@ -1,8 +1,7 @@
 import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevocation, type ProviderUrls } from '@concierge/channel';
 import { AppError, appNameOf } from '@concierge/contract';
-import { background, type Log } from '@concierge/runtime';
+import { background, TenantSlots, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, Turns } from '@concierge/turn';
-import { TenantSlots } from '@concierge/web';
 import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';

@@ -1,13 +1,14 @@
 import { AppError, ChatReply, ContactId, limits, MessageText, type AgentDefinition } from '@concierge/contract';
 import { McpServer, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server';
-import type { TurnStreams } from '@concierge/turn';
 import { z } from 'zod';
-import { acceptChat, type AcceptOptions } from '../chat/accept-chat.ts';
+import type { Replies } from '../chat/await-reply.ts';
 import { callableAgents } from '../chat/callable-agent.ts';
+import { sourceOfCaller, type MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Caller } from '../http/call.ts';
 
-export interface AgentToolsOptions extends AcceptOptions {
-  readonly turnStreams: Pick<TurnStreams, 'fold'>;
+export interface AgentToolsOptions {
+  readonly acceptance: MessageAcceptance;
+  readonly replies: Pick<Replies, 'turnStreams'>;
 }
 
 /** Told while a turn runs, where the client asked for it: clients give up on a silent call after a minute. */
@@ -63,7 +64,8 @@ export class AgentTools {
   }
 
   async #turn({ caller, agent, ended }: Whom, input: z.output<typeof contactInput>, gone: AbortSignal): Promise<z.output<typeof Outcome>> {
-    const { turnId } = await acceptChat(this.#options, caller, {
+    const { acceptance, replies } = this.#options;
+    const { turnId } = await acceptance.accept(sourceOfCaller(caller, undefined), {
       agent: agent.name,
       authority: agent.access,
       channel: 'web',
@@ -72,9 +74,8 @@ export class AgentTools {
       message: input.message,
       attachments: [],
       busy: 'queue',
-      idempotencyKey: undefined,
     });
-    const folded = await this.#options.turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone, ended]));
+    const folded = await replies.turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone, ended]));
     if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
     const { contact_id, reply, finishReason } = folded.reply;
     return { contact_id, turnId, reply, finishReason };

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { AppError, limits, type UploadRef } from '@concierge/contract';
+import { Slots, type TenantSlots } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { safeFileName, sniffType, type LookedAtFile } from '@concierge/upload';
-import { OutboundError, type Outbound, type TenantSlots } from '@concierge/web';
-import { Admission } from '../chat/admission.ts';
+import { OutboundError, type Outbound } from '@concierge/web';
 import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';
 import type { NamedFile } from './compose-message.ts';
 
@@ -43,7 +43,7 @@ type Found = { readonly ref: UploadRef } | { readonly fresh: LookedAtFile; reado
 /** Files that come with a request, kept as uploads are: the same types, limits and checks. */
 export class GivenFiles {
   readonly #options: GivenFilesOptions;
-  readonly #fetching = new Admission(FETCHING_AT_ONCE);
+  readonly #fetching = new Slots(FETCHING_AT_ONCE);
 
   constructor(options: GivenFilesOptions) {
     this.#options = options;
@@ -55,8 +55,10 @@ export class GivenFiles {
    */
   async keep(scope: TenantScope, files: readonly NamedFile[], terms: FetchTerms): Promise<KeptFiles> {
     if (files.length === 0) return { refs: [], keys: [] };
-    const keep = async (): Promise<KeptFiles> => this.#keepPresent(scope, await this.#fetchAll(files, terms));
-    return files.some(({ file }) => 'url' in file) ? this.#fetching.run(keep) : keep();
+    const fetches = files.some(({ file }) => 'url' in file);
+    using slot = fetches ? this.#fetching.tryTake() : undefined;
+    if (fetches && slot === undefined) throw new AppError('overloaded', undefined, { retryAfterSeconds: 1 });
+    return await this.#keepPresent(scope, await this.#fetchAll(files, terms));
   }
 
   async #keepPresent(scope: TenantScope, files: readonly Present[]): Promise<KeptFiles> {

@@ -1,11 +1,10 @@
 import type { MediaFile } from '@concierge/agent';
 import { FileUnavailableError, type ChannelSender, type FetchedFile, type FileFailure } from '@concierge/channel';
 import { AppError, limits, type AcceptedTurn, type ChatAppMedia, type UploadRef } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { Slots, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import { safeFileName, sniffType, storeUpload } from '@concierge/upload';
-import { Slots } from '@concierge/web';
 import type { ChatAppSenders } from './chat-app-senders.ts';
 
 /** All files of one prompt together: the person waits. */

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { SandboxChoice } from '../../config.ts';
+import type { SandboxSettings } from '@concierge/runtime';
 import { ok, warning, type Finding } from './finding.ts';
 
 const PROGRAM_TIMEOUT_MS = 5000;
@@ -17,7 +17,7 @@ async function outputOf(command: string, args: readonly string[]): Promise<strin
 }
 
 /** Undefined when Docker can be the sandbox of this machine, else what is missing. */
-async function whyNotDocker({ image, runtime }: SandboxChoice): Promise<string | undefined> {
+async function whyNotDocker({ image, runtime }: SandboxSettings): Promise<string | undefined> {
   const runtimes = await outputOf('docker', ['info', '--format', '{{json .Runtimes}}']);
   // Without an engine, the client prints what it knows of itself.
   if (runtimes === undefined || !runtimes.startsWith('{')) return 'no Docker engine answers';
@@ -38,7 +38,7 @@ async function whyNotBubblewrap(): Promise<string | undefined> {
 }
 
 /** What a worker on this machine would choose; the workers of another machine choose for themselves. */
-export async function checkSandbox(choice: SandboxChoice): Promise<Finding> {
+export async function checkSandbox(choice: SandboxSettings): Promise<Finding> {
   if (choice.kind === 'off') return warning(`switched off: ${withoutSandbox}`);
   const missing: string[] = [];
   if (choice.kind !== 'bubblewrap') {
@@ -47,8 +47,7 @@ export async function checkSandbox(choice: SandboxChoice): Promise<Finding> {
       return ok(`Docker, image ${choice.image}${choice.runtime === undefined ? '' : `, runtime ${choice.runtime}`}`);
     missing.push(reason);
   }
-  // A runtime that was named is not replaced.
-  if (choice.kind === 'bubblewrap' || (choice.kind === 'auto' && choice.runtime === undefined)) {
+  if (choice.kind !== 'docker') {
     const reason = await whyNotBubblewrap();
     if (reason === undefined) return ok(['bubblewrap', ...missing].join('; '));
     missing.push(reason);

@@ -14,7 +14,6 @@ export interface SandboxReaperOptions {
 
 /** Removes what workers that were killed left behind: their sandboxes and their folders. In every worker, from its start on. */
 export class SandboxReaper {
-  readonly name = 'sandbox reaper';
   readonly #options: SandboxReaperOptions;
   #timer: NodeJS.Timeout | undefined;
   #reaping: Promise<void> | undefined;

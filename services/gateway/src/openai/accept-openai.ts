@@ -2,12 +2,12 @@ import { AgentName, AppError, limits, type AgentDefinition, type ChatCompletionB
 import type { Log } from '@concierge/runtime';
 import type { HistoryMark } from '@concierge/turn';
 import type { Response } from 'express';
-import { acceptChat, type AcceptOptions } from '../chat/accept-chat.ts';
+import type { Replies } from '../chat/await-reply.ts';
 import { callableAgent } from '../chat/callable-agent.ts';
+import { sourceOfCaller, type MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Caller } from '../http/call.ts';
 import { goneSignal } from '../http/gone-signal.ts';
 import { exchangeOf } from '../http/exchange.ts';
-import type { EventStreams } from '../sse/event-streams.ts';
 import { composeMessage } from './compose-message.ts';
 import type { GivenFiles } from './given-files.ts';
 import type { HistoryOwner, KnownHistories } from './known-histories.ts';
@@ -16,8 +16,9 @@ import type { ReplyFacts } from './reply-facts.ts';
 import type { Said } from './said.ts';
 import { digestOfSaid, toldHistory } from './split-said.ts';
 
-export interface AcceptSaidOptions extends AcceptOptions {
-  readonly eventStreams: Pick<EventStreams, 'refuseWhenFull'>;
+export interface AcceptOpenAiOptions {
+  readonly acceptance: MessageAcceptance;
+  readonly replies: Replies;
   readonly givenFiles: GivenFiles;
   readonly knownHistories: KnownHistories;
   readonly log: Log;
@@ -44,21 +45,26 @@ const SENDER_PREFIX = 'openai:';
 
 /**
  * Turns what a caller sent into a turn of the agent that it calls its model.
- * @throws AppError as `acceptChat` says; `not_found`, `scope_required` (model), `invalid_request`, and as `GivenFiles.keep` says
+ * @throws AppError as `MessageAcceptance.accept` says; `not_found`, `scope_required` (model), `invalid_request`, and as
+ * `GivenFiles.keep` says
  */
-export async function acceptSaid(options: AcceptSaidOptions, call: OpenAiCall, { said, param, contactId }: SaidBy): Promise<ReplyFacts> {
+export async function acceptOpenAi(
+  options: AcceptOpenAiOptions,
+  call: OpenAiCall,
+  { said, param, contactId }: SaidBy,
+): Promise<ReplyFacts> {
   const { response, caller, headers, body } = call;
   const agent = await agentOf(caller, body.model);
   const sender = senderOf(body);
   const isKept = contactId !== null || sender !== null;
   const told = composeMessage(said, { param, continues: isKept });
-  options.eventStreams.refuseWhenFull(caller.key.id);
+  options.replies.eventStreams.refuseWhenFull(caller.key.id);
   const owner = { scope: caller.scope, keyId: caller.key.id, agent: agent.name };
   const found = isKept ? null : await findTold(options, owner, said);
   const { text, preface, files } = found === null ? told : composeMessage(said, { param, continues: true });
   const terms = { publicOnly: agent.access === 'cs', signal: goneSignal(response) };
   const { refs, keys } = await options.givenFiles.keep(caller.scope, files, terms);
-  const { turnId, sessionId, replayed } = await acceptChat(options, caller, {
+  const { turnId, sessionId, replayed } = await options.acceptance.accept(sourceOfCaller(caller, headers['idempotency-key']), {
     agent: agent.name,
     authority: agent.access,
     channel: 'web',
@@ -71,7 +77,6 @@ export async function acceptSaid(options: AcceptSaidOptions, call: OpenAiCall, {
     // The same request again finds its conversation further on.
     hashed: { message: [told.preface ?? '', told.text].join('\n\n'), contactId },
     busy: 'queue',
-    idempotencyKey: headers['idempotency-key'],
   });
   if (!isKept) await rememberTold(options, owner, { said, mark: { sessionId, turnId } });
   exchangeOf(response).turnId = turnId;
@@ -83,7 +88,7 @@ export async function acceptSaid(options: AcceptSaidOptions, call: OpenAiCall, {
 
 /** Without Redis a conversation is not recognised, and is told to the agent instead. */
 async function findTold(
-  { knownHistories, log }: AcceptSaidOptions,
+  { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
   said: readonly Said[],
 ): Promise<HistoryMark | null> {
@@ -96,7 +101,7 @@ async function findTold(
 }
 
 async function rememberTold(
-  { knownHistories, log }: AcceptSaidOptions,
+  { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
   { said, mark }: { readonly said: readonly Said[]; readonly mark: HistoryMark },
 ): Promise<void> {

@@ -1,0 +1,1 @@
+export { openCore, openTurnPath, type Core, type CoreConfig, type CoreOptions, type TurnPath } from './open-core.ts';

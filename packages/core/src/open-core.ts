@@ -1,0 +1,87 @@
+import { openIndex, type IndexStore } from '@concierge/index';
+import {
+  armFailpoints,
+  assertNoEviction,
+  openRedis,
+  stopPart,
+  type connectRedis,
+  type Log,
+  type RedisRole,
+  type ServiceSettings,
+} from '@concierge/runtime';
+import { Tenants, type Embedder } from '@concierge/tenant';
+import {
+  DeliveryBells,
+  DeliveryLanes,
+  Doorbells,
+  EventBells,
+  HandoffCalls,
+  HandoffDesk,
+  handoffRequested,
+  Lanes,
+  OutgoingEvents,
+  Turns,
+} from '@concierge/turn';
+
+type Redis = ReturnType<typeof connectRedis>;
+
+export type CoreConfig = Pick<ServiceSettings, 'dataDir' | 'redisUrl' | 'databaseUrl' | 'keySecret' | 'secretsKey' | 'failpoints'>;
+
+export interface CoreOptions {
+  /** `producer` fails fast, for a service whose clients wait. */
+  readonly role: RedisRole;
+  /** Makes memory found by meaning, too. */
+  readonly embedder?: Embedder | undefined;
+  readonly log: Log;
+}
+
+/**
+ * The ways of turns, deliveries, webhook events and handoffs: what every process needs that accepts or moves any of
+ * them.
+ */
+export interface TurnPath {
+  readonly queue: { readonly lanes: Lanes; readonly doorbells: Doorbells };
+  readonly turns: Turns;
+  readonly deliveries: { readonly lanes: DeliveryLanes; readonly bells: DeliveryBells };
+  readonly events: { readonly outgoing: OutgoingEvents; readonly bells: EventBells };
+  readonly handoffs: { readonly desk: HandoffDesk; readonly calls: HandoffCalls };
+}
+
+/** What gateway, worker and cron share. */
+export interface Core extends TurnPath {
+  readonly redis: Redis;
+  readonly index: IndexStore;
+  readonly tenants: Tenants;
+}
+
+/**
+ * Everything is opened on the stack, which closes it. Rejects when Redis does not answer in time or may evict what was
+ * accepted.
+ */
+export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, { role, embedder, log }: CoreOptions): Promise<Core> {
+  const { dataDir, databaseUrl, keySecret, secretsKey } = config;
+  armFailpoints(config.failpoints);
+  const redis = await openRedis({ url: config.redisUrl, role, log }, stack);
+  await assertNoEviction(redis, log);
+  const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
+  const path = openTurnPath(redis, stack, log);
+  const { bells } = path.deliveries;
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: async (lane) => bells.ring(lane), log });
+  return { ...path, redis, index, tenants };
+}
+
+/** As part of `openCore`; alone where a command needs no tenants' files. */
+export function openTurnPath(redis: Redis, stack: AsyncDisposableStack, log: Log): TurnPath {
+  const deliveryLanes = new DeliveryLanes(redis);
+  const deliveries = { lanes: deliveryLanes, bells: stack.adopt(new DeliveryBells({ redis, lanes: deliveryLanes, log }), stopPart) };
+  const queue = { lanes: new Lanes(redis), doorbells: stack.adopt(new Doorbells(redis, log), stopPart) };
+  const turns = stack.adopt(new Turns({ redis, ...queue, log }), stopPart);
+  const eventBells = stack.adopt(new EventBells(redis, log), stopPart);
+  const events = { outgoing: new OutgoingEvents({ bells: eventBells, log }), bells: eventBells };
+  const calls = new HandoffCalls({
+    turns,
+    onRequested: async (scope, handoff) => events.outgoing.emit(scope, handoffRequested(handoff)),
+    log,
+  });
+  return { queue, turns, deliveries, events, handoffs: { desk: new HandoffDesk({ turns, calls }), calls } };
+}

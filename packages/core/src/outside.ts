@@ -1,0 +1,25 @@
+import { McpServers } from '@concierge/mcp';
+import { eventFetchPolicy, EventSender } from '@concierge/turn';
+import { Outbound, OutboundError, type OutboundPolicy } from '@concierge/web';
+
+/** What leads out of the deployment to addresses of tenants: all of it through one guard. */
+export interface Outside {
+  readonly outbound: Outbound;
+  readonly mcpServers: McpServers;
+  readonly eventSender: EventSender;
+}
+
+export interface OutsideOptions {
+  /** `host:port`s that URLs of tenants may lead to although they are not public. */
+  readonly outboundAllow: readonly string[];
+  /** For calls of MCP servers; the guard's own unless given. */
+  readonly mcpPolicy?: Partial<OutboundPolicy>;
+}
+
+/** The stack closes the connections. */
+export function openOutside({ outboundAllow, mcpPolicy }: OutsideOptions, stack: AsyncDisposableStack): Outside {
+  const outbound = new Outbound({ allow: outboundAllow });
+  const explain = (error: unknown): string | undefined => (error instanceof OutboundError ? error.message : undefined);
+  const mcpServers = stack.adopt(new McpServers({ fetch: outbound.fetcher(mcpPolicy), explain }), async (opened) => opened.close());
+  return { outbound, mcpServers, eventSender: new EventSender({ fetch: outbound.fetcher(eventFetchPolicy), explain }) };
+}

@@ -1,0 +1,104 @@
+/**
+ * Room for so many tasks at once, in this process. What finds none waits, in order of arrival, or is refused: the
+ * caller's choice.
+ */
+export class Slots {
+  readonly #count: number;
+  readonly #waiting: (() => void)[] = [];
+  #taken = 0;
+
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  get isIdle(): boolean {
+    return this.#taken === 0;
+  }
+
+  /** A slot, free again when it is disposed; undefined when all are taken. */
+  tryTake(): Disposable | undefined {
+    if (this.#taken >= this.#count) return undefined;
+    this.#taken += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#release();
+      },
+    };
+  }
+
+  /** Waits for a slot. */
+  async run<Result>(task: () => Promise<Result>): Promise<Result> {
+    if (this.#taken < this.#count) this.#taken += 1;
+    else await this.#wait();
+    try {
+      return await task();
+    } finally {
+      this.#release();
+    }
+  }
+
+  /** Handed over, not given back: what comes now is not before those who wait. */
+  #release(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#taken -= 1;
+    else next();
+  }
+
+  async #wait(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    await promise;
+  }
+}
+
+/** So many slots for each key. A key is known only while it has tasks. */
+export class KeyedSlots {
+  readonly #perKey: number;
+  readonly #byKey = new Map<string, Slots>();
+
+  constructor(perKey: number) {
+    this.#perKey = perKey;
+  }
+
+  async run<Result>(key: string, task: () => Promise<Result>): Promise<Result> {
+    const slots = this.#byKey.get(key) ?? new Slots(this.#perKey);
+    this.#byKey.set(key, slots);
+    try {
+      return await slots.run(task);
+    } finally {
+      if (slots.isIdle && this.#byKey.get(key) === slots) this.#byKey.delete(key);
+    }
+  }
+}
+
+/** Runs tasks with the same key one after another, in order of arrival; within this process only. */
+export class KeyedMutex extends KeyedSlots {
+  constructor() {
+    super(1);
+  }
+}
+
+export interface TenantSlotsOptions {
+  /** Tasks at once, over all tenants. */
+  readonly count: number;
+  /** Of one tenant: fewer, so that the others never find all of them taken. */
+  readonly perTenant: number;
+}
+
+/**
+ * Room for so many tasks at once, of which no tenant has all: a tenant that brings thousands waits for itself, and no
+ * other waits for it.
+ */
+export class TenantSlots {
+  readonly #all: Slots;
+  readonly #shares: KeyedSlots;
+
+  constructor({ count, perTenant }: TenantSlotsOptions) {
+    this.#all = new Slots(count);
+    this.#shares = new KeyedSlots(perTenant);
+  }
+
+  async run<Result>(tenantId: string, task: () => Promise<Result>): Promise<Result> {
+    return this.#shares.run(tenantId, async () => this.#all.run(task));
+  }
+}

@@ -1,0 +1,42 @@
+import { expect, it } from '@jest/globals';
+import type { TenantScope } from '@concierge/tenant';
+import type { TurnReceipt } from '@concierge/turn';
+import { GatewayMetrics } from '../metrics.ts';
+import { MessageAcceptance, type UserMessage } from './message-acceptance.ts';
+
+// eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing of the tenant is looked at
+const source = { scope: {} as TenantScope, keyId: null, dedupeId: null };
+const message: UserMessage = {
+  agent: 'cs',
+  authority: 'cs',
+  channel: 'web',
+  sender: null,
+  contactId: null,
+  message: 'hello',
+  attachments: [],
+  busy: 'queue',
+};
+const receipt: TurnReceipt = { turnId: 't1', sessionId: 's1', replayed: false };
+
+it('refuses messages beyond its room, and has room again when one is through, well or not', async () => {
+  const disks = [Promise.withResolvers<TurnReceipt>(), Promise.withResolvers<TurnReceipt>(), Promise.withResolvers<TurnReceipt>()];
+  let begun = 0;
+  const acceptance = new MessageAcceptance({
+    turns: {
+      accept: async () => {
+        begun += 1;
+        return disks[begun - 1]?.promise ?? receipt;
+      },
+    },
+    streamQuota: { refuseWhenFull: async () => Promise.resolve() },
+    metrics: new GatewayMetrics(),
+    atOnce: 2,
+  });
+  const running = [acceptance.accept(source, message), acceptance.accept(source, message)];
+  await expect(acceptance.accept(source, message)).rejects.toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 });
+  disks[0]?.resolve(receipt);
+  disks[1]?.reject(new Error('disk full'));
+  await expect(Promise.allSettled(running)).resolves.toMatchObject([{ value: receipt }, { status: 'rejected' }]);
+  disks[2]?.resolve(receipt);
+  expect(await acceptance.accept(source, message)).toEqual(receipt);
+});
