@@ -6,7 +6,7 @@ export { DispatchRequest, exitCodes, type DispatchReply } from './dispatcher/dis
 export { breakOff } from './loop/break-off.ts';
 export { OUTCOME_UNKNOWN } from './loop/call-tools.ts';
 export { Conversation, type ConversationStart } from './loop/conversation.ts';
-export type { LoopRun, LoopTools, LoopWriter, ToolOutcome } from './loop/loop-run.ts';
+export type { LoopRun, LoopTools, ToolOutcome } from './loop/loop-run.ts';
 export type { ShownImages } from './loop/model-messages.ts';
 export { runAgentLoop } from './loop/run-agent-loop.ts';
 export { dynamicContext, heartbeatNews, timestamp, type HeartbeatNews, type UserTurn } from './prompt/dynamic-context.ts';
@@ -16,18 +16,24 @@ export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export { attachedTool, type AttachedTool } from './tools/attached-tool.ts';
 export { allTools } from './tools/all-tools.ts';
 export { ToolBox, ToolSet, type ToolBoxOptions } from './tools/tool-box.ts';
-export type { FileView, SessionsView, ToolContext, TurnCapabilities, TurnContext, TurnStatus } from './tools/tool-context.ts';
+export type {
+  ChildOutcome,
+  ChildTask,
+  ToolContext,
+  TurnCapabilities,
+  TurnContext,
+  TurnStatus,
+  WebHit,
+  WebPage,
+} from './tools/tool-context.ts';
 export type {
   BackgroundCommand,
   BackgroundStart,
   BackgroundState,
   CommandCaller,
   CommandOptions,
-  RuntimeView,
-} from './tools/runtime/runtime-view.ts';
-export type { ChildOutcome, ChildTask, SubagentsView } from './tools/sessions/subagents-view.ts';
-export type { WebHit, WebPage, WebView } from './tools/web/web-view.ts';
+  RuntimeAccess,
+} from './tools/runtime/runtime-access.ts';
 export type { ToolAccess } from './tools/tool-access.ts';
 export { contactOf, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
-export type { MemoryQuestion, MemoryView } from './tools/memory/memory-view.ts';
 export { defineTool, ToolError, type Tool } from './tools/tool.ts';

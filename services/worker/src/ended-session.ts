@@ -1,4 +1,13 @@
-import type { AcceptedTurn, ChatAppAddress, ErrorCode, FinishReason, HistoryLine, Session, TurnRecord } from '@concierge/contract';
+import {
+  truncate,
+  type AcceptedTurn,
+  type ChatAppAddress,
+  type ErrorCode,
+  type FinishReason,
+  type HistoryLine,
+  type Session,
+  type TurnRecord,
+} from '@concierge/contract';
 import type { Conversation } from '@concierge/agent';
 import type { TurnRun } from '@concierge/turn';
 
@@ -111,8 +120,7 @@ export function titleOf(text: string): string {
   const line = text.trim().split('\n', 1)[0]?.replaceAll(/\s+/gu, ' ').trim() ?? '';
   if (line === '') return 'Conversation';
   if (line.length <= TITLE_MAX_CHARACTERS) return line;
-  const short = line.slice(0, TITLE_MAX_CHARACTERS);
+  const short = truncate(line, TITLE_MAX_CHARACTERS);
   const lastSpace = short.lastIndexOf(' ');
-  // The cut may have split a pair: what is left of it goes.
-  return `${lastSpace > TITLE_MAX_CHARACTERS / 2 ? short.slice(0, lastSpace) : short.replace(/[\uD800-\uDBFF]$/u, '')}…`;
+  return `${lastSpace > TITLE_MAX_CHARACTERS / 2 ? short.slice(0, lastSpace) : short}…`;
 }

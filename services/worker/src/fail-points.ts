@@ -20,6 +20,7 @@ export function withModelFailpoint(model: ChosenModel): ChosenModel {
   return {
     ref: model.ref,
     facts: model.facts,
+    isContextOverflow: (error) => model.isContextOverflow(error),
     async *stream(request, signal) {
       for await (const event of model.stream(request, signal)) {
         if (event.type === 'end') await failpoint('model.after-reply');

@@ -2,6 +2,7 @@ import {
   AppError,
   appNameOf,
   channelSynonyms,
+  clip,
   codePoints,
   isAppChannel,
   limits,
@@ -104,8 +105,8 @@ function listOf(items: Waiting, channel: ChannelName): string {
   const mark = commandMark(channel);
   const ids = items.map(({ sessionId }) => sessionId);
   const lines = items.slice(0, LISTED_MAX).map((item) => {
-    const last = item.lastMessage === null ? '' : `\n  ${item.lastMessage.from}: ${clip(item.lastMessage.text)}`;
-    return `${codeOf(item.sessionId, ids)}  ${titleOf(item)}, since ${item.since}\n  why: ${clip(item.reason)}${last}`;
+    const last = item.lastMessage === null ? '' : `\n  ${item.lastMessage.from}: ${shorten(item.lastMessage.text)}`;
+    return `${codeOf(item.sessionId, ids)}  ${titleOf(item)}, since ${item.since}\n  why: ${shorten(item.reason)}${last}`;
   });
   const more = items.length > LISTED_MAX ? [`and ${String(items.length - LISTED_MAX)} more`] : [];
   return ['Waiting for a person, the longest wait first:', ...lines, ...more, '', `${mark}answer <code> <text>, ${mark}resume <code>`].join(
@@ -118,9 +119,9 @@ function titleOf({ title, channel, sessionId }: WaitingHandoff): string {
   return `"${title ?? sessionId}"${place}`;
 }
 
-function clip(text: string): string {
+function shorten(text: string): string {
   const line = text.replaceAll(/\s+/gu, ' ').trim();
-  return line.length <= WORDS_MAX_CHARACTERS ? line : `${line.slice(0, WORDS_MAX_CHARACTERS).replace(/[\uD800-\uDBFF]$/u, '')}…`;
+  return clip(line, WORDS_MAX_CHARACTERS);
 }
 
 function personOf({ channel, sender }: AcceptedTurn): { readonly kind: 'contact'; readonly channel: ChannelName; readonly sender: string } {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelFacts, type AcceptedTurn, type ModelUsage, type ToolMessage } from '@concierge/contract';
-import type { ModelEvent, ModelRequest } from '@concierge/model';
+import { isContextOverflow, type ModelEvent, type ModelRequest } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, sessionIdOf, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
@@ -28,6 +28,7 @@ type Call = readonly [name: string, input: object];
 class CallingModel implements ChosenModel {
   readonly ref = 'test/model';
   readonly facts = ModelFacts.parse({});
+  readonly isContextOverflow = isContextOverflow;
   readonly #calls: Call[];
   #made = 0;
 

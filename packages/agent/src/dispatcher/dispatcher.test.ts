@@ -58,6 +58,8 @@ class Gated {
   constructor(name: 'status' | 'bash' = 'status') {
     this.tool = defineTool({
       name,
+      domain: 'sessions',
+      cs: name === 'bash' ? 'never' : 'narrow',
       description: 'waits',
       schema: z.strictObject({}),
       sideEffect: 'none',

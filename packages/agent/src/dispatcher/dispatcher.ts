@@ -3,7 +3,7 @@ import { limits, type TurnStep } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import { journalCall } from '../loop/journal-call.ts';
 import type { LoopRun, ToolOutcome } from '../loop/loop-run.ts';
-import type { CommandCaller } from '../tools/runtime/runtime-view.ts';
+import type { CommandCaller } from '../tools/runtime/runtime-access.ts';
 import { argumentsOf } from './argument-schema.ts';
 import { CommandGate } from './command-gate.ts';
 import { exitCodes, printed, refused, withNewline, type DispatchReply, type DispatchRequest } from './dispatch-request.ts';

@@ -1,4 +1,4 @@
-import { closingEvents } from './call-tools.ts';
+import { toolCallEnd } from '@concierge/contract';
 import type { LoopRun } from './loop-run.ts';
 
 /**
@@ -10,6 +10,6 @@ export function breakOff(run: Pick<LoopRun, 'conversation' | 'writer' | 'started
   for (const open of run.conversation.openCalls()) if (open.intended) started.add(open.call.id);
   for (const message of run.conversation.breakOff(note)) {
     if (!started.has(message.callId)) continue;
-    for (const event of closingEvents(message, 0)) run.writer.emit(event);
+    for (const event of toolCallEnd(message, 0)) run.writer.emit(event);
   }
 }

@@ -25,13 +25,8 @@ async function replyInBounds(run: LoopRun, withTools: boolean): Promise<void> {
   try {
     await streamReply(run, withTools);
   } catch (error) {
-    if (!isContextOverflow(error) || !(await run.makeRoom('overflowed'))) throw error;
+    if (!run.model.isContextOverflow(error) || !(await run.makeRoom('overflowed'))) throw error;
     if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: 'restarted' } });
     await streamReply(run, withTools);
   }
-}
-
-/** The model port is imported as types only, so its error is known by its kind. */
-function isContextOverflow(error: unknown): boolean {
-  return error instanceof Error && 'kind' in error && error.kind === 'context_overflow';
 }

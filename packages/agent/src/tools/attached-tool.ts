@@ -20,7 +20,7 @@ export function attachedTool(attached: AttachedTool): Tool {
   if (!isAttachedToolName(name)) throw new TypeError(`${name} is no name of an attached tool`);
   return {
     name,
-    isAttached: true,
+    cs: 'full',
     description: () => description,
     parameters,
     sideEffect,

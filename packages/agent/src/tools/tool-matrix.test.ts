@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { isToolName, mayUseTool, toolPolicy } from '@concierge/contract';
+import { csToolNames, mayUseTool, toolNames } from '@concierge/contract';
 import { z } from 'zod';
 import { contractTools } from '../fixtures/contract-tools.ts';
 import { unusedContext } from '../fixtures/tool-fixture.ts';
@@ -13,10 +13,11 @@ const tools = await contractTools();
 const ran: string[] = [];
 
 /** All 28 by name, whatever they do: what is tested is who gets to call them. */
-const probes: readonly Tool[] = tools.map(({ name }) => {
-  if (!isToolName(name)) throw new Error(`${name} is in the contract and not in the policy`);
-  return defineTool({
+const probes: readonly Tool[] = allTools.map(({ name, domain, cs }) =>
+  defineTool({
     name,
+    domain,
+    cs,
     description: name,
     schema: z.looseObject({}),
     sideEffect: 'none',
@@ -24,8 +25,8 @@ const probes: readonly Tool[] = tools.map(({ name }) => {
       ran.push(name);
       return Promise.resolve('ran');
     },
-  });
-});
+  }),
+);
 
 function boxOf(access: ToolAccess, allow?: readonly string[]): ToolBox {
   return new ToolBox({ set: new ToolSet(probes, access, allow), context: { ...unusedContext, access }, onFailure: () => undefined });
@@ -87,8 +88,10 @@ describe('the table of tools in the contract', () => {
   });
 
   it('is what the policy says, domain by domain, in the same order', () => {
-    const policy = Object.entries(toolPolicy).map(([name, facts]) => ({ name, ...facts }));
+    const policy = allTools.map(({ name, domain, cs }) => ({ name, domain, cs }));
     expect(policy).toEqual(tools);
+    expect(tools.map(({ name }) => name)).toEqual(toolNames);
+    expect(tools.filter(({ cs }) => cs !== 'never').map(({ name }) => name)).toEqual(csToolNames);
   });
 
   it('is what there is: every one of the 28 exists', () => {
@@ -145,8 +148,24 @@ describe.each(tools)('$name', ({ name, cs }) => {
   });
 });
 
+describe('a tool that cs may not have', () => {
+  const bash = probes.filter(({ name }) => name === 'bash');
+  const lying = bash.map((tool): Tool => ({ ...tool, cs: 'full' }));
+  const boxWith = (one: readonly Tool[]): ToolBox =>
+    new ToolBox({ set: new ToolSet(one, 'cs'), context: { ...unusedContext, access: 'cs' }, onFailure: () => undefined });
+
+  it('is kept out of the registry by its own definition', () => {
+    expect(boxWith(bash).offered).toEqual([]);
+  });
+
+  it('is refused by the contract’s list where its definition says otherwise', async () => {
+    expect(await call(boxWith(lying), 'bash')).toMatchObject({ isError: true, output: expect.stringContaining('There is no tool "bash"') });
+    expect(ran).toEqual([]);
+  });
+});
+
 describe('a tool that exists', () => {
-  it.each(allTools.filter(({ name }) => toolPolicy[name].cs !== 'never'))('$name sends cs to no tool that it does not have', (tool) => {
+  it.each(allTools.filter(({ cs }) => cs !== 'never'))('$name sends cs to no tool that it does not have', (tool) => {
     const others = tools.filter(({ cs, name }) => cs === 'never' && name.includes('_')).map(({ name }) => name);
     expect(others.filter((name) => tool.description('cs').includes(name))).toEqual([]);
   });

@@ -5,6 +5,8 @@ import { howToConnect } from './how-to-connect.ts';
 
 export const channels = defineTool({
   name: 'channels',
+  domain: 'messaging',
+  cs: 'never',
   description:
     'Lists the chat apps (whatsapp, messenger, telegram, slack): which are connected, whether they work, what came and went last, and how to connect one. It shows no credentials and cannot change anything.',
   schema: z.strictObject({}),

@@ -1,28 +1,29 @@
 import { AppError } from '@concierge/contract';
-import type { TenantFiles } from '@concierge/tenant';
+import type { FileBytes, FileEntry, FileText, TenantFiles } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
-import type { FileView } from '../tool-context.ts';
+
+/** The files that this agent may touch at all. A path outside is `not_found`, as if it did not exist. */
+export interface FileAccess {
+  /** @throws AppError */
+  readText(path: string): Promise<FileText>;
+  /** @throws AppError */
+  readBytes(path: string): Promise<FileBytes>;
+  list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
+  stat(path: string): Promise<FileEntry | undefined>;
+  writeText(path: string, text: string): Promise<{ created: boolean }>;
+  /** Read, change and write with nobody in between. Throws what `change` throws. */
+  updateText(path: string, change: (text: string) => string): Promise<unknown>;
+}
 
 /** All that the cs agent may see of the tenant's files. */
 const csFolders = new Set(['skills', 'templates']);
 
 /** The tenant's files as an agent of this access may use them: cs reads two folders and writes nothing. */
-export function fileView(files: TenantFiles, access: ToolAccess): FileView {
-  return access === 'admin' ? wholeView(files) : csView(files);
+export function fileAccess(files: TenantFiles, access: ToolAccess): FileAccess {
+  return access === 'admin' ? files : csAccess(files);
 }
 
-function wholeView(files: TenantFiles): FileView {
-  return {
-    readText: async (path) => files.readText(path),
-    readBytes: async (path) => files.readBytes(path),
-    list: async (path, options) => files.list(path, options),
-    stat: async (path) => files.stat(path),
-    writeText: async (path, text) => files.writeText(path, text),
-    updateText: async (path, change) => files.updateText(path, change),
-  };
-}
-
-function csView(files: TenantFiles): FileView {
+function csAccess(files: TenantFiles): FileAccess {
   return {
     readText: async (path) => files.readText(seen(path)),
     readBytes: async (path) => files.readBytes(seen(path)),

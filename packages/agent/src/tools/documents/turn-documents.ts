@@ -2,12 +2,11 @@ import type { SessionView, UploadRef } from '@concierge/contract';
 import type { Uploads } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
 
-/** Uploads as the agent of a turn may see them. */
-export interface DocumentsView {
+export interface TurnDocuments {
   /** Attached in this conversation, in order. */
-  list(): Promise<readonly UploadRef[]>;
+  readonly list: () => Promise<readonly UploadRef[]>;
   /** undefined for what there is not, and for what this agent may not see. */
-  find(id: string): Promise<UploadRef | undefined>;
+  readonly find: (id: string) => Promise<UploadRef | undefined>;
   readonly text: ReadUpload;
   /** The turn's model is sent images; otherwise it gets a note in their place. */
   readonly showsImages: boolean;
@@ -16,7 +15,7 @@ export interface DocumentsView {
 /** Text that is read out of an upload, now or before; undefined when there is none, as of an image. */
 export type ReadUpload = (upload: UploadRef, signal: AbortSignal) => Promise<string | undefined>;
 
-export interface DocumentsOptions {
+interface DocumentsOptions {
   readonly uploads: Pick<Uploads, 'find'>;
   readonly readUpload: ReadUpload;
   readonly access: ToolAccess;
@@ -27,8 +26,8 @@ export interface DocumentsOptions {
   readonly showsImages: boolean;
 }
 
-/** cs sees what was attached in its own conversation, admin every upload of the tenant whose id it has. */
-export function documentsView({ uploads, readUpload, access, attached, history, showsImages }: DocumentsOptions): DocumentsView {
+/** Uploads as the agent of a turn may see them: cs what was attached in its own conversation, admin every upload of the tenant whose id it has. */
+export function turnDocuments({ uploads, readUpload, access, attached, history, showsImages }: DocumentsOptions): TurnDocuments {
   const list = async (): Promise<readonly UploadRef[]> => {
     const earlier = (await history())?.messages ?? [];
     const all = [...earlier.flatMap((message) => (message.role === 'user' ? (message.attachments ?? []) : [])), ...attached];

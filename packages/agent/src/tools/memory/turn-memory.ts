@@ -2,19 +2,21 @@ import type { AcceptedTurn } from '@concierge/contract';
 import { contactOf, type MemoryAnswer, type MemoryFiles, type MemoryQuery, type TenantScope } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
 
-export type MemoryQuestion = Pick<MemoryQuery, 'text' | 'limit' | 'offset' | 'kinds' | 'signal'>;
+type MemoryQuestion = Pick<MemoryQuery, 'text' | 'limit' | 'offset' | 'kinds' | 'signal'>;
 
-/** What was kept and said before, as far as this turn may know it. */
-export interface MemoryView extends Pick<MemoryFiles, 'write' | 'get' | 'list' | 'forget'> {
-  search(question: MemoryQuestion): Promise<MemoryAnswer>;
-}
+export type TurnMemory = Pick<MemoryFiles, 'write' | 'get' | 'list' | 'forget'> & {
+  readonly search: (question: MemoryQuestion) => Promise<MemoryAnswer>;
+};
 
-/** The owner's notes and every conversation for the admin; for cs this contact's notes and its own conversations with this agent. */
-export function memoryView(
+/**
+ * What was kept and said before, as far as this turn may know it: the owner's notes and every conversation for the admin; for cs this contact's
+ * notes and its own conversations with this agent.
+ */
+export function turnMemory(
   scope: Pick<TenantScope, 'memory' | 'memorySearch'>,
   access: ToolAccess,
   turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId'>,
-): MemoryView {
+): TurnMemory {
   const { agent, sender, sessionId } = turn;
   const files = access === 'admin' ? scope.memory : scope.memory.forContact(contactOf(turn));
   const searcher = access === 'admin' ? ({ access: 'owner' } as const) : ({ access: 'contact', agent, sender, sessionId } as const);

@@ -34,7 +34,7 @@ export interface BackgroundStart {
 }
 
 /** The turn's sandbox: made with the first command, gone with the turn. */
-export interface RuntimeView {
+export interface RuntimeAccess {
   /** @throws ToolError when there is no sandbox here */
   run(command: SandboxCommand, options: CommandOptions): Promise<CommandResult>;
   /** Starts a command that goes on beside the turn's other calls, until it ends, is killed, or the turn ends. @throws ToolError */
