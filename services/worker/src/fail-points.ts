@@ -1,6 +1,6 @@
 import type { Tool } from '@concierge/agent';
 import { failpoint } from '@concierge/runtime';
-import type { ChosenModel } from './turn-runner.ts';
+import type { ChosenModel } from './turn/prepare-turn.ts';
 
 /** The tools with the named places between intent, call and result where tests break the process. */
 export function withToolFailpoints(tools: readonly Tool[]): Tool[] {

@@ -7,11 +7,12 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import type { TurnEnd } from '@concierge/turn';
-import { call, say, Script, turnRun } from './fixtures/scripted-run.ts';
-import { unconnected } from './fixtures/unconnected.ts';
-import { TurnMetrics } from './turn-metrics.ts';
-import { TurnRunner, type ChosenModel } from './turn-runner.ts';
-import type { ReportedWarning } from './turn-warnings.ts';
+import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
+import { unconnected } from '../fixtures/unconnected.ts';
+import { TurnMetrics } from '../turn/turn-metrics.ts';
+import type { ChosenModel } from '../turn/prepare-turn.ts';
+import { TurnRunner } from '../turn/turn-runner.ts';
+import type { ReportedWarning } from '../turn/turn-warnings.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const MEGABYTE = 1_000_000;

@@ -7,9 +7,10 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, sessionIdOf, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { unconnected } from './fixtures/unconnected.ts';
+import { unconnected } from '../fixtures/unconnected.ts';
 import { TurnMetrics } from './turn-metrics.ts';
-import { TurnRunner, type ChosenModel } from './turn-runner.ts';
+import type { ChosenModel } from './prepare-turn.ts';
+import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const usage: ModelUsage = { model: 'test/model', calls: 1, inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, costUsd: null };

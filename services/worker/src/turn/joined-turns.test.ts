@@ -6,9 +6,9 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { TurnCancelled, WorkerDraining, type TurnRun } from '@concierge/turn';
-import { call, say, Script, turnRun, usage } from './fixtures/scripted-run.ts';
-import type { Lenders } from './capabilities/turn-capabilities.ts';
-import { unconnected } from './fixtures/unconnected.ts';
+import { call, say, Script, turnRun, usage } from '../fixtures/scripted-run.ts';
+import type { Lenders } from '../capabilities/turn-capabilities.ts';
+import { unconnected } from '../fixtures/unconnected.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 

@@ -5,10 +5,11 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory } from '@concierge/testing';
 import { OutgoingEvents, type TurnEnd } from '@concierge/turn';
-import { say, Script, turnRun } from './fixtures/scripted-run.ts';
-import { unconnected } from './fixtures/unconnected.ts';
+import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
+import { unconnected } from '../fixtures/unconnected.ts';
 import { TurnMetrics } from './turn-metrics.ts';
-import { TurnRunner, type ChosenModel } from './turn-runner.ts';
+import type { ChosenModel } from './prepare-turn.ts';
+import { TurnRunner } from './turn-runner.ts';
 import { TurnWarnings } from './turn-warnings.ts';
 
 const warned: object[] = [];

@@ -5,9 +5,9 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { TurnCancelled, type TurnRun } from '@concierge/turn';
-import type { Lenders } from './capabilities/turn-capabilities.ts';
-import { unconnected } from './fixtures/unconnected.ts';
-import { call, say, Script, turnRun } from './fixtures/scripted-run.ts';
+import type { Lenders } from '../capabilities/turn-capabilities.ts';
+import { unconnected } from '../fixtures/unconnected.ts';
+import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 

@@ -8,9 +8,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { EventView } from '@concierge/contract';
 import { say, Script, turnRun } from './fixtures/scripted-run.ts';
 import { unconnected } from './fixtures/unconnected.ts';
-import { tellTurnEnd } from './tell-turn-end.ts';
-import { TurnMetrics } from './turn-metrics.ts';
-import { TurnRunner, type ChosenModel } from './turn-runner.ts';
+import { tellTurnEnd } from './follow-ups.ts';
+import { TurnMetrics } from './turn/turn-metrics.ts';
+import type { ChosenModel } from './turn/prepare-turn.ts';
+import { TurnRunner } from './turn/turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

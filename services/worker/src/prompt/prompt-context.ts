@@ -3,8 +3,8 @@ import { limits, type ModelFacts } from '@concierge/contract';
 import { estimateTokens } from '@concierge/model';
 import type { TurnRun } from '@concierge/turn';
 import { isCrowded } from './context-figures.ts';
-import type { TurnAgent } from './turn-agent.ts';
-import type { ReportWarning } from './turn-warnings.ts';
+import type { TurnAgent } from '../turn/turn-agent.ts';
+import type { ReportWarning } from '../turn/turn-warnings.ts';
 
 export type PromptContext = ReturnType<typeof fitContext>;
 

@@ -6,9 +6,9 @@ import type { AcceptedTurn, ChatAppMessage, Session } from '@concierge/contract'
 import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
-import { say, Script, turnRun } from './fixtures/scripted-run.ts';
-import { unconnected } from './fixtures/unconnected.ts';
-import { tellTurnEnd } from './tell-turn-end.ts';
+import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
+import { unconnected } from '../fixtures/unconnected.ts';
+import { tellTurnEnd } from '../follow-ups.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 

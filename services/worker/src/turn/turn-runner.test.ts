@@ -5,10 +5,11 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining, type TurnRun } from '@concierge/turn';
-import { unconnected } from './fixtures/unconnected.ts';
-import { call, nextSessionId, say, Script, turnRun, usage } from './fixtures/scripted-run.ts';
+import { unconnected } from '../fixtures/unconnected.ts';
+import { call, nextSessionId, say, Script, turnRun, usage } from '../fixtures/scripted-run.ts';
 import { TurnMetrics } from './turn-metrics.ts';
-import { TurnRunner, type ChosenModel } from './turn-runner.ts';
+import type { ChosenModel } from './prepare-turn.ts';
+import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let index: IndexStore;

@@ -1,4 +1,4 @@
-import type { AppChannel, DeliveryState } from '@concierge/contract';
+import type { AppChannel, DeliveryState, EventType } from '@concierge/contract';
 import { Counter, type Registry } from 'prom-client';
 
 /** Figures about what goes out to chat apps. Labels are of few values, and no tenant is named: the log does that. */
@@ -28,5 +28,23 @@ export class DeliveryMetrics {
 
   failed(channel: AppChannel, kind: string): void {
     this.#failures.inc({ channel, class: kind });
+  }
+}
+
+/** Figures about events that are sent to tenants' own systems. */
+export class EventMetrics {
+  readonly #tries: Counter<'type' | 'outcome'>;
+
+  constructor(registry: Registry) {
+    this.#tries = new Counter({
+      name: 'concierge_events_total',
+      help: 'Tries at sending an event: sent, failed (to be tried again), dead (given up)',
+      labelNames: ['type', 'outcome'],
+      registers: [registry],
+    });
+  }
+
+  tried(type: EventType, outcome: 'sent' | 'failed' | 'dead'): void {
+    this.#tries.inc({ type, outcome });
   }
 }
