@@ -58,7 +58,7 @@ import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
 import { crowdedModels } from './prompt/context-figures.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
-import { withModelFailpoint, withToolFailpoints } from './fail-points.ts';
+import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';
 import { DeliveryMetrics, EventMetrics } from './outbound-metrics.ts';
 import { answerFollowUp, failureFollowUp, sendPersonsWords, tellTurnEnd } from './follow-ups.ts';

@@ -1,12 +1,21 @@
+import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { csToolNames, mayUseTool, toolNames } from '@concierge/contract';
 import { z } from 'zod';
-import { contractTools } from '../fixtures/contract-tools.ts';
 import { unusedContext } from '../fixtures/tool-fixture.ts';
 import { allTools } from './all-tools.ts';
 import type { ToolAccess } from './tool-access.ts';
 import { defineTool, type Tool } from './tool.ts';
 import { ToolBox, ToolSet } from './tool-box.ts';
+
+const contract = new URL('../../../../docs/spec/contract.md', import.meta.url);
+
+/** One tool as the table of contract §6 has it. */
+interface ContractTool {
+  readonly name: string;
+  readonly domain: string;
+  readonly cs: 'full' | 'narrow' | 'never';
+}
 
 const signal = new AbortController().signal;
 const tools = await contractTools();
@@ -176,3 +185,23 @@ describe('a tool that exists', () => {
     }
   });
 });
+
+/** The table itself: bold is the admin's alone, `*` is narrower for cs. */
+async function contractTools(): Promise<ContractTool[]> {
+  const text = await readFile(contract, 'utf8');
+  const [, section = ''] = text.split(/^## 6\. Tools$/mu);
+  const [table = ''] = section.split(/^## /mu);
+  return table.split('\n').flatMap((line) => {
+    const [, domain = '', tools = ''] = line.split('|').map((cell) => cell.trim());
+    return tools.includes('`') ? toolsOf(domain, tools) : [];
+  });
+}
+
+function toolsOf(domain: string, cell: string): ContractTool[] {
+  const withoutArguments = cell.replaceAll(/\([^)]*\)/gu, '');
+  return [...withoutArguments.matchAll(/(?<bold>\*\*)?`(?<name>[a-z_]+)`(?:\*\*)?(?<star>\\\*)?/gu)].map(({ groups }) => ({
+    domain,
+    name: groups?.['name'] ?? '',
+    cs: groups?.['bold'] !== undefined ? 'never' : groups?.['star'] !== undefined ? 'narrow' : 'full',
+  }));
+}

@@ -14,7 +14,7 @@ import {
 } from '@concierge/agent';
 import type { ModelFacts, Session, TenantSettings, TurnStep } from '@concierge/contract';
 import { ModelError, type Model } from '@concierge/model';
-import type { Log } from '@concierge/runtime';
+import { failpoint, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
 import { lendCapabilities, type Lenders, type LentCapabilities } from '../capabilities/turn-capabilities.ts';
 import type { ChatApps } from '../chat-apps/chat-apps.ts';
@@ -210,4 +210,32 @@ export async function promptStep(turns: readonly [PromptTurn, ...PromptTurn[]], 
 
 export function logFacts({ turn, attempt }: TurnRun): { turnId: string; accountId: string; attempt: number } {
   return { turnId: turn.turnId, accountId: turn.accountId, attempt };
+}
+
+/** The tools with the named places between intent, call and result where tests break the process. */
+export function withToolFailpoints(tools: readonly Tool[]): Tool[] {
+  return tools.map((tool) => ({
+    ...tool,
+    run: async (input, context) => {
+      await failpoint('tool.after-intent');
+      const output = await tool.run(input, context);
+      await failpoint('tool.before-result');
+      return output;
+    },
+  }));
+}
+
+/** A model with the named place after a whole reply, before anything of it is journaled. */
+export function withModelFailpoint(model: ChosenModel): ChosenModel {
+  return {
+    ref: model.ref,
+    facts: model.facts,
+    isContextOverflow: (error) => model.isContextOverflow(error),
+    async *stream(request, signal) {
+      for await (const event of model.stream(request, signal)) {
+        if (event.type === 'end') await failpoint('model.after-reply');
+        yield event;
+      }
+    },
+  };
 }

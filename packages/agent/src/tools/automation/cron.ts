@@ -10,7 +10,7 @@ import {
   type SchedulePatch,
 } from '@concierge/contract';
 import { z } from 'zod';
-import { howToConnect } from '../messaging/how-to-connect.ts';
+import { howToConnect } from '../messaging/turn-messaging.ts';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { deliveryOf, timingOf } from './cron-arguments.ts';

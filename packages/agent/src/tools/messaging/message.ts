@@ -1,7 +1,7 @@
-import { appNameOf, limits, MessageTemplate, MessageText } from '@concierge/contract';
+import { appChannels, appNameOf, channelSecrets, limits, MessageTemplate, MessageText, type ChannelView } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool } from '../tool.ts';
-import type { KeptMessage } from './turn-messaging.ts';
+import { howToConnect, type KeptMessage } from './turn-messaging.ts';
 
 const appName = z.enum(['whatsapp', 'messenger', 'telegram', 'slack']).describe('The chat app.');
 
@@ -51,6 +51,37 @@ export const reply = defineTool({
     return describeKept(kept, appNameOf(kept.message.channel));
   },
 });
+
+export const channels = defineTool({
+  name: 'channels',
+  domain: 'messaging',
+  cs: 'never',
+  description:
+    'Lists the chat apps (whatsapp, messenger, telegram, slack): which are connected, whether they work, what came and went last, and how to connect one. It shows no credentials and cannot change anything.',
+  schema: z.strictObject({}),
+  sideEffect: 'none',
+  run: async (_input, { messaging }) => {
+    const known = new Map((await messaging.channels()).map((view) => [view.channel, view]));
+    const parts = appChannels.map((channel) => {
+      const view = known.get(channel);
+      const app = appNameOf(channel);
+      return view === undefined ? `${app}: not connected. ${howToConnect(app)}` : describeChannel(view);
+    });
+    return ['web: always there; people use it through the chat page and the API.', ...parts].join('\n\n');
+  },
+});
+
+function describeChannel(view: ChannelView): string {
+  const secrets = channelSecrets[view.channel].map((name) => `${name} ${view.secrets[name] ?? 'missing'}`);
+  const identifiers = Object.entries(view.identifiers).map(([name, value]) => `${name} ${value}`);
+  return [
+    `${view.app}: ${view.state}${view.reason === null ? '' : ` (${view.reason})`}`,
+    `  settings: ${[...identifiers, ...secrets].join(', ')}`,
+    `  connected ${view.createdAt ?? 'at an unknown time'}, last changed ${view.updatedAt ?? 'at an unknown time'}`,
+    `  last message in: ${view.lastInboundAt ?? 'never'}; last message out: ${view.lastOutboundAt ?? 'never'}`,
+    ...(view.lastError === null ? [] : [`  last error, ${view.lastError.at}: ${view.lastError.message} (${view.lastError.code})`]),
+  ].join('\n');
+}
 
 /** What became of it, in words that leave no room for "it has arrived". */
 function describeKept({ message, isNew, isPaused, window }: KeptMessage, app: string): string {

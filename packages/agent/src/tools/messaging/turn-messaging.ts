@@ -19,7 +19,6 @@ import {
 import { lastInboundMs, sessionIdOf, type ContactsPage, type NewOutbound, type TenantScope } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
 import { ToolError } from '../tool-error.ts';
-import { howToConnect } from './how-to-connect.ts';
 
 /** The agent whose conversations are the contacts' own. */
 const contactsAgent = 'cs';
@@ -206,4 +205,9 @@ function windowClosed(app: AppName, sinceMs: number | undefined): ToolError {
       ? 'Give template, with the name and language of one that WhatsApp has approved for the owner, or wait until they write.'
       : 'Nothing can be sent until they write; tell the owner.';
   return new ToolError(`NOT SENT. ${app} takes free text only within 24 hours after the contact’s last message. ${since} ${instead}`);
+}
+
+/** In words for a model that is asked for it. */
+export function howToConnect(app: AppName): string {
+  return `The owner connects it with an admin key (PUT /api/channels/${app}), or the operator does (concierge channel connect <tenant> ${app}). Credentials must never be written into a conversation.`;
 }

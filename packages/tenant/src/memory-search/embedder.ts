@@ -1,1 +1,0 @@
-export type { Embedder } from '@concierge/contract';
