@@ -16,6 +16,8 @@ describe('docs/tools.md', () => {
 describe('the page of tools', () => {
   const tool = defineTool({
     name: 'read',
+    domain: 'files',
+    cs: 'narrow',
     description: 'Reads.\nA second line.',
     narrowDescription: 'Reads less.',
     schema: z.strictObject({

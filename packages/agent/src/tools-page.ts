@@ -1,4 +1,4 @@
-import { limits, onOneLine, toolPolicy, type JsonObject } from '@concierge/contract';
+import { limits, onOneLine, type JsonObject } from '@concierge/contract';
 import { z } from 'zod';
 import type { OwnTool } from './tools/tool.ts';
 
@@ -38,7 +38,7 @@ export function toolsPage(tools: readonly OwnTool[]): string {
   const sections = Object.entries(domains).map(([domain, title]) =>
     domainSection(
       title,
-      tools.filter(({ name }) => toolPolicy[name].domain === domain),
+      tools.filter((tool) => tool.domain === domain),
     ),
   );
   return `${INTRODUCTION}\n\n${overview(tools)}\n${sections.filter((section) => section !== '').join('')}`;
@@ -55,7 +55,7 @@ ends no turn. A result has at most 64 KiB.`;
 
 function overview(tools: readonly OwnTool[]): string {
   const rows = tools.map(
-    ({ name, sideEffect }) => `| [\`${name}\`](#${name}) | ${toolPolicy[name].domain} | ${whoHas(name)} | ${effect(sideEffect)} |`,
+    ({ name, domain, cs, sideEffect }) => `| [\`${name}\`](#${name}) | ${domain} | ${whoHas(cs)} | ${effect(sideEffect)} |`,
   );
   return ['| Tool | Domain | cs | Side effects |', '|---|---|---|---|', ...rows].join('\n');
 }
@@ -71,7 +71,7 @@ function toolSection(tool: OwnTool): string {
     `### ${tool.name}`,
     quoted(forAdmin),
     facts(tool),
-    ...(toolPolicy[tool.name].cs !== 'never' && forCs !== forAdmin ? [`For \`cs\`:\n\n${quoted(forCs)}`] : []),
+    ...(tool.cs !== 'never' && forCs !== forAdmin ? [`For \`cs\`:\n\n${quoted(forCs)}`] : []),
     argumentsTable(tool.parameters),
   ];
   return `\n${parts.join('\n\n')}\n`;
@@ -84,8 +84,8 @@ function quoted(text: string): string {
     .join('\n');
 }
 
-function facts({ name, sideEffect, timeoutMs }: OwnTool): string {
-  return `cs: ${whoHas(name)}. Side effects: ${effect(sideEffect)}. ${endsAfter(timeoutMs)}`;
+function facts({ cs, sideEffect, timeoutMs }: OwnTool): string {
+  return `cs: ${whoHas(cs)}. Side effects: ${effect(sideEffect)}. ${endsAfter(timeoutMs)}`;
 }
 
 function endsAfter(timeoutMs: OwnTool['timeoutMs']): string {
@@ -93,8 +93,8 @@ function endsAfter(timeoutMs: OwnTool['timeoutMs']): string {
   return `Ends when its own \`timeoutMs\` says, after ${String(limits.toolTimeoutMaxMs / MS_PER_SECOND)} s at the latest.`;
 }
 
-function whoHas(name: OwnTool['name']): string {
-  switch (toolPolicy[name].cs) {
+function whoHas(cs: OwnTool['cs']): string {
+  switch (cs) {
     case 'full':
       return 'yes';
     case 'narrow':

@@ -1,4 +1,4 @@
-import type { AppChannel, ChannelSettings } from '@concierge/contract';
+import type { AppChannel, ChannelSettings, ReceiptState } from '@concierge/contract';
 
 /** One chat app: what comes from it, as the same few kinds of item whichever app it is. */
 export interface ChannelAdapter<Channel extends AppChannel = AppChannel> {
@@ -133,8 +133,6 @@ export interface MediaReference {
   /** Base64, where the app tells it. */
   readonly sha256: string | null;
 }
-
-export type ReceiptState = 'sent' | 'delivered' | 'read' | 'played' | 'failed';
 
 /** What became of messages of ours. Comes out of order: a state only ever moves forward. */
 export interface InboundReceipt {

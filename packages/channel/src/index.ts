@@ -21,7 +21,6 @@ export {
   type InboundUnreachable,
   type MediaKind,
   type MediaReference,
-  type ReceiptState,
   type WebhookQuery,
   type WebhookRequest,
 } from './channel-adapter.ts';

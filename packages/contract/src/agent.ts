@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { limits } from './limits.ts';
 import { AgentName, ModelRef, type TenantSettings } from './tenant.ts';
-import { isAttachedToolName, isListed, isToolName, mayUseTool, toolPolicy } from './tool-policy.ts';
+import { isAttachedToolName, isListed, isToolName, mayUseTool, toolNames } from './tool-policy.ts';
 import type { Authority } from './turn.ts';
 
 const AgentTool = z
@@ -70,7 +70,7 @@ export function commonOf(left: readonly string[] | undefined, right: readonly st
 
 /** The names an agent has of what there is: of our own tools those that its access gives, of attached ones those it lists. */
 export function toolsOfAgent(access: Authority, allow: readonly string[] | undefined): string[] {
-  const ours = Object.keys(toolPolicy).filter((name) => mayUseTool(access, name) && (allow?.includes(name) ?? true));
+  const ours = toolNames.filter((name) => mayUseTool(access, name) && (allow?.includes(name) ?? true));
   return [...ours, ...(allow ?? []).filter((name) => !isToolName(name))];
 }
 

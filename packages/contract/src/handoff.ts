@@ -9,6 +9,14 @@ import { AgentName } from './tenant.ts';
 export const HandoffReason = z.string().trim().min(1).max(limits.handoffReasonMaxCharacters);
 const HandoffId = z.string().regex(/^h_[0-9a-f]{32}$/u);
 
+/** A wish that staff answers in a conversation: why, who asks, and for how long at most. */
+export interface HandoffWish {
+  readonly reason: string;
+  readonly by: Actor;
+  /** The tenant's default where it is undefined. */
+  readonly hours?: number | undefined;
+}
+
 /** tenants/<id>/handoffs/<sessionId>.json: the last time a person was asked to take the conversation over. */
 export const Handoff = z.strictObject({
   version: z.literal(1),

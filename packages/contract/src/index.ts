@@ -34,6 +34,7 @@ export {
 export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
 export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
 export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
+export { clip, cutText, truncate } from './clip.ts';
 export { hasMoreValues } from './count-values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './contact.ts';
 export {
@@ -82,6 +83,7 @@ export {
   PersonMessageBody,
   PersonMessageReceipt,
   WaitingHandoff,
+  type HandoffWish,
 } from './handoff.ts';
 export { HttpUrl } from './http-url.ts';
 export { invalidFields, invalidFieldsText, invalidFieldText } from './invalid-fields.ts';
@@ -107,7 +109,7 @@ export {
   type OutputText,
 } from './openai.ts';
 export { Problem } from './problem.ts';
-export { ModelFacts, ProvidersFile } from './provider.ts';
+export { ModelFacts, ProvidersFile, type Embedder } from './provider.ts';
 export { recipientOf, recipientWords } from './recipient.ts';
 export {
   FailureAlert,
@@ -136,9 +138,20 @@ export {
 } from './session.ts';
 export { RunDelivery, RunDeliveryEnd, RunOutcome, RunTurn, ScheduleRun, ScheduleRunId, ScheduleRunView } from './schedule-run.ts';
 export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
+export { viewStep, viewSteps } from './step-view.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenant.ts';
 export { TimeZone } from './time-zone.ts';
-export { isAttachedToolName, isListed, isToolName, mayUseTool, toolPolicy, toolsHandedOn, type ToolName } from './tool-policy.ts';
+export {
+  csToolNames,
+  isAttachedToolName,
+  isListed,
+  isToolName,
+  mayUseTool,
+  toolNames,
+  toolsHandedOn,
+  type CsToolName,
+  type ToolName,
+} from './tool-policy.ts';
 export {
   FinishReason,
   JsonObject,
@@ -150,6 +163,7 @@ export {
   type TurnEvent,
   type TurnEventType,
 } from './turn-event.ts';
+export { readArguments, toolCallEnd, toolCallStart, type TurnOutput } from './turn-output.ts';
 export {
   AcceptedTurn,
   Authority,

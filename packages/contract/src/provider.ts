@@ -50,3 +50,11 @@ export const ProvidersFile = z.strictObject({
   embeddings: z.strictObject({ model: ModelRef, apiKey: z.string().min(1).optional(), apiKeyEnv: z.string().min(1).optional() }).optional(),
 });
 export type ProvidersFile = z.infer<typeof ProvidersFile>;
+
+/** Turns texts into vectors. Without one, memory is searched by words alone. */
+export interface Embedder {
+  /** `provider/model` of what makes the vectors: those of two models cannot be compared. */
+  readonly model: string;
+  /** One vector for each text, in order, all of one length. Rejects when the provider fails, or with the reason of the signal. */
+  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>;
+}

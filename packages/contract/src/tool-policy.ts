@@ -1,49 +1,62 @@
 import { limits } from './limits.ts';
 
-/** Who may call what (contract §6). `narrow`: the agent gets it in a narrower form. */
-type Access = 'full' | 'narrow' | 'never';
+/** The 28 first-party tools (contract §6), in the order in which models see them. `admin` may use every one of them. */
+export const toolNames = [
+  'read',
+  'write',
+  'edit',
+  'list_files',
+  'search_files',
+  'bash',
+  'exec',
+  'process',
+  'web_search',
+  'web_fetch',
+  'memory_search',
+  'memory_get',
+  'memory_write',
+  'memory_forget',
+  'load_skill',
+  'manage_skill',
+  'sessions_list',
+  'session_history',
+  'status',
+  'subagents',
+  'message',
+  'reply',
+  'channels',
+  'contacts',
+  'handoff',
+  'cron',
+  'view_attachment',
+  'render_template',
+] as const;
+export type ToolName = (typeof toolNames)[number];
 
-interface ToolFacts {
-  readonly domain: 'files' | 'runtime' | 'web' | 'memory' | 'skills' | 'sessions' | 'messaging' | 'automation' | 'documents';
-  readonly cs: Access;
-}
+/** Those that a `cs` agent may have. The registry cannot define another one for it: the type of a definition follows from this list. */
+export const csToolNames = [
+  'read',
+  'web_search',
+  'web_fetch',
+  'memory_search',
+  'memory_get',
+  'memory_write',
+  'load_skill',
+  'session_history',
+  'status',
+  'reply',
+  'contacts',
+  'handoff',
+  'view_attachment',
+  'render_template',
+] as const satisfies readonly ToolName[];
+export type CsToolName = (typeof csToolNames)[number];
 
-/** The 28 first-party tools. `admin` may use every one of them. */
-export const toolPolicy = {
-  read: { domain: 'files', cs: 'narrow' },
-  write: { domain: 'files', cs: 'never' },
-  edit: { domain: 'files', cs: 'never' },
-  list_files: { domain: 'files', cs: 'never' },
-  search_files: { domain: 'files', cs: 'never' },
-  bash: { domain: 'runtime', cs: 'never' },
-  exec: { domain: 'runtime', cs: 'never' },
-  process: { domain: 'runtime', cs: 'never' },
-  web_search: { domain: 'web', cs: 'narrow' },
-  web_fetch: { domain: 'web', cs: 'narrow' },
-  memory_search: { domain: 'memory', cs: 'narrow' },
-  memory_get: { domain: 'memory', cs: 'narrow' },
-  memory_write: { domain: 'memory', cs: 'narrow' },
-  memory_forget: { domain: 'memory', cs: 'never' },
-  load_skill: { domain: 'skills', cs: 'full' },
-  manage_skill: { domain: 'skills', cs: 'never' },
-  sessions_list: { domain: 'sessions', cs: 'never' },
-  session_history: { domain: 'sessions', cs: 'narrow' },
-  status: { domain: 'sessions', cs: 'narrow' },
-  subagents: { domain: 'sessions', cs: 'never' },
-  message: { domain: 'messaging', cs: 'never' },
-  reply: { domain: 'messaging', cs: 'full' },
-  channels: { domain: 'messaging', cs: 'never' },
-  contacts: { domain: 'messaging', cs: 'narrow' },
-  handoff: { domain: 'messaging', cs: 'full' },
-  cron: { domain: 'automation', cs: 'never' },
-  view_attachment: { domain: 'documents', cs: 'narrow' },
-  render_template: { domain: 'documents', cs: 'full' },
-} as const satisfies Record<string, ToolFacts>;
-
-export type ToolName = keyof typeof toolPolicy;
+const known: ReadonlySet<string> = new Set(toolNames);
+const forCs: ReadonlySet<string> = new Set(csToolNames);
 
 export function isToolName(name: string): name is ToolName {
-  return Object.hasOwn(toolPolicy, name);
+  return known.has(name);
 }
 
 /** `mcp__<server>__<tool>`: a tool of a server that the tenant has attached. Which ones there are is known only while a turn runs. */
@@ -60,8 +73,7 @@ export function isListed(list: readonly string[], name: string): boolean {
 
 /** May an agent of this authority have the tool at all? Unknown tools: no. */
 export function mayUseTool(authority: 'admin' | 'cs', name: string): boolean {
-  if (!isToolName(name)) return false;
-  return authority === 'admin' || toolPolicy[name].cs !== 'never';
+  return authority === 'admin' ? known.has(name) : forCs.has(name);
 }
 
 /** What a turn keeps to itself when it starts another: whatever speaks to people, or makes things happen later. */

@@ -1,7 +1,6 @@
 export { costUsd } from './cost.ts';
-export type { Embedder } from './embedder.ts';
 export { estimateTokens } from './estimate-tokens.ts';
-export { ModelError, type ModelErrorKind, type ModelErrorOptions } from './model-error.ts';
+export { isContextOverflow, ModelError, type ModelErrorKind, type ModelErrorOptions } from './model-error.ts';
 export type {
   ImagePart,
   Model,

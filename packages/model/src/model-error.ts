@@ -34,3 +34,8 @@ export class ModelError extends Error {
     this.code = options.code;
   }
 }
+
+/** What `Model.isContextOverflow` answers for every model whose failures are a `ModelError`. */
+export function isContextOverflow(error: unknown): boolean {
+  return error instanceof ModelError && error.kind === 'context_overflow';
+}

@@ -70,4 +70,6 @@ export interface Model {
    * reason, promptly, when it aborts. Leaving the iteration early ends the request.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+  /** Whether this is the error of a prompt that does not fit: made shorter, it may be asked again. */
+  isContextOverflow(error: unknown): boolean;
 }

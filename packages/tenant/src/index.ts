@@ -24,7 +24,6 @@ export { dueTicks, jitterMs, minDistanceMs, nextRunMs, nextTicks, type DueQuery,
 export { Schedules, type BrokenSchedule, type ScheduleOrigin, type ScheduleRequest } from './schedules/schedules.ts';
 export { runIdOf, type RunDecision, type ScheduleRuns } from './schedules/schedule-runs.ts';
 export { ZoneClock } from './schedules/zone-clock.ts';
-export type { Embedder } from './memory-search/embedder.ts';
 export type { Searcher } from './memory-search/memory-scope.ts';
 export type { MemoryAnswer, MemoryHit, MemoryQuery, MemorySearch } from './memory-search/memory-search.ts';
 export { rankTexts } from './memory-search/rank-texts.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { builtInAgent, limits, type ReindexReport, type TenantSettings } from '@concierge/contract';
+import { builtInAgent, limits, type ReindexReport, type TenantSettings, type Embedder } from '@concierge/contract';
 import type { FileWriter, FolderSync } from '@concierge/files';
 import type { DriftReport, IndexStore, TableDrift, TenantIndex } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
@@ -17,7 +17,6 @@ import type { Keys } from './keys/keys.ts';
 import { McpServerStore } from './agents/mcp-servers.ts';
 import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
 import { Outbox, type OutboxBell } from './outbox/outbox.ts';
-import type { Embedder } from './memory-search/embedder.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
 import { FilesSource } from './reindex.ts';
 import { Schedules } from './schedules/schedules.ts';

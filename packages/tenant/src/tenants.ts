@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { AppError, limits, TenantId, tenantIdPattern, type TenantPlan } from '@concierge/contract';
+import { AppError, limits, TenantId, tenantIdPattern, type Embedder, type TenantPlan } from '@concierge/contract';
 import { FileWriter, FolderSync, isSystemError, lstatIfThere, namesIn, removeFolderIn } from '@concierge/files';
 import type { IndexStore } from '@concierge/index';
 import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { EventFiles } from './events/event-files.ts';
-import type { Embedder } from './memory-search/embedder.ts';
 import { decodeKey, type KeyClaims } from './keys/key-token.ts';
 import { callsFolder } from './contacts/handoffs.ts';
 import { Inbox } from './inbox/inbox.ts';

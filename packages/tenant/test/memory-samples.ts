@@ -1,5 +1,5 @@
+import type { Embedder } from '@concierge/contract';
 import { meaningsOf, standInEmbedding } from '@concierge/testing';
-import type { Embedder } from '../src/memory-search/embedder.ts';
 
 /** A day of October 2026. */
 export const day = (number: number): string => new Date(Date.UTC(2026, 9, number)).toISOString();

@@ -1,10 +1,9 @@
 import { rm, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Session, SessionMessage } from '@concierge/contract';
+import type { Embedder, Session, SessionMessage } from '@concierge/contract';
 import type { IndexStore } from '@concierge/index';
 import { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
-import type { Embedder } from '../src/memory-search/embedder.ts';
 import type { Searcher } from '../src/memory-search/memory-scope.ts';
 import type { MemoryAnswer, MemoryQuery } from '../src/memory-search/memory-search.ts';
 import { contactFolderOf, sessionIdOf } from '../src/sessions/session-id.ts';

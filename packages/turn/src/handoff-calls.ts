@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import {
   appNameOf,
   channelSynonyms,
+  clip,
   isAppChannel,
   limits,
   recipientOf,
@@ -197,9 +198,7 @@ function lastWordsOf({ lastWords }: HandoffCall): string[] {
 }
 
 function quoted(text: string): string {
-  const short =
-    text.length <= LAST_WORDS_MAX_CHARACTERS ? text : `${text.slice(0, LAST_WORDS_MAX_CHARACTERS).replace(/[\uD800-\uDBFF]$/u, '')}…`;
-  return short
+  return clip(text, LAST_WORDS_MAX_CHARACTERS)
     .trim()
     .split('\n')
     .map((line) => `> ${line}`)

@@ -5,6 +5,7 @@ import {
   type Actor,
   type HandoffState,
   type HandoffView,
+  type HandoffWish,
   type Session,
   type WaitingHandoff,
 } from '@concierge/contract';
@@ -16,12 +17,6 @@ import type { Turns } from './turns.ts';
 export interface HandoffDeskOptions {
   readonly turns: Pick<Turns, 'accept' | 'cancelRunning' | 'findAccepted'>;
   readonly calls: Pick<HandoffCalls, 'tell'>;
-}
-
-export interface HandoffWish {
-  readonly reason: string;
-  readonly by: Actor;
-  readonly hours?: number | undefined;
 }
 
 /** What a person says in the agent's place. */

@@ -1,7 +1,6 @@
-import { limits, type SessionMessage, type TurnEvent, type TurnStep } from '@concierge/contract';
+import { toolCallEnd, toolCallStart, type SessionMessage, type TurnEvent, type TurnOutput, type TurnStep } from '@concierge/contract';
 import { TurnFold } from './fold-events.ts';
 import { toEvent, type StreamEntry } from './stream-entry.ts';
-import type { TurnVoice } from './turn-run.ts';
 
 /** Said before a turn is told again from its start: all that readers have of it, tool calls included, is void. */
 export const streamLost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
@@ -15,10 +14,10 @@ export function eventsOf(message: Told): TurnEvent[] {
       return [];
     }
     case 'assistant': {
-      return [...textOf(message), ...(message.toolCalls ?? []).map((call) => startOf(call))];
+      return [...textOf(message), ...(message.toolCalls ?? []).map((call) => toolCallStart(call))];
     }
     case 'tool': {
-      return endOfCall(message, 0);
+      return toolCallEnd(message, 0);
     }
   }
 }
@@ -28,7 +27,7 @@ export function eventsOf(message: Told): TurnEvent[] {
  * write, so that there is never half of it. `begun`: calls that run now, without a result yet.
  */
 export function retellSteps(
-  voice: Pick<TurnVoice, 'emit' | 'record'>,
+  voice: Pick<TurnOutput, 'emit' | 'record'>,
   steps: readonly TurnStep[],
   begun: ReadonlySet<string> = new Set(),
 ): void {
@@ -44,9 +43,9 @@ export function retellSteps(
 }
 
 function eventsAfter(step: TurnStep, hasStarted: (callId: string) => boolean): TurnEvent[] {
-  if (step.kind === 'result') return endOfCall(step.message, step.durationMs);
+  if (step.kind === 'result') return toolCallEnd(step.message, step.durationMs);
   const calls = step.kind === 'assistant' ? (step.message.toolCalls ?? []) : [];
-  return calls.filter(({ id }) => hasStarted(id)).map((call) => startOf(call));
+  return calls.filter(({ id }) => hasStarted(id)).map((call) => toolCallStart(call));
 }
 
 /** Would a reader of this stream have in front of it what the session holds? Not so when another attempt's words were published. */
@@ -64,31 +63,4 @@ export function isTold(entries: readonly StreamEntry[], messages: readonly Told[
 
 function textOf({ text }: { readonly text: string }): TurnEvent[] {
   return text === '' ? [] : [{ type: 'text_delta', data: { delta: text } }];
-}
-
-function startOf(call: { readonly id: string; readonly name: string; readonly arguments: string }): TurnEvent {
-  return { type: 'tool_call_start', data: { id: call.id, name: call.name, input: inputOf(call.arguments) } };
-}
-
-function endOfCall({ callId: id, name, isError, output }: Extract<SessionMessage, { role: 'tool' }>, durationMs: number): TurnEvent[] {
-  return [
-    { type: 'tool_call_end', data: { id, name, durationMs, isError } },
-    { type: 'tool_result', data: { id, name, ...shown(output), isError } },
-  ];
-}
-
-/** As long as an event may be; never half a character. */
-function shown(output: string): { output: string; truncated?: true } {
-  const bytes = Buffer.from(output);
-  if (bytes.length <= limits.toolOutputEventMaxBytes) return { output };
-  return { output: new TextDecoder().decode(bytes.subarray(0, limits.toolOutputEventMaxBytes), { stream: true }), truncated: true };
-}
-
-function inputOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
-  } catch {
-    return {};
-  }
 }

@@ -1,18 +1,5 @@
-import type { AcceptedTurn, ErrorCode, TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
+import type { AcceptedTurn, ErrorCode, TerminalEvent, TurnOutput, TurnStep } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-
-/** What a running turn may say, as the loop sees it. */
-export interface TurnVoice {
-  /** Text is coalesced for a few milliseconds; everything keeps its order. */
-  emit(event: TurnEvent): void;
-  /** Journals a step with the next write, which it neither causes nor waits for: what a crash forgets of it is done again. */
-  record(step: TurnStep): void;
-  /** Resolves once the stream has the step and all before it. @throws LeaseLost */
-  step(step: TurnStep, events?: readonly TurnEvent[]): Promise<void>;
-  /** Puts all steps so far beside the inbox file, fsynced: before a tool with side effects runs, and after its result. */
-  persist(): Promise<void>;
-  flush(): Promise<void>;
-}
 
 /** One attempt at a turn: what `runTurn` gets. */
 export interface TurnRun {
@@ -32,7 +19,7 @@ export interface TurnRun {
   waitingBehind(atMost: number): Promise<readonly string[]>;
   /** Reasons: TurnCancelled, TurnTimedOut, WorkerDraining, LeaseLost. */
   readonly signal: AbortSignal;
-  readonly writer: TurnVoice;
+  readonly writer: TurnOutput;
 }
 
 /** Returned after the session file that contains the turn has been published; only then is the end announced. */

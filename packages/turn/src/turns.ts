@@ -2,11 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TurnsQuery } from '@concierge/index';
 import {
   AppError,
+  viewSteps,
   type AcceptedTurn,
   type TurnRecord,
   type TurnStatus,
-  type TurnStep,
-  type TurnStepView,
   type TurnView,
 } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
@@ -194,39 +193,4 @@ function viewOfLive(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFac
   const acceptedAt = new Date(acceptedAtMs).toISOString();
   const open = { firstTextAt: null, endedAt: null, usage: { inputTokens: 0, outputTokens: 0 }, finishReason: null, error: null };
   return { id, contact_id: sessionId, agent, channel, origin, ...parent, status, acceptedAt, startedAt, attempts, ...open };
-}
-
-/** Steps as lists and the console show them. */
-export function viewSteps(steps: readonly TurnStep[]): TurnStepView[] {
-  return steps.map((step) => stepView(step)).filter((view) => view !== null);
-}
-
-/** A finished step as lists show it; null for those that are only bookkeeping. */
-function stepView(step: TurnStep): TurnStepView | null {
-  switch (step.kind) {
-    case 'prompt':
-    case 'said':
-    case 'intent':
-    case 'nested_intent': {
-      return null;
-    }
-    case 'assistant': {
-      const { inputTokens, outputTokens, model } = step.usage;
-      return { kind: 'model', name: model, ...timesOf(step), isError: false, usage: { inputTokens, outputTokens } };
-    }
-    case 'result': {
-      return { kind: 'tool', name: step.message.name, ...timesOf(step), isError: step.message.isError };
-    }
-    case 'nested_result': {
-      return { kind: 'tool', name: step.name, within: step.within, ...timesOf(step), isError: step.isError };
-    }
-    case 'compaction': {
-      const usage = step.usage === null ? {} : { usage: { inputTokens: step.usage.inputTokens, outputTokens: step.usage.outputTokens } };
-      return { kind: 'compaction', name: step.usage?.model ?? 'none', ...timesOf(step), isError: step.usage === null, ...usage };
-    }
-  }
-}
-
-function timesOf({ startedAtMs, durationMs }: { startedAtMs: number; durationMs: number }): { startedAt: string; durationMs: number } {
-  return { startedAt: new Date(startedAtMs).toISOString(), durationMs: Math.round(durationMs) };
 }

@@ -5,7 +5,7 @@ import { createLog } from '@concierge/runtime';
 import { serveRequests } from '@concierge/testing';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { AttachedTools } from '../src/attached-tools.ts';
+import { AttachedTools } from '../src/capabilities/attached-tools.ts';
 import { TurnStage, type PlayedTurn } from './turn-stage.ts';
 
 const asked: string[] = [];

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { isToolName, mayUseTool, toolPolicy, type ToolName } from '@concierge/contract';
+import { mayUseTool, toolNames, type ToolName } from '@concierge/contract';
 import { canRunBubblewrap, canRunDocker } from '@concierge/testing';
 import { tool, WholeSystem, type Tenant } from './whole-turn.ts';
 
@@ -176,26 +176,24 @@ async function furnished(): Promise<{ readonly tenant: Tenant; readonly sessionI
   return { tenant, sessionId: items[0]?.id ?? '' };
 }
 
-const isTool = (name: string): name is ToolName => isToolName(name);
-const names = Object.keys(toolPolicy).filter(isTool);
 const within = canRunDocker() || canRunBubblewrap() ? describe : describe.skip;
 
 within('every tool, in whole turns', () => {
-  it.each(names)('%s does what it says for the owner’s agent', async (name) => {
+  it.each(toolNames)('%s does what it says for the owner’s agent', async (name) => {
     const { tenant, sessionId } = await furnished();
     const uses = usesOf({ web: place, sessionId })[name].admin;
     const outcomes = await tenant.calls('admin', ...uses.map(({ input }) => tool(name, input)));
     expect(outcomes).toEqual(uses.map(({ says, isError }) => ({ output: expect.stringMatching(says), isError })));
   });
 
-  it.each(names.filter((name) => mayUseTool('cs', name)))('%s does for cs what strangers may have', async (name) => {
+  it.each(toolNames.filter((name) => mayUseTool('cs', name)))('%s does for cs what strangers may have', async (name) => {
     const { tenant, sessionId } = await furnished();
     const { admin, cs = admin } = usesOf({ web: place, sessionId })[name];
     const outcomes = await tenant.calls('cs', ...cs.map(({ input }) => tool(name, input)));
     expect(outcomes).toEqual(cs.map(({ says, isError }) => ({ output: expect.stringMatching(says), isError })));
   });
 
-  it.each(names.filter((name) => !mayUseTool('cs', name)))('%s is not there for cs, with arguments good or bad', async (name) => {
+  it.each(toolNames.filter((name) => !mayUseTool('cs', name)))('%s is not there for cs, with arguments good or bad', async (name) => {
     const { tenant, sessionId } = await furnished();
     const uses = usesOf({ web: place, sessionId })[name].admin;
     const outcomes = await tenant.calls('cs', ...uses.map(({ input }) => tool(name, input)));

@@ -1,7 +1,6 @@
-import type { SessionMessage, SessionSummary } from '@concierge/contract';
-import { clip, clipMiddle } from '../tools/cut-text.ts';
+import { clip, type SessionMessage, type SessionSummary } from '@concierge/contract';
 import { fairShare } from '../share-room.ts';
-import { speakerOf } from './transcript.ts';
+import { clipMiddle, speakerOf } from './transcript.ts';
 
 const SUMMARY_MAX_CHARACTERS = 12_000;
 const REQUEST_MAX_CHARACTERS = 8000;

@@ -1,7 +1,6 @@
-import type { ModelUsage, SessionMessage, SessionSummary, TurnStep } from '@concierge/contract';
+import type { ModelUsage, SessionMessage, SessionSummary, TurnOutput, TurnStep } from '@concierge/contract';
 import type { Model } from '@concierge/model';
 import type { Conversation } from '../loop/conversation.ts';
-import type { LoopWriter } from '../loop/loop-run.ts';
 import type { ContextBudget } from './context-budget.ts';
 import { extractiveDigest, withRequest } from './digest.ts';
 import { compactionNeed, planCompaction } from './plan-compaction.ts';
@@ -11,7 +10,7 @@ export interface CompactionRun {
   readonly conversation: Conversation;
   readonly model: Model;
   readonly budget: ContextBudget;
-  readonly writer: Pick<LoopWriter, 'step'>;
+  readonly writer: Pick<TurnOutput, 'step'>;
   readonly signal: AbortSignal;
   /** Called when the model could not summarise and sentences of the conversation were kept instead. */
   onFallback(error: unknown): void;

@@ -1,5 +1,4 @@
-import type { SessionMessage } from '@concierge/contract';
-import { clipMiddle } from '../tools/cut-text.ts';
+import { truncate, type SessionMessage } from '@concierge/contract';
 import { fairShare } from '../share-room.ts';
 
 /** The result of a tool can be had again; what was said cannot. */
@@ -40,3 +39,15 @@ function bodyOf(message: SessionMessage): string {
       return message.output;
   }
 }
+
+/** The beginning and the end of `text` in about `maxCharacters` UTF-16 units, pairs kept whole; a note between them says how much is missing. */
+export function clipMiddle(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  const room = Math.max(0, maxCharacters - MIDDLE_NOTE_CHARACTERS);
+  const head = truncate(text, Math.ceil(room / 2));
+  const tail = text.slice(text.length - Math.floor(room / 2)).replace(/^[\uDC00-\uDFFF]/u, '');
+  return `${head} [… ${String(text.length - head.length - tail.length)} left out …] ${tail}`;
+}
+
+/** As long as `clipMiddle` writes it for most texts. */
+const MIDDLE_NOTE_CHARACTERS = 24;

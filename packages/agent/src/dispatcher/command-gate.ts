@@ -1,4 +1,4 @@
-import type { CommandCaller } from '../tools/runtime/runtime-view.ts';
+import type { CommandCaller } from '../tools/runtime/runtime-access.ts';
 
 /** Why a nested call stops when the command that made it is over. */
 export class CommandEnded extends Error {

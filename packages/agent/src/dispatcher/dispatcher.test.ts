@@ -10,9 +10,7 @@ import { allTools } from '../tools/all-tools.ts';
 import { ToolBox, ToolSet } from '../tools/tool-box.ts';
 import { defineTool, type Tool } from '../tools/tool.ts';
 import type { CommandGate } from './command-gate.ts';
-import { Dispatcher } from './dispatcher.ts';
-import { exitCodes } from './dispatch-request.ts';
-import type { DispatchReply } from './dispatch-request.ts';
+import { Dispatcher, exitCodes, type DispatchReply } from './dispatcher.ts';
 
 const never = new AbortController().signal;
 
@@ -61,6 +59,8 @@ class Gated {
   constructor(name: 'status' | 'bash' = 'status') {
     this.tool = defineTool({
       name,
+      domain: 'sessions',
+      cs: name === 'bash' ? 'never' : 'narrow',
       description: 'waits',
       schema: z.strictObject({}),
       sideEffect: 'none',

@@ -1,14 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { limits, type TurnStep } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
+import { z } from 'zod';
 import { journalCall } from '../loop/journal-call.ts';
 import type { LoopRun, ToolOutcome } from '../loop/loop-run.ts';
-import type { CommandCaller } from '../tools/runtime/runtime-view.ts';
+import type { CommandCaller } from '../tools/runtime/runtime-access.ts';
 import { argumentsOf } from './argument-schema.ts';
 import { CommandGate, type CallSlots } from './command-gate.ts';
-import { exitCodes, printed, refused, withNewline, type DispatchReply, type DispatchRequest } from './dispatch-request.ts';
 import { listHelp, toolHelp } from './help.ts';
 import { readCommandLine } from './read-command-line.ts';
+
+/** What the `concierge` program in a sandbox sends: its command line, and what it read from standard input if that was asked for. */
+export const DispatchRequest = z.strictObject({
+  /** Names the command that it was started by; given to that command when it began. */
+  command: z.string(),
+  argv: z.array(z.string()).max(4096),
+  stdin: z.string().nullable(),
+});
+export type DispatchRequest = z.infer<typeof DispatchRequest>;
+
+/** 0: the tool has answered; 1: with an error. 2: the command line is wrong. 3: nobody is there to answer. 4: too many calls. */
+export const exitCodes = { ok: 0, toolError: 1, usage: 2, notConnected: 3, refused: 4 } as const;
+
+export interface DispatchReply {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
 type Call = { readonly name: string; readonly arguments: string; readonly asJson: boolean };
 type ResultStep = Extract<TurnStep, { kind: 'nested_result' }>;
@@ -130,4 +148,16 @@ function textReplyOf({ name, asJson }: Call, { output, isError }: ToolOutcome): 
   if (asJson) return { exitCode, stdout: `${JSON.stringify({ output, isError })}\n`, stderr: '' };
   if (isError) return { exitCode, stdout: '', stderr: withNewline(`concierge ${name}: ${output}`) };
   return { exitCode, stdout: withNewline(output), stderr: '' };
+}
+
+function printed(text: string): DispatchReply {
+  return { exitCode: exitCodes.ok, stdout: withNewline(text), stderr: '' };
+}
+
+function refused(exitCode: number, text: string): DispatchReply {
+  return { exitCode, stdout: '', stderr: withNewline(`concierge: ${text}`) };
+}
+
+function withNewline(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }

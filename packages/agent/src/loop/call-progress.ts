@@ -1,5 +1,4 @@
-import { limits, type ToolCall, type TurnEvent } from '@concierge/contract';
-import { cutText } from '../tools/cut-text.ts';
+import { cutText, limits, type ToolCall, type TurnEvent } from '@concierge/contract';
 
 /** What a call says within this time goes out together. */
 const GATHER_MS = 250;

@@ -1,6 +1,4 @@
-import { limits, type ToolMessage, type TurnEvent } from '@concierge/contract';
-import { cutText } from '../tools/cut-text.ts';
-import { readArguments } from '../tools/read-arguments.ts';
+import { toolCallEnd, toolCallStart, type ToolMessage } from '@concierge/contract';
 import { CallProgress } from './call-progress.ts';
 import type { OpenCall } from './conversation.ts';
 import { journalCall } from './journal-call.ts';
@@ -27,16 +25,6 @@ export async function callTools(run: LoopRun): Promise<void> {
   }
 }
 
-/** The two events that close a call, in order. */
-export function closingEvents(message: ToolMessage, durationMs: number): TurnEvent[] {
-  const { callId: id, name, isError } = message;
-  const shown = cutText(message.output, limits.toolOutputEventMaxBytes);
-  return [
-    { type: 'tool_call_end', data: { id, name, durationMs, isError } },
-    { type: 'tool_result', data: { id, name, output: shown.text, ...(shown.isCut && { truncated: true }), isError } },
-  ];
-}
-
 function batchesOf(run: LoopRun, calls: readonly OpenCall[]): OpenCall[][] {
   const batches: OpenCall[][] = [];
   let open: OpenCall[] = [];
@@ -53,7 +41,7 @@ function batchesOf(run: LoopRun, calls: readonly OpenCall[]): OpenCall[][] {
 async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
   const { id, name } = open.call;
   const startedAtMs = Date.now();
-  await journalCall(run, { kind: 'intent', callId: id, name }, run.startedCalls.has(id) ? [] : [startEvent(open)]);
+  await journalCall(run, { kind: 'intent', callId: id, name }, run.startedCalls.has(id) ? [] : [toolCallStart(open.call)]);
   const outcome = await outcomeOf(run, open);
   const durationMs = Date.now() - startedAtMs;
   const message: ToolMessage = {
@@ -67,7 +55,7 @@ async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
     isError: outcome.isError,
     ...(outcome.attachments !== undefined && { attachments: [...outcome.attachments] }),
   };
-  await journalCall(run, { kind: 'result', message, startedAtMs, durationMs }, closingEvents(message, durationMs));
+  await journalCall(run, { kind: 'result', message, startedAtMs, durationMs }, toolCallEnd(message, durationMs));
 }
 
 async function outcomeOf(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {
@@ -86,9 +74,4 @@ function unknownOutcome({ nested }: OpenCall): string {
   const states = { begun: 'outcome unknown', done: 'done', failed: 'failed' } as const;
   const lines = nested.map(({ name, state }) => `- concierge ${name}: ${states[state]}`);
   return `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n${lines.join('\n')}`;
-}
-
-function startEvent(open: OpenCall): TurnEvent {
-  const input = readArguments(open.call.arguments);
-  return { type: 'tool_call_start', data: { id: open.call.id, name: open.call.name, input: input.ok ? input.value : {} } };
 }

@@ -1,18 +1,7 @@
-import type { SessionMessage, ToolCall, TurnEvent, TurnStep, UploadRef } from '@concierge/contract';
+import type { SessionMessage, ToolCall, TurnOutput, UploadRef } from '@concierge/contract';
 import type { Model, ModelTool } from '@concierge/model';
 import type { Conversation } from './conversation.ts';
 import type { ShownImages } from './model-messages.ts';
-
-/** Where a turn's events and steps go; the turn's own writer in the worker, an array in tests. */
-export interface LoopWriter {
-  emit(event: TurnEvent): void;
-  /** Journals a step with the next write, which it does not cause or wait for: what a crash forgets of it is done again. */
-  record(step: TurnStep): void;
-  /** Journals the step after everything emitted so far, publishes `events` with it, and resolves once that is written. */
-  step(step: TurnStep, events?: TurnEvent[]): Promise<void>;
-  /** Resolves when every step so far is on disk, where a lost Redis cannot make it run again. */
-  persist(): Promise<void>;
-}
 
 export interface ToolOutcome {
   readonly output: string;
@@ -45,7 +34,7 @@ export interface LoopRun {
   imagesOf(messages: readonly SessionMessage[]): Promise<ShownImages>;
   readonly maxTurns: number;
   readonly signal: AbortSignal;
-  readonly writer: LoopWriter;
+  readonly writer: TurnOutput;
   readonly makeRoom: MakeRoom;
   /** Calls whose `tool_call_start` an earlier attempt has already published. */
   readonly startedCalls: ReadonlySet<string>;

@@ -3,9 +3,8 @@ import type { ToolMessage, TurnStep } from '@concierge/contract';
 import { ModelError } from '@concierge/model';
 import { HandlerTools, loopFixture, userMessage } from '../fixtures/loop-fixture.ts';
 import { callTools, ending, modelUsage, say, ScriptedReplies, toolCall } from '../fixtures/scripted-replies.ts';
-import { breakOff } from './break-off.ts';
 import { OUTCOME_UNKNOWN } from './call-tools.ts';
-import { runAgentLoop } from './run-agent-loop.ts';
+import { breakOff, runAgentLoop } from './run-agent-loop.ts';
 
 const results = (messages: readonly { role: string }[]): ToolMessage[] =>
   messages.filter((message): message is ToolMessage => message.role === 'tool');

@@ -1,4 +1,4 @@
-import type { FinishReason } from '@concierge/contract';
+import { toolCallEnd, type FinishReason } from '@concierge/contract';
 import { callTools } from './call-tools.ts';
 import type { LoopRun } from './loop-run.ts';
 import { streamReply } from './stream-reply.ts';
@@ -20,18 +20,26 @@ export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
   return conversation.finishReason(run.maxTurns);
 }
 
+/**
+ * Ends a turn where it stands, because it was cancelled or failed: what was said stays, open calls are closed with `note` in the
+ * conversation, and in the stream where a reader has seen them start.
+ */
+export function breakOff(run: Pick<LoopRun, 'conversation' | 'writer' | 'startedCalls'>, note: string): void {
+  const started = new Set(run.startedCalls);
+  for (const open of run.conversation.openCalls()) if (open.intended) started.add(open.call.id);
+  for (const message of run.conversation.breakOff(note)) {
+    if (!started.has(message.callId)) continue;
+    for (const event of toolCallEnd(message, 0)) run.writer.emit(event);
+  }
+}
+
 /** A reply, if need be after making room: a context that is too long is cut once, and a second refusal is the turn's error. */
 async function replyInBounds(run: LoopRun, withTools: boolean): Promise<void> {
   try {
     await streamReply(run, withTools);
   } catch (error) {
-    if (!isContextOverflow(error) || !(await run.makeRoom('overflowed'))) throw error;
+    if (!run.model.isContextOverflow(error) || !(await run.makeRoom('overflowed'))) throw error;
     if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: 'restarted' } });
     await streamReply(run, withTools);
   }
-}
-
-/** The model port is imported as types only, so its error is known by its kind. */
-function isContextOverflow(error: unknown): boolean {
-  return error instanceof Error && 'kind' in error && error.kind === 'context_overflow';
 }

@@ -1,4 +1,4 @@
-import type { ModelUsage, TurnStep, TurnStepView, Usage } from '@concierge/contract';
+import { viewStep, type ModelUsage, type TurnStep, type TurnStepView, type Usage } from '@concierge/contract';
 
 /** What a turn has cost and when: counted from the same steps that make the conversation, once per model call. */
 export class TurnTally {
@@ -38,6 +38,8 @@ export class TurnTally {
   }
 
   count(step: TurnStep): void {
+    const view = viewStep(step);
+    if (view !== null) this.#steps.push(view);
     switch (step.kind) {
       case 'prompt':
         this.#begin(step.message.at);
@@ -49,42 +51,20 @@ export class TurnTally {
       case 'assistant':
         if (step.firstTextAtMs !== null) this.heardAt(step.firstTextAtMs);
         this.#addUsage(step.usage);
-        this.#addStep('model', step.usage.model, step);
-        return;
-      case 'intent':
-      case 'nested_intent':
-        return;
-      case 'result':
-        this.#addStep('tool', step.message.name, { ...step, isError: step.message.isError });
-        return;
-      case 'nested_result':
-        this.#addStep('tool', step.name, step);
         return;
       case 'compaction':
         if (step.usage !== null) this.#addUsage(step.usage);
-        this.#addStep('compaction', step.summary === null ? 'prune' : 'summarise', { ...step, isError: step.failed === true });
+        return;
+      case 'intent':
+      case 'result':
+      case 'nested_intent':
+      case 'nested_result':
         return;
     }
   }
 
   #begin(at: string): void {
     this.#startedAt ??= at;
-  }
-
-  #addStep(
-    kind: TurnStepView['kind'],
-    name: string,
-    step: { startedAtMs: number; durationMs: number; isError?: boolean; within?: string; usage?: ModelUsage | null },
-  ): void {
-    this.#steps.push({
-      kind,
-      name,
-      ...(step.within !== undefined && { within: step.within }),
-      startedAt: new Date(step.startedAtMs).toISOString(),
-      durationMs: Math.max(0, Math.round(step.durationMs)),
-      isError: step.isError ?? false,
-      ...(step.usage && { usage: { inputTokens: step.usage.inputTokens, outputTokens: step.usage.outputTokens } }),
-    });
   }
 
   #addUsage(usage: ModelUsage): void {

@@ -1,5 +1,4 @@
-import { limits, type UploadRef, type UserMessage } from '@concierge/contract';
-import { headOf } from '../tools/cut-text.ts';
+import { limits, truncate, type UploadRef, type UserMessage } from '@concierge/contract';
 import { saidText, type SaidMessage } from './said-message.ts';
 
 export interface UserTurn {
@@ -124,7 +123,7 @@ function attachmentBlocks(attachments: UserTurn['attachments']): string[] {
     const open = `<attachment id="${upload.id}" name="${escapeAttribute(upload.name)}" type="${upload.type}">`;
     if (upload.type.startsWith('image/')) return `${open}shown as an image</attachment>`;
     if (text === undefined || text.trim() === '') return `${open}no text could be read from this file</attachment>`;
-    const shown = headOf(text, Math.min(left, limits.attachmentTextMaxCharacters));
+    const shown = truncate(text, Math.min(left, limits.attachmentTextMaxCharacters));
     left -= shown.length;
     return `${open}\n${shown}${shown.length < text.length ? '\n[cut here: the file is longer]' : ''}\n</attachment>`;
   });

@@ -1,6 +1,5 @@
-import type { Skill } from '@concierge/contract';
+import { truncate, type Skill } from '@concierge/contract';
 import { fairShare } from '../share-room.ts';
-import { headOf } from '../tools/cut-text.ts';
 import type { ToolAccess } from '../tools/tool-access.ts';
 
 /** Of the model's window, for everything in the prompt that a tenant writes (contract §7.13). */
@@ -57,7 +56,7 @@ export function fitContext(sources: PromptSources, room: FittingRoom): FittedSou
   const parts = partsOf(sources, room.agent);
   const index = sources.skills.map(skillLine).join('\n');
   const share = shareOf([...parts.map(({ text }) => text), index], room);
-  const shown = new Map(parts.map((part) => [part.name, headOf(part.text, charactersIn(part.text, share, room))]));
+  const shown = new Map(parts.map((part) => [part.name, truncate(part.text, charactersIn(part.text, share, room))]));
   const cuts = parts.flatMap((part) => cutOf(part, shown.get(part.name) ?? ''));
   const textOf = (name: string): string =>
     withNote(

@@ -1,4 +1,4 @@
-import { ToolError } from './tool.ts';
+import { ToolError } from './tool-error.ts';
 import { z } from 'zod';
 
 const LINES_DEFAULT = 1000;

@@ -1,5 +1,5 @@
-import { clip } from './cut-text.ts';
-import { ToolError } from './tool.ts';
+import { clip } from '@concierge/contract';
+import { ToolError } from './tool-error.ts';
 
 const CONTEXT_LINES = 2;
 const DIFF_MAX_CHARACTERS = 8000;

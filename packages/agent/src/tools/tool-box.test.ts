@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AppError, limits, toolPolicy, type JsonObject } from '@concierge/contract';
+import { AppError, limits, mayUseTool, type JsonObject } from '@concierge/contract';
 import { z } from 'zod';
 import { toolCall } from '../fixtures/scripted-replies.ts';
 import { unusedContext } from '../fixtures/tool-fixture.ts';
@@ -13,6 +13,8 @@ const neverAborted = new AbortController().signal;
 const defined = (run: (input: JsonObject, signal: AbortSignal) => Promise<string>, timeoutMs?: number): Tool =>
   defineTool({
     name: 'read',
+    domain: 'files',
+    cs: 'narrow',
     description: 'reads',
     narrowDescription: 'reads less',
     schema: z.strictObject({ path: z.string(), limit: z.int().optional() }),
@@ -41,7 +43,7 @@ describe('an agent’s tools', () => {
 
   it('are for cs only what the contract allows, described in their narrower form', () => {
     const { offered } = boxOf(allTools, { access: 'cs' });
-    expect(offered.map(({ name }) => name)).toEqual(allTools.map(({ name }) => name).filter((name) => toolPolicy[name].cs !== 'never'));
+    expect(offered.map(({ name }) => name)).toEqual(allTools.map(({ name }) => name).filter((name) => mayUseTool('cs', name)));
     expect(offered[0]?.description).toContain('skills/ or templates/');
   });
 
@@ -118,6 +120,8 @@ describe('an agent’s tools', () => {
     const stop = new AbortController();
     const writing = defineTool({
       name: 'write',
+      domain: 'files',
+      cs: 'never',
       description: 'writes',
       schema: z.strictObject({}),
       sideEffect: 'writes',
@@ -134,6 +138,8 @@ describe('an agent’s tools', () => {
     const stop = new AbortController();
     const writing = defineTool({
       name: 'write',
+      domain: 'files',
+      cs: 'never',
       description: 'writes',
       schema: z.strictObject({}),
       sideEffect: 'writes',
@@ -150,6 +156,8 @@ describe('an agent’s tools', () => {
   it('may take as long as their arguments say', async () => {
     const slow = defineTool({
       name: 'status',
+      domain: 'sessions',
+      cs: 'narrow',
       description: 'waits',
       schema: z.strictObject({ ms: z.int() }),
       sideEffect: 'none',
@@ -176,6 +184,8 @@ describe('an agent’s tools', () => {
     const showing = (fails: boolean): Tool =>
       defineTool({
         name: 'view_attachment',
+        domain: 'documents',
+        cs: 'narrow',
         description: 'shows',
         schema: z.strictObject({}),
         sideEffect: 'none',

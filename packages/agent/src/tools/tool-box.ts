@@ -1,8 +1,16 @@
-import { AppError, isAttachedToolName, isListed, limits, mayUseTool, type ToolCall, type UploadRef } from '@concierge/contract';
+import {
+  AppError,
+  cutText,
+  isAttachedToolName,
+  isListed,
+  limits,
+  mayUseTool,
+  readArguments,
+  type ToolCall,
+  type UploadRef,
+} from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
-import { cutText } from './cut-text.ts';
-import { readArguments } from './read-arguments.ts';
 import { ToolError, type Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { TurnContext } from './tool-context.ts';
@@ -23,7 +31,7 @@ export class ToolSet {
   constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
     this.access = access;
     this.#allow = allow;
-    const given = tools.filter((tool) => this.#isAllowed(tool));
+    const given = tools.filter(({ name, cs }) => (access === 'admin' || cs !== 'never') && this.#isListed(name));
     this.#tools = new Map(given.map((tool) => [tool.name, tool]));
     this.offered = given.map((tool) => ({ name: tool.name, description: tool.description(access), parameters: tool.parameters }));
   }
@@ -38,15 +46,14 @@ export class ToolSet {
     return [...this.#tools.keys()];
   }
 
-  /** undefined for a name that is none of these. Looked up and checked again: two locks on one door. */
+  /** Undefined for a name that is none of these. Checked again, against the contract's own list: two locks on one door. */
   find(name: string): Tool | undefined {
-    const tool = this.#tools.get(name);
-    return tool !== undefined && this.#isAllowed(tool) ? tool : undefined;
+    const mayUse = isAttachedToolName(name) || mayUseTool(this.access, name);
+    return mayUse && this.#isListed(name) ? this.#tools.get(name) : undefined;
   }
 
-  #isAllowed({ name, isAttached }: Tool): boolean {
-    const isGiven = isAttached === true ? isAttachedToolName(name) : mayUseTool(this.access, name);
-    return isGiven && (this.#allow === undefined || isListed(this.#allow, name));
+  #isListed(name: string): boolean {
+    return this.#allow === undefined || isListed(this.#allow, name);
   }
 }
 

@@ -1,34 +1,58 @@
-import type { SessionListItem, SessionView, UploadRef } from '@concierge/contract';
-import type { FileBytes, FileEntry, FileText } from '@concierge/tenant';
-import type { SchedulesView } from './automation/schedules-view.ts';
-import type { DocumentsView, ReadUpload } from './documents/documents-view.ts';
-import type { AskPerson, MessagingView } from './messaging/messaging-view.ts';
-import type { MemoryView } from './memory/memory-view.ts';
-import type { RuntimeView } from './runtime/runtime-view.ts';
-import type { SubagentsView } from './sessions/subagents-view.ts';
-import type { UsageView } from './sessions/usage-view.ts';
-import type { SkillsEditing, SkillsView } from './skills/skills-view.ts';
+import type { UploadRef, UsageRow } from '@concierge/contract';
+import type { SkillEditor, Skills } from '@concierge/tenant';
+import type { TurnSchedules } from './automation/turn-schedules.ts';
+import type { ReadUpload, TurnDocuments } from './documents/turn-documents.ts';
+import type { FileAccess } from './files/file-access.ts';
+import type { TurnMemory } from './memory/turn-memory.ts';
+import type { AskPerson, FindReplyWindow, TurnMessaging } from './messaging/turn-messaging.ts';
+import type { RuntimeAccess } from './runtime/runtime-access.ts';
+import type { TurnSessions } from './sessions/turn-sessions.ts';
 import type { ToolAccess } from './tool-access.ts';
-import type { WebView } from './web/web-view.ts';
 
-/** The files that this agent may touch at all. A path outside is `not_found`, as if it did not exist. */
-export interface FileView {
-  /** @throws AppError */
-  readText(path: string): Promise<FileText>;
-  /** @throws AppError */
-  readBytes(path: string): Promise<FileBytes>;
-  list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
-  stat(path: string): Promise<FileEntry | undefined>;
-  writeText(path: string, text: string): Promise<{ created: boolean }>;
-  /** Read, change and write with nobody in between. Throws what `change` throws. */
-  updateText(path: string, change: (text: string) => string): Promise<unknown>;
+/** One page of a document of the web; long documents have several. */
+export interface WebPage {
+  /** After redirects. */
+  readonly url: string;
+  /** Empty where the document has none. */
+  readonly title: string;
+  /** Readable Markdown; plain text and data as they are. */
+  readonly text: string;
+  readonly page: number;
+  readonly pages: number;
+  /** Bare words in place of Markdown: the document was too large or too deep for more. */
+  readonly isPlain: boolean;
+  /** The document is longer than its last page. */
+  readonly isCut: boolean;
 }
 
-export interface SessionsView {
-  list(query: { limit: number; agent: string | undefined }): Promise<SessionListItem[]>;
-  /** The whole conversation; undefined when there is none that this agent may see. */
-  history(sessionId: string): Promise<SessionView | undefined>;
+export interface WebHit {
+  readonly title: string;
+  readonly url: string;
+  readonly snippet: string;
 }
+
+export interface ChildTask {
+  readonly task: string;
+  /** Name of the agent that does it; undefined: one like the asking agent, with fewer tools. */
+  readonly agent: string | undefined;
+}
+
+/** What became of a task. Whether it went well or not: it is something to read, and no exception. */
+export type ChildOutcome =
+  | {
+      readonly status: 'done';
+      readonly turnId: string;
+      readonly sessionId: string;
+      /** The last thing it said. */
+      readonly reply: string;
+    }
+  | {
+      readonly status: 'failed' | 'cancelled';
+      /** Null when it could not even be started. */
+      readonly turnId: string | null;
+      readonly sessionId: string | null;
+      readonly reason: string;
+    };
 
 export interface TurnStatus {
   readonly agent: string;
@@ -43,8 +67,36 @@ export interface TurnStatus {
   readonly turn: { readonly modelCalls: number; readonly maxTurns: number; readonly inputTokens: number; readonly outputTokens: number };
 }
 
+/** What a worker binds for a turn beyond its tenant's files: everything that reaches out of the process. */
+export interface TurnCapabilities {
+  readonly runtime: RuntimeAccess;
+  /**
+   * One page of the open web, guarded: public addresses only, and for cs no more than what its conversation is about. `page` counts from 1.
+   * @throws ToolError for what must not or cannot be fetched
+   */
+  readonly fetchPage: (url: string, options: { readonly page: number; readonly signal: AbortSignal }) => Promise<WebPage>;
+  /** Best first; `count` at most, and for cs at most a few. @throws ToolError when no search is configured, or it fails */
+  readonly searchWeb: (query: string, options: { readonly count: number; readonly signal: AbortSignal }) => Promise<readonly WebHit[]>;
+  /** Agents that may be given work. */
+  readonly listAgents: () => Promise<readonly { readonly name: string; readonly description: string }[]>;
+  /**
+   * Runs all tasks side by side, as turns that end with this one; outcomes in their order. The same call of the same turn, made again after a crash,
+   * attaches to the same children. @throws ToolError for an agent there is not, and for more tasks than may be
+   */
+  readonly runSubagents: (
+    tasks: readonly ChildTask[],
+    call: { readonly callId: string; readonly signal: AbortSignal },
+  ) => Promise<readonly ChildOutcome[]>;
+  readonly askPerson: AskPerson;
+  readonly findReplyWindow: FindReplyWindow;
+  readonly readUpload: ReadUpload;
+}
+
+/** The methods of a class: what stands in for it in a unit test has none of its private fields. */
+type MethodsOf<Class> = Pick<Class, keyof Class>;
+
 /** What a tool can reach: capabilities of one turn, already narrowed to its agent and sender. There is no way round them. */
-export interface ToolContext {
+export interface ToolContext extends Pick<TurnCapabilities, 'runtime' | 'fetchPage' | 'searchWeb' | 'listAgents' | 'runSubagents'> {
   readonly access: ToolAccess;
   /** Name of the agent whose turn it is. */
   readonly agent: string;
@@ -52,35 +104,28 @@ export interface ToolContext {
   readonly sessionId: string;
   /** The call that runs; the same again when an interrupted turn goes on. */
   readonly callId: string;
-  readonly files: FileView;
+  readonly files: FileAccess;
   /** The tenant's notes for the admin, this contact's for cs. */
-  readonly memory: MemoryView;
-  readonly skills: SkillsView;
+  readonly memory: TurnMemory;
+  readonly skills: Pick<Skills, 'load' | 'readFile' | 'list' | 'scan'>;
   /** Undefined for cs. */
-  readonly skillEditor: SkillsEditing | undefined;
-  readonly sessions: SessionsView;
-  readonly documents: DocumentsView;
-  /** Undefined for cs. */
-  readonly usage: UsageView | undefined;
-  readonly runtime: RuntimeView;
-  readonly web: WebView;
-  readonly subagents: SubagentsView;
-  readonly messaging: MessagingView;
-  readonly schedules: SchedulesView;
-  status(): TurnStatus;
-  /** Tells whoever reads the turn what the call says while it runs. */
-  progress(delta: string): void;
+  readonly skillEditor:
+    | Pick<SkillEditor, 'text' | 'create' | 'update' | 'remove' | 'writeFile' | 'removeFile' | 'versions' | 'restore'>
+    | undefined;
+  readonly sessions: TurnSessions;
+  readonly documents: TurnDocuments;
+  /** What the tenant has used today, by UTC, in turns that have ended; undefined for cs. */
+  readonly usageToday: (() => Promise<readonly UsageRow[]>) | undefined;
+  readonly messaging: MethodsOf<TurnMessaging>;
+  readonly schedules: MethodsOf<TurnSchedules>;
+  readonly status: () => TurnStatus;
+  /** Shows readers of the turn what the call says while it runs. */
+  readonly progress: (delta: string) => void;
   /** Lets the model see an image: it is sent along with the results of this round. */
   readonly show: (image: UploadRef) => void;
   /** Ends with the turn or at the call's deadline. */
   readonly signal: AbortSignal;
 }
-
-/** What a worker lends to a turn beyond its tenant's files: everything that reaches out of the process. */
-export type TurnCapabilities = Pick<ToolContext, 'runtime' | 'web' | 'subagents'> & {
-  readonly askPerson: AskPerson;
-  readonly readUpload: ReadUpload;
-};
 
 /** All of a turn's context; what is left comes with each call. */
 export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'progress' | 'show'>;

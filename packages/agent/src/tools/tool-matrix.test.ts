@@ -1,22 +1,32 @@
+import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { isToolName, mayUseTool, toolPolicy } from '@concierge/contract';
+import { csToolNames, mayUseTool, toolNames } from '@concierge/contract';
 import { z } from 'zod';
-import { contractTools } from '../fixtures/contract-tools.ts';
 import { unusedContext } from '../fixtures/tool-fixture.ts';
 import { allTools } from './all-tools.ts';
 import type { ToolAccess } from './tool-access.ts';
 import { defineTool, type Tool } from './tool.ts';
 import { ToolBox, ToolSet } from './tool-box.ts';
 
+const contract = new URL('../../../../docs/spec/contract.md', import.meta.url);
+
+/** One tool as the table of contract §6 has it. */
+interface ContractTool {
+  readonly name: string;
+  readonly domain: string;
+  readonly cs: 'full' | 'narrow' | 'never';
+}
+
 const signal = new AbortController().signal;
 const tools = await contractTools();
 const ran: string[] = [];
 
 /** All 28 by name, whatever they do: what is tested is who gets to call them. */
-const probes: readonly Tool[] = tools.map(({ name }) => {
-  if (!isToolName(name)) throw new Error(`${name} is in the contract and not in the policy`);
-  return defineTool({
+const probes: readonly Tool[] = allTools.map(({ name, domain, cs }) =>
+  defineTool({
     name,
+    domain,
+    cs,
     description: name,
     schema: z.looseObject({}),
     sideEffect: 'none',
@@ -24,8 +34,8 @@ const probes: readonly Tool[] = tools.map(({ name }) => {
       ran.push(name);
       return Promise.resolve('ran');
     },
-  });
-});
+  }),
+);
 
 function boxOf(access: ToolAccess, allow?: readonly string[]): ToolBox {
   return new ToolBox({ set: new ToolSet(probes, access, allow), context: { ...unusedContext, access }, onFailure: () => undefined });
@@ -87,8 +97,10 @@ describe('the table of tools in the contract', () => {
   });
 
   it('is what the policy says, domain by domain, in the same order', () => {
-    const policy = Object.entries(toolPolicy).map(([name, facts]) => ({ name, ...facts }));
+    const policy = allTools.map(({ name, domain, cs }) => ({ name, domain, cs }));
     expect(policy).toEqual(tools);
+    expect(tools.map(({ name }) => name)).toEqual(toolNames);
+    expect(tools.filter(({ cs }) => cs !== 'never').map(({ name }) => name)).toEqual(csToolNames);
   });
 
   it('is what there is: every one of the 28 exists', () => {
@@ -145,8 +157,24 @@ describe.each(tools)('$name', ({ name, cs }) => {
   });
 });
 
+describe('a tool that cs may not have', () => {
+  const bash = probes.filter(({ name }) => name === 'bash');
+  const lying = bash.map((tool): Tool => ({ ...tool, cs: 'full' }));
+  const boxWith = (one: readonly Tool[]): ToolBox =>
+    new ToolBox({ set: new ToolSet(one, 'cs'), context: { ...unusedContext, access: 'cs' }, onFailure: () => undefined });
+
+  it('is kept out of the registry by its own definition', () => {
+    expect(boxWith(bash).offered).toEqual([]);
+  });
+
+  it('is refused by the contract’s list where its definition says otherwise', async () => {
+    expect(await call(boxWith(lying), 'bash')).toMatchObject({ isError: true, output: expect.stringContaining('There is no tool "bash"') });
+    expect(ran).toEqual([]);
+  });
+});
+
 describe('a tool that exists', () => {
-  it.each(allTools.filter(({ name }) => toolPolicy[name].cs !== 'never'))('$name sends cs to no tool that it does not have', (tool) => {
+  it.each(allTools.filter(({ cs }) => cs !== 'never'))('$name sends cs to no tool that it does not have', (tool) => {
     const others = tools.filter(({ cs, name }) => cs === 'never' && name.includes('_')).map(({ name }) => name);
     expect(others.filter((name) => tool.description('cs').includes(name))).toEqual([]);
   });
@@ -157,3 +185,23 @@ describe('a tool that exists', () => {
     }
   });
 });
+
+/** The table itself: bold is the admin's alone, `*` is narrower for cs. */
+async function contractTools(): Promise<ContractTool[]> {
+  const text = await readFile(contract, 'utf8');
+  const [, section = ''] = text.split(/^## 6\. Tools$/mu);
+  const [table = ''] = section.split(/^## /mu);
+  return table.split('\n').flatMap((line) => {
+    const [, domain = '', tools = ''] = line.split('|').map((cell) => cell.trim());
+    return tools.includes('`') ? toolsOf(domain, tools) : [];
+  });
+}
+
+function toolsOf(domain: string, cell: string): ContractTool[] {
+  const withoutArguments = cell.replaceAll(/\([^)]*\)/gu, '');
+  return [...withoutArguments.matchAll(/(?<bold>\*\*)?`(?<name>[a-z_]+)`(?:\*\*)?(?<star>\\\*)?/gu)].map(({ groups }) => ({
+    domain,
+    name: groups?.['name'] ?? '',
+    cs: groups?.['bold'] !== undefined ? 'never' : groups?.['star'] !== undefined ? 'narrow' : 'full',
+  }));
+}

@@ -1,12 +1,11 @@
 import type { AcceptedTurn } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules.ts';
-import { documentsView } from './documents/documents-view.ts';
-import { fileView } from './files/file-view.ts';
+import { turnDocuments } from './documents/turn-documents.ts';
+import { fileAccess } from './files/file-access.ts';
+import { turnMemory } from './memory/turn-memory.ts';
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
-import { memoryView } from './memory/memory-view.ts';
-import { sessionsView } from './sessions/session-view.ts';
-import { usageView } from './sessions/usage-view.ts';
+import { turnSessions, usageToday } from './sessions/turn-sessions.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
 
@@ -31,27 +30,28 @@ export interface ToolScopeOptions {
 
 /** What a turn's tools can reach: nothing in the result can do more than the turn's agent may. */
 export function toolScope({ scope, turn, access, allow, capabilities, status, showsImages = true }: ToolScopeOptions): TurnContext {
+  const { askPerson, findReplyWindow, readUpload } = capabilities;
   return {
     access,
     agent: turn.agent,
     turnId: turn.turnId,
     sessionId: turn.sessionId,
-    files: fileView(scope.files, access),
-    memory: memoryView(scope, access, turn),
+    files: fileAccess(scope.files, access),
+    memory: turnMemory(scope, access, turn),
     skills: scope.skills,
     skillEditor: access === 'admin' ? scope.skillEditor : undefined,
-    sessions: sessionsView(scope, access, turn.sessionId),
-    messaging: new TurnMessaging({ scope, turn, access, askPerson: capabilities.askPerson }),
+    sessions: turnSessions(scope, access, turn.sessionId),
+    messaging: new TurnMessaging({ scope, turn, access, askPerson, findReplyWindow }),
     schedules: new TurnSchedules({ scope, turn, access, allow }),
-    documents: documentsView({
+    documents: turnDocuments({
       uploads: scope.uploads,
-      readUpload: capabilities.readUpload,
+      readUpload,
       access,
       attached: turn.attachments ?? [],
       history: async () => scope.sessions.view(turn.sessionId),
       showsImages,
     }),
-    usage: access === 'admin' ? usageView(scope.index) : undefined,
+    usageToday: access === 'admin' ? usageToday(scope.index) : undefined,
     ...capabilities,
     status,
   };

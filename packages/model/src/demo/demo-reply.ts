@@ -1,3 +1,4 @@
+import { clip } from '@concierge/contract';
 import { callsAskedFor, type DemoCall } from './demo-intents.ts';
 import type { DemoPrompt, DemoResult, DemoTurn } from './demo-turn.ts';
 
@@ -103,8 +104,4 @@ function listed(items: readonly string[]): string {
 
 function code(text: string): string {
   return `\`${text.replaceAll('`', '')}\``;
-}
-
-function clip(text: string, characters: number): string {
-  return text.length <= characters ? text : `${text.slice(0, characters - 1).toWellFormed()}…`;
 }

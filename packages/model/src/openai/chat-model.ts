@@ -8,9 +8,8 @@ import { CallDeadline } from './call-deadline.ts';
 import { brokenStream } from './call-failure.ts';
 import { chatRequest } from './chat-request.ts';
 import { openClient } from './client.ts';
-import { EventData } from './event-data.ts';
 import { limitsOf, type ModelLimits } from './limits.ts';
-import { Reply, type FinishedReply } from './reply.ts';
+import { openEventParser, Reply, type FinishedReply } from './reply.ts';
 import { StreamedResponse, type HttpTransport } from './transport.ts';
 import type { StreamedBody } from './streamed-body.ts';
 
@@ -37,7 +36,7 @@ export class ChatModel {
     try {
       body = await this.#open(request, deadline);
       deadline.heard('waiting');
-      const events = new EventData((data) => reply.add(data));
+      const events = openEventParser((data) => reply.add(data));
       // One loop in one generator: every layer between the socket and the caller costs a few microtasks per delta.
       for (let piece = await readPiece(body, reply); piece !== undefined; piece = await readPiece(body, reply)) {
         events.feed(piece);
@@ -47,7 +46,7 @@ export class ChatModel {
         if (reply.closed) break;
       }
       // The last event may lack its blank line; what is torn after the finish reason is no loss.
-      if (!reply.finished) events.end();
+      if (!reply.finished) events.feed('\n\n');
       const rest = reply.takeText();
       if (rest !== '') yield { type: 'text', delta: rest };
       signal.throwIfAborted();

@@ -1,6 +1,6 @@
+import type { Embedder } from '@concierge/contract';
 import type OpenAI from 'openai';
 import { z } from 'zod';
-import type { Embedder } from '../embedder.ts';
 import type { Providers } from '../providers.ts';
 import { asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
 import { brokenStream, timedOut, toCallFailure, type CallFailure } from './call-failure.ts';

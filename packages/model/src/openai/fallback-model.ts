@@ -1,5 +1,5 @@
 import type { ModelFacts } from '@concierge/contract';
-import type { ModelErrorKind } from '../model-error.ts';
+import { isContextOverflow, type ModelErrorKind } from '../model-error.ts';
 import type { Model, ModelEvent, ModelRequest } from '../model.ts';
 import { asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
 import { toCallFailure, type CallFailure } from './call-failure.ts';
@@ -40,6 +40,7 @@ const SILENT_ATTEMPTS = 2;
 export class FallbackModel implements Model {
   readonly ref: string;
   readonly facts: ModelFacts;
+  readonly isContextOverflow = isContextOverflow;
   readonly #line: readonly ChatModel[];
   readonly #options: FallbackModelOptions;
 

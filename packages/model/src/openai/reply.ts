@@ -1,5 +1,6 @@
-import type { ModelFinishReason } from '../model.ts';
 import type { ToolCall } from '@concierge/contract';
+import { createParser, type EventSourceParser } from 'eventsource-parser';
+import type { ModelFinishReason } from '../model.ts';
 import { brokenStream, failureInStream, runawayReply } from './call-failure.ts';
 import { Chunk, plainTextChunk, textOfContent, type ChunkUsage } from './chunk.ts';
 import { ToolCallSlots } from './tool-call-slots.ts';
@@ -26,6 +27,22 @@ const finishReasons: Readonly<Record<string, ModelFinishReason>> = {
 };
 /** OpenRouter and DeepSeek end a failed reply so. */
 const failedReasons = new Set(['error', 'insufficient_system_resource']);
+
+/**
+ * Reads the data of server-sent events out of text that comes in arbitrary pieces; names and ids mean nothing in this protocol. `feed` throws what
+ * `onData` throws, and `CallFailure` for an event that is longer than a whole reply may be.
+ */
+export function openEventParser(onData: (data: string) => void): EventSourceParser {
+  return createParser({
+    maxBufferSize: MAX_REPLY_CHARACTERS,
+    onEvent: ({ data }) => {
+      if (data !== '') onData(data);
+    },
+    onError: ({ type }) => {
+      if (type === 'max-buffer-size-exceeded') throw runawayReply('an event is longer than any reply is');
+    },
+  });
+}
 
 /** A reply as its chunks come in. */
 export class Reply {

@@ -1,6 +1,6 @@
+import type { Embedder } from '@concierge/contract';
 import { embeddedText, type PassageIndex, type PassageRank, type PassageScope } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
-import type { Embedder } from './embedder.ts';
 
 export interface MeaningSearchOptions {
   readonly embedder: Embedder;

@@ -8,9 +8,9 @@ import {
   type QuestionTerm,
   type TableDrift,
 } from '@concierge/index';
+import type { Embedder } from '@concierge/contract';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
-import type { Embedder } from './embedder.ts';
 import { fuseScores } from './fuse-scores.ts';
 import { meantTerms } from './meant-words.ts';
 import { MemoryReader, type MemoryReaderOptions, type Unread } from './memory-reader.ts';

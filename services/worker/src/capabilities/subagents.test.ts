@@ -59,7 +59,7 @@ class EndlessTurns {
     const asked = tasks.map((task) => ({ task, agent: undefined }));
     return lendSubagents(this.options)
       .subagents(run, { access: 'admin', tools: ['read', 'message'] })
-      .run(asked, { callId: 'c1', signal });
+      .runSubagents(asked, { callId: 'c1', signal });
   }
 }
 

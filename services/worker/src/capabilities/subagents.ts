@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ToolError, type ChildOutcome, type ChildTask, type SubagentsView } from '@concierge/agent';
+import { ToolError, type ChildOutcome, type ChildTask, type TurnCapabilities } from '@concierge/agent';
 import {
   AppError,
   builtInAgent,
@@ -30,7 +30,7 @@ export function lendSubagents(options: SubagentOptions): Pick<Lenders, 'subagent
  * The turns that one turn starts. They take the same path as any other; what is special is said when they are accepted: ids that
  * follow from the call, so that the same call made again finds them, and a grant that says who started them and what they may have.
  */
-class Subagents implements SubagentsView, AsyncDisposable {
+class Subagents implements AsyncDisposable {
   readonly #options: SubagentOptions;
   readonly #run: TurnRun;
   readonly #rights: TurnRights;
@@ -46,15 +46,12 @@ class Subagents implements SubagentsView, AsyncDisposable {
     for (const [callId, count] of tasksOfEarlierCalls(run)) this.#started.set(callId, count);
   }
 
-  async agents(): Promise<readonly { readonly name: string; readonly description: string }[]> {
+  readonly listAgents: TurnCapabilities['listAgents'] = async () => {
     const { valid } = await this.#run.scope.agents.scan();
     return [...builtInAgents, ...valid].map(({ name, description }) => ({ name, description }));
-  }
+  };
 
-  async run(
-    tasks: readonly ChildTask[],
-    call: { readonly callId: string; readonly signal: AbortSignal },
-  ): Promise<readonly ChildOutcome[]> {
+  readonly runSubagents: TurnCapabilities['runSubagents'] = async (tasks, call) => {
     this.#count(call.callId, tasks.length);
     const inputs = await Promise.all(tasks.map(async (task, index) => this.#inputOf(task, `${call.callId}:${String(index)}`)));
     const accepted: (TurnReceipt | ChildOutcome)[] = [];
@@ -65,7 +62,7 @@ class Subagents implements SubagentsView, AsyncDisposable {
       await this.#giveUp(accepted, call.signal);
       throw error;
     });
-  }
+  };
 
   /** After it nothing more is accepted: what is on its way then is on disk, where the end of the turn finds it. */
   async [Symbol.asyncDispose](): Promise<void> {
@@ -117,7 +114,7 @@ class Subagents implements SubagentsView, AsyncDisposable {
     if (builtIn !== undefined) return builtIn;
     const found = await this.#run.scope.agents.find(name);
     if (found !== undefined && 'agent' in found) return found.agent;
-    const names = (await this.agents()).map((agent) => agent.name).join(', ');
+    const names = (await this.listAgents()).map((agent) => agent.name).join(', ');
     const why = found === undefined ? `There is no agent "${name}".` : `The agent "${name}" cannot be used: ${found.reason}.`;
     throw new ToolError(`${why} There are: ${names}.`);
   }

@@ -1,8 +1,9 @@
-import type { Dispatcher, RuntimeView, ToolAccess, TurnCapabilities } from '@concierge/agent';
+import type { Dispatcher, RuntimeAccess, ToolAccess, TurnCapabilities } from '@concierge/agent';
+import { replyWindow, surfaceOf } from '@concierge/channel';
 import type { TurnRun } from '@concierge/turn';
 
 /** A turn's sandbox, closed with the turn. */
-export interface LentRuntime extends RuntimeView, AsyncDisposable {
+export interface LentRuntime extends RuntimeAccess, AsyncDisposable {
   /** Who answers the tools that commands call; said once, before the first command. */
   answerWith(dispatcher: Dispatcher): void;
 }
@@ -20,8 +21,8 @@ export interface TurnRights {
 /** All that capabilities are made from; bound once in wire.ts. */
 export interface Lenders {
   runtime(run: TurnRun): LentRuntime;
-  web(run: TurnRun, rights: TurnRights): TurnCapabilities['web'];
-  subagents(run: TurnRun, rights: TurnRights): TurnCapabilities['subagents'] & AsyncDisposable;
+  web(run: TurnRun, rights: TurnRights): Pick<TurnCapabilities, 'fetchPage' | 'searchWeb'>;
+  subagents(run: TurnRun, rights: TurnRights): Pick<TurnCapabilities, 'listAgents' | 'runSubagents'> & AsyncDisposable;
   askPerson(run: TurnRun): TurnCapabilities['askPerson'];
   readUpload(run: TurnRun): TurnCapabilities['readUpload'];
   /** Cancels what the turn has started, in whichever attempt, and is still on its way. */
@@ -32,11 +33,15 @@ export interface Lenders {
 export function lendCapabilities(lenders: Lenders, run: TurnRun, rights: TurnRights): LentCapabilities {
   const runtime = lenders.runtime(run);
   const subagents = lenders.subagents(run, rights);
+  const web = lenders.web(run, rights);
   return {
     runtime,
-    web: lenders.web(run, rights),
-    subagents,
+    fetchPage: web.fetchPage,
+    searchWeb: web.searchWeb,
+    listAgents: subagents.listAgents,
+    runSubagents: subagents.runSubagents,
     askPerson: lenders.askPerson(run),
+    findReplyWindow: (channel, lastInboundMs) => replyWindow(surfaceOf(channel), { lastInboundMs, nowMs: Date.now() }),
     readUpload: lenders.readUpload(run),
     [Symbol.asyncDispose]: async () => {
       // First what can still ask for more: a command may start sub-agents through its dispatcher.

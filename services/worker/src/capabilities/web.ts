@@ -1,4 +1,4 @@
-import { ToolError, type ToolAccess, type WebHit, type WebPage, type WebView } from '@concierge/agent';
+import { ToolError, type ToolAccess, type TurnCapabilities } from '@concierge/agent';
 import type { Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
 import {
@@ -39,7 +39,7 @@ export function webLender(options: WebLenderOptions): Lenders['web'] {
   return (run, { access }) => new TurnWeb(options, run, access);
 }
 
-class TurnWeb implements WebView {
+class TurnWeb {
   readonly #options: WebLenderOptions;
   readonly #run: TurnRun;
   readonly #access: ToolAccess;
@@ -53,14 +53,14 @@ class TurnWeb implements WebView {
     this.#mentioned = access === 'cs' ? new MentionedPlaces(run) : undefined;
   }
 
-  async fetch(url: string, { page, signal }: { page: number; signal: AbortSignal }): Promise<WebPage> {
+  readonly fetchPage: TurnCapabilities['fetchPage'] = async (url, { page, signal }) => {
     const { pageCharacters } = reaches[this.#access];
     const document = await readable(this.#options.pages.open({ url, ...(await this.#terms(url)), signal }));
     const texts = splitPages(document.text, pageCharacters);
     const text = texts[page - 1];
     if (text === undefined) throw new ToolError(`The document has ${String(texts.length)} pages; there is no page ${String(page)}.`);
     return { ...document, text, page, pages: texts.length };
-  }
+  };
 
   /** Strangers cannot make an agent open what the operator allowed beside the public web: the owner can, by naming it. */
   async #terms(url: string): Promise<Pick<OpenPage, 'tenantId' | 'reader' | 'policy'>> {
@@ -73,7 +73,7 @@ class TurnWeb implements WebView {
     return { tenantId: accountId, reader: `${accountId}/cs/${publicOnly ? 'public' : 'own'}`, policy: { ...policy, publicOnly } };
   }
 
-  async search(query: string, { count, signal }: { count: number; signal: AbortSignal }): Promise<readonly WebHit[]> {
+  readonly searchWeb: TurnCapabilities['searchWeb'] = async (query, { count, signal }) => {
     const { search } = this.#options;
     if (search === undefined) throw new ToolError(NO_SEARCH);
     try {
@@ -86,7 +86,7 @@ class TurnWeb implements WebView {
       this.#options.log.warn({ turnId, accountId, failure: error.failure, err: error.cause }, 'web search failed');
       throw new ToolError(error.message, { cause: error });
     }
-  }
+  };
 }
 
 const NO_SEARCH =

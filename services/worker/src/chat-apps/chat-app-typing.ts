@@ -1,7 +1,7 @@
 import { keepTyping } from '@concierge/channel';
 import { background, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
-import type { TurnsToAnswer } from '../joined-turns.ts';
+import type { TurnsToAnswer } from '../turn/joined-turns.ts';
 import { destinationOf, type ChatAppSenders } from './chat-app-senders.ts';
 
 export interface ChatAppTypingOptions {

@@ -10,13 +10,11 @@ import {
   type SchedulePatch,
 } from '@concierge/contract';
 import { z } from 'zod';
-import { howToConnect } from '../messaging/how-to-connect.ts';
+import { howToConnect } from '../messaging/turn-messaging.ts';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
-import { deliveryOf } from './asked-delivery.ts';
-import { timingOf } from './asked-timing.ts';
-import { describeRun } from './describe-run.ts';
-import { describeSchedule, lineOf } from './describe-schedule.ts';
+import { deliveryOf, timingOf } from './cron-arguments.ts';
+import { describeRun, describeSchedule, lineOf } from './describe-schedule.ts';
 
 const RUNS_LISTED = 20;
 
@@ -66,6 +64,8 @@ type Asked = z.output<typeof schema>;
 
 export const cron = defineTool({
   name: 'cron',
+  domain: 'automation',
+  cs: 'never',
   description:
     'Schedules: an agent is given a message at certain times. list, show, create, update (only what is given changes), pause, resume, remove, run (once now, beside its times: it begins within seconds, in a conversation of its own), runs (what became of the last ones and of their replies). Make one only when the owner asks for something at a time or again and again; ask for the time zone when it matters and is unclear. The answer names the next five runs: check them against what was asked, and repeat the first to the owner.',
   schema,

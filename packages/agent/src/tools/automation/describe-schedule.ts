@@ -1,4 +1,11 @@
-import { appNameOf, type Schedule, type ScheduleDelivery, type ScheduleTiming } from '@concierge/contract';
+import {
+  appNameOf,
+  type RunDelivery,
+  type Schedule,
+  type ScheduleDelivery,
+  type ScheduleRun,
+  type ScheduleTiming,
+} from '@concierge/contract';
 import { jitterMs, nextTicks, type Tick } from '@concierge/tenant';
 
 const RUNS_SHOWN = 5;
@@ -52,4 +59,36 @@ function tickWords({ atMs, movedFromWallMs }: Tick, zone: string): string {
 
 function zoneOf({ schedule }: Schedule, tenantZone: string): string {
   return 'cron' in schedule ? schedule.timezone : tenantZone;
+}
+
+/** A run on one line: when, what became of it, and of its reply. */
+export function describeRun({ id, scheduledAt, trigger, outcome, reason, missedSince, turn, delivery }: ScheduleRun): string {
+  const asked = trigger === 'manual' ? ' (asked for)' : '';
+  const because = reason === null ? '' : `: ${reason}`;
+  const more = missedSince === null ? '' : `; others before it, since ${missedSince}, have no entry`;
+  const ended = turn === null ? '' : `; turn ${turn.id} ${turn.status === 'waiting' ? 'is under way' : turn.status}${wordsOf(turn.error)}`;
+  const session = turn === null ? '' : `, conversation ${turn.contact_id}`;
+  const delivered = delivery === null ? '' : `; reply ${wordsOfDelivery(delivery)}${wordsOf(delivery.reason)}`;
+  return `${id} ${scheduledAt}${asked} ${outcome}${because}${more}${ended}${session}${delivered}`;
+}
+
+function wordsOfDelivery({ status, eventId }: RunDelivery): string {
+  return status === 'kept' && eventId !== null ? 'is being sent to its webhook' : runDeliveryWords[status];
+}
+
+const runDeliveryWords: Readonly<Record<RunDelivery['status'], string>> = {
+  kept: 'waits to be sent',
+  nothing_to_send: 'not delivered: there was none',
+  forgotten: 'was accepted to be sent; what became of it is not known any more',
+  sent: 'sent',
+  delivered: 'delivered',
+  read: 'delivered and read',
+  failed: 'not delivered',
+  unknown: 'may have been sent or not',
+  expired: 'not sent in time',
+  withheld: 'withheld',
+};
+
+function wordsOf(reason: string | null): string {
+  return reason === null ? '' : ` (${reason})`;
 }

@@ -1,8 +1,7 @@
 import type { AcceptedTurn, Schedule, SchedulePatch, ScheduleRun } from '@concierge/contract';
 import { minDistanceMs, type BrokenSchedule, type ScheduleRequest, type TenantScope } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
-import { ToolError } from '../tool.ts';
-import type { SchedulesView } from './schedules-view.ts';
+import { ToolError } from '../tool-error.ts';
 
 const defaultZone = 'UTC';
 
@@ -15,17 +14,19 @@ export interface SchedulesSource {
 }
 
 /** Schedules as one turn may use them. What makes schedules is somebody's own message: a schedule that makes schedules never ends. */
-export class TurnSchedules implements SchedulesView {
+export class TurnSchedules {
   readonly #source: SchedulesSource;
 
   constructor(source: SchedulesSource) {
     this.#source = source;
   }
 
+  /** Of the tenant, where a schedule names none. */
   async timezone(): Promise<string> {
     return (await this.#source.scope.settings()).timezone ?? defaultZone;
   }
 
+  /** How far apart two runs must be. */
   async minDistanceMs(): Promise<number> {
     return minDistanceMs((await this.#source.scope.settings()).plan);
   }
@@ -40,6 +41,7 @@ export class TurnSchedules implements SchedulesView {
     return this.#source.scope.schedules.find(id);
   }
 
+  /** The same call, made again, is the same schedule. @throws ToolError in a turn that must not, AppError for what cannot be used */
   async create(request: ScheduleRequest, callId: string): Promise<Schedule> {
     this.#assertMayChange();
     const { agent, authority, turnId } = this.#source.turn;
@@ -58,11 +60,13 @@ export class TurnSchedules implements SchedulesView {
     await this.#source.scope.schedules.remove(id);
   }
 
+  /** Once, beside its times. The same call, made again, is the same run. */
   async run(id: string, callId: string): Promise<ScheduleRun> {
     this.#assertMayChange();
     return this.#source.scope.schedules.run(id, JSON.stringify([this.#source.turn.turnId, callId]));
   }
 
+  /** The newest first. */
   async runs(id: string, limit: number): Promise<readonly ScheduleRun[]> {
     this.#assertAdmin();
     return this.#source.scope.schedules.history(id, limit);

@@ -1,7 +1,7 @@
 import { AppError } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
-import type { FileView } from '../tool-context.ts';
+import type { FileAccess } from '../files/file-access.ts';
 import { Template, TemplateError } from './template.ts';
 
 const FOLDER = 'templates';
@@ -12,6 +12,8 @@ const endings = ['.md', '.txt', '.html'] as const;
 
 export const renderTemplate = defineTool({
   name: 'render_template',
+  domain: 'documents',
+  cs: 'full',
   description: `Fills in a text template of the workspace (templates/<name>: Markdown, text or HTML) and answers with the finished text. Use it when there is a template for what is to be written, so that wording and form stay as the owner set them; pass the result on as it is.
 Each template declares its variables; unknown, missing and wrong ones are refused and named all at once. An unknown name lists the templates there are, with what they take.`,
   schema: z.strictObject({
@@ -34,7 +36,7 @@ Each template declares its variables; unknown, missing and wrong ones are refuse
   },
 });
 
-async function findTemplate(files: FileView, given: string): Promise<{ path: string; text: string } | undefined> {
+async function findTemplate(files: FileAccess, given: string): Promise<{ path: string; text: string } | undefined> {
   const name = given.startsWith(`${FOLDER}/`) ? given.slice(FOLDER.length + 1) : given;
   for (const ending of ['', ...endings]) {
     const path = `${FOLDER}/${name}${ending}`;
@@ -46,7 +48,7 @@ async function findTemplate(files: FileView, given: string): Promise<{ path: str
   return undefined;
 }
 
-async function whatThereIs(files: FileView): Promise<string> {
+async function whatThereIs(files: FileAccess): Promise<string> {
   const paths = await templatePaths(files);
   if (paths.length === 0) return 'There are none yet: templates are files under templates/.';
   const lines = await Promise.all(paths.slice(0, LISTED_MAX).map(async (path) => described(files, path)));
@@ -54,7 +56,7 @@ async function whatThereIs(files: FileView): Promise<string> {
   return `There are:\n${lines.join('\n')}${note}`;
 }
 
-async function templatePaths(files: FileView): Promise<string[]> {
+async function templatePaths(files: FileAccess): Promise<string[]> {
   try {
     const entries = await files.list(FOLDER, { recursive: true, limit: 1000 });
     return entries
@@ -67,7 +69,7 @@ async function templatePaths(files: FileView): Promise<string[]> {
   }
 }
 
-async function described(files: FileView, name: string): Promise<string> {
+async function described(files: FileAccess, name: string): Promise<string> {
   try {
     const { text } = await files.readText(`${FOLDER}/${name}`);
     const { description, variables } = new Template(name, text);

@@ -2,7 +2,7 @@ import type { UploadRef } from '@concierge/contract';
 import { z } from 'zod';
 import { pageArguments, pageOf, wrapLines } from '../page-lines.ts';
 import { defineTool, ToolError } from '../tool.ts';
-import type { DocumentsView } from './documents-view.ts';
+import type { TurnDocuments } from './turn-documents.ts';
 
 const LISTED_MAX = 100;
 
@@ -11,6 +11,8 @@ What a user attached is in the user's message already, shortened when it is long
 
 export const viewAttachment = defineTool({
   name: 'view_attachment',
+  domain: 'documents',
+  cs: 'narrow',
   description: `Looks at an attachment: of this conversation, or any upload of this workspace whose id you have. ${WHAT}`,
   narrowDescription: `Looks at an attachment of this conversation. ${WHAT}`,
   schema: z.strictObject({
@@ -30,7 +32,7 @@ export const viewAttachment = defineTool({
   },
 });
 
-function showImage(upload: UploadRef, documents: DocumentsView, show: (image: UploadRef) => void): string {
+function showImage(upload: UploadRef, documents: TurnDocuments, show: (image: UploadRef) => void): string {
   if (!documents.showsImages)
     return `${named(upload)}: the model of this conversation cannot see images. Ask the user to describe it, or to send its text.`;
   show(upload);

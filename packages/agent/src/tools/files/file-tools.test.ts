@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { MemoryFiles, unusedContext } from '../../fixtures/tool-fixture.ts';
-import { edit } from './edit.ts';
-import { listFiles } from './list-files.ts';
-import { read } from './read.ts';
-import { searchFiles } from './search-files.ts';
 import type { Tool } from '../tool.ts';
-import { write } from './write.ts';
+import { edit, listFiles, read, write } from './file-tools.ts';
+import { searchFiles } from './search-files.ts';
 
 const signal = new AbortController().signal;
 const using = (files: MemoryFiles, tool: Tool) => async (input: Record<string, unknown>) =>

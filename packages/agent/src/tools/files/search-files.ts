@@ -1,13 +1,10 @@
-import { AppError } from '@concierge/contract';
+import { AppError, clip } from '@concierge/contract';
 import type { FileEntry } from '@concierge/tenant';
 import { z } from 'zod';
-import { folderOf } from './folder-of.ts';
-import { isHidden } from './list-files.ts';
-import { searchableText } from './searchable-text.ts';
-import { writeHits } from './search-lines.ts';
-import { TextSearch } from './text-search.ts';
 import { defineTool, ToolError } from '../tool.ts';
-import type { FileView } from '../tool-context.ts';
+import type { FileAccess } from './file-access.ts';
+import { folderOf, isHidden } from './file-tools.ts';
+import { TextSearch } from './text-search.ts';
 
 const FILES_MAX = 5000;
 const MATCHES_MAX = 500;
@@ -17,9 +14,12 @@ const FILE_MAX_BYTES = 2 * 1024 * 1024;
 const TOTAL_MAX_BYTES = 64 * 1024 * 1024;
 /** Stays under the cap of a result, so that the note at the end is never what is cut. */
 const OUTPUT_MAX_BYTES = 56 * 1024;
+const LINE_MAX_CHARACTERS = 300;
 
 export const searchFiles = defineTool({
   name: 'search_files',
+  domain: 'files',
+  cs: 'never',
   description: `Searches the text files of the workspace line by line, as ripgrep does, and answers with "path:line: text", sorted by path. Case is ignored unless the query has capital letters. Binary files, files over 2 MiB and names that begin with a dot are left out.
 Use it to find where something stands; to read on, use read with the line as offset. For notes and past conversations use memory_search.`,
   schema: z.strictObject({
@@ -65,7 +65,7 @@ Use it to find where something stands; to read on, use read with the line as off
 });
 
 async function filesUnder(
-  files: FileView,
+  files: FileAccess,
   path: string,
   choose: (paths: readonly string[]) => Promise<ReadonlySet<string>>,
 ): Promise<{ entries: FileEntry[]; isCut: boolean }> {
@@ -78,7 +78,7 @@ async function filesUnder(
 }
 
 interface SearchOptions {
-  readonly files: FileView;
+  readonly files: FileAccess;
   readonly texts: TextSearch;
   readonly signal: AbortSignal;
   readonly limit: number;
@@ -149,11 +149,57 @@ class FileSearch {
 }
 
 /** undefined for what is no text, and for what went away since it was listed. */
-async function textOf(files: FileView, path: string): Promise<string | undefined> {
+async function textOf(files: FileAccess, path: string): Promise<string | undefined> {
   try {
     return searchableText((await files.readBytes(path)).bytes);
   } catch (error) {
     if (error instanceof AppError) return undefined;
     throw error;
   }
+}
+
+/** Where lines were found in one text. */
+interface LineHits {
+  readonly path: string;
+  readonly text: string;
+  /** Indices from 0, rising. */
+  readonly found: readonly number[];
+}
+
+/**
+ * The lines that were found as ripgrep writes them: `path:12: text`, with `path-11- text` around them when context is asked for, and `--`
+ * between what is not next to each other.
+ */
+function writeHits({ path, text, found }: LineHits, context: number): string[] {
+  const lines = text.split('\n');
+  // A final line break ends the last line.
+  if (lines.at(-1) === '') lines.pop();
+  const hits = new Set(found);
+  const shown = [...new Set(found.flatMap((at) => range(Math.max(0, at - context), Math.min(lines.length - 1, at + context))))];
+  return shown.flatMap((at, index) => {
+    const mark = hits.has(at) ? ':' : '-';
+    const line = `${path}${mark}${String(at + 1)}${mark} ${clip((lines[at] ?? '').trimEnd(), LINE_MAX_CHARACTERS)}`;
+    const isApart = context > 0 && index > 0 && shown[index - 1] !== at - 1;
+    return isApart ? ['--', line] : [line];
+  });
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
+}
+
+const decoders = [
+  { mark: [0xff, 0xfe], decoder: new TextDecoder('utf-16le') },
+  { mark: [0xfe, 0xff], decoder: new TextDecoder('utf-16be') },
+] as const;
+const utf8 = new TextDecoder('utf-8');
+
+/**
+ * A file's text as ripgrep sees it: UTF-16 by its mark, otherwise UTF-8, whatever is no text in it replaced; with NUL in it, it is
+ * binary and undefined. Line ends are plain.
+ */
+function searchableText(bytes: Buffer): string | undefined {
+  const marked = decoders.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte));
+  if (marked === undefined && bytes.includes(0)) return undefined;
+  return (marked?.decoder ?? utf8).decode(bytes).replaceAll('\r\n', '\n');
 }

@@ -13,6 +13,8 @@ const kindsOf = { notes: ['note'], conversations: ['session'], all: ['note', 'se
 
 export const memorySearch = defineTool({
   name: 'memory_search',
+  domain: 'memory',
+  cs: 'narrow',
   description: `Searches what was kept and said before: your notes (MEMORY.md and memory/) and all earlier conversations of this workspace. Use it before you say that you do not know something, and when somebody refers to an earlier agreement, person or number. Not for other files: search_files looks through those, and load_skill knows procedures. ${HOW}`,
   narrowDescription: `Searches what is known about the person you are talking to: the notes kept about that person and your earlier conversations with that person. It knows nothing about anybody else and nothing about the business. Use it when the person refers to something from before. ${HOW}`,
   schema: z.strictObject({

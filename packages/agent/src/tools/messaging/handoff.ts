@@ -5,6 +5,8 @@ import type { ToolContext } from '../tool-context.ts';
 
 export const handoff = defineTool({
   name: 'handoff',
+  domain: 'messaging',
+  cs: 'full',
   description:
     'Hands a contact’s conversation over to a person, and gives it back. request: from now on a person is to answer there, not the agent, with a reason they can act on; the owner is told, and nothing that an agent writes reaches the contact until it is given back. status: who has it, and all that wait for a person. resume: the agent answers again; only when the owner wants that. request and resume need session_id.',
   narrowDescription:

@@ -1,4 +1,4 @@
-import { replyWindow, surfaceOf, type ReplyWindow } from '@concierge/channel';
+import type { ReplyWindow } from '@concierge/channel';
 import {
   appNameOf,
   channelSynonyms,
@@ -8,46 +8,69 @@ import {
   type AcceptedTurn,
   type Actor,
   type AppChannel,
+  type AppName,
   type ChannelView,
   type ContactView,
   type HandoffView,
+  type HandoffWish,
+  type MessageTemplate,
+  type OutboundMessage,
 } from '@concierge/contract';
 import { lastInboundMs, sessionIdOf, type ContactsPage, type NewOutbound, type TenantScope } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
-import { ToolError } from '../tool.ts';
-import { howToConnect } from './how-to-connect.ts';
-import type { AskPerson, HandoffWish, KeptMessage, MessagingView, WishedMessage } from './messaging-view.ts';
-import { windowClosed } from './window-closed.ts';
+import { ToolError } from '../tool-error.ts';
 
 /** The agent whose conversations are the contacts' own. */
 const contactsAgent = 'cs';
+
+export interface KeptMessage {
+  readonly message: OutboundMessage;
+  /** False when this very call has kept it before. */
+  readonly isNew: boolean;
+  /** A person has the conversation it belongs to. */
+  readonly isPaused: boolean;
+  /** Until when free text may be sent there. */
+  readonly window: ReplyWindow;
+}
+
+interface WishedMessage {
+  readonly app: AppName;
+  readonly to: string;
+  readonly text: string;
+  readonly template?: MessageTemplate | undefined;
+}
+
+/** Asks for a person in a conversation, in the name of the turn's agent, and has those told who are to hear of it. */
+export type AskPerson = (
+  asked: HandoffWish & { readonly sessionId: string },
+) => Promise<{ readonly view: HandoffView; readonly isNew: boolean }>;
+
+/** Until when free text may be sent on a channel to a contact who was last heard at this time; undefined: never. */
+export type FindReplyWindow = (channel: AppChannel, lastInboundMs: number | undefined) => ReplyWindow;
 
 export interface MessagingSource {
   readonly scope: Pick<TenantScope, 'channels' | 'contacts' | 'handoffs' | 'outbox' | 'sessions'>;
   readonly turn: Pick<AcceptedTurn, 'acceptedAtMs' | 'agent' | 'channel' | 'chatApp' | 'sender' | 'sessionId' | 'turnId'>;
   readonly access: ToolAccess;
   readonly askPerson: AskPerson;
+  readonly findReplyWindow: FindReplyWindow;
 }
 
-/** Messaging as one turn may use it. */
-export class TurnMessaging implements MessagingView {
-  readonly #scope: MessagingSource['scope'];
-  readonly #turn: MessagingSource['turn'];
-  readonly #access: ToolAccess;
-  readonly #askPerson: AskPerson;
+/** Chat apps, contacts and handoffs, as far as the turn's agent may reach them: for cs, its own conversation. */
+export class TurnMessaging {
+  readonly #source: MessagingSource;
 
-  constructor({ scope, turn, access, askPerson }: MessagingSource) {
-    this.#scope = scope;
-    this.#turn = turn;
-    this.#access = access;
-    this.#askPerson = askPerson;
+  constructor(source: MessagingSource) {
+    this.#source = source;
   }
 
+  /** Those that are connected. */
   async channels(): Promise<readonly ChannelView[]> {
     this.#assertAdmin();
-    return this.#scope.channels.list();
+    return this.#source.scope.channels.list();
   }
 
+  /** Keeps a message, to be sent. @throws ToolError when the channel is not connected, its window is closed, or there is no such recipient */
   async send({ app, to, text, template }: WishedMessage, callId: string): Promise<KeptMessage> {
     this.#assertAdmin();
     const channel = channelSynonyms[app];
@@ -57,91 +80,96 @@ export class TurnMessaging implements MessagingView {
       throw new ToolError(`"${to}" is nobody on ${app}: give ${recipientWords[channel]}. See contacts for who has written.`);
     if (template !== undefined && app !== 'whatsapp')
       throw new ToolError(`Templates are for whatsapp only: leave template out and call message again for ${app}.`);
-    const sender = await this.#scope.contacts.canonicalOf(channel, recipient);
+    const sender = await this.#source.scope.contacts.canonicalOf(channel, recipient);
     const sessionId = sessionIdOf(contactsAgent, channel, sender);
-    const heardMs = await lastInboundMs(this.#scope.sessions, sessionId);
-    const goneSince = await this.#scope.contacts.unreachableSince(channel, recipient);
+    const heardMs = await lastInboundMs(this.#source.scope.sessions, sessionId);
+    const goneSince = await this.#source.scope.contacts.unreachableSince(channel, recipient);
     // Who has written since then has let the bot in again, whatever the app told of that.
     if (goneSince !== undefined && (heardMs ?? 0) < Date.parse(goneSince))
       throw new ToolError(
         `${recipient} has blocked the bot or removed it on ${app}: nothing can be sent there until they let it in again.`,
       );
-    const window = this.#windowOf(channel, heardMs);
+    const window = this.#source.findReplyWindow(channel, heardMs);
     if (window.state === 'closed' && template === undefined) throw windowClosed(app, window.sinceMs);
     const kept = { kind: 'message', channel, to: recipient, sessionId, text, ...(template && { template }) } as const;
     return this.#keep(kept, { callId, window });
   }
 
+  /** Keeps a part for the contact of this conversation. @throws ToolError where there is no contact to send it to */
   async reply(text: string, callId: string): Promise<KeptMessage> {
-    const { channel, chatApp, sessionId, acceptedAtMs } = this.#turn;
+    const { channel, chatApp, sessionId, acceptedAtMs } = this.#source.turn;
     if (!isAppChannel(channel) || chatApp === undefined) {
       throw new ToolError(
         'This conversation is not on a chat app: what you write is shown as it comes. Say it in your answer instead of calling reply.',
       );
     }
-    if (await this.#scope.handoffs.isPaused(sessionId))
+    if (await this.#source.scope.handoffs.isPaused(sessionId))
       throw new ToolError('A person has taken this conversation over: nothing is sent for you until it is resumed.');
     await this.#assertConnected(channel);
     const { to, thread } = chatApp.address;
     const inboundAt = new Date(acceptedAtMs).toISOString();
     const kept = { kind: 'reply', channel, to, ...(thread !== null && { thread }), sessionId, text, inboundAt } as const;
-    return this.#keep(kept, { callId, window: this.#windowOf(channel, acceptedAtMs) });
+    return this.#keep(kept, { callId, window: this.#source.findReplyWindow(channel, acceptedAtMs) });
   }
 
+  /** The contact of this conversation; undefined when nothing is known, or there is none. */
   async ownContact(): Promise<ContactView | undefined> {
-    return this.#turn.sender === null ? undefined : this.#scope.contacts.find(this.#turn.sender);
+    return this.#source.turn.sender === null ? undefined : this.#source.scope.contacts.find(this.#source.turn.sender);
   }
 
+  /** @throws ToolError for cs, as the next two */
   async listContacts(page: { limit: number; cursor: string | undefined }): Promise<ContactsPage> {
     this.#assertAdmin();
-    return this.#scope.contacts.list(page);
+    return this.#source.scope.contacts.list(page);
   }
 
   async searchContacts(query: string, limit: number): Promise<readonly ContactView[]> {
     this.#assertAdmin();
-    return this.#scope.contacts.search(query, limit);
+    return this.#source.scope.contacts.search(query, limit);
   }
 
   async findContact(sender: string): Promise<ContactView | undefined> {
     this.#assertAdmin();
-    return this.#scope.contacts.find(sender);
+    return this.#source.scope.contacts.find(sender);
   }
 
-  async requestHandoff({ reason, hours }: HandoffWish, sessionId: string | undefined): Promise<{ view: HandoffView; isNew: boolean }> {
-    if (this.#access === 'admin' && (sessionId === undefined || sessionId === this.#turn.sessionId))
+  /** Of this conversation, or of the one that is named. @throws ToolError where cs names another one */
+  async requestHandoff(
+    { reason, hours }: Omit<HandoffWish, 'by'>,
+    sessionId: string | undefined,
+  ): Promise<{ view: HandoffView; isNew: boolean }> {
+    if (this.#source.access === 'admin' && (sessionId === undefined || sessionId === this.#source.turn.sessionId))
       throw new ToolError('This conversation is with the owner, who is a person: give session_id, from sessions_list or contacts.');
-    return this.#askPerson({ sessionId: await this.#conversation(sessionId), reason, hours, by: this.#actor() });
+    return this.#source.askPerson({ sessionId: await this.#conversation(sessionId), reason, hours, by: this.#actor() });
   }
 
   async findHandoff(sessionId: string | undefined): Promise<HandoffView | undefined> {
-    return this.#scope.handoffs.find(await this.#conversation(sessionId));
+    return this.#source.scope.handoffs.find(await this.#conversation(sessionId));
   }
 
+  /** @throws ToolError for cs */
   async resumeHandoff(sessionId: string | undefined): Promise<'resumed' | 'not_paused'> {
-    if (this.#access === 'cs') throw new ToolError('Only a person or the owner’s agent can give the conversation back to you.');
-    return this.#scope.handoffs.resume(await this.#conversation(sessionId), this.#actor());
+    if (this.#source.access === 'cs') throw new ToolError('Only a person or the owner’s agent can give the conversation back to you.');
+    return this.#source.scope.handoffs.resume(await this.#conversation(sessionId), this.#actor());
   }
 
+  /** @throws ToolError for cs */
   async pausedHandoffs(): Promise<{ handoffs: readonly HandoffView[]; broken: readonly string[] }> {
     this.#assertAdmin();
-    return this.#scope.handoffs.paused();
+    return this.#source.scope.handoffs.paused();
   }
 
   async #keep(
     message: Omit<NewOutbound, 'agent' | 'turnId' | 'callId'>,
     { callId, window }: { readonly callId: string; readonly window: ReplyWindow },
   ): Promise<KeptMessage> {
-    const { agent, turnId } = this.#turn;
-    const kept = await this.#scope.outbox.accept({ ...message, agent, turnId, callId });
-    return { ...kept, window, isPaused: await this.#scope.handoffs.isPaused(message.sessionId) };
-  }
-
-  #windowOf(channel: AppChannel, heardMs: number | undefined): ReplyWindow {
-    return replyWindow(surfaceOf(channel), { lastInboundMs: heardMs, nowMs: Date.now() });
+    const { agent, turnId } = this.#source.turn;
+    const kept = await this.#source.scope.outbox.accept({ ...message, agent, turnId, callId });
+    return { ...kept, window, isPaused: await this.#source.scope.handoffs.isPaused(message.sessionId) };
   }
 
   async #assertConnected(channel: ChannelView['channel']): Promise<void> {
-    const binding = await this.#scope.channels.find(channel);
+    const binding = await this.#source.scope.channels.find(channel);
     const app = appNameOf(channel);
     if (binding === undefined) throw new ToolError(`${app} is not connected, so nothing can be sent there. ${howToConnect(app)}`);
     if (binding.state !== 'enabled')
@@ -150,18 +178,36 @@ export class TurnMessaging implements MessagingView {
 
   /** Its own; the admin may name another one that exists. */
   async #conversation(sessionId: string | undefined): Promise<string> {
-    const own = this.#turn.sessionId;
+    const own = this.#source.turn.sessionId;
     if (sessionId === undefined || sessionId === own) return own;
-    if (this.#access === 'cs' || (await this.#scope.sessions.load(sessionId)) === undefined)
+    if (this.#source.access === 'cs' || (await this.#source.scope.sessions.load(sessionId)) === undefined)
       throw new ToolError(`There is no conversation ${sessionId}.`);
     return sessionId;
   }
 
   #actor(): Actor {
-    return { kind: 'agent', agent: this.#turn.agent, turnId: this.#turn.turnId };
+    return { kind: 'agent', agent: this.#source.turn.agent, turnId: this.#source.turn.turnId };
   }
 
   #assertAdmin(): void {
-    if (this.#access !== 'admin') throw new ToolError('This is for the owner’s agent only.');
+    if (this.#source.access !== 'admin') throw new ToolError('This is for the owner’s agent only.');
   }
+}
+
+/** Free text would be refused by the app: said before it is kept, with what may be done instead. */
+function windowClosed(app: AppName, sinceMs: number | undefined): ToolError {
+  const since =
+    sinceMs === undefined
+      ? 'This contact has not written there, so the window has never been open.'
+      : `The window has been closed since ${new Date(sinceMs).toISOString()}.`;
+  const instead =
+    app === 'whatsapp'
+      ? 'Give template, with the name and language of one that WhatsApp has approved for the owner, or wait until they write.'
+      : 'Nothing can be sent until they write; tell the owner.';
+  return new ToolError(`NOT SENT. ${app} takes free text only within 24 hours after the contact’s last message. ${since} ${instead}`);
+}
+
+/** In words for a model that is asked for it. */
+export function howToConnect(app: AppName): string {
+  return `The owner connects it with an admin key (PUT /api/channels/${app}), or the operator does (concierge channel connect <tenant> ${app}). Credentials must never be written into a conversation.`;
 }

@@ -1,6 +1,5 @@
-import { limits } from '@concierge/contract';
+import { cutText, limits } from '@concierge/contract';
 import type { CommandResult } from '@concierge/sandbox';
-import { keepEnds } from '../cut-text.ts';
 import { ToolError } from '../tool.ts';
 
 /** Room for the sentence above the output. */
@@ -81,4 +80,26 @@ function noteOn({ output, outputBytes }: CommandResult): string {
 
 function shown({ output, outputBytes }: CommandResult): string {
   return keepEnds(output, limits.toolOutputModelMaxBytes - HEADING_BYTES, outputBytes);
+}
+
+/**
+ * `text` in at most `maxBytes` of UTF-8 with its beginning and its end; a line between them says how much is missing.
+ * @param wholeBytes of what `text` is the beginning and the end of already
+ */
+export function keepEnds(text: string, maxBytes: number, wholeBytes = 0): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  const note = (left: number): string => `\n[… ${String(left)} bytes left out here …]\n`;
+  const whole = Math.max(wholeBytes, bytes.length);
+  const room = Math.max(0, maxBytes - Buffer.byteLength(note(whole)));
+  const head = cutText(text, Math.ceil(room / 2)).text;
+  const tail = lastBytes(bytes, Math.floor(room / 2));
+  return head + note(whole - Buffer.byteLength(head) - Buffer.byteLength(tail)) + tail;
+}
+
+/** The last `maxBytes`, fewer where that would begin inside a code point. */
+function lastBytes(bytes: Buffer, maxBytes: number): string {
+  let start = bytes.length - maxBytes;
+  while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return bytes.toString('utf8', start);
 }

@@ -1,10 +1,9 @@
 import { limits } from '@concierge/contract';
 import { z } from 'zod';
-import { keepEnds } from '../cut-text.ts';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
-import { endOf, secondsOf } from './command-result.ts';
-import type { BackgroundCommand } from './runtime-view.ts';
+import { endOf, keepEnds, secondsOf } from './command-result.ts';
+import type { BackgroundCommand } from './runtime-access.ts';
 
 const WAIT_MAX_MS = 60_000;
 const HEADING_BYTES = 1024;
@@ -12,6 +11,8 @@ const HEADING_BYTES = 1024;
 /** Named so as not to be taken for Node's own `process`. */
 export const processTool = defineTool({
   name: 'process',
+  domain: 'runtime',
+  cs: 'never',
   description:
     'Looks after the commands that this turn has started in the background (bash or exec with background: true): ' +
     'list shows them all; output gives what one has printed since you last asked, and waits up to waitMs for it to print something or to end; kill ends one with everything it has started. ' +

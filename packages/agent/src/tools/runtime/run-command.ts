@@ -1,17 +1,20 @@
-import { limits } from '@concierge/contract';
+import { clip, limits } from '@concierge/contract';
 import type { SandboxCommand } from '@concierge/sandbox';
 import { z } from 'zod';
-import { clip } from '../cut-text.ts';
+import { defineTool } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { describeResult } from './command-result.ts';
 
 const ARGUMENT_MAX_BYTES = 120_000;
+const ARGUMENTS_MAX = 1000;
+/** Of the 2 MiB that Linux takes in all. */
+const ARGUMENTS_MAX_BYTES = 1_000_000;
 const TITLE_MAX_CHARACTERS = 120;
 /** For making the sandbox before, and for killing everything after: the sandbox itself ends the command when its time is over. */
 const MARGIN_MS = 30_000;
 
 /** One argument of a program, as the system takes it: Linux has room for 128 KiB in each. */
-export const argument = z
+const argument = z
   .string()
   .refine((text) => !text.includes('\0'), 'must not contain a NUL character')
   .refine(
@@ -19,7 +22,7 @@ export const argument = z
     `must not be longer than ${String(ARGUMENT_MAX_BYTES)} bytes; put it into a file`,
   );
 
-export const timeoutArgument = z
+const timeoutArgument = z
   .int()
   .min(1)
   .max(limits.toolTimeoutMaxMs)
@@ -28,12 +31,64 @@ export const timeoutArgument = z
     `Milliseconds after which the command is killed. Default ${String(limits.toolTimeoutMs)}, at most ${String(limits.toolTimeoutMaxMs)}; in the background the default is the rest of the turn.`,
   );
 
-export const backgroundArgument = z
+const backgroundArgument = z
   .boolean()
   .optional()
   .describe('Start it and go on at once: the result is an id for the process tool. It ends with the turn at the latest.');
 
-export interface AskedCommand {
+export const bash = defineTool({
+  name: 'bash',
+  domain: 'runtime',
+  cs: 'never',
+  description:
+    'Runs a command line with bash in a sandbox that holds the tenant’s files at /workspace, where it starts. For work that needs programs: converting, counting, sorting, scripts in bash or Python, pipelines over many files. ' +
+    'Not for reading, writing or searching single files: read, write, edit and search_files do that with checks and line numbers. ' +
+    'There is no network, and no memory of the shell between calls: what must last is a file in /workspace (uploads/ can only be read); /tmp is gone when the turn ends. ' +
+    'The result has the exit code, the time, and standard output and standard error together; of much output the beginning and the end. ' +
+    'When its time is over, the command is killed with everything it has started. ' +
+    'Inside, `concierge <tool> --argument value` calls your other tools, in pipes and scripts too; `concierge --help` lists them.',
+  schema: z.strictObject({
+    command: argument.min(1).describe('What bash shall run; several lines are fine.'),
+    timeoutMs: timeoutArgument,
+    background: backgroundArgument,
+  }),
+  sideEffect: 'writes',
+  timeoutMs: callTimeoutMs,
+  run: async ({ command, ...rest }, context) =>
+    runCommand({ tool: 'bash', argv: ['bash', '-c', command], title: command, ...rest }, context),
+});
+
+const bytesOf = (args: readonly string[]): number => args.reduce((sum, one) => sum + Buffer.byteLength(one), 0);
+
+export const exec = defineTool({
+  name: 'exec',
+  domain: 'runtime',
+  cs: 'never',
+  description:
+    'Runs one program with exactly these arguments in the same sandbox as bash: no shell, so nothing is expanded, split or quoted. ' +
+    'For a program whose arguments hold spaces, quotes or other people’s words. For pipes, redirections, variables and globs use bash. ' +
+    'Starts in /workspace; limits and result are those of bash.',
+  schema: z.strictObject({
+    program: argument
+      .min(1)
+      .refine((program) => !program.includes('='), 'must not contain =')
+      .describe('A program on the sandbox’s PATH, such as python3, jq or convert, or the path of one.'),
+    args: z
+      .array(argument)
+      .max(ARGUMENTS_MAX)
+      .refine((args) => bytesOf(args) <= ARGUMENTS_MAX_BYTES, `must not have more than ${String(ARGUMENTS_MAX_BYTES)} bytes together`)
+      .describe('Its arguments, each as it shall arrive. [] for none.'),
+    stdin: z.string().max(limits.fileMaxBytes).optional().describe('What it can read from standard input. Default: nothing.'),
+    timeoutMs: timeoutArgument,
+    background: backgroundArgument,
+  }),
+  sideEffect: 'writes',
+  timeoutMs: callTimeoutMs,
+  run: async ({ program, args, ...rest }, context) =>
+    runCommand({ tool: 'exec', argv: [program, ...args], title: [program, ...args].join(' '), ...rest }, context),
+});
+
+interface AskedCommand {
   readonly tool: 'bash' | 'exec';
   readonly argv: SandboxCommand['argv'];
   readonly title: string;
@@ -43,12 +98,12 @@ export interface AskedCommand {
 }
 
 /** How long the call of a tool that runs a command may take. */
-export function callTimeoutMs({ timeoutMs, background }: { timeoutMs?: number | undefined; background?: boolean | undefined }): number {
+function callTimeoutMs({ timeoutMs, background }: { timeoutMs?: number | undefined; background?: boolean | undefined }): number {
   return (background === true ? 0 : (timeoutMs ?? limits.toolTimeoutMs)) + MARGIN_MS;
 }
 
 /** Runs it to its end, or starts it. @throws ToolError */
-export async function runCommand(asked: AskedCommand, context: ToolContext): Promise<string> {
+async function runCommand(asked: AskedCommand, context: ToolContext): Promise<string> {
   const caller = { callId: context.callId, tool: asked.tool };
   const { argv, stdin } = asked;
   const command = (defaultMs: number): SandboxCommand => ({

@@ -6,8 +6,10 @@ import { toolCall } from '../../fixtures/scripted-replies.ts';
 import { unusedContext } from '../../fixtures/tool-fixture.ts';
 import type { ToolOutcome } from '../../loop/loop-run.ts';
 import { ToolBox, ToolSet } from '../tool-box.ts';
-import { bash } from './bash.ts';
-import { runtimeTools } from './runtime-tools.ts';
+import { processTool } from './process.ts';
+import { bash, exec } from './run-command.ts';
+
+const runtimeTools = [bash, exec, processTool];
 
 const never = new AbortController().signal;
 

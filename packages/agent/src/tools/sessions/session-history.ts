@@ -1,7 +1,6 @@
-import { ContactId, type SessionView } from '@concierge/contract';
+import { AgentName, clip, ContactId, type SessionView } from '@concierge/contract';
 import { rankTexts, readQuestion, snippetOf } from '@concierge/tenant';
 import { z } from 'zod';
-import { clip } from '../cut-text.ts';
 import { defineTool, ToolError } from '../tool.ts';
 
 const MESSAGES_DEFAULT = 30;
@@ -10,6 +9,26 @@ const RESULT_MAX_CHARACTERS = 500;
 const FOUND_DEFAULT = 10;
 /** Of what a tool gave: whole files and pages would drown what was said. */
 const SEARCHED_RESULT_MAX_CHARACTERS = 4000;
+
+export const sessionsList = defineTool({
+  name: 'sessions_list',
+  domain: 'sessions',
+  cs: 'never',
+  description:
+    'Lists the newest conversations of this workspace, with all agents and contacts: id, last change, agent, channel, messages, title. Read one with session_history.',
+  schema: z.strictObject({
+    limit: z.int().min(1).max(100).optional().describe('Default 20.'),
+    agent: AgentName.optional().describe('Only those of one agent, such as "admin" or "cs".'),
+  }),
+  sideEffect: 'none',
+  run: async ({ limit = 20, agent }, { sessions }) => {
+    const items = await sessions.list({ limit, agent });
+    if (items.length === 0) return 'There are no conversations yet.';
+    return items
+      .map((item) => `${item.id}  ${item.updatedAt}  ${item.agent}  ${item.channel}  ${String(item.messageCount)} messages  ${item.title}`)
+      .join('\n');
+  },
+});
 
 const limit = z
   .int()
@@ -30,6 +49,8 @@ const query = z
 
 export const sessionHistory = defineTool({
   name: 'session_history',
+  domain: 'sessions',
+  cs: 'narrow',
   description:
     'Reads a conversation, this one or another, messages that were summarised included; with query, finds the messages in it that are about something. Tool results are shortened. To look through all conversations at once use memory_search.',
   narrowDescription:

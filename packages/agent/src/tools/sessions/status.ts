@@ -7,6 +7,8 @@ const PERCENT = 100;
 
 export const status = defineTool({
   name: 'status',
+  domain: 'sessions',
+  cs: 'narrow',
   description:
     'Tells about this conversation and turn: current time, agent, channel, model, how full the context is, what this turn has used so far, and what the whole workspace has used today.',
   narrowDescription: 'Tells about this conversation: current time, channel, and how full the context is.',
@@ -27,15 +29,15 @@ export const status = defineTool({
     lines.push(
       `Model: ${now.model}`,
       `This turn: ${String(turn.modelCalls)} of ${String(turn.maxTurns)} model calls, ${String(turn.inputTokens)} input and ${String(turn.outputTokens)} output tokens`,
-      `Workspace today (UTC), turns that have ended: ${await usageToday(context)}`,
+      `Workspace today (UTC), turns that have ended: ${await usageOfToday(context)}`,
     );
     return lines.join('\n');
   },
 });
 
-async function usageToday({ usage }: Pick<ToolContext, 'usage'>): Promise<string> {
+async function usageOfToday({ usageToday }: Pick<ToolContext, 'usageToday'>): Promise<string> {
   // The index may be away; everything else here is known without it.
-  const rows = await usage?.today().catch(() => undefined);
+  const rows = await usageToday?.().catch(() => undefined);
   return rows === undefined ? 'not known at the moment' : describe(rows);
 }
 

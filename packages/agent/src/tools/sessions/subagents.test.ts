@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { limits, type JsonObject } from '@concierge/contract';
 import { unusedContext } from '../../fixtures/tool-fixture.ts';
 import { ToolError } from '../tool.ts';
-import type { ToolContext } from '../tool-context.ts';
-import type { ChildOutcome, ChildTask } from './subagents-view.ts';
+import type { ChildOutcome, ChildTask, ToolContext } from '../tool-context.ts';
 import { subagents } from './subagents.ts';
 
 const ids = { turnId: 't_1', sessionId: 's1' };
@@ -14,12 +13,10 @@ function over(...outcomes: ChildOutcome[]): { run: (input: JsonObject) => Promis
   const context: ToolContext = {
     ...unusedContext,
     signal: new AbortController().signal,
-    subagents: {
-      agents: () => Promise.resolve([{ name: 'admin', description: 'Works' }]),
-      run: (tasks) => {
-        asked.push(tasks);
-        return Promise.resolve(outcomes);
-      },
+    listAgents: () => Promise.resolve([{ name: 'admin', description: 'Works' }]),
+    runSubagents: (tasks) => {
+      asked.push(tasks);
+      return Promise.resolve(outcomes);
     },
   };
   return { asked, run: async (input) => subagents.run(input, context) };

@@ -1,8 +1,7 @@
-import { AgentName, limits, MessageText } from '@concierge/contract';
+import { AgentName, cutText, limits, MessageText } from '@concierge/contract';
 import { z } from 'zod';
-import { cutText } from '../cut-text.ts';
 import { defineTool, ToolError } from '../tool.ts';
-import type { ChildOutcome, ChildTask, SubagentsView } from './subagents-view.ts';
+import type { ChildOutcome, ChildTask, ToolContext } from '../tool-context.ts';
 
 /** Of all replies of a call together, so that what the model gets is cut per reply and never in the middle of the list. */
 const REPLIES_MAX_BYTES = limits.toolOutputModelMaxBytes - 8 * 1024;
@@ -15,6 +14,8 @@ const agent = AgentName.optional().describe('Name of the agent that does it, fro
 
 export const subagents = defineTool({
   name: 'subagents',
+  domain: 'sessions',
+  cs: 'never',
   description: [
     'Gives work to sub-agents and waits for their answers. Use it for parts that do not depend on one another (they run side by side), for',
     'work that would fill this conversation with details, or for what another agent is made for. Do small things yourself: each sub-agent',
@@ -34,10 +35,10 @@ export const subagents = defineTool({
   }),
   sideEffect: 'resumes',
   timeoutMs: limits.turnTimeoutMs,
-  run: async (input, { subagents: view, callId, signal }) => {
-    if (input.action === 'list') return listed(view);
+  run: async (input, { listAgents, runSubagents, callId, signal }) => {
+    if (input.action === 'list') return listed(listAgents);
     const tasks = tasksOf(input);
-    const outcomes = await view.run(tasks, { callId, signal });
+    const outcomes = await runSubagents(tasks, { callId, signal });
     const room = Math.min(REPLY_MAX_BYTES, Math.floor(REPLIES_MAX_BYTES / tasks.length));
     return outcomes.map((outcome, index) => rendered(outcome, { number: index + 1, of: tasks.length, room })).join('\n\n');
   },
@@ -57,8 +58,8 @@ function tasksOf(input: {
   return [{ task: input.task, agent: input.agent }];
 }
 
-async function listed(view: SubagentsView): Promise<string> {
-  return (await view.agents()).map(({ name, description }) => `${name}: ${description}`).join('\n');
+async function listed(listAgents: ToolContext['listAgents']): Promise<string> {
+  return (await listAgents()).map(({ name, description }) => `${name}: ${description}`).join('\n');
 }
 
 function rendered(outcome: ChildOutcome, { number, of, room }: { number: number; of: number; room: number }): string {

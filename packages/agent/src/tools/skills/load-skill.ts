@@ -6,6 +6,8 @@ import type { ToolContext } from '../tool-context.ts';
 
 export const loadSkill = defineTool({
   name: 'load_skill',
+  domain: 'skills',
+  cs: 'full',
   description:
     'Loads a skill by its name from the list of skills: the full procedure to follow, and which further files belong to it. Call it before you do what the skill describes, and load a further file only when the procedure sends you there. What is long comes in pages with numbered lines (the numbers are not part of the text): continue with offset.',
   schema: z.strictObject({

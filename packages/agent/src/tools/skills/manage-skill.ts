@@ -2,8 +2,8 @@ import { AppError } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import { replaceOnce } from '../replace-once.ts';
+import type { ToolContext } from '../tool-context.ts';
 import { changedSkill, newSkill, type SkillParts } from './skill-parts.ts';
-import type { SkillsEditing, SkillsView } from './skills-view.ts';
 
 const actions = ['list', 'create', 'update', 'delete', 'versions', 'restore', 'write_file', 'remove_file'] as const;
 
@@ -45,9 +45,12 @@ const input = z.strictObject({
   version: z.string().min(1).max(100).optional().describe('restore: a version, as versions lists it.'),
 });
 type Input = z.output<typeof input>;
+type SkillEditing = NonNullable<ToolContext['skillEditor']>;
 
 export const manageSkill = defineTool({
   name: 'manage_skill',
+  domain: 'skills',
+  cs: 'never',
   description: `Keeps the skills of this workspace: procedures that agents load when they are needed. Make one when the owner explains how something is to be done and it will be done again; for a single fact use memory_write.
 Actions: list (all of them, and which cannot be used and why), create, update, delete, versions and restore (what a change replaced is kept, the last 20 per skill), write_file and remove_file for files that a skill brings along.
 Changes are checked against the rules of Agent Skills and hold from the next turn on. Keep SKILL.md under 500 lines; move details to files that it names. To follow a skill use load_skill.`,
@@ -64,7 +67,7 @@ Changes are checked against the rules of Agent Skills and hold from the next tur
   },
 });
 
-async function runAction(given: Input, skills: SkillsView, editor: SkillsEditing): Promise<string> {
+async function runAction(given: Input, skills: ToolContext['skills'], editor: SkillEditing): Promise<string> {
   switch (given.action) {
     case 'list':
       return listing(skills);
@@ -115,7 +118,7 @@ function updateOf(given: Input): (text: string) => string {
   return (text) => replaceOnce(text, { find, replace, path: 'SKILL.md' }).text;
 }
 
-async function listing(skills: SkillsView): Promise<string> {
+async function listing(skills: ToolContext['skills']): Promise<string> {
   const { valid, invalid } = await skills.scan();
   const lines = valid.map(({ name, description, trigger }) => `- ${name}: ${description}${trigger === '' ? '' : ` (trigger: ${trigger})`}`);
   const bad = invalid.map(({ path, reason }) => `- ${path}: ${reason}`);
@@ -123,7 +126,7 @@ async function listing(skills: SkillsView): Promise<string> {
   return bad.length === 0 ? head : `${head}\n\nCannot be used until they are put right:\n${bad.join('\n')}`;
 }
 
-function saved(verb: string, { skill, unknownFields }: Awaited<ReturnType<SkillsEditing['create']>>): string {
+function saved(verb: string, { skill, unknownFields }: Awaited<ReturnType<SkillEditing['create']>>): string {
   const note = unknownFields.length === 0 ? '' : `\nNothing here reads these fields of the front matter: ${unknownFields.join(', ')}.`;
   return `${verb} ${skill.path}. Agents know it from their next turn on.${note}`;
 }
@@ -132,7 +135,7 @@ function deleted(name: string, version: string): string {
   return `Deleted ${name} with all its files. To bring it back: action restore, version ${version}.`;
 }
 
-function versionList(name: string, versions: Awaited<ReturnType<SkillsEditing['versions']>>): string {
+function versionList(name: string, versions: Awaited<ReturnType<SkillEditing['versions']>>): string {
   if (versions.length === 0) return `There is no earlier version of ${name}.`;
   const lines = versions.map(({ id, at, files }) => `- ${id}: until ${at}, ${files.join(', ')}`);
   return `Earlier versions of ${name}, newest first. Each holds the files that were changed or removed at that time, as they were before:\n${lines.join('\n')}`;

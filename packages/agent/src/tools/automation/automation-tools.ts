@@ -1,4 +1,0 @@
-import type { OwnTool } from '../tool.ts';
-import { cron } from './cron.ts';
-
-export const automationTools: readonly OwnTool[] = [cron];

@@ -1,0 +1,105 @@
+import { openIndex, type IndexStore } from '@concierge/index';
+import { createLog, newMetrics } from '@concierge/runtime';
+import { Tenants, type TenantScope } from '@concierge/tenant';
+import { temporaryDirectory } from '@concierge/testing';
+import { OutgoingEvents } from '@concierge/turn';
+import { ModelError } from '@concierge/model';
+import { TurnCancelled } from '@concierge/turn';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { EventView } from '@concierge/contract';
+import { say, Script, turnRun } from './fixtures/scripted-run.ts';
+import { unconnected } from './fixtures/unconnected.ts';
+import { tellTurnEnd } from './follow-ups.ts';
+import { TurnMetrics } from './turn/turn-metrics.ts';
+import type { ChosenModel } from './turn/prepare-turn.ts';
+import { TurnRunner } from './turn/turn-runner.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let index: IndexStore;
+let scope: TenantScope;
+let rung: string[];
+
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
+  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log }).create('acme');
+  rung = [];
+});
+afterEach(async () => {
+  await index.close();
+  await directory[Symbol.asyncDispose]();
+});
+
+function runner(model: ChosenModel): TurnRunner {
+  const bells = {
+    lay: async () => Promise.resolve(),
+    ring: async ({ endpointId }: { readonly endpointId: string }) => Promise.resolve(void rung.push(endpointId)),
+  };
+  const followUps = [tellTurnEnd(new OutgoingEvents({ bells, log }))];
+  return new TurnRunner({
+    modelFor: () => model,
+    lenders: unconnected,
+    metrics: new TurnMetrics(newMetrics('test'), () => 0),
+    followUps,
+    log,
+  });
+}
+
+async function events(): Promise<EventView[]> {
+  return (await scope.events.list({ limit: 10 })).items;
+}
+
+describe('the end of a turn', () => {
+  it('is one event, also when another attempt finds the turn published', async () => {
+    const { id } = await scope.events.endpoints.create({ url: 'https://example.com/', includeText: true });
+    const run = turnRun(scope);
+    const model = new Script(say('We are open.'));
+    await runner(model).runTurn(run);
+    await runner(model).runTurn(run);
+    expect(await events()).toMatchObject([
+      {
+        type: 'turn.completed',
+        endpointId: id,
+        data: {
+          tenant: 'acme',
+          turnId: run.turn.turnId,
+          contact_id: run.turn.sessionId,
+          usage: { inputTokens: 50, outputTokens: 5 },
+          finishReason: 'stop',
+          text: 'We are open.',
+        },
+      },
+    ]);
+    expect(rung).toContain(id);
+  });
+
+  it('says with its code how it failed, and that it was cancelled', async () => {
+    await scope.events.endpoints.create({ url: 'https://example.com/' });
+    const cancelled = AbortSignal.abort(new TurnCancelled('cancelled'));
+    await runner(new Script(say('Never said.'))).runTurn(turnRun(scope, { signal: cancelled }));
+    await runner(new Script(new ModelError('unavailable', 'The model is away.'))).runTurn(turnRun(scope));
+    const told = (await events()).map(({ type, data }) => [type, data['finishReason'] ?? data['error']]);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        ['turn.completed', 'cancelled'],
+        ['turn.failed', { code: 'provider_error' }],
+      ]),
+    );
+  });
+
+  it('of one that was answered together with another is not told apart, and nothing is kept where nobody listens', async () => {
+    await runner(new Script(say('Hi!'))).runTurn(turnRun(scope));
+    expect(await events()).toEqual([]);
+    await scope.events.endpoints.create({ url: 'https://example.com/' });
+    const run = turnRun(scope);
+    await runner(new Script(say('Hi!'))).runTurn(run);
+    const session = await scope.sessions.load(run.turn.sessionId);
+    const record = session?.turns[0];
+    if (session === undefined || record === undefined) throw new Error('not published');
+    const joined = { ...record, id: 't_joined', joinedTo: record.id };
+    const bells = { lay: async () => Promise.resolve(), ring: async () => Promise.resolve() };
+    await tellTurnEnd(new OutgoingEvents({ bells, log }))({ ...run, turn: { ...run.turn, turnId: 't_joined' } }, session, joined);
+    expect(await events()).toHaveLength(1);
+  });
+});

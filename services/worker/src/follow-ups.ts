@@ -1,0 +1,111 @@
+import { isAppChannel, type AcceptedTurn, type Session, type TenantSettings, type TurnRecord } from '@concierge/contract';
+import { lastReplyOf } from '@concierge/tenant';
+import { turnEnded, type OutgoingEvents, type TurnRun } from '@concierge/turn';
+import type { Lenders } from './capabilities/turn-capabilities.ts';
+import type { FollowUp } from './turn/publish-turn.ts';
+
+const SORRY = 'Sorry, something went wrong here and I could not answer. Please try again in a few minutes.';
+const SORRY_HANDED_OVER = 'Sorry, I could not answer this. A colleague has been told and will get back to you here.';
+
+type FailureSettings = NonNullable<TenantSettings['onFailure']>;
+
+/** The reply of a turn that came from a chat app goes back to it: into the outbox, once, however often this is called. */
+export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record) => {
+  const { chatApp, channel, turnId } = turn;
+  if (chatApp === undefined || !isAppChannel(channel)) return;
+  if (record.status !== 'done' || record.joinedTo !== undefined || record.heldBack !== undefined) return;
+  const text = lastReplyOf(session, turnId);
+  if (text === '') return;
+  const { address, isGroup, messageRef } = chatApp;
+  await scope.outbox.accept({
+    kind: 'answer',
+    channel,
+    to: address.to,
+    ...(address.thread !== null && { thread: address.thread }),
+    // Alone with somebody it is plain what is answered.
+    ...(isGroup && { replyTo: messageRef }),
+    sessionId: turn.sessionId,
+    text,
+    agent: turn.agent,
+    turnId,
+    callId: 'answer',
+    inboundAt: new Date(turn.acceptedAtMs).toISOString(),
+  });
+};
+
+/** What a person said in a conversation on a chat app goes where that conversation is. */
+export const sendPersonsWords: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, chatApp }, record) => {
+  if (turn.origin !== 'person' || record.status !== 'done' || chatApp === undefined || !isAppChannel(channel)) return;
+  const { to, thread } = chatApp;
+  const { turnId, text } = turn;
+  await scope.outbox.accept({
+    kind: 'person',
+    channel,
+    to,
+    ...(thread !== null && { thread }),
+    sessionId,
+    text,
+    agent,
+    turnId,
+    callId: 'person',
+  });
+};
+
+/** Tells the tenant's own systems how a turn has ended, where one of them wants to know. */
+export function tellTurnEnd(outgoingEvents: Pick<OutgoingEvents, 'emit'>): FollowUp {
+  return async ({ scope, turn }, session, record) => {
+    // Nothing was asked, and nothing answered.
+    if (turn.origin === 'retraction') return;
+    const happening = turnEnded(turn, record, async () => Promise.resolve(replyOf(session, turn.turnId)));
+    if (happening !== undefined) await outgoingEvents.emit(scope, happening);
+  };
+}
+
+/** All that the agent said in the turn, as a client that does not stream gets it. */
+function replyOf(session: Session, turnId: string): string {
+  return session.messages.flatMap((message) => (message.role === 'assistant' && message.turnId === turnId ? [message.text] : [])).join('');
+}
+
+/**
+ * A contact on a chat app sees no error: without a word they would wait for an answer that does not come. They are told as the tenant's settings say, by
+ * a message beside the conversation: the stream of the turn ends with its error, and the session holds nothing that no agent said.
+ */
+export function failureFollowUp(askPerson: Lenders['askPerson']): FollowUp {
+  return async (run, _session, record) => {
+    const { scope, turn } = run;
+    if (record.status !== 'failed' || record.joinedTo !== undefined || turn.chatApp === undefined) return;
+    const { onFailure = {}, handoff = {} } = await scope.settings();
+    if (onFailure.action === 'silent') return;
+    if (onFailure.action === 'handoff') {
+      await handOver(run, record, askPerson);
+      // The handoff has a notice of its own.
+      if (handoff.notice === undefined) await tell(run, 'notice', onFailure);
+      return;
+    }
+    // A person has it: what the agent could not say is theirs to say.
+    if (!(await scope.handoffs.isPaused(turn.sessionId))) await tell(run, 'answer', onFailure);
+  };
+}
+
+async function handOver(run: TurnRun, { error }: TurnRecord, askPerson: Lenders['askPerson']): Promise<void> {
+  const { agent, sessionId, turnId } = run.turn;
+  const reason = `The agent could not answer: ${error?.message ?? 'its turn failed.'}`;
+  await askPerson(run)({ sessionId, reason, hours: undefined, by: { kind: 'agent', agent, turnId } });
+}
+
+/** An `answer` is held back while a person has the conversation, a `notice` says that one is asked for. */
+async function tell({ scope, turn }: TurnRun, kind: 'answer' | 'notice', { notice }: FailureSettings): Promise<void> {
+  const place = placeOf(turn);
+  if (place === undefined) return;
+  const { sessionId, agent, turnId, acceptedAtMs } = turn;
+  const text = notice ?? (kind === 'notice' ? SORRY_HANDED_OVER : SORRY);
+  const inboundAt = new Date(acceptedAtMs).toISOString();
+  await scope.outbox.accept({ kind, ...place, sessionId, text, agent, turnId, callId: 'failure', inboundAt });
+}
+
+/** Where an answer would have gone, as the answer to that message. */
+function placeOf({ channel, chatApp }: AcceptedTurn) {
+  if (chatApp === undefined || !isAppChannel(channel)) return undefined;
+  const { address, isGroup, messageRef } = chatApp;
+  return { channel, to: address.to, ...(address.thread !== null && { thread: address.thread }), ...(isGroup && { replyTo: messageRef }) };
+}

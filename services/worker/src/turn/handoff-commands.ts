@@ -1,0 +1,129 @@
+import {
+  AppError,
+  appNameOf,
+  channelSynonyms,
+  clip,
+  codePoints,
+  isAppChannel,
+  limits,
+  recipientOf,
+  type AcceptedTurn,
+  type ChannelName,
+  type WaitingHandoff,
+} from '@concierge/contract';
+import { CODE_MIN_CHARACTERS, codeOf, commandMark, type HandoffDesk, type TurnRun } from '@concierge/turn';
+
+const LISTED_MAX = 20;
+const WORDS_MAX_CHARACTERS = 200;
+
+const commandLine = /^\s*[/!](?<name>handoffs|answer|resume)(?:@\w+)?(?:\s+(?<rest>[^]*))?$/iu;
+
+/** Does it begin with the name of a command, whoever wrote it? */
+export function looksLikeCommand(text: string): boolean {
+  return commandLine.test(text);
+}
+
+type Desk = Pick<HandoffDesk, 'waiting' | 'answer' | 'giveBack'>;
+type Waiting = Awaited<ReturnType<Desk['waiting']>>['items'];
+
+/**
+ * Lets the one person whom the tenant's settings name answer and give back conversations from their own chat app. Anybody else's text is text, and so is
+ * what comes in by the API, where whoever holds a key for cs may call themselves what they like.
+ */
+export class HandoffCommands {
+  readonly #desk: Desk;
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
+
+  /** Does what the turn's text asks for, and says what came of it; undefined when it is no command, or not this person's. */
+  async run(run: TurnRun): Promise<string | undefined> {
+    const { name, rest = '' } = commandLine.exec(run.turn.text)?.groups ?? {};
+    if (name === undefined || !(await mayCommand(run))) return undefined;
+    const { items } = await this.#desk.waiting(run.scope, limits.sessionsListMax);
+    try {
+      switch (name.toLowerCase()) {
+        case 'answer':
+          return await this.#answer(run, items, rest);
+        case 'resume':
+          return await this.#resume(run, items, rest);
+        default:
+          return listOf(items, run.turn.channel);
+      }
+    } catch (error) {
+      if (error instanceof AppError && error.status < 500) return error.message;
+      throw error;
+    }
+  }
+
+  async #answer(run: TurnRun, items: Waiting, rest: string): Promise<string> {
+    const { code = '', text = '' } = /^(?<code>\S*)\s*(?<text>[^]*)$/u.exec(rest)?.groups ?? {};
+    const found = pick(items, code, run.turn.channel);
+    if (typeof found === 'string') return found;
+    const mark = commandMark(run.turn.channel);
+    if (text.trim() === '') return `What should be answered? ${mark}answer ${code} and your text.`;
+    if (codePoints(text) > limits.messageMaxCharacters) return 'That is too long to be sent.';
+    const dedupeId = `command:${run.turn.turnId}`;
+    await this.#desk.answer(run.scope, found.sessionId, { text, by: personOf(run.turn), dedupeId, keyId: null });
+    return `Passed on to ${titleOf(found)}. The conversation stays with you until ${mark}resume ${code}.`;
+  }
+
+  async #resume(run: TurnRun, items: Waiting, rest: string): Promise<string> {
+    const found = pick(items, rest.trim(), run.turn.channel);
+    if (typeof found === 'string') return found;
+    await this.#desk.giveBack(run.scope, found.sessionId, personOf(run.turn));
+    return `Given back: the agent answers ${titleOf(found)} from the next message on.`;
+  }
+}
+
+/** Written by the provider's own word, in a private chat, by the person whom the settings name. */
+async function mayCommand({ scope, turn }: TurnRun): Promise<boolean> {
+  const notify = (await scope.settings()).handoff?.notify;
+  if (notify === undefined || turn.origin !== 'webhook' || turn.chatApp?.isGroup === true) return false;
+  const channel = channelSynonyms[notify.channel];
+  const to = recipientOf(channel, notify.to);
+  if (turn.channel !== channel || to === undefined) return false;
+  return turn.sender === (await scope.contacts.canonicalOf(channel, to));
+}
+
+/** The one that the code means, or why there is none. Never a guess: a wrong one would send somebody's words to a stranger. */
+function pick(items: Waiting, code: string, channel: ChannelName): WaitingHandoff | string {
+  const wanted = code.toLowerCase();
+  const found = wanted.length < CODE_MIN_CHARACTERS ? [] : items.filter(({ sessionId }) => sessionId.startsWith(wanted));
+  const [first] = found;
+  if (found.length === 1 && first !== undefined) return first;
+  const why =
+    found.length > 1
+      ? `More than one conversation begins with ${code}.`
+      : `Nothing waits under "${code}": it was given back, its time is over, or the code is another.`;
+  return `${why}\n\n${listOf(items, channel)}`;
+}
+
+function listOf(items: Waiting, channel: ChannelName): string {
+  if (items.length === 0) return 'No conversation waits for a person.';
+  const mark = commandMark(channel);
+  const ids = items.map(({ sessionId }) => sessionId);
+  const lines = items.slice(0, LISTED_MAX).map((item) => {
+    const last = item.lastMessage === null ? '' : `\n  ${item.lastMessage.from}: ${shorten(item.lastMessage.text)}`;
+    return `${codeOf(item.sessionId, ids)}  ${titleOf(item)}, since ${item.since}\n  why: ${shorten(item.reason)}${last}`;
+  });
+  const more = items.length > LISTED_MAX ? [`and ${String(items.length - LISTED_MAX)} more`] : [];
+  return ['Waiting for a person, the longest wait first:', ...lines, ...more, '', `${mark}answer <code> <text>, ${mark}resume <code>`].join(
+    '\n',
+  );
+}
+
+function titleOf({ title, channel, sessionId }: WaitingHandoff): string {
+  const place = channel === null ? '' : ` on ${isAppChannel(channel) ? appNameOf(channel) : channel}`;
+  return `"${title ?? sessionId}"${place}`;
+}
+
+function shorten(text: string): string {
+  const line = text.replaceAll(/\s+/gu, ' ').trim();
+  return clip(line, WORDS_MAX_CHARACTERS);
+}
+
+function personOf({ channel, sender }: AcceptedTurn): { readonly kind: 'contact'; readonly channel: ChannelName; readonly sender: string } {
+  return { kind: 'contact', channel, sender: sender ?? '' };
+}

@@ -1,0 +1,241 @@
+import {
+  allTools,
+  buildSystemPrompt,
+  Dispatcher,
+  makeRoom,
+  ToolBox,
+  toolScope,
+  ToolSet,
+  type Conversation,
+  type LoopRun,
+  type Tool,
+  type ToolAccess,
+  type TurnCapabilities,
+} from '@concierge/agent';
+import type { ModelFacts, Session, TenantSettings, TurnStep } from '@concierge/contract';
+import { ModelError, type Model } from '@concierge/model';
+import { failpoint, type Log } from '@concierge/runtime';
+import type { TurnRun } from '@concierge/turn';
+import { lendCapabilities, type Lenders, type LentCapabilities } from '../capabilities/turn-capabilities.ts';
+import type { ChatApps } from '../chat-apps/chat-apps.ts';
+import { contextBudget, turnStatus } from '../prompt/context-figures.ts';
+import { promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
+import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
+import { turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
+import { turnAgent, type TurnAgent } from './turn-agent.ts';
+import { whyItFailed } from './turn-outcome.ts';
+import type { ReportWarning } from './turn-warnings.ts';
+
+/** A model as the runner needs it: what it is, and how much it takes. */
+export interface ChosenModel extends Model {
+  readonly ref: string;
+  readonly facts: ModelFacts;
+}
+
+export interface TurnPreparationOptions {
+  /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
+  modelFor(ref: string | undefined): ChosenModel;
+  readonly tools?: readonly Tool[];
+  readonly lenders: Lenders;
+  /** Files and typing of turns that came from a chat app; without it nothing is fetched or shown. */
+  readonly chatApps?: ChatApps;
+  /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
+  attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
+  /** Reports to owner and operator what does not end the turn, but concerns them. */
+  readonly warn?: ReportWarning;
+  readonly log: Log;
+}
+
+/** A turn that can run: its loop, and what is open for it until it is disposed. */
+export interface PreparedTurn extends AsyncDisposable {
+  readonly loop: LoopRun;
+}
+
+/** All attachments of a message; one that is not read by then is left to `view_attachment`. */
+const READ_TIMEOUT_MS = 40_000;
+const TOOL_SETS_MAX = 1000;
+
+/** Makes turns ready for the agent loop: agent, model, prompt, tools and capabilities. */
+export class TurnPreparation {
+  readonly #options: TurnPreparationOptions;
+  readonly #tools: readonly Tool[];
+  readonly #toolSets = new Map<string, ToolSet>();
+
+  constructor(options: TurnPreparationOptions) {
+    this.#options = options;
+    this.#tools = options.tools ?? allTools;
+  }
+
+  /** Adds the user's message to the conversation where it is not in it yet. The typing indicator is shown until the turn is disposed. */
+  async prepareTurn(
+    run: TurnRun,
+    conversation: Conversation,
+    { session, settings }: { readonly session: Session; readonly settings: TenantSettings },
+  ): Promise<PreparedTurn> {
+    const { chatApps, warn, lenders } = this.#options;
+    const turns = await turnsToAnswer(run, session, conversation);
+    await using stack = new AsyncDisposableStack();
+    stack.use(chatApps?.showTyping(run, turns));
+    const agent = await turnAgent(run, settings);
+    const model = this.#options.modelFor(agent.model);
+    const context = await promptContext(run, { agent, facts: model.facts, warn });
+    const heartbeat = { now: context.heartbeat, known: conversation.heartbeat };
+    if (!conversation.hasPrompt) await this.addPrompt(run, conversation, { turns, heartbeat, timezone: settings.timezone });
+    const asked = withWholeMessage(run, conversation);
+    const toolSet = await this.#findToolSet(asked, agent);
+    const capabilities = stack.use(lendCapabilities(lenders, asked, { access: agent.access, tools: toolSet.names }));
+    const loop = this.#buildLoop(asked, conversation, { settings, agent, model, context, toolSet, capabilities });
+    const opened = stack.move();
+    return { loop, [Symbol.asyncDispose]: async () => opened.disposeAsync() };
+  }
+
+  /** Adds the user's message: once, and journaled as it was. */
+  async addPrompt(
+    run: TurnRun,
+    conversation: Conversation,
+    { turns, ...facts }: PromptFacts & { readonly turns: TurnsToAnswer },
+  ): Promise<void> {
+    const step = await this.buildPrompt(run, turns, facts);
+    conversation.apply(step);
+    run.writer.record(step);
+  }
+
+  /** What came with the messages is fetched, kept and read before the model is told of it. */
+  async buildPrompt(run: TurnRun, turns: TurnsToAnswer, facts: PromptFacts): Promise<TurnStep> {
+    const read = this.#options.lenders.readUpload(run);
+    let signal: AbortSignal | undefined;
+    const readText: ReadText = async (upload) => {
+      signal ??= AbortSignal.any([run.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
+      const text = await read(upload, signal);
+      run.signal.throwIfAborted();
+      return text;
+    };
+    const [head, ...collected] = turns;
+    const files = await this.#options.chatApps?.fetchFiles(run, turns);
+    const withFiles = (turn: PromptTurn['turn']): PromptTurn => ({ turn, files: files?.get(turn.turnId) });
+    return promptStep([withFiles(head), ...collected.map(withFiles)], facts, readText);
+  }
+
+  /**
+   * The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's access and every list allow.
+   * Turns of one kind of agent share a set; one with attached tools has its own.
+   */
+  async #findToolSet(
+    run: TurnRun,
+    { access, allow }: { readonly access: ToolAccess; readonly allow: TurnAgent['allow'] },
+  ): Promise<ToolSet> {
+    const attached = (await this.#options.attachedTools?.(run)) ?? [];
+    if (attached.length > 0) return new ToolSet([...this.#tools, ...attached], access, allow);
+    const key = JSON.stringify([access, allow]);
+    const known = this.#toolSets.get(key);
+    if (known !== undefined) return known;
+    // Allow-lists are the tenants' own; as many as there are tenants must not pile up.
+    if (this.#toolSets.size >= TOOL_SETS_MAX) this.#toolSets.clear();
+    const made = new ToolSet(this.#tools, access, allow);
+    this.#toolSets.set(key, made);
+    return made;
+  }
+
+  #buildLoop(run: TurnRun, conversation: Conversation, { settings, agent, model, context, toolSet, capabilities }: LoopParts): LoopRun {
+    const { scope, turn, writer, signal } = run;
+    const { maxTurns } = agent;
+    const system = buildSystemPrompt(context);
+    const budget = contextBudget(model.facts, system, toolSet);
+    warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
+    const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
+    const tools = this.#openTools(run, { agent, toolSet, capabilities, status, showsImages: model.facts.images });
+    capabilities.runtime.answerWith(new Dispatcher({ tools, conversation, writer, newSlots: () => new Slots(limits.nestedCallsAtOnce) }));
+    const images = new SessionImages(scope.uploads);
+    const onFallback = (error: unknown): void => this.#reportDigest(run, error);
+    return {
+      conversation,
+      model,
+      system,
+      tools,
+      imagesOf: async (messages) => (model.facts.images ? images.of(messages) : new Map()),
+      maxTurns,
+      signal,
+      writer,
+      makeRoom: async (reason) => makeRoom({ conversation, model, budget, writer, signal, onFallback }, reason),
+      startedCalls: run.openCalls,
+    };
+  }
+
+  #openTools(run: TurnRun, { agent, toolSet, capabilities, status, showsImages }: ToolParts): ToolBox {
+    const { scope, turn } = run;
+    const { access, allow } = agent;
+    return new ToolBox({
+      set: toolSet,
+      context: toolScope({ scope, turn, access, allow, capabilities, status, showsImages }),
+      onFailure: ({ tool, error }) => {
+        this.#options.log.error({ ...logFacts(run), tool, err: error }, 'tool failed inside the service');
+      },
+    });
+  }
+
+  #reportDigest(run: TurnRun, error: unknown): void {
+    const { log, warn } = this.#options;
+    log.warn({ ...logFacts(run), err: error }, 'no summary could be had, sentences of the conversation were kept');
+    const why = error instanceof ModelError ? whyItFailed(error) : 'it did not answer in time or gave no summary';
+    const message = `The model could not shorten the conversation: ${why}. Its most telling sentences were kept instead, and the turn went on.`;
+    warn?.(run, { code: 'summary_failed', message });
+  }
+}
+
+interface LoopParts {
+  readonly settings: TenantSettings;
+  readonly agent: TurnAgent;
+  readonly model: ChosenModel;
+  readonly context: PromptContext;
+  readonly toolSet: ToolSet;
+  readonly capabilities: LentCapabilities;
+}
+
+interface ToolParts extends Pick<LoopParts, 'agent' | 'toolSet'> {
+  readonly capabilities: TurnCapabilities;
+  readonly status: ReturnType<typeof turnStatus>;
+  readonly showsImages: boolean;
+}
+
+/** As tools see it: what it was asked is the whole message, with the text and the files of the turns that are answered with it. */
+function withWholeMessage(run: TurnRun, { prompt }: Conversation): TurnRun {
+  if (prompt === undefined) return run;
+  return { ...run, turn: { ...run.turn, text: prompt.text, attachments: prompt.attachments ?? [] } };
+}
+
+export async function promptStep(turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts, readText: ReadText): Promise<TurnStep> {
+  const joined = turns.slice(1).map(({ turn }) => turn.turnId);
+  return { kind: 'prompt', message: await userMessageOf(turns, facts, readText), ...(joined.length > 0 && { joined }) };
+}
+
+export function logFacts({ turn, attempt }: TurnRun): { turnId: string; accountId: string; attempt: number } {
+  return { turnId: turn.turnId, accountId: turn.accountId, attempt };
+}
+
+/** The tools with the named places between intent, call and result where tests break the process. */
+export function withToolFailpoints(tools: readonly Tool[]): Tool[] {
+  return tools.map((tool) => ({
+    ...tool,
+    run: async (input, context) => {
+      await failpoint('tool.after-intent');
+      const output = await tool.run(input, context);
+      await failpoint('tool.before-result');
+      return output;
+    },
+  }));
+}
+
+/** A model with the named place after a whole reply, before anything of it is journaled. */
+export function withModelFailpoint(model: ChosenModel): ChosenModel {
+  return {
+    ref: model.ref,
+    facts: model.facts,
+    isContextOverflow: (error) => model.isContextOverflow(error),
+    async *stream(request, signal) {
+      for await (const event of model.stream(request, signal)) {
+        if (event.type === 'end') await failpoint('model.after-reply');
+        yield event;
+      }
+    },
+  };
+}
