@@ -127,10 +127,12 @@ export {
   Session,
   SessionListItem,
   SessionMessage,
+  SessionOrigin,
   SessionSummary,
   SessionView,
   ToolCall,
   ToolMessage,
+  toSessionOrigin,
   TurnStep,
   UserMessage,
 } from './session.ts';

@@ -1,4 +1,13 @@
-import type { AcceptedTurn, ChatAppAddress, ErrorCode, FinishReason, HistoryLine, Session, TurnRecord } from '@concierge/contract';
+import {
+  toSessionOrigin,
+  type AcceptedTurn,
+  type ChatAppAddress,
+  type ErrorCode,
+  type FinishReason,
+  type HistoryLine,
+  type Session,
+  type TurnRecord,
+} from '@concierge/contract';
 import type { Conversation } from '@concierge/agent';
 import type { TurnRun } from '@concierge/turn';
 
@@ -22,6 +31,7 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
     agent: turn.agent,
     channel: turn.channel,
     sender: turn.sender,
+    origin: toSessionOrigin(turn.origin),
     revision: 0,
     createdAt: now,
     updatedAt: now,
