@@ -107,7 +107,7 @@ export {
   type OutputText,
 } from './openai.ts';
 export { Problem } from './problem.ts';
-export { ModelFacts, ProvidersFile } from './provider.ts';
+export { limitTokensOf, ModelFacts, overheadShareMax, ProvidersFile } from './provider.ts';
 export { recipientOf, recipientWords } from './recipient.ts';
 export {
   FailureAlert,
@@ -140,7 +140,16 @@ export { RunDelivery, RunDeliveryEnd, RunOutcome, RunTurn, ScheduleRun, Schedule
 export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenant.ts';
 export { TimeZone } from './time-zone.ts';
-export { isAttachedToolName, isListed, isToolName, mayUseTool, toolPolicy, toolsHandedOn, type ToolName } from './tool-policy.ts';
+export {
+  isAttachedToolName,
+  isListed,
+  isToolName,
+  mayUseTool,
+  toolPolicy,
+  toolsHandedOn,
+  toolTokens,
+  type ToolName,
+} from './tool-policy.ts';
 export {
   FinishReason,
   JsonObject,

@@ -100,7 +100,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...skillHandlers(),
     ...uploadHandlers(storing),
     ...tenantHandlers(options),
-    ...fileHandlers(),
+    ...fileHandlers(options),
     ...keyHandlers(),
     ...memoryHandlers(),
     ...usageHandlers(),
