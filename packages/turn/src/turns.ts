@@ -20,7 +20,7 @@ import {
   type TenantScope,
   type TurnsQuery,
 } from '@concierge/tenant';
-import { TurnAcceptance, type TurnReceipt } from './accept.ts';
+import { TurnAcceptance, type AcceptedInOrder, type TurnReceipt } from './accept.ts';
 import type { Doorbells } from './doorbells.ts';
 import { keyOf } from './keys.ts';
 import type { Lanes } from './lanes.ts';
@@ -68,6 +68,11 @@ export class Turns {
   /** @throws AppError as TurnAcceptance.accept says */
   async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
     return await this.#acceptance.accept(scope, input);
+  }
+
+  /** Several messages of one conversation at once (see TurnAcceptance.acceptInOrder). */
+  async acceptInOrder(scope: TenantScope, inputs: readonly TurnInput[]): Promise<AcceptedInOrder> {
+    return await this.#acceptance.acceptInOrder(scope, inputs);
   }
 
   /** Live or ended, with its steps; undefined when this tenant has no such turn (or the viewer may not see it). */
