@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, jest } from '@jest/globals';
 import { z } from 'zod';
-import { ChatReply, limits, TurnView, UsageReport } from '@concierge/contract';
+import { ChatReply, limits, SessionListItem, TurnView, UsageReport } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
@@ -76,6 +76,21 @@ describe('sub-agents', () => {
       );
     },
   );
+
+  promise(['C/4/1'], 'have sessions that are listed with their origin, apart from the owner’s own when asked', async () => {
+    await ask(`parent-listed [[tools:${asks({ tasks: [{ task: 'part-listed [[say:alpha]]' }] })}]] [[say:done]]`);
+    const read = tenant.as('read');
+    const origins = async (query: string): Promise<string[]> =>
+      z
+        .array(SessionListItem)
+        .parse((await read.get(`/api/sessions${query}`)).json())
+        .map(({ origin }) => origin);
+    expect((await origins('')).toSorted()).toEqual(['subagent', 'user']);
+    expect(await origins('?origin=user,channel')).toEqual(['user']);
+    expect(await origins('?origin=subagent')).toEqual(['subagent']);
+    for (const bad of ['', 'api', 'user,', 'user,me'])
+      expect((await read.get(`/api/sessions?origin=${bad}`)).problem()).toMatchObject({ status: 400, errors: [{ path: 'origin' }] });
+  });
 
   promise(['SI/what-the-service-does/13'], 'have fewer tools with every step down, and none that speaks to people', async () => {
     const deepest = 'depth-2 [[tools:subagents {"action":"list"}]] [[say:bottom]]';

@@ -236,6 +236,19 @@ inBrowser('the chat page', () => {
     expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ agent: 'books' }]);
   });
 
+  it('lists conversations with people, and those of sub-agents when asked', async () => {
+    await using visit = await visitWith();
+    const task = JSON.stringify({ action: 'run', tasks: [{ task: 'Count the cups' }] }).replaceAll(']]', String.raw`]\u005d`);
+    await visit.say(`Tidy up [[tools:subagents ${task}]] [[say:Done.]]`);
+    await visit.turnReaches(0, 'done');
+    const links = visit.page.getByRole('navigation').getByRole('link');
+    await visit.shows(links.filter({ hasText: 'Tidy up' }));
+    expect(await links.count()).toBe(1);
+    await visit.page.getByLabel('Show schedules, heartbeats and sub-agents').check();
+    await visit.shows(links.filter({ hasText: 'Sub-agent' }));
+    expect(await links.count()).toBe(2);
+  });
+
   it('deletes a conversation after asking', async () => {
     await using visit = await visitWith();
     await visit.say('Delete me');

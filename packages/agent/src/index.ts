@@ -1,4 +1,4 @@
-export { limitTokensOf, sessionBounds, usedTokens, type ContextBudget } from './compaction/context-budget.ts';
+export { sessionBounds, usedTokens, type ContextBudget } from './compaction/context-budget.ts';
 export { makeRoom, type CompactionRun } from './compaction/make-room.ts';
 export { Dispatcher, DispatchRequest, exitCodes, type DispatcherOptions, type DispatchReply } from './dispatcher/dispatcher.ts';
 export { CommandGate } from './dispatcher/command-gate.ts';

@@ -109,7 +109,7 @@ export {
   type OutputText,
 } from './openai.ts';
 export { Problem } from './problem.ts';
-export { ModelFacts, ProvidersFile, type Embedder } from './provider.ts';
+export { limitTokensOf, ModelFacts, overheadShareMax, ProvidersFile, type Embedder } from './provider.ts';
 export { recipientOf, recipientWords } from './recipient.ts';
 export {
   FailureAlert,
@@ -129,10 +129,12 @@ export {
   Session,
   SessionListItem,
   SessionMessage,
+  SessionOrigin,
   SessionSummary,
   SessionView,
   ToolCall,
   ToolMessage,
+  toSessionOrigin,
   TurnStep,
   UserMessage,
 } from './session.ts';
@@ -149,6 +151,7 @@ export {
   mayUseTool,
   toolNames,
   toolsHandedOn,
+  toolTokens,
   type CsToolName,
   type ToolName,
 } from './tool-policy.ts';

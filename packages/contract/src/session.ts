@@ -3,7 +3,7 @@ import { Actor } from './actor.ts';
 import { CanonicalChannel } from './channel.ts';
 import { ChatAppAddress } from './chat-app-message.ts';
 import { AgentName } from './tenant.ts';
-import { ModelUsage, TurnRecord } from './turn.ts';
+import { ModelUsage, TurnRecord, type TurnOrigin } from './turn.ts';
 import { UploadRef } from './upload.ts';
 
 const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
@@ -62,6 +62,31 @@ export const SessionSummary = z.object({
 });
 export type SessionSummary = z.infer<typeof SessionSummary>;
 
+/** What began a session; it stays so whatever is said in it later. */
+export const SessionOrigin = z.enum(['user', 'channel', 'schedule', 'heartbeat', 'subagent', 'notice']).meta({
+  id: 'SessionOrigin',
+  description:
+    'What began the session. `user`: a message through the API, the console or the web widget; `channel`: a message from a channel; `schedule` and `heartbeat`: a run of one; `subagent`: the task of another turn; `notice`: the service tells the agent that a conversation waits for staff.',
+});
+export type SessionOrigin = z.infer<typeof SessionOrigin>;
+
+const originByFirstTurn = {
+  api: 'user',
+  webhook: 'channel',
+  schedule: 'schedule',
+  heartbeat: 'heartbeat',
+  subagent: 'subagent',
+  handoff: 'notice',
+  // Both need a conversation that is there already.
+  person: 'user',
+  retraction: 'channel',
+} as const satisfies Record<z.infer<typeof TurnOrigin>, SessionOrigin>;
+
+/** The origin of a session whose first turn has this one. */
+export function toSessionOrigin(first: z.infer<typeof TurnOrigin>): SessionOrigin {
+  return originByFirstTurn[first];
+}
+
 /**
  * tenants/<id>/sessions/<sessionId>.json. `revision` rises by one with every publication; `turns` names the turns this file
  * contains, so that one that was saved but not announced is announced, not run again.
@@ -72,6 +97,8 @@ export const Session = z.object({
   agent: AgentName,
   channel: CanonicalChannel,
   sender: z.string().nullable(),
+  /** Missing in files of earlier versions; loading a session adds it. */
+  origin: SessionOrigin.optional(),
   /** Where its last message from a chat app came from. */
   chatApp: ChatAppAddress.optional(),
   revision: z.int().nonnegative(),
@@ -101,6 +128,7 @@ export const SessionListItem = z
     updatedAt: z.iso.datetime(),
     agent: AgentName,
     channel: CanonicalChannel,
+    origin: SessionOrigin,
     title: z.string(),
     messageCount: z.int().nonnegative(),
   })
@@ -115,6 +143,7 @@ export const SessionView = z
     updatedAt: z.iso.datetime(),
     agent: AgentName,
     channel: CanonicalChannel,
+    origin: SessionOrigin,
     title: z.string(),
     messageCount: z.int().nonnegative(),
     messages: z.array(

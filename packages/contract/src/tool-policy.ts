@@ -76,6 +76,14 @@ export function mayUseTool(authority: 'admin' | 'cs', name: string): boolean {
   return authority === 'admin' ? known.has(name) : forCs.has(name);
 }
 
+/** Of a prompt, for each tool that agents of this access are given, on average: a test compares it with what the descriptions take. */
+const tokensPerTool = { admin: 250, cs: 200 } as const;
+
+/** About what the descriptions of so many tools take of a prompt. */
+export function toolTokens(access: 'admin' | 'cs', count: number): number {
+  return count * tokensPerTool[access];
+}
+
 /** What a turn keeps to itself when it starts another: whatever speaks to people, or makes things happen later. */
 const neverHandedOn: ReadonlySet<string> = new Set<ToolName>(['message', 'reply', 'handoff', 'channels', 'cron']);
 

@@ -79,17 +79,48 @@ export async function replaceFile({ folder, name, content, folders, mode }: Atom
  * Temp, fsync, link, fsync of the folder. False when the name is taken; then, too, the name is on disk when this returns, so
  * that two callers may both tell their clients so.
  */
-export async function createFile({ folder, name, content, folders, mode }: AtomicWrite): Promise<boolean> {
-  const temporary = await writeTemporary(folder, content, mode);
+export async function createFile({ name, content, ...place }: AtomicWrite): Promise<boolean> {
+  const { created, failure } = await createFiles({ ...place, files: [{ name, content }] });
+  if (failure !== undefined) throw failure;
+  return created[0] === true;
+}
+
+/** New files of one folder, in their order. */
+export interface AtomicWrites extends Pick<AtomicWrite, 'folder' | 'folders' | 'mode'> {
+  readonly files: readonly Pick<AtomicWrite, 'name' | 'content'>[];
+}
+
+/** For each file whether it is new, as `createFile` says. With a `failure`, only for those before the file that failed: nothing behind it was created. */
+export interface CreatedFiles {
+  readonly created: readonly boolean[];
+  readonly failure: Error | undefined;
+}
+
+/**
+ * As `createFile`, of several files at once: they are written side by side, get their names one after the other, and share one fsync of the folder. A crash
+ * leaves the first so many of them, never a later one without an earlier one.
+ */
+export async function createFiles({ folder, files, folders, mode }: AtomicWrites): Promise<CreatedFiles> {
+  const written = await Promise.allSettled(files.map(async ({ content }) => writeTemporary(folder, content, mode)));
+  const temporaries = written.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const created: boolean[] = [];
+  let failure: Error | undefined;
   try {
-    const created = await linkNew(temporary, join(folder, name));
-    // The temporary name is of no use to anyone by now; it goes while the disk is busy with the folder.
-    await Promise.all([folders.sync(folder), unlink(temporary)]);
-    return created;
+    for (const [index, { name }] of files.entries()) created.push(await linkNew(writtenAt(written, index), join(folder, name)));
   } catch (error) {
-    await ignoreMissing(unlink(temporary)).catch(() => undefined);
-    throw error;
+    failure = error instanceof Error ? error : new Error(String(error));
   }
+  // The temporary names are of no use to anyone by now; they go while the disk is busy with the folder.
+  const cleared = Promise.all(temporaries.map(async (path) => ignoreMissing(unlink(path)).catch(() => undefined)));
+  await Promise.all([created.length === 0 ? undefined : folders.sync(folder), cleared]);
+  return { created, failure };
+}
+
+/** @throws what kept it from being written */
+function writtenAt(written: readonly PromiseSettledResult<string>[], index: number): string {
+  const one = written[index];
+  if (one?.status === 'fulfilled') return one.value;
+  throw one?.reason;
 }
 
 /** A second name for a file; false when the name is taken: the compare-and-set of every file system. */

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { createFile, replaceFile, type AtomicWrite } from './atomic-file.ts';
+import { createFiles, replaceFile, type AtomicWrite, type CreatedFiles } from './atomic-file.ts';
 import type { WriteError, WriteOrder, WriteOutcome } from './write-thread.ts';
 
 // Beside this file, in the sources as in what is compiled from them.
@@ -11,7 +11,8 @@ const QUIET_MS = 30_000;
 /** Larger ones are few, and would be copied from thread to thread. */
 const TEXT_MAX_CHARACTERS = 64 * 1024;
 
-type TextFile = Pick<AtomicWrite, 'folder' | 'name' | 'folders'> & { readonly content: string };
+type TextFiles = Pick<AtomicWrite, 'folder' | 'folders'> & { readonly files: WriteOrder['files'] };
+type TextFile = Pick<AtomicWrite, 'folder' | 'folders'> & WriteOrder['files'][number];
 
 /**
  * Makes whole files durable. While there are few, it is done here; a crowd is given to a thread. Each file goes four times through the thread pool, and all
@@ -24,22 +25,35 @@ export class FileWriter {
   #nextStartMs = -Infinity;
 
   /** False when the name is taken; on disk either way (see `createFile`). */
-  async create(file: TextFile): Promise<boolean> {
-    return this.#counted(async () => this.#threadFor(file)?.write(file, false) ?? createFile(file));
+  async create({ name, content, ...place }: TextFile): Promise<boolean> {
+    const { created, failure } = await this.createInOrder({ ...place, files: [{ name, content }] });
+    if (failure !== undefined) throw failure;
+    return created[0] === true;
+  }
+
+  /** Several of one folder, with one sync of it (see `createFiles`). */
+  async createInOrder(files: TextFiles): Promise<CreatedFiles> {
+    return this.#counted(files, async () => this.#threadFor(files)?.write(files, false) ?? createFiles(files));
   }
 
   /** In place of the one that was there, if any (see `replaceFile`). */
-  async replace(file: TextFile): Promise<void> {
-    await this.#counted(async () => this.#threadFor(file)?.write(file, true) ?? replaceFile(file));
+  async replace({ name, content, ...place }: TextFile): Promise<void> {
+    const files = { ...place, files: [{ name, content }] };
+    await this.#counted(files, async () => {
+      const thread = this.#threadFor(files);
+      if (thread === undefined) return replaceFile({ ...place, name, content });
+      const { failure } = await thread.write(files, true);
+      if (failure !== undefined) throw failure;
+    });
   }
 
-  async #counted<Result>(write: () => Promise<Result>): Promise<Result> {
-    this.#underWay += 1;
+  async #counted<Result>({ files }: TextFiles, write: () => Promise<Result>): Promise<Result> {
+    this.#underWay += files.length;
     try {
       if (this.#underWay >= CROWD) this.#startThread();
       return await write();
     } finally {
-      this.#underWay -= 1;
+      this.#underWay -= files.length;
     }
   }
 
@@ -54,15 +68,15 @@ export class FileWriter {
     }
   }
 
-  #threadFor({ content }: TextFile): WriteThread | undefined {
-    return this.#thread?.isReady === true && content.length <= TEXT_MAX_CHARACTERS ? this.#thread : undefined;
+  #threadFor({ files }: TextFiles): WriteThread | undefined {
+    return this.#thread?.isReady === true && files.every(({ content }) => content.length <= TEXT_MAX_CHARACTERS) ? this.#thread : undefined;
   }
 }
 
 /** One that has ended is not used again. */
 class WriteThread {
   readonly #thread: Worker;
-  readonly #waiting = new Map<number, PromiseWithResolvers<boolean>>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<CreatedFiles>>();
   #orders: WriteOrder[] = [];
   #count = 0;
   #quiet: NodeJS.Timeout | undefined;
@@ -87,13 +101,13 @@ class WriteThread {
     });
   }
 
-  /** As `createFile`, with the errors that it throws; true when it may replace another. */
-  async write({ folder, name, content }: TextFile, mayReplace: boolean): Promise<boolean> {
-    const outcome = Promise.withResolvers<boolean>();
+  /** As `createFiles`; where they may replace others, as `replaceFile`. */
+  async write({ folder, files }: TextFiles, mayReplace: boolean): Promise<CreatedFiles> {
+    const outcome = Promise.withResolvers<CreatedFiles>();
     const id = (this.#count += 1);
     if (this.#waiting.size === 0) this.#wake();
     this.#waiting.set(id, outcome);
-    this.#orders.push({ id, mayReplace, folder, name, content });
+    this.#orders.push({ id, mayReplace, folder, files });
     if (this.#orders.length === 1) setImmediate(() => this.#send());
     return outcome.promise;
   }
@@ -104,11 +118,10 @@ class WriteThread {
     this.#orders = [];
   }
 
-  #settle({ id, result }: WriteOutcome): void {
+  #settle({ id, created, failure }: WriteOutcome): void {
     const outcome = this.#waiting.get(id);
     this.#waiting.delete(id);
-    if (typeof result === 'boolean') outcome?.resolve(result);
-    else outcome?.reject(errorOf(result));
+    outcome?.resolve({ created, failure: failure && errorOf(failure) });
   }
 
   /** Somebody waits for it: the process does not end meanwhile. */

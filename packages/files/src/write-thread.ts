@@ -1,22 +1,22 @@
 import { parentPort } from 'node:worker_threads';
-import { createFile, replaceFile } from './atomic-file.ts';
+import { createFiles, replaceFile, type CreatedFiles } from './atomic-file.ts';
 import { FolderSync } from './folder-sync.ts';
 
 /* The body of a worker thread: writes files for `FileWriter`, any number at once, and tells what became of them, many in one message. */
 
-/** A new file where it must not take another's place, otherwise one that may. */
+/** New files that must not take another's place, otherwise one that may. */
 export interface WriteOrder {
   readonly id: number;
   readonly mayReplace: boolean;
   readonly folder: string;
-  readonly name: string;
-  readonly content: string;
+  readonly files: readonly { readonly name: string; readonly content: string }[];
 }
 
-/** `false`: the name was taken. */
+/** See `CreatedFiles`. */
 export interface WriteOutcome {
   readonly id: number;
-  readonly result: boolean | WriteError;
+  readonly created: readonly boolean[];
+  readonly failure: WriteError | undefined;
 }
 
 /** What is known of a system error by: of an error that is sent from thread to thread, only the message would be left. */
@@ -28,19 +28,18 @@ let outcomes: WriteOutcome[] = [];
 parentPort?.on('message', (orders: readonly WriteOrder[]) => {
   for (const order of orders) {
     write(order).then(
-      (result) => tell({ id: order.id, result }),
-      (error: unknown) => tell({ id: order.id, result: describe(error) }),
+      ({ created, failure }) => tell({ id: order.id, created, failure: failure === undefined ? undefined : describe(failure) }),
+      (error: unknown) => tell({ id: order.id, created: [], failure: describe(error) }),
     );
   }
 });
 // Ready.
 parentPort?.postMessage([]);
 
-async function write({ mayReplace, folder, name, content }: WriteOrder): Promise<boolean> {
-  const file = { folder, name, content, folders };
-  if (!mayReplace) return createFile(file);
-  await replaceFile(file);
-  return true;
+async function write({ mayReplace, folder, files }: WriteOrder): Promise<CreatedFiles> {
+  if (!mayReplace) return createFiles({ folder, files, folders });
+  for (const file of files) await replaceFile({ ...file, folder, folders });
+  return { created: files.map(() => true), failure: undefined };
 }
 
 function tell(outcome: WriteOutcome): void {

@@ -45,6 +45,22 @@ describe('writing files', () => {
     expect((await stat(join(folder.path, '0', '300.txt'))).mode & 0o777).toBe(0o600);
   });
 
+  it('creates none behind one that it cannot create, in a thread as without one', async () => {
+    await using folder = await temporaryFolder();
+    const writer = new FileWriter();
+    const place = { folder: folder.path, folders: new FolderSync() };
+    for (const [round, prefix] of ['a', 'b', 'c'].entries()) {
+      const names = [`${prefix}1`, `${prefix}2`, 'missing/3', `${prefix}4`];
+      const { created, failure } = await writer.createInOrder({ ...place, files: names.map((name) => ({ name, content: name })) });
+      expect([created, failure]).toEqual([[true, true], expect.objectContaining({ code: 'ENOENT' })]);
+      expect((await readdir(folder.path)).filter((name) => name.startsWith(prefix)).toSorted()).toEqual([`${prefix}1`, `${prefix}2`]);
+      // A crowd, which brings the thread to life.
+      const files = Array.from({ length: 30 }, (_, index) => ({ name: `many-${String(round)}-${String(index)}`, content: 'x' }));
+      expect((await writer.createInOrder({ ...place, files })).created).toEqual(files.map(() => true));
+    }
+    expect((await readdir(folder.path)).filter((name) => name.startsWith(temporaryPrefix))).toEqual([]);
+  });
+
   it('lets exactly one of a crowd have a name', async () => {
     await using folder = await temporaryDirectory();
     const writer = new FileWriter();

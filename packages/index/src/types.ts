@@ -1,9 +1,9 @@
-import type { RemovedSession, Session, Skill, TurnRecord, TurnStatus, UsageRow } from '@concierge/contract';
+import type { RemovedSession, Session, SessionOrigin, Skill, TurnRecord, TurnStatus, UsageRow } from '@concierge/contract';
 
 /** What the index keeps of a session; a whole `Session` is one of these. Times are ISO 8601, kept to the millisecond. */
 export type IndexableSession = Pick<
   Session,
-  'id' | 'agent' | 'channel' | 'revision' | 'createdAt' | 'updatedAt' | 'title' | 'messageCount'
+  'id' | 'agent' | 'channel' | 'origin' | 'revision' | 'createdAt' | 'updatedAt' | 'title' | 'messageCount'
 >;
 
 /** One session as the files have it. */
@@ -51,6 +51,8 @@ export interface Page<Item> {
 export interface SessionsQuery {
   readonly limit: number;
   readonly agent?: string | undefined;
+  /** Those that one of these began. */
+  readonly origin?: readonly SessionOrigin[] | undefined;
   readonly cursor?: string | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { SessionListItem, TurnView } from '@concierge/contract';
+import type { SessionListItem, SessionOrigin, TurnView } from '@concierge/contract';
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
 import { removedSessionOf } from '../src/lists/usage.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
@@ -27,10 +27,20 @@ for (const backend of indexBackends) {
     }
 
     it('lists a session that was put, as its file has it', async () => {
-      await index.putSession(session(1, { title: 'Holidays', messageCount: 4, agent: 'cs', channel: 'channel_a' }));
+      await index.putSession(session(1, { title: 'Holidays', messageCount: 4, agent: 'cs', channel: 'channel_a', origin: 'channel' }));
       expect((await index.listSessions({ limit: 25 })).items).toEqual([
-        { id: sessionId(1), updatedAt: at(1), agent: 'cs', channel: 'channel_a', title: 'Holidays', messageCount: 4 },
+        { id: sessionId(1), updatedAt: at(1), agent: 'cs', channel: 'channel_a', origin: 'channel', title: 'Holidays', messageCount: 4 },
       ]);
+    });
+
+    it('lists the sessions of some origins, page by page', async () => {
+      const origins = ['user', 'channel', 'heartbeat', 'subagent', 'user', 'heartbeat'] as const;
+      await index.putSessions(origins.map((origin, number) => ({ session: session(number, { origin }) })));
+      const listed = async (origin?: readonly SessionOrigin[]) =>
+        (await allPages<SessionListItem>(async (cursor) => index.listSessions({ limit: 2, origin, cursor }))).map((item) => item.origin);
+      expect(await listed(['user', 'channel'])).toEqual(['user', 'channel', 'user']);
+      expect(await listed(['schedule'])).toEqual([]);
+      expect(await listed()).toEqual(origins.toReversed());
     });
 
     it('does not let an older revision overwrite a newer one, but takes the turn it brings', async () => {

@@ -101,6 +101,25 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     expect((await index.listSessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([sessionId(1)]);
   });
 
+  it('learns from the files what began the sessions that an earlier version listed', async () => {
+    const files = new Files(session(1, { origin: 'heartbeat' }), session(2, { origin: 'user' }));
+    for (const tenant of ['acme', 'other']) await store.rebuild(tenant, files);
+    await direct.pool.query('alter table sessions drop column origin; update index_version set version = 2');
+
+    const later = await open(url);
+    for (const tenant of ['acme', 'other']) {
+      const { items } = await later.forTenant(tenant, files).listSessions({ limit: 9 });
+      expect(items.map(({ id, origin }) => [id, origin])).toEqual([
+        [sessionId(2), 'user'],
+        [sessionId(1), 'heartbeat'],
+      ]);
+      expect((await later.rebuild(tenant, files)).sessions).toEqual({ added: 0, changed: 0, removed: 0 });
+    }
+    // Closed again to a query that does not say whose rows it wants.
+    expect((await direct.pool.query('select * from meta')).rows).toEqual([]);
+    await later.close();
+  });
+
   it('refuses tables that a newer version made', async () => {
     await fill('acme');
     await direct.pool.query('update index_version set version = 999');

@@ -112,6 +112,24 @@ describe('the SQLite files of the index', () => {
     expect((await ids(reader, files)).length).toBe(5);
   });
 
+  it('learns from the files what began the sessions that an earlier version listed', async () => {
+    const files = new Files(session(1, { origin: 'heartbeat' }), session(2, { origin: 'user' }));
+    const earlier = openStore();
+    await earlier.rebuild('acme', files);
+    await earlier.close();
+    const file = openSqlite(fileOf('acme'));
+    file.database.exec('alter table sessions drop column origin; pragma user_version = 2');
+    file.close();
+
+    const store = openStore();
+    const { items } = await store.forTenant('acme', files).listSessions({ limit: 9 });
+    expect(items.map(({ id, origin }) => [id, origin])).toEqual([
+      [sessionId(2), 'user'],
+      [sessionId(1), 'heartbeat'],
+    ]);
+    expect((await store.rebuild('acme', files)).sessions).toEqual({ added: 0, changed: 0, removed: 0 });
+  });
+
   it('does not take the log of a deleted file for that of the new one', async () => {
     const store = openStore();
     await store.forTenant('acme').putSession(session(1));

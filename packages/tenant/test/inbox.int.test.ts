@@ -21,6 +21,27 @@ describe('the inbox', () => {
     expect(await readdir(folder.path)).toEqual(['turn-1.json']);
   });
 
+  it('accepts many with one sync of the folder, and tells which were here', async () => {
+    await using folder = await temporaryFolder();
+    let syncs = 0;
+    class CountedSync extends FolderSync {
+      override async sync(path: string): Promise<void> {
+        syncs += 1;
+        await super.sync(path);
+      }
+    }
+    const inbox = new Inbox({ folder: folder.path, folders: new CountedSync(), writer: new FileWriter(), log: silentLog });
+    const ids = ['turn-1', 'turn-2', 'turn-3', 'turn-2', 'turn-4'];
+    await inbox.accept(acceptedTurn('turn-3'));
+    syncs = 0;
+    expect(await inbox.acceptInOrder(ids.map((id) => acceptedTurn(id)))).toEqual({
+      created: [true, true, false, false, true],
+      failure: undefined,
+    });
+    expect(syncs).toBe(1);
+    expect((await readdir(folder.path)).toSorted()).toEqual(['turn-1.json', 'turn-2.json', 'turn-3.json', 'turn-4.json']);
+  });
+
   it('has accepted what is on disk, even when the process fails right after', async () => {
     await using folder = await temporaryFolder();
     armFailpoints('inbox.after-file:throw');

@@ -48,6 +48,20 @@ describe('publishing a session', () => {
     expect((await readdir(folder.path)).toSorted()).toEqual(['.revisions', `${id}.json`]);
   });
 
+  it('says what began a session whose file is of an earlier version: the first turn, else the channel', async () => {
+    await using folder = await temporaryFolder();
+    const began = async (changes: Partial<Session>): Promise<Session['origin']> => {
+      const { origin: _origin, ...earlier } = newSession(newSessionId(), changes);
+      await storeIn(folder.path).publish(earlier);
+      return (await storeIn(folder.path).load(earlier.id))?.origin;
+    };
+    const turns = [{ ...turnRecord('t-1'), origin: 'heartbeat' as const }, turnRecord('t-2')];
+    expect(await began({ turns })).toBe('heartbeat');
+    expect(await began({ turns: [{ ...turnRecord('t-1'), origin: 'webhook' }] })).toBe('channel');
+    expect(await began({ turns: [{ ...turnRecord('t-1'), origin: 'person' }], channel: 'channel_a' })).toBe('channel');
+    expect(await began({})).toBe('user');
+  });
+
   it('keeps the last three revisions', async () => {
     await using folder = await temporaryFolder();
     const id = newSessionId();

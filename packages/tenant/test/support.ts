@@ -82,6 +82,7 @@ export function newSession(id: string, changes: Partial<Session> = {}): Session 
     agent: 'admin',
     channel: 'web',
     sender: null,
+    origin: 'user',
     revision: 1,
     createdAt: at,
     updatedAt: at,

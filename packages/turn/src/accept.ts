@@ -16,6 +16,12 @@ export interface TurnReceipt {
   readonly replayed: boolean;
 }
 
+/** What became of each message, in their order: `session_busy` and `too_many_waiting` are answers. With a `failure`, only of those before it. */
+export interface AcceptedInOrder {
+  readonly outcomes: readonly (TurnReceipt | AppError)[];
+  readonly failure: Error | undefined;
+}
+
 export interface AcceptOptions {
   readonly redis: Redis;
   readonly lanes: Lanes;
@@ -45,31 +51,102 @@ export class TurnAcceptance {
    * `overloaded` when neither the lane nor the disk can take it
    */
   async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
-    const turnId = input.dedupeId === null ? newTurnId() : turnIdOf(await scope.identity(), input.dedupeId);
-    const sessionId = await this.#resolveSession(scope, input, turnId);
-    if (input.dedupeId !== null) {
-      // What Redis knows of it is asked with its place in the lane: nearly all messages are new.
-      const twin = await this.#findEnded(scope, turnId, sessionId);
-      if (twin !== null) return replay(twin, input);
-    }
-    const turn = this.#toAccepted(scope, input, { turnId, sessionId });
-    const isNumbered = await scope.laneOrder.isUsed(sessionId);
+    const { turn, ended } = await this.#prepare(scope, input, this.#now());
+    if (ended !== null) return replay(ended, input);
+    const isNumbered = await scope.laneOrder.isUsed(turn.sessionId);
     if (isNumbered) await this.#joinOrder(scope, input, turn);
     if ((await scope.inbox.accept(turn, { isUnique: input.dedupeId === null })) === 'exists') return await this.#attach(scope, input, turn);
     await failpoint('accept.after-inbox');
-    const receipt = await this.#place(scope, input, turn);
-    if (isNumbered && input.busy === 'reject') await scope.laneOrder.claim(sessionId, turnId);
+    const receipt = await this.#settle(scope, { input, turn }, await this.#enqueue(input, turn));
+    if (isNumbered && input.busy === 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
     return receipt;
   }
 
-  async #place(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
-    const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
-    const { busy, holdMs } = input;
-    const placed = await this.#options.lanes.place(turn, { busy, holdMs, found: 'accepted' }).catch((error: unknown): Placed | null => {
-      // It is on disk: accepted. The sweeper lays it as soon as Redis answers.
-      this.#options.log.warn({ err: error, turnId: turn.turnId }, 'accepted, but not yet in its lane');
+  /**
+   * As `accept`, for messages of one conversation that were brought together, in their order: their files share a sync, and the commands to Redis follow each
+   * other without a wait. Those behind a message that cannot be accepted are not accepted, either.
+   */
+  async acceptInOrder(scope: TenantScope, inputs: readonly TurnInput[]): Promise<AcceptedInOrder> {
+    const outcomes: (TurnReceipt | AppError)[] = [];
+    try {
+      // The first goes alone: after it, it is known whether Redis keeps the order, and Redis knows the script.
+      for (const input of inputs.slice(0, 1)) outcomes.push(await orRefusal(this.accept(scope, input)));
+      await this.#acceptOthers(scope, inputs.slice(1), outcomes);
+      return { outcomes, failure: undefined };
+    } catch (error) {
+      return { outcomes, failure: error instanceof Error ? error : new Error(String(error)) };
+    }
+  }
+
+  async #acceptOthers(scope: TenantScope, inputs: readonly TurnInput[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
+    const nowMs = this.#now();
+    // Each a little later than the one before it: the times in the files tell their order.
+    const messages = await Promise.all(inputs.map(async (input, index) => this.#prepare(scope, input, nowMs + (index + 1) / 1000)));
+    const [first] = messages;
+    if (first === undefined) return;
+    if (await scope.laneOrder.isUsed(first.turn.sessionId)) {
+      for (const input of inputs) outcomes.push(await orRefusal(this.accept(scope, input)));
+      return;
+    }
+    const { created, failure } = await scope.inbox.acceptInOrder(messages.filter(({ ended }) => ended === null).map(({ turn }) => turn));
+    await failpoint('accept.after-inbox');
+    const files = created.values();
+    let enqueued: Enqueued[] = [];
+    for (const message of messages) {
+      const isNew = message.ended === null ? files.next().value : false;
+      if (isNew === undefined) break;
+      if (isNew) {
+        enqueued.push({ ...message, placing: this.#enqueue(message.input, message.turn) });
+        continue;
+      }
+      await this.#settleAll(scope, enqueued, outcomes);
+      enqueued = [];
+      outcomes.push(
+        message.ended === null ? await orRefusal(this.#attach(scope, message.input, message.turn)) : replay(message.ended, message.input),
+      );
+    }
+    await this.#settleAll(scope, enqueued, outcomes);
+    if (failure !== undefined) throw failure;
+  }
+
+  /** When one of them needs a number, so do all behind it. */
+  async #settleAll(scope: TenantScope, enqueued: readonly Enqueued[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
+    const last = enqueued.at(-1);
+    if (last === undefined) return;
+    let isNumbered = await scope.laneOrder.isUsed(last.turn.sessionId);
+    for (const { input, turn, placing } of enqueued) {
+      const placed = await placing;
+      if (isNumbered && placed?.kind === 'laid') await this.#number(scope, turn);
+      outcomes.push(await orRefusal(this.#settle(scope, { input, turn }, placed)));
+      isNumbered ||= placed === null || placed.kind === 'exists' || (placed.kind === 'laid' && placed.isUnclear);
+    }
+    if (!isNumbered) return;
+    await this.#repair.repair(scope, last.turn).catch((error: unknown) => this.#warn(error, last.turn, 'the lane is put in order later'));
+  }
+
+  /** The turn that it becomes, or the one that it was. */
+  async #prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
+    const turnId = input.dedupeId === null ? newTurnId() : turnIdOf(await scope.identity(), input.dedupeId);
+    const sessionId = await this.#resolveSession(scope, input, turnId);
+    // What Redis knows of it is asked with its place in the lane: nearly all messages are new.
+    const ended = input.dedupeId === null ? null : await this.#findEnded(scope, turnId, sessionId);
+    return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, accountId: scope.accountId }) };
+  }
+
+  /** Null: not yet. It is on disk: accepted. The sweeper lays it as soon as Redis answers. */
+  async #enqueue({ busy, holdMs }: TurnInput, turn: AcceptedTurn): Promise<Placed | null> {
+    return this.#options.lanes.place(turn, { busy, holdMs, found: 'accepted' }).catch((error: unknown) => {
+      this.#warn(error, turn, 'accepted, but not yet in its lane');
       return null;
     });
+  }
+
+  async #settle(
+    scope: TenantScope,
+    { input, turn }: { readonly input: TurnInput; readonly turn: AcceptedTurn },
+    placed: Placed | null,
+  ): Promise<TurnReceipt> {
+    const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
     if (placed === null) {
       await this.#number(scope, turn);
       return receipt;
@@ -88,7 +165,7 @@ export class TurnAcceptance {
       }
       case 'full': {
         await this.#forget(scope, turn);
-        const bounds = `${String(mayWait(busy))} turns may wait in a session, and ${String(limits.tenantMaxWaiting)} sessions of a tenant`;
+        const bounds = `${String(mayWait(input.busy))} turns may wait in a session, and ${String(limits.tenantMaxWaiting)} sessions of a tenant`;
         throw new AppError('too_many_waiting', `At most ${bounds}.`, { retryAfterSeconds: 5 });
       }
       case 'exists': {
@@ -220,16 +297,41 @@ export class TurnAcceptance {
     if (ripeInMs !== null) this.#ripener.expect(ripeInMs);
   }
 
-  #toAccepted(scope: TenantScope, input: TurnInput, ids: { turnId: string; sessionId: string }): AcceptedTurn {
-    const { busy, holdMs: _holdMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
-    const collects = busy === 'collect' ? { collects: true as const } : {};
-    return { ...kept, ...collects, ...ids, version: 1, accountId: scope.accountId, acceptedAtMs: (this.#options.now ?? Date.now)() };
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
   }
 
   /** Stops the timer of lanes that are held back; sweepers start what still waits. */
   async stop(): Promise<void> {
     await this.#ripener.stop();
   }
+}
+
+interface Prepared {
+  readonly input: TurnInput;
+  readonly turn: AcceptedTurn;
+  /** It was accepted before, and has ended. */
+  readonly ended: Twin | null;
+}
+
+interface Enqueued {
+  readonly input: TurnInput;
+  readonly turn: AcceptedTurn;
+  readonly placing: Promise<Placed | null>;
+}
+
+function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sessionId' | 'acceptedAtMs' | 'accountId'>): AcceptedTurn {
+  const { busy, holdMs: _holdMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
+  const collects = busy === 'collect' ? { collects: true as const } : {};
+  return { ...kept, ...collects, ...facts, version: 1 };
+}
+
+/** What the lane alone can know is no failure of those behind it. */
+async function orRefusal(accepting: Promise<TurnReceipt>): Promise<TurnReceipt | AppError> {
+  return accepting.catch((error: unknown) => {
+    if (error instanceof AppError && (error.code === 'session_busy' || error.code === 'too_many_waiting')) return error;
+    throw error;
+  });
 }
 
 interface Twin {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { AppError } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
@@ -159,6 +160,77 @@ describe('a turn that was acknowledged first is answered first', () => {
     await rig.server.hasRoom();
     const third = await other.accept(scope, input('third'));
     expect(await runAll()).toEqual(orderOf(first, second, third));
+  });
+});
+
+describe('messages of one person that are brought together', () => {
+  const lines = (...texts: string[]) => texts.map((text) => input(text, { dedupeId: text }));
+  async function bring(gateway: Turns, ...texts: string[]): Promise<TurnReceipt[]> {
+    const { outcomes, failure } = await gateway.acceptInOrder(scope, lines(...texts));
+    expect(failure).toBeUndefined();
+    return outcomes.map((outcome) => {
+      if (outcome instanceof AppError) throw outcome;
+      return outcome;
+    });
+  }
+  const texts = Array.from({ length: 40 }, (_, number) => `line ${String(number)}`);
+
+  it('are answered in their order, and have no number on disk', async () => {
+    const receipts = await bring(one, ...texts);
+    expect(await scope.laneOrder.sessionIds()).toEqual([]);
+    const after = await other.accept(scope, input('after'));
+    expect(await runAll()).toEqual(orderOf(...receipts, after));
+  });
+
+  it('are the same turns when they are brought again, before and after they are answered', async () => {
+    const [third] = await bring(one, 'line 3');
+    const receipts = await bring(one, 'line 0', 'line 3', 'line 1', 'line 1', 'line 2');
+    expect(receipts.map(({ replayed }) => replayed)).toEqual([false, true, false, true, false]);
+    expect(receipts[1]?.turnId).toBe(third?.turnId);
+    const [zeroth, , first, , second] = receipts;
+    expect((await runAll()).answered).toEqual([third, zeroth, first, second].map((receipt) => receipt?.turnId));
+    const again = await bring(other, 'line 0', 'line 1', 'line 2', 'line 3');
+    expect(again).toEqual([zeroth, first, second, third].map((receipt) => ({ ...receipt, replayed: true })));
+    expect(await scope.inbox.turnIds()).toEqual([]);
+  });
+
+  it('stay in their order when Redis is found gone', async () => {
+    await rig.server.kill();
+    const receipts = await bring(one, 'line 0', 'line 1', 'line 2');
+    await rig.server.start();
+    const after = await (await rig.gateway()).accept(scope, input('after'));
+    expect(await runAll()).toEqual(orderOf(...receipts, after));
+  });
+
+  it('stay in their order when Redis goes in the middle, and carries out the rest late', async () => {
+    const arrival = gate();
+    const cut = await rig.gateway({ refuses: arrival.opened, hears: 3 });
+    const receipts = await bring(cut, ...texts.slice(0, 6));
+    const after = await other.accept(scope, input('after'));
+    arrival.open();
+    expect(await runAll()).toEqual(orderOf(...receipts, after));
+  });
+
+  it('stay in their order when Redis has lost them all', async () => {
+    const receipts = await bring(one, ...texts);
+    await rig.server.flush();
+    expect(await runAll()).toEqual(orderOf(...receipts));
+  });
+
+  it('are all known when they are brought again after their gateway died', async () => {
+    armFailpoints('accept.after-inbox:throw:2');
+    const { outcomes, failure } = await one.acceptInOrder(scope, lines('line 0', 'line 1', 'line 2'));
+    expect([outcomes.length, failure]).toEqual([1, expect.objectContaining({ message: expect.stringContaining('fail point') })]);
+    const receipts = await bring(other, 'line 0', 'line 1', 'line 2');
+    expect(receipts.map(({ replayed }) => replayed)).toEqual([true, true, true]);
+    expect(await runAll()).toEqual(orderOf(...receipts));
+  });
+
+  it('that find no room are refused, each by itself, and leave nothing', async () => {
+    const { outcomes } = await one.acceptInOrder(scope, lines(...Array.from({ length: 60 }, (_, number) => `line ${String(number)}`)));
+    const refused = outcomes.filter((outcome) => outcome instanceof AppError);
+    expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(['too_many_waiting']));
+    expect(refused.length + (await scope.inbox.turnIds()).length).toBe(60);
   });
 });
 

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
-import type { LeaseAnswer } from '../src/lanes.ts';
+import type { LeaseAnswer, Placed } from '../src/lanes.ts';
 
 export const log = createLog({ service: 'test', level: 'silent' });
 
@@ -79,12 +79,16 @@ export class Rig implements AsyncDisposable {
     return worker;
   }
 
-  /** Another gateway. `refuses`: its places in lanes are not heard of, and are given when the test lets them. */
-  async gateway({ now = Date.now, refuses }: { now?: () => number; refuses?: Promise<void> } = {}): Promise<Turns> {
+  /** Another gateway. `refuses`: its places in lanes are not heard of, but for the first so many, and are given when the test lets them. */
+  async gateway({
+    now = Date.now,
+    refuses,
+    hears = 0,
+  }: { now?: () => number; refuses?: Promise<void>; hears?: number } = {}): Promise<Turns> {
     const redis = connectRedis({ url: this.server.url, role: 'producer', log });
     await redisReady(redis, 10_000);
     const doorbells = new Doorbells(redis, log);
-    const lanes = refuses === undefined ? new Lanes(redis) : new UnheardLanes(redis, refuses);
+    const lanes = refuses === undefined ? new Lanes(redis) : new UnheardLanes(redis, refuses, hears);
     const turns = new Turns({ redis, lanes, doorbells, log, now });
     this.#closers.unshift(async () => {
       await turns.stop();
@@ -151,14 +155,18 @@ class WatchedLanes extends Lanes {
 /** As of a gateway whose commands time out, and that of its own turn arrives all the same. */
 class UnheardLanes extends Lanes {
   readonly #arrival: Promise<void>;
+  #heard: number;
 
-  constructor(redis: Redis, arrival: Promise<void>) {
+  constructor(redis: Redis, arrival: Promise<void>, heard: number) {
     super(redis);
     this.#arrival = arrival;
+    this.#heard = heard;
   }
 
-  override async place(...given: Parameters<Lanes['place']>): Promise<never> {
+  override async place(...given: Parameters<Lanes['place']>): Promise<Placed> {
     const [, { found }] = given;
+    this.#heard -= 1;
+    if (this.#heard >= 0) return await super.place(...given);
     if (found === 'accepted')
       background(
         this.#arrival.then(async () => await super.place(...given)),

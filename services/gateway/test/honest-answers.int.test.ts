@@ -35,6 +35,41 @@ describe('a model that a setting names', () => {
   });
 });
 
+describe('a model that is too small for the tools of an agent', () => {
+  const small = 'p/small has a window of 8000: conversations are shortened all the time.';
+
+  it('is taken, and the answer says so: of the settings and of an agent’s file', async () => {
+    const models = { small: { contextWindow: 8000 }, large: { contextWindow: 128_000 } };
+    const p = { baseUrl: 'https://models.example/v1', apiKeyEnv: 'NOT_SET_HERE', models };
+    await writeFile(join(gateway.dataDir, 'providers.json'), JSON.stringify({ default: 'p/large', providers: { p } }));
+    const owner = await gateway.tenant();
+    const patch = async (body: object): Promise<Response> => gateway.ask(owner.admin, '/api/tenant', { method: 'PATCH', body });
+    const put = async (text: string): Promise<Response> =>
+      gateway.ask(owner.admin, '/api/files/agents/books.md', {
+        method: 'PUT',
+        body: text,
+        headers: { 'Content-Type': 'text/markdown' },
+      });
+
+    expect(await (await patch({ name: 'Shop' })).json()).not.toHaveProperty('warnings');
+    const changed = await patch({ model: 'p/small' });
+    expect([changed.status, await changed.json()]).toEqual([
+      200,
+      expect.objectContaining({
+        model: 'p/small',
+        warnings: [expect.stringMatching(/^The 28 tools of the agent admin take about \d+ tokens, and p\/small has a window of 8000:/u)],
+      }),
+    ]);
+    const agent = (rest: string): string => `---\ndescription: Keeps the books\n${rest}---\nBe exact.\n`;
+    const first = await put(agent(''));
+    expect([first.status, await first.json()]).toEqual([201, { problem: null, warnings: [expect.stringContaining(small)] }]);
+    expect((await put(agent('tools: [read, write]\n'))).status).toBe(204);
+    const again = await put(agent('model: p/small\n'));
+    expect([again.status, await again.json()]).toEqual([200, { problem: null, warnings: [expect.stringContaining(small)] }]);
+    expect((await put(agent('model: p/large\n'))).status).toBe(204);
+  });
+});
+
 describe('a file that defines something', () => {
   const put = async (path: string, body: string): Promise<Response> =>
     gateway.ask(tenant.admin, `/api/files/${path}`, { method: 'PUT', body, headers: { 'Content-Type': 'text/markdown' } });

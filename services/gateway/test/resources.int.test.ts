@@ -66,6 +66,16 @@ describe('sessions', () => {
     expect(next).toBeNull();
   });
 
+  it('are listed by what began them, also on the next page', async () => {
+    for (const message of ['a', 'b']) await chat(message);
+    const first = await gateway.ask(tenant.read, '/api/sessions?limit=1&origin=user,channel');
+    expect(await first.json()).toMatchObject([{ title: 'b', origin: 'user' }]);
+    const next = /^<(?<path>[^>]+)>; rel="next"$/u.exec(first.headers.get('link') ?? '')?.groups?.['path'] ?? '';
+    expect(new URL(next, 'http://x').searchParams.get('origin')).toBe('user,channel');
+    expect(await (await gateway.ask(tenant.read, next)).json()).toMatchObject([{ title: 'a', origin: 'user' }]);
+    expect(await (await gateway.ask(tenant.read, '/api/sessions?origin=heartbeat')).json()).toEqual([]);
+  });
+
   it('are shown whole, without what only the model was sent', async () => {
     const { contact_id: id } = await chat('hello');
     const session = SessionView.parse(await (await gateway.ask(tenant.read, `/api/sessions/${id}`)).json());

@@ -224,5 +224,6 @@ export function storedSession(id: string, turnId: string, [question, reply]: rea
     { id: `${turnId}u`, turnId, at, role: 'user', text: question },
     { id: `${turnId}a`, turnId, at, role: 'assistant', text: reply },
   ];
-  return { id, createdAt: at, updatedAt: at, agent: 'admin', channel: 'web', title: question, messageCount: 2, messages };
+  const origin = 'user';
+  return { id, createdAt: at, updatedAt: at, agent: 'admin', channel: 'web', origin, title: question, messageCount: 2, messages };
 }

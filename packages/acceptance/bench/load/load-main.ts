@@ -23,6 +23,7 @@ const Webhooks = z.object({
   appSecret: z.string(),
   connections: z.number(),
   peopleEach: z.number(),
+  messagesEach: z.number(),
   measureMs: z.number(),
   total: z.number().optional(),
   perSecond: z.number().optional(),

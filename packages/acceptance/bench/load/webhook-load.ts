@@ -2,7 +2,7 @@ import { createHmac, randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { HttpConnection } from './http-connection.ts';
 
-/** Signed deliveries of WhatsApp, one message each. Plain data: it goes to a process of its own. */
+/** Signed deliveries of WhatsApp. Plain data: it goes to a process of its own. */
 export interface WebhookSpec {
   readonly port: number;
   /** One for each tenant, used in turn. */
@@ -12,6 +12,8 @@ export interface WebhookSpec {
   readonly connections: number;
   /** People who write over one connection, in turn. */
   readonly peopleEach: number;
+  /** Messages in each delivery. More than one: of all these people in turn, who are others in the next delivery. */
+  readonly messagesEach: number;
   /** 0: as many as there are in `total`. */
   readonly measureMs: number;
   /** Deliveries in all; undefined: as long as it measures. */
@@ -97,20 +99,28 @@ export class WebhookLoad {
   }
 
   #delivery(slot: number, sent: number): string {
-    const { paths, phoneNumberId, appSecret, peopleEach } = this.#spec;
-    const person = `${this.#prefix}${String(slot).padStart(4, '0')}${String(sent % peopleEach).padStart(3, '0')}`;
-    const id = `wamid.${this.#run}-${String(slot)}-${String(sent)}`;
+    const { paths, phoneNumberId, appSecret, messagesEach } = this.#spec;
+    const senders = Array.from({ length: messagesEach }, (_, index) => this.#personOf(slot, sent, index));
     const text = { body: 'What is the state of my order? It should have been here by now, I think.' };
     const value = {
       messaging_product: 'whatsapp',
       metadata: { display_phone_number: '15550783881', phone_number_id: phoneNumberId },
-      contacts: [{ profile: { name: `Person ${person}` }, wa_id: person, user_id: `DE.${person}` }],
-      messages: [{ from: person, from_user_id: `DE.${person}`, id, timestamp: '1760000000', type: 'text', text }],
+      contacts: [...new Set(senders)].map((person) => ({ profile: { name: `Person ${person}` }, wa_id: person, user_id: `DE.${person}` })),
+      messages: senders.map((person, index) => {
+        const id = `wamid.${this.#run}-${String(slot)}-${String(sent)}-${String(index)}`;
+        return { from: person, from_user_id: `DE.${person}`, id, timestamp: '1760000000', type: 'text', text };
+      }),
     };
     const body = JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: '1', changes: [{ value, field: 'messages' }] }] });
     const signature = createHmac('sha256', appSecret).update(body).digest('hex');
     const path = paths[slot % paths.length] ?? '/';
     const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nX-Hub-Signature-256: sha256=${signature}\r\n`;
     return `${head}Content-Length: ${String(body.length)}\r\n\r\n${body}`;
+  }
+
+  #personOf(slot: number, sent: number, index: number): string {
+    const { peopleEach, messagesEach } = this.#spec;
+    const number = messagesEach === 1 ? sent % peopleEach : sent * peopleEach + (index % peopleEach);
+    return `${this.#prefix}${String(slot).padStart(4, '0')}${String(number).padStart(3, '0')}`;
   }
 }

@@ -16,12 +16,22 @@ const TENANTS = 8;
 /** A campaign is answered: people who never wrote before, each with ten messages. */
 const CROWD = { people: 200, messages: 2000, perSecond: 500 };
 const crowdLoad = { connections: CROWD.people, peopleEach: 1, newcomers: true, total: CROWD.messages, perSecond: CROWD.perSecond };
+/** What an app brings after it could not reach us for a while: people who never wrote before, all in one delivery. */
+const BACKLOG = { messages: 1000, people: 7, deliveries: 15 };
+const backlogLoad = {
+  connections: 1,
+  peopleEach: BACKLOG.people,
+  messagesEach: BACKLOG.messages,
+  newcomers: true,
+  total: BACKLOG.deliveries,
+};
 const binding = { phoneNumberId: '106540352242922', accessToken: 'unused', verifyToken: 'unused', appSecret: 'bench-secret' };
 const load = {
   phoneNumberId: binding.phoneNumberId,
   appSecret: binding.appSecret,
   connections: CONNECTIONS,
   peopleEach: 8,
+  messagesEach: 1,
   warmUpMs: 3000,
   measureMs: 4000,
   total: undefined,
@@ -51,8 +61,9 @@ export async function measureWebhooks(): Promise<Row[]> {
     rounds.push({ empty, kept, product: await driver.webhooks({ ...load, ...targets.product }) });
   }
   const crowd = await driver.webhooks({ ...load, ...targets.product, ...crowdLoad });
+  const backlog = await driver.webhooks({ ...load, ...targets.product, ...backlogLoad });
   const burst = await driver.webhooks({ ...load, ...targets.product, connections: 1000, peopleEach: 1, total: BURST });
-  return [...rowsOf(rounds), ...crowdRows(crowd), ...burstRows(burst)];
+  return [...rowsOf(rounds), ...crowdRows(crowd), ...backlogRows(backlog), ...burstRows(burst)];
 }
 
 async function startFloor(parts: AsyncDisposableStack): Promise<Record<'empty' | 'kept', Target>> {
@@ -114,6 +125,16 @@ function crowdRows(crowd: WebhookResult): Row[] {
     absoluteRow({ measure: `${measure}, p50`, ...at(0.5) }, { atMost: 50 }),
     absoluteRow({ measure: `${measure}, p99`, ...at(0.99) }, null),
     absoluteRow({ measure: `${measure}, refused`, unit: '', product: crowd.refused }, { atMost: 0 }),
+  ];
+}
+
+function backlogRows(backlog: WebhookResult): Row[] {
+  const measure = `a webhook of ${BACKLOG.messages.toLocaleString('en')} messages from ${String(BACKLOG.people)} people`;
+  const at = (share: number) => ({ unit: 'ms', product: percentile(backlog.latencyMs, share) });
+  return [
+    absoluteRow({ measure: `${measure}, p50`, ...at(0.5) }, { atMost: 250 }),
+    absoluteRow({ measure: `${measure}, p99`, ...at(0.99) }, null),
+    absoluteRow({ measure: `${measure}, refused`, unit: '', product: backlog.refused }, { atMost: 0 }),
   ];
 }
 

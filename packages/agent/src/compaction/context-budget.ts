@@ -17,20 +17,11 @@ export interface ContextBudget {
 /** Messages and characters of a session file, whatever the model could take: every turn reads, writes and sends them all. */
 export const sessionBounds = { maxMessages: 240, keepMessages: 60, maxCharacters: 1_500_000 } as const;
 
-/** Share of the window that is left to the answer when the model's own maximum would take more. */
-const ANSWER_SHARE_MAX = 0.25;
-/** Estimates are wrong by a few per cent. */
-const MARGIN_SHARE = 0.03;
 /** What providers charge for a picture of common size. */
 const IMAGE_TOKENS = 1100;
 const MESSAGE_OVERHEAD_TOKENS = 6;
 /** A token is at least one byte, and a UTF-16 unit at most three. */
 const TOKENS_PER_CHARACTER_MAX = 3;
-
-export function limitTokensOf(facts: { readonly contextWindow: number; readonly maxOutputTokens: number }): number {
-  const reserve = Math.min(facts.maxOutputTokens, facts.contextWindow * ANSWER_SHARE_MAX);
-  return Math.floor(facts.contextWindow - reserve - facts.contextWindow * MARGIN_SHARE);
-}
 
 /** False when the next call is far below the limit, whatever its text: found without estimating anything, as for most turns. */
 export function mayExceedLimit(conversation: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>, budget: ContextBudget): boolean {

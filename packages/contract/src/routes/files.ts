@@ -27,6 +27,10 @@ const etagHeader = { ETag: 'Version of the file, for If-Match.' } as const;
 const WrittenFile = z
   .object({
     problem: z.string().nullable().meta({ description: 'Why the agent or skill of this file cannot be used; null when nothing is wrong.' }),
+    warnings: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'What the agent of this file will not do well, such as a model too small for its tools.' }),
   })
   .meta({ id: 'WrittenFile' });
 

@@ -1,11 +1,23 @@
 import { z } from 'zod';
 import { ContactId } from '../chat.ts';
-import { SessionListItem, SessionView } from '../session.ts';
+import { SessionListItem, SessionOrigin, SessionView } from '../session.ts';
 import { AgentName } from '../tenant.ts';
 import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
 import { defineRoute } from './route.ts';
 
 const params = z.object({ id: ContactId });
+
+const anyOrigin = `(?:${SessionOrigin.options.join('|')})`;
+
+// bounded-expression: made of the names above, at most as many as there are.
+const originList = new RegExp(`^${anyOrigin}(?:,${anyOrigin}){0,${String(SessionOrigin.options.length - 1)}}$`, 'u');
+
+const originParameter = z
+  .string()
+  .regex(originList, 'must be origins, with commas between them')
+  .transform((text) => SessionOrigin.array().parse(text.split(',')))
+  .optional()
+  .meta({ description: `Sessions that one of these began, with commas between them: ${SessionOrigin.options.join(', ')}.` });
 
 /** GET /api/sessions (service interface). */
 export const listSessions = defineRoute({
@@ -16,7 +28,7 @@ export const listSessions = defineRoute({
   summary: 'List sessions, most recently used first',
   auth: 'key',
   scopes: ['admin', 'read'],
-  query: z.strictObject({ limit: limitParameter, agent: AgentName.optional(), cursor: cursorParameter }),
+  query: z.strictObject({ limit: limitParameter, agent: AgentName.optional(), origin: originParameter, cursor: cursorParameter }),
   answers: { 200: { description: 'Sessions.', json: z.array(SessionListItem), headers: pageHeaders } },
   errors: [],
 });

@@ -6,6 +6,9 @@ import { defineRoute } from './route.ts';
 export const TenantView = TenantSettings.extend({
   id: TenantId,
   problem: z.string().nullable(),
+  warnings: z.array(z.string()).optional().meta({
+    description: 'Of a change: what is stored and in force, and will not work well, such as a model too small for the tools of an agent.',
+  }),
   demoModel: z.literal(true).optional().meta({ description: 'No model provider is set up: the built-in demo model answers.' }),
 }).meta({ id: 'Tenant' });
 export type TenantView = z.infer<typeof TenantView>;

@@ -16,7 +16,7 @@ export class NewerIndexError extends Error {
 export type Migration = (db: Kysely<IndexTables>, dialect: IndexDialect) => Promise<void>;
 
 /** Append only; the number of steps that have run is the database's version. */
-export const migrations: readonly Migration[] = [createTables, createPassages];
+export const migrations: readonly Migration[] = [createTables, createPassages, addSessionOrigin];
 
 // eslint-disable-next-line max-lines-per-function -- a table of tables
 async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
@@ -119,4 +119,19 @@ async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Pro
     .execute();
 
   if (dialect === 'postgres') for (const name of firstTableNames) await isolateTenants(db, name);
+}
+
+/**
+ * The files say what began a session: every tenant's index is rebuilt from them when it is read next. The policy would hide the rows of all tenants from a
+ * step that works for none of them.
+ */
+async function addSessionOrigin(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
+  const text = dialect === 'sqlite' ? sql`text` : sql`text collate "C"`;
+  await db.schema
+    .alterTable('sessions')
+    .addColumn('origin', text, (column) => column.notNull().defaultTo('user'))
+    .execute();
+  if (dialect === 'postgres') await sql`alter table meta no force row level security`.execute(db);
+  await db.deleteFrom('meta').where('key', '=', 'built').execute();
+  if (dialect === 'postgres') await sql`alter table meta force row level security`.execute(db);
 }

@@ -1,4 +1,4 @@
-import type { ChannelName } from '@concierge/contract';
+import type { ChannelName, SessionOrigin } from '@concierge/contract';
 import type { Generated } from 'kysely';
 
 /** The databases there are. */
@@ -36,6 +36,7 @@ export interface SessionsTable extends TenantRow {
   revision: number;
   created_at: number;
   updated_at: number;
+  origin: SessionOrigin;
 }
 
 /** Ended turns; the others are in the inbox and in Redis. */

@@ -130,6 +130,7 @@ function upsertSessions(db: Kysely<IndexTables>, rows: SessionRow[]) {
         .doUpdateSet((eb) => ({
           agent: eb.ref('excluded.agent'),
           channel: eb.ref('excluded.channel'),
+          origin: eb.ref('excluded.origin'),
           title: eb.ref('excluded.title'),
           message_count: eb.ref('excluded.message_count'),
           revision: eb.ref('excluded.revision'),

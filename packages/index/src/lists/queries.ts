@@ -13,12 +13,13 @@ type Db = Kysely<IndexTables>;
 export async function selectSessions(db: Db, accountId: string, query: SessionsQuery): Promise<Page<SessionListItem>> {
   let select = db
     .selectFrom('sessions')
-    .select(['id', 'agent', 'channel', 'title', 'message_count', 'updated_at'])
+    .select(['id', 'agent', 'channel', 'origin', 'title', 'message_count', 'updated_at'])
     .where('account_id', '=', accountId)
     .orderBy('updated_at', 'desc')
     .orderBy('id', 'desc')
     .limit(query.limit + 1);
   if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
+  if (query.origin !== undefined) select = select.where('origin', 'in', query.origin);
   if (query.cursor !== undefined) {
     const after = decodeCursor('sessions', query.cursor);
     select = select.where(sql<boolean>`(updated_at, id) < (${after.atMs}, ${after.id})`);
@@ -32,6 +33,7 @@ export async function selectSessions(db: Db, accountId: string, query: SessionsQ
       updatedAt: new Date(row.updated_at).toISOString(),
       agent: row.agent,
       channel: row.channel,
+      origin: row.origin,
       title: row.title,
       messageCount: row.message_count,
     })),

@@ -21,6 +21,7 @@ export function sessionRow(context: RowContext, session: IndexableSession): Inse
     id: session.id,
     agent: session.agent,
     channel: session.channel,
+    origin: session.origin ?? 'user',
     title: storable(session.title),
     message_count: session.messageCount,
     revision: session.revision,

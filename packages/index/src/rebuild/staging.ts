@@ -28,6 +28,7 @@ export const stagedTables = {
     revision: 'content',
     created_at: 'content',
     updated_at: 'content',
+    origin: 'content',
     generation: 'generation',
   } satisfies Columns<SessionsTable>,
   turns: {

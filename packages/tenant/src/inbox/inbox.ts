@@ -16,6 +16,7 @@ import {
   removeOldTemporaries,
   temporaryMaxAgeMs,
   temporaryPrefix,
+  type CreatedFiles,
   type FileWriter,
   type FolderSync,
 } from '@concierge/files';
@@ -62,16 +63,35 @@ export class Inbox {
    * @throws AppError not_found, when there is no such tenant
    */
   async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
-    const file = { folder: this.#folder, name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(turn), folders: this.#folders };
+    const file = { ...fileOf(turn), folder: this.#folder, folders: this.#folders };
     const write = async (): Promise<boolean> => (isUnique ? this.#writer.replace(file).then(() => true) : this.#writer.create(file));
     const created = await write().catch(async (error: unknown) => {
       if (!isSystemError(error, 'ENOENT')) throw error;
-      // A backup without its empty folders: only then is the folder looked for.
-      await keepFolders(await makeStoreFolder(this.#folder, { store: this.#folder }), this.#folders);
+      await this.#makeFolder();
       return write();
     });
     await failpoint('inbox.after-file');
     return created ? 'accepted' : 'exists';
+  }
+
+  /**
+   * As `accept`, of several in their order: with one sync of the folder, and never one without those before it, whenever the process ends.
+   * @returns what became of each; with a `failure`, only of those before the one that failed
+   */
+  async acceptInOrder(turns: readonly AcceptedTurn[]): Promise<CreatedFiles> {
+    const batch = { folder: this.#folder, folders: this.#folders, files: turns.map((turn) => fileOf(turn)) };
+    let written = await this.#writer.createInOrder(batch);
+    if (isSystemError(written.failure, 'ENOENT') && written.created.length === 0) {
+      await this.#makeFolder();
+      written = await this.#writer.createInOrder(batch);
+    }
+    await failpoint('inbox.after-file');
+    return written;
+  }
+
+  /** A backup without its empty folders: only then is the folder looked for. */
+  async #makeFolder(): Promise<void> {
+    await keepFolders(await makeStoreFolder(this.#folder, { store: this.#folder }), this.#folders);
   }
 
   /** Whether it is accepted and not yet answered. */
@@ -167,6 +187,10 @@ function isTurnId(text: string): boolean {
 function fileNameOf(turnId: string, suffix: string): string {
   if (!isTurnId(turnId)) throw new Error('not a turn id');
   return `${turnId}${suffix}`;
+}
+
+function fileOf(turn: AcceptedTurn): { readonly name: string; readonly content: string } {
+  return { name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(turn) };
 }
 
 function isTurnFile(name: string): boolean {

@@ -86,13 +86,14 @@ export function mergeTurns(history: readonly TurnRecord[], current: readonly Tur
 
 /** GET /api/sessions/{id}: without what was added to messages for the model. */
 export function viewSession(session: Session, history: readonly SessionMessage[]): SessionView {
-  const { id, createdAt, updatedAt, agent, channel, title, messageCount } = session;
+  const { id, createdAt, updatedAt, agent, channel, origin = 'user', title, messageCount } = session;
   return {
     id,
     createdAt,
     updatedAt,
     agent,
     channel,
+    origin,
     title,
     messageCount,
     messages: mergeMessages(history, session.messages).map(withoutSent),

@@ -1,6 +1,7 @@
 import { readdir, rename, unlink } from 'node:fs/promises';
 import {
   Session,
+  toSessionOrigin,
   type HistoryLine,
   type RemovedSession,
   type SessionMessage,
@@ -227,9 +228,18 @@ export class SessionStore {
   }
 }
 
-/** A file from elsewhere, or edited by hand, may hold calls without results, which no model provider takes. */
+/**
+ * A file from elsewhere, or edited by hand, may hold calls without results, which no model provider takes. One of an earlier version does not say what began
+ * the session: the first of the turns that the file names does, or the channel where that one only added to a conversation.
+ */
 function repaired(session: Session): Session {
-  return { ...session, messages: [...repairUnpaired(session.messages)] };
+  const { channel, turns, origin = originOf(channel, turns[0]?.origin) } = session;
+  return { ...session, origin, messages: [...repairUnpaired(session.messages)] };
+}
+
+function originOf(channel: Session['channel'], first: TurnRecord['origin'] | undefined): Session['origin'] {
+  if (first === undefined || first === 'person' || first === 'retraction') return channel === 'web' ? 'user' : 'channel';
+  return toSessionOrigin(first);
 }
 
 function copyOf(session: Session): Session {

@@ -2,9 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import type { FileItem } from '@concierge/contract';
 import { isMemoryPath, type FileEntry, type TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
+import type { ModelNames } from './model-names.ts';
 
 /** The tenant's own files. Which paths there are, and which of them are nobody's to see, is `TenantFiles`' to know. */
-export function fileHandlers(): Pick<Handlers, 'listFiles' | 'getFile' | 'putFile' | 'deleteFile'> {
+export function fileHandlers({
+  modelNames,
+}: {
+  readonly modelNames: ModelNames;
+}): Pick<Handlers, 'listFiles' | 'getFile' | 'putFile' | 'deleteFile'> {
   return {
     listFiles: async ({ caller, query }) => {
       const { path = '', recursive, limit } = query;
@@ -26,9 +31,11 @@ export function fileHandlers(): Pick<Handlers, 'listFiles' | 'getFile' | 'putFil
       const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
       const { etag, created } = await caller.scope.files.writeText(params.path, body, conditions);
       const problem = await problemOf(caller.scope, params.path);
+      const warnings = await warningsOf(caller.scope, modelNames, params.path);
+      const json = { problem, ...(warnings.length > 0 && { warnings }) };
       const answer = { kind: 'answer', headers: { ETag: etag } } as const;
-      if (created) return { ...answer, status: 201, json: { problem } };
-      return problem === null ? { ...answer, status: 204 } : { ...answer, status: 200, json: { problem } };
+      if (created) return { ...answer, status: 201, json };
+      return problem === null && warnings.length === 0 ? { ...answer, status: 204 } : { ...answer, status: 200, json };
     },
     deleteFile: async ({ caller, params, headers }) => {
       const { files, memorySearch } = caller.scope;
@@ -41,9 +48,19 @@ export function fileHandlers(): Pick<Handlers, 'listFiles' | 'getFile' | 'putFil
 
 /** Why the agent or skill that this file defines cannot be used. */
 async function problemOf({ agents, skills }: TenantScope, path: string): Promise<string | null> {
-  const agent = /^agents\/(?<name>[^/]+)\.md$/u.exec(path)?.groups?.['name'];
-  const invalid = agent === undefined ? (isSkill(path) ? (await skills.scan()).invalid : []) : (await agents.scan()).invalid;
+  const invalid = agentOf(path) === undefined ? (isSkill(path) ? (await skills.scan()).invalid : []) : (await agents.scan()).invalid;
   return invalid.find((file) => file.path === path)?.reason ?? null;
+}
+
+/** What an agent that can be used will not do well. */
+async function warningsOf(scope: TenantScope, modelNames: ModelNames, path: string): Promise<string[]> {
+  const name = agentOf(path);
+  const found = name === undefined ? undefined : (await scope.agents.scan()).valid.find((agent) => agent.name === name);
+  return found === undefined ? [] : modelNames.smallWindows([found], await scope.settings());
+}
+
+function agentOf(path: string): string | undefined {
+  return /^agents\/(?<name>[^/]+)\.md$/u.exec(path)?.groups?.['name'];
 }
 
 function isSkill(path: string): boolean {

@@ -73,7 +73,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...skillHandlers(),
     ...uploadHandlers(storing),
     ...tenantHandlers(models),
-    ...fileHandlers(),
+    ...fileHandlers(models),
     ...keyHandlers(),
     ...memoryHandlers(),
     ...usageHandlers(),

@@ -1,5 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import { AppError, ProvidersFile } from '@concierge/contract';
+import {
+  agentRules,
+  AppError,
+  limitTokensOf,
+  overheadShareMax,
+  ProvidersFile,
+  toolsOfAgent,
+  toolTokens,
+  type AgentDefinition,
+  type TenantSettings,
+} from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 
 /** A model as a setting names it, and which setting that is. */
@@ -24,23 +34,44 @@ export class ModelNames {
   /** @throws AppError `invalid_request`, naming each */
   async refuseUnknown(named: readonly NamedModel[]): Promise<void> {
     if (named.length === 0) return;
-    const providers = await this.#providers();
-    if (providers === undefined) return;
+    const file = await this.#read();
+    if (file === undefined) return;
+    const providers = Object.keys(file.providers);
     const errors = named
-      .filter(({ ref }) => !providers.has(ref.slice(0, ref.indexOf('/'))))
-      .map(({ path, ref }) => ({ path, message: `${ref} is a model of no provider here; there are: ${[...providers].join(', ')}` }));
+      .filter(({ ref }) => !providers.includes(splitRef(ref).provider))
+      .map(({ path, ref }) => ({ path, message: `${ref} is a model of no provider here; there are: ${providers.join(', ')}` }));
     if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });
   }
 
-  /** Their names. Whether there is a key for each the workers know, whose environment may be another. */
-  async #providers(): Promise<ReadonlySet<string> | undefined> {
+  /** One for each agent whose tools leave its model little room for a conversation. Their size is known about; the worker, which has them, warns by what they take. */
+  async smallWindows(agents: readonly AgentDefinition[], settings: TenantSettings): Promise<string[]> {
+    const file = await this.#read();
+    if (file === undefined) return [];
+    return agents.flatMap((agent) => {
+      const { allow, model: ref = file.default } = agentRules(agent, settings);
+      const { provider, model } = splitRef(ref);
+      const facts = file.providers[provider]?.models[model];
+      const count = toolsOfAgent(agent.access, allow).length;
+      const tokens = toolTokens(agent.access, count);
+      if (facts === undefined || tokens <= limitTokensOf(facts) * overheadShareMax) return [];
+      const sizes = `The ${String(count)} tools of the agent ${agent.name} take about ${String(tokens)} tokens, and ${ref} has a window of ${String(facts.contextWindow)}`;
+      return [`${sizes}: conversations are shortened all the time. Give the agent fewer tools or a model with a larger window.`];
+    });
+  }
+
+  /** Whether there is a key for each provider the workers know, whose environment may be another. */
+  async #read(): Promise<ProvidersFile | undefined> {
     try {
-      const { providers } = ProvidersFile.parse(JSON.parse(await readFile(this.#file, 'utf8')));
-      return new Set(Object.keys(providers));
+      return ProvidersFile.parse(JSON.parse(await readFile(this.#file, 'utf8')));
     } catch {
       // The parser's message may quote a key. That the file cannot be used the workers say.
       this.#log.debug({ file: this.#file }, 'there is no providers file that can be read: models of settings are not checked');
       return undefined;
     }
   }
+}
+
+function splitRef(ref: string): { readonly provider: string; readonly model: string } {
+  const slash = ref.indexOf('/');
+  return { provider: ref.slice(0, slash), model: ref.slice(slash + 1) };
 }

@@ -11,7 +11,8 @@ export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' 
       const { items, nextCursor } = await caller.scope.index.listSessions(query);
       const { limit, agent } = query;
       if (agent !== undefined && items.length === 0) await assertKnown(caller.scope, agent);
-      return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listSessions.path, { limit, agent }, nextCursor) };
+      const headers = pageLink(routes.listSessions.path, { limit, agent, origin: query.origin?.join(',') }, nextCursor);
+      return { kind: 'answer', status: 200, json: items, headers };
     },
     getSession: async ({ caller, params }) => {
       const session = await caller.scope.sessions.view(params.id);

@@ -1,4 +1,4 @@
-import type { TenantPatch, TenantSettings, TenantView } from '@concierge/contract';
+import { builtInAgents, type TenantPatch, type TenantSettings, type TenantView } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
 import type { ModelNames, NamedModel } from './model-names.ts';
@@ -17,7 +17,9 @@ export function tenantHandlers({ modelNames, isDemo }: TenantHandlersOptions): P
     },
     updateTenant: async ({ caller, body }) => {
       await modelNames.refuseUnknown(modelsIn(body));
-      return { kind: 'answer', status: 200, json: view(caller.scope, await caller.scope.updateSettings(body)) };
+      const settings = await caller.scope.updateSettings(body);
+      const warnings = await modelNames.smallWindows([...builtInAgents, ...(await caller.scope.agents.scan()).valid], settings);
+      return { kind: 'answer', status: 200, json: { ...view(caller.scope, settings), ...(warnings.length > 0 && { warnings }) } };
     },
   };
 }

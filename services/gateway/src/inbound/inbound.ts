@@ -1,7 +1,7 @@
 import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevocation, type ProviderUrls } from '@concierge/channel';
 import { AppError, appNameOf } from '@concierge/contract';
 import { background, TenantSlots, type Log } from '@concierge/runtime';
-import type { DeliveryReceipts, Turns } from '@concierge/turn';
+import type { DeliveryReceipts, TurnReceipt, Turns } from '@concierge/turn';
 import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';
@@ -11,15 +11,17 @@ import { Senders } from './senders.ts';
 import { takeBack } from './take-back.ts';
 import { chatAppOf, turnOfMessage, type KnownMessage } from './turn-of-message.ts';
 
-/** Messages on their way to the disk, over all deliveries: enough to share its syncs, and the others wait. */
-const MESSAGES_AT_ONCE = 256;
-/** Of one tenant: one batch alone may hold a thousand. */
-const TENANT_MESSAGES_AT_ONCE = 192;
+/** Messages of one person that are written down together. */
+const TOGETHER_MAX = 256;
+/** Groups of messages on their way to the disk, over all deliveries: enough to share its syncs, and the others wait. */
+const GROUPS_AT_ONCE = 256;
+/** Of one tenant: one delivery alone may hold messages of a thousand people. */
+const TENANT_GROUPS_AT_ONCE = 192;
 const CALLBACK_TIMEOUT_MS = 10_000;
 
 export interface InboundOptions {
   readonly streamQuota: StreamQuota;
-  readonly turns: Pick<Turns, 'accept' | 'cancel' | 'findAccepted'>;
+  readonly turns: Pick<Turns, 'accept' | 'acceptInOrder' | 'cancel' | 'findAccepted'>;
   readonly receipts: Pick<DeliveryReceipts, 'note'>;
   readonly metrics: Pick<GatewayMetrics, 'inboundItems'>;
   readonly providerUrls: ProviderUrls;
@@ -34,7 +36,7 @@ export class Inbound {
   readonly #options: InboundOptions;
   readonly #senders = new Senders();
   readonly #notes: ChannelNotes;
-  readonly #writing = new TenantSlots({ count: MESSAGES_AT_ONCE, perTenant: TENANT_MESSAGES_AT_ONCE });
+  readonly #writing = new TenantSlots({ count: GROUPS_AT_ONCE, perTenant: TENANT_GROUPS_AT_ONCE });
 
   constructor(options: InboundOptions) {
     this.#options = options;
@@ -67,34 +69,41 @@ export class Inbound {
   async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[]): Promise<void> {
     const settings = await from.scope.settings();
     const senders = new Map<string, string>();
-    for (const message of messages) {
-      const ids = JSON.stringify([message.sender.id, ...message.sender.aliases]);
-      const fate = await this.#writing.run(from.scope.accountId, async () => {
-        const chatApp = chatAppOf(message);
-        if (chatApp === undefined) return 'unreadable';
-        const sender = senders.get(ids) ?? (await this.#senders.senderOf(from, message));
-        senders.set(ids, sender);
-        return this.#accept(from, { message, chatApp, sender, rule: busyRuleOf(settings, from.channel, message) });
+    for (let start = 0; start < messages.length; start += TOGETHER_MAX) {
+      await this.#writing.run(from.scope.accountId, async () => {
+        const known: KnownMessage[] = [];
+        for (const message of messages.slice(start, start + TOGETHER_MAX)) {
+          const chatApp = chatAppOf(message);
+          if (chatApp === undefined) {
+            this.#count(from, 'message', 'unreadable');
+            continue;
+          }
+          const ids = JSON.stringify([message.sender.id, ...message.sender.aliases]);
+          const sender = senders.get(ids) ?? (await this.#senders.senderOf(from, message));
+          senders.set(ids, sender);
+          known.push({ message, chatApp, sender, rule: busyRuleOf(settings, from.channel, message) });
+        }
+        // Under several ids of a person, which are one conversation but for a conflict.
+        for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one);
       });
-      this.#count(from, 'message', fate);
     }
   }
 
-  async #accept(from: BoundChannel, known: KnownMessage): Promise<Fate> {
+  /** Messages of one conversation. */
+  async #accept(from: BoundChannel, known: readonly KnownMessage[]): Promise<void> {
     const { scope } = from;
-    const { message, sender } = known;
     await this.#options.streamQuota.refuseWhenFull(scope);
-    try {
-      const { replayed } = await this.#options.turns.accept(scope, turnOfMessage(from, known));
-      this.#notes.inbound(from);
-      this.#notes.displayName(from, sender, message.sender.displayName);
-      return replayed ? 'duplicate' : 'accepted';
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'session_busy') return 'busy';
-      if (!(error instanceof AppError && error.code === 'too_many_waiting')) throw error;
-      this.#notes.overflow(from);
-      return 'overflow';
+    const inputs = known.map((one) => turnOfMessage(from, one));
+    const { outcomes, failure } = await this.#options.turns.acceptInOrder(scope, inputs);
+    for (const [index, { message, sender }] of known.slice(0, outcomes.length).entries()) {
+      const outcome = outcomes[index];
+      if (!(outcome instanceof AppError)) {
+        this.#notes.inbound(from);
+        this.#notes.displayName(from, sender, message.sender.displayName);
+      } else if (outcome.code === 'too_many_waiting') this.#notes.overflow(from);
+      this.#count(from, 'message', fateOf(outcome));
     }
+    if (failure !== undefined) throw failure;
   }
 
   async #deal(from: BoundChannel, item: Exclude<InboundItem, InboundMessage>): Promise<void> {
@@ -153,4 +162,9 @@ export class Inbound {
   #count({ channel }: BoundChannel, kind: InboundItem['kind'], reason: string): void {
     this.#options.metrics.inboundItems.inc({ channel, kind, reason });
   }
+}
+
+function fateOf(outcome: TurnReceipt | AppError | undefined): Fate {
+  if (outcome instanceof AppError) return outcome.code === 'session_busy' ? 'busy' : 'overflow';
+  return outcome?.replayed === true ? 'duplicate' : 'accepted';
 }

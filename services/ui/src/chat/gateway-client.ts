@@ -9,6 +9,7 @@ import {
   TurnView,
   UploadRef,
   WaitingHandoff,
+  type SessionOrigin,
 } from '@concierge/contract';
 import { z } from 'zod';
 import { ChatFailure, failureOf, toFailure } from './chat-failure.ts';
@@ -43,6 +44,8 @@ export interface WaitingList {
 
 export interface SessionsQuery {
   readonly agent: string | null;
+  /** Those that one of these began; null: all. */
+  readonly origin: readonly SessionOrigin[] | null;
   readonly cursor: string | null;
   readonly limit: number;
 }
@@ -66,9 +69,10 @@ export class GatewayClient {
     this.#options = options;
   }
 
-  async listSessions({ agent, cursor, limit }: SessionsQuery, signal?: AbortSignal): Promise<SessionsPage> {
+  async listSessions({ agent, origin, cursor, limit }: SessionsQuery, signal?: AbortSignal): Promise<SessionsPage> {
     const query = new URLSearchParams({ limit: String(limit) });
     if (agent !== null) query.set('agent', agent);
+    if (origin !== null) query.set('origin', origin.join(','));
     if (cursor !== null) query.set('cursor', cursor);
     const response = await this.#call(`/api/sessions?${query.toString()}`, signal === undefined ? {} : { signal });
     return { items: await read(response, z.array(SessionListItem)), nextCursor: nextCursorOf(response.headers.get('link')) };

@@ -17,7 +17,8 @@ const answer = (turnId: string, text: string): Extract<Message, { role: 'assista
 });
 
 function sessionWith(...messages: Message[]): SessionView {
-  return { id: 'c', createdAt: at, updatedAt: at, agent: 'admin', channel: 'web', title: 'T', messageCount: messages.length, messages };
+  const facts = { agent: 'admin', channel: 'web', origin: 'user', title: 'T' } as const;
+  return { id: 'c', createdAt: at, updatedAt: at, ...facts, messageCount: messages.length, messages };
 }
 
 function view(id: string, status: TurnView['status'], acceptedAt = at): TurnView {

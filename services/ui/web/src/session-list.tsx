@@ -1,4 +1,4 @@
-import type { SessionListItem } from '@concierge/contract';
+import type { SessionListItem, SessionOrigin } from '@concierge/contract';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import { explain, toFailure } from '../../src/chat/chat-failure.ts';
@@ -14,6 +14,14 @@ import { WaitingSection } from './waiting-section.tsx';
 
 const PAGE_SIZE = 30;
 const CLOCK_MS = 30_000;
+/** Conversations with people; the others are made by the service itself, often many a day. */
+const withPeople = ['user', 'channel'] as const;
+const originLabels: Partial<Record<SessionOrigin, string>> = {
+  schedule: 'Schedule',
+  heartbeat: 'Heartbeat',
+  subagent: 'Sub-agent',
+  notice: 'Notice',
+};
 
 /** The present time, often enough for times that are shown in minutes. */
 function useNow(): number {
@@ -36,17 +44,24 @@ export interface SessionListProps {
   readonly onDeletedShown: () => void;
 }
 
-export function SessionList({ gateway, waiting, contactId, onChosen, onDeletedShown }: SessionListProps): ReactNode {
-  const [filter, setFilter] = useState<'all' | 'admin' | 'cs'>('all');
-  const [doomed, setDoomed] = useState<SessionListItem | null>(null);
-  const now = useNow();
+/** The pages of the list, of one agent or of all. */
+function useSessions(gateway: GatewayClient, filter: 'all' | 'admin' | 'cs', isAutomaticShown: boolean) {
   const agent = filter === 'all' ? null : filter;
-  const sessions = useInfiniteQuery({
-    queryKey: ['sessions', agent],
+  const origin = isAutomaticShown ? null : withPeople;
+  return useInfiniteQuery({
+    queryKey: ['sessions', agent, origin],
     initialPageParam: null as string | null,
-    queryFn: async ({ pageParam, signal }) => gateway.listSessions({ agent, cursor: pageParam, limit: PAGE_SIZE }, signal),
+    queryFn: async ({ pageParam, signal }) => gateway.listSessions({ agent, origin, cursor: pageParam, limit: PAGE_SIZE }, signal),
     getNextPageParam: (page) => page.nextCursor,
   });
+}
+
+export function SessionList({ gateway, waiting, contactId, onChosen, onDeletedShown }: SessionListProps): ReactNode {
+  const [filter, setFilter] = useState<'all' | 'admin' | 'cs'>('all');
+  const [isAutomaticShown, setAutomaticShown] = useState(false);
+  const [doomed, setDoomed] = useState<SessionListItem | null>(null);
+  const now = useNow();
+  const sessions = useSessions(gateway, filter, isAutomaticShown);
   const waitingIds = new Set(waiting.items.map(({ sessionId }) => sessionId));
   const items = (sessions.data?.pages ?? []).flatMap((page) => page.items);
 
@@ -64,6 +79,15 @@ export function SessionList({ gateway, waiting, contactId, onChosen, onDeletedSh
           ]}
           onChange={setFilter}
         />
+        <label className="mt-1.5 flex items-center gap-1.5 px-1 text-xs text-muted-foreground">
+          <input
+            type="checkbox"
+            className="accent-primary"
+            checked={isAutomaticShown}
+            onChange={(event) => setAutomaticShown(event.target.checked)}
+          />
+          Show schedules, heartbeats and sub-agents
+        </label>
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto px-2 pb-3">
         {sessions.isPending && <ListSkeleton />}
@@ -133,6 +157,7 @@ function SessionRow({ item, now, waits, current, onChosen, onDelete }: SessionRo
               <PersonIcon className="size-3.5" />
             </span>
           )}
+          {originLabels[item.origin] !== undefined && <span className="truncate">{originLabels[item.origin]}</span>}
           {item.channel !== 'web' && <span className="truncate">{channelLabel(item.channel)}</span>}
           <span className="tabular-nums">{item.messageCount} msg</span>
           <time dateTime={item.updatedAt} title={exactTime(item.updatedAt)} className="ml-auto tabular-nums">

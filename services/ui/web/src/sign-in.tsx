@@ -9,7 +9,7 @@ import type { SignedIn } from './signed-in.ts';
 async function tryKey(key: string): Promise<SignedIn | string> {
   if (!key.startsWith('ck_live_')) return explain({ code: 'invalid_key', message: 'This is not a key of Concierge.' });
   try {
-    await new GatewayClient({ key }).listSessions({ agent: null, cursor: null, limit: 1 });
+    await new GatewayClient({ key }).listSessions({ agent: null, origin: null, cursor: null, limit: 1 });
     return { key, reach: 'tenant' };
   } catch (error) {
     const failure = toFailure(error);

@@ -1,7 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { ProvidersFile } from '@concierge/contract';
+import { allTools, ToolSet } from '@concierge/agent';
+import { ModelFacts, ProvidersFile, toolsOfAgent, toolTokens } from '@concierge/contract';
 import { resolveProviders } from '@concierge/model';
-import { crowdedModels } from './context-figures.ts';
+import { contextBudget, crowdedModels } from './context-figures.ts';
+
+describe('what tools take of a prompt', () => {
+  it.each(['admin', 'cs'] as const)('is known to the gateway, about, for agents of %s', (access) => {
+    const tools = new ToolSet(allTools, access, undefined);
+    const tokens = contextBudget(ModelFacts.parse({}), '', tools).overheadTokens();
+    const about = toolTokens(access, toolsOfAgent(access, undefined).length);
+    expect(Math.abs(about - tokens) / tokens).toBeLessThan(0.15);
+  });
+});
 
 describe('models whose window the tools nearly fill', () => {
   it('are named at the start, and none that has room', () => {

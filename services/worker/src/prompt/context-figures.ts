@@ -1,14 +1,5 @@
-import {
-  allTools,
-  limitTokensOf,
-  timestamp,
-  ToolSet,
-  usedTokens,
-  type ContextBudget,
-  type Conversation,
-  type TurnStatus,
-} from '@concierge/agent';
-import type { AcceptedTurn, ModelFacts } from '@concierge/contract';
+import { allTools, timestamp, ToolSet, usedTokens, type ContextBudget, type Conversation, type TurnStatus } from '@concierge/agent';
+import { limitTokensOf, overheadShareMax, type AcceptedTurn, type ModelFacts } from '@concierge/contract';
 import { estimateTokens, findModel, type Providers } from '@concierge/model';
 
 /** JSON schemas and English descriptions, at the dense end. */
@@ -25,12 +16,9 @@ export function contextBudget(facts: ModelFacts, system: string, tools: Pick<Too
   };
 }
 
-/** What tools and prompt may take of what a model takes at all; with more of it hardly anything of a conversation is left. */
-const OVERHEAD_SHARE = 0.5;
-
 /** Do tools and prompt leave a conversation little room? */
 export function isCrowded(budget: Pick<ContextBudget, 'limitTokens' | 'overheadCharacters' | 'overheadTokens'>): boolean {
-  const roomTokens = budget.limitTokens * OVERHEAD_SHARE;
+  const roomTokens = budget.limitTokens * overheadShareMax;
   // A token has more than one character: most models are known to suffice without an estimate.
   return budget.overheadCharacters() > roomTokens && budget.overheadTokens() > roomTokens;
 }

@@ -48,6 +48,12 @@ describe('the session after a turn', () => {
     expect(newSession({ ...turn, text: ' \n ' }, now).title).toBe('Conversation');
   });
 
+  it('says what began it, also after other turns', () => {
+    const heartbeat = newSession({ ...turn, origin: 'heartbeat' }, now);
+    const { next } = endedSession(heartbeat, new Conversation(heartbeat, 't1'), { records: [recordOf('t1')], chatApp: undefined });
+    expect([next.origin, newSession({ ...turn, origin: 'webhook' }, now).origin]).toEqual(['heartbeat', 'channel']);
+  });
+
   it('names every turn until there are many, then moves the older ones to the history', () => {
     let session: Session = newSession(turn, now);
     const moved: string[] = [];

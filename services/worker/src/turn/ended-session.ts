@@ -1,4 +1,5 @@
 import {
+  toSessionOrigin,
   truncate,
   type AcceptedTurn,
   type ChatAppAddress,
@@ -31,6 +32,7 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
     agent: turn.agent,
     channel: turn.channel,
     sender: turn.sender,
+    origin: toSessionOrigin(turn.origin),
     revision: 0,
     createdAt: now,
     updatedAt: now,

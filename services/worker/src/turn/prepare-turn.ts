@@ -12,9 +12,9 @@ import {
   type ToolAccess,
   type TurnCapabilities,
 } from '@concierge/agent';
-import type { ModelFacts, Session, TenantSettings, TurnStep } from '@concierge/contract';
+import { limits, type ModelFacts, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
 import { ModelError, type Model } from '@concierge/model';
-import { failpoint, type Log } from '@concierge/runtime';
+import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
 import { lendCapabilities, type Lenders, type LentCapabilities } from '../capabilities/turn-capabilities.ts';
 import type { ChatApps } from '../chat-apps/chat-apps.ts';
