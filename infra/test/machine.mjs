@@ -25,6 +25,11 @@ const wanted = [
   },
   { name: 'bubblewrap', tests: 'the sandbox that needs no engine', has: async () => findProgram('bwrap') !== null },
   { name: 'ripgrep', tests: 'searching in files', has: async () => findProgram('rg') !== null },
+  {
+    name: 'Python with requests',
+    tests: 'the example in Python',
+    has: async () => (await run('python3', ['-c', 'import requests'])).ok,
+  },
   { name: 'faketime', tests: 'clocks that disagree', has: async () => findProgram('faketime') !== null },
   { name: 'Docker engine', tests: 'the sandbox in containers', has: dockerAnswers },
 ];

@@ -5,7 +5,13 @@ import { pathToFileURL } from 'node:url';
 
 const here = import.meta.dirname;
 const target = join(here, 'dist/browser');
-const sources = [join(here, 'src'), join(here, 'package.json'), join(here, 'build.mjs'), join(here, '../../pnpm-lock.yaml')];
+const sources = [
+  join(here, 'src'),
+  join(here, 'package.json'),
+  join(here, 'build.mjs'),
+  join(here, '../client/src'),
+  join(here, '../../pnpm-lock.yaml'),
+];
 
 async function filesUnder(path) {
   if ((await stat(path)).isFile()) return [path];
@@ -44,6 +50,8 @@ export async function buildWidget() {
       configFile: false,
       root: here,
       logLevel: 'warn',
+      // The packages of this repository are read as sources, whether they have been compiled or not.
+      resolve: { conditions: ['@concierge/source', 'module', 'browser', 'development|production'] },
       cacheDir: join(here, 'node_modules/.vite'),
       build: {
         outDir: folder,

@@ -16,6 +16,7 @@ const sources = [
   join(here, 'src/chat'),
   join(here, 'package.json'),
   join(here, 'build.mjs'),
+  join(root, 'packages/client/src'),
   join(root, 'packages/contract/src'),
   join(root, 'pnpm-lock.yaml'),
 ];

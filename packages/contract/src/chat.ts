@@ -37,6 +37,9 @@ export const CsChatBody = z
 /** For any agent: what is only for some of them the handler refuses for the others. */
 export const AgentChatBody = CsChatBody.extend({ channel: Channel.optional() }).meta({ id: 'AgentChatBody' });
 
+/** What a client sends to an agent. */
+export type ChatBody = z.input<typeof AgentChatBody>;
+
 export const BusyPolicy = z.enum(['queue', 'reject', 'interrupt']);
 export type BusyPolicy = z.infer<typeof BusyPolicy>;
 export const ChatQuery = z.strictObject({ busy: BusyPolicy.default('queue') });

@@ -33,7 +33,18 @@ export {
 } from './channel-binding.ts';
 export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
 export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
-export { AdminChatBody, AgentChatBody, BusyPolicy, ChatQuery, ChatReply, ContactId, CsChatBody, MessageText, Usage } from './chat.ts';
+export {
+  AdminChatBody,
+  AgentChatBody,
+  BusyPolicy,
+  ChatQuery,
+  ChatReply,
+  ContactId,
+  CsChatBody,
+  MessageText,
+  Usage,
+  type ChatBody,
+} from './chat.ts';
 export { clip, cutText, truncate } from './clip.ts';
 export { hasMoreValues } from './count-values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './contact.ts';
@@ -211,4 +222,4 @@ export { routes, type RouteId, type Routes } from './routes/routes.ts';
 export { TenantView } from './routes/tenant.ts';
 export { UsageReport } from './routes/usage.ts';
 export { webhookPaths } from './routes/webhooks.ts';
-export { widgetEventData } from './routes/widget.ts';
+export { widgetEventData, type VisitorEvent } from './routes/widget.ts';

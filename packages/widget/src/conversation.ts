@@ -1,8 +1,8 @@
+import { ConciergeError } from '@concierge/client';
 import type { WidgetConversation, WidgetMessage } from '@concierge/contract';
 import { randomText, type BrowserMemory, type KeptMessage } from './browser-memory.ts';
 import { Exchange } from './exchange.ts';
-import type { Failure } from './failure.ts';
-import { toFailure } from './failure.ts';
+import { wordsFor } from './failure.ts';
 import type { Gateway, Who } from './gateway.ts';
 
 /** One message as it is shown. */
@@ -41,7 +41,7 @@ export class Conversation {
   /** Every key that was run here: what has ended here is not taken up again because another tab is slower. */
   readonly #known = new Set<string>();
   #refreshing: Promise<void> | null = null;
-  #problem: Failure | null = null;
+  #problem: string | null = null;
   #left = false;
 
   constructor(options: ConversationOptions) {
@@ -57,12 +57,12 @@ export class Conversation {
   }
 
   get troubles(): Trouble[] {
-    return this.#exchanges.flatMap(({ key, failure }) => (failure === null ? [] : [{ key, words: failure.message }]));
+    return this.#exchanges.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
   }
 
   /** Why the messages so far could not be had; null when they could. */
   get problem(): string | null {
-    return this.#problem?.message ?? null;
+    return this.#problem;
   }
 
   get withPerson(): boolean {
@@ -141,7 +141,7 @@ export class Conversation {
       if (answer !== null) ({ tag: this.#tag, conversation: this.#told } = answer);
       this.#problem = null;
     } catch (error) {
-      this.#problem = toFailure(error);
+      this.#problem = wordsFor(ConciergeError.from(error).code);
     }
     const told = new Set(this.#told.messages.map(({ turnId }) => turnId));
     this.#exchanges = this.#exchanges.filter(({ state, turnId }) => state !== 'done' || turnId === null || !told.has(turnId));

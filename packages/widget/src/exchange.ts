@@ -1,14 +1,8 @@
+import { ConciergeError, ReplyText, streamEvents } from '@concierge/client';
+import type { VisitorEvent } from '@concierge/contract';
 import type { KeptMessage } from './browser-memory.ts';
-import { Failure, toFailure, wordsFor } from './failure.ts';
-import { readStream, type Gateway, type StreamedEvent, type Who } from './gateway.ts';
-import { ReplyText } from './reply-text.ts';
-
-const FIRST_DELAY_MS = 500;
-const LONGEST_DELAY_MS = 15_000;
-/** Attempts in a row without a single new event before the visitor is asked. */
-const MAX_ATTEMPTS = 20;
-/** The service says something every 15 s; three misses are a dead connection that nobody has noticed. */
-const SILENCE_MS = 45_000;
+import { wordsFor } from './failure.ts';
+import type { Gateway, Who } from './gateway.ts';
 
 export interface ExchangeOptions {
   readonly gateway: Gateway;
@@ -28,11 +22,8 @@ export class Exchange {
   readonly #options: ExchangeOptions;
   readonly #reply = new ReplyText();
   readonly #left = new AbortController();
-  readonly #seen = new Set<string>();
   #turnId: string | null;
-  #after: string | null = null;
-  #attempts = 0;
-  #failure: Failure | null = null;
+  #trouble: string | null = null;
   #state: 'sending' | 'answering' | 'done' | 'failed';
 
   constructor(options: ExchangeOptions) {
@@ -53,8 +44,9 @@ export class Exchange {
     return this.#reply.text;
   }
 
-  get failure(): Failure | null {
-    return this.#failure;
+  /** Why it has failed, in words for the visitor. */
+  get trouble(): string | null {
+    return this.#trouble;
   }
 
   get isOpen(): boolean {
@@ -63,16 +55,12 @@ export class Exchange {
 
   /** Resolves when it is done, has failed, or was left. Never rejects. */
   async run(): Promise<void> {
-    while (this.isOpen && !this.#left.signal.aborted) {
-      try {
-        await this.#readOnce();
-        if (this.isOpen) await this.#wait(undefined);
-      } catch (error) {
-        if (this.#left.signal.aborted) return;
-        const failure = toFailure(error);
-        if (!failure.passes || this.#attempts >= MAX_ATTEMPTS) this.#fail(failure);
-        else await this.#wait(failure.retryAfterMs);
-      }
+    const { gateway, who } = this.#options;
+    const { signal } = this.#left;
+    try {
+      for await (const event of streamEvents(gateway.turn(who, this), this.#turnId, { signal })) this.#take(event);
+    } catch (error) {
+      if (!signal.aborted) this.#fail(ConciergeError.from(error).code);
     }
   }
 
@@ -86,60 +74,20 @@ export class Exchange {
     if (this.#turnId !== null && this.isOpen) await this.#options.gateway.cancel(this.#options.who(), this.#turnId);
   }
 
-  async #readOnce(): Promise<void> {
-    const connection = new AbortController();
-    const leave = (): void => connection.abort();
-    this.#left.signal.addEventListener('abort', leave);
-    let silence: ReturnType<typeof setTimeout> | undefined;
-    const heard = (): void => {
-      clearTimeout(silence);
-      silence = setTimeout(leave, SILENCE_MS);
-    };
-    try {
-      heard();
-      const { body } = await this.#open(connection.signal);
-      if (body !== null) await readStream(body, { onBytes: heard, onEvent: (streamed) => this.#take(streamed) });
-    } finally {
-      clearTimeout(silence);
-      this.#left.signal.removeEventListener('abort', leave);
-      connection.abort();
-    }
-  }
-
-  async #open(signal: AbortSignal): Promise<Response> {
-    const { gateway, who } = this.#options;
-    if (this.#turnId === null) return gateway.say(who(), this, signal);
-    return gateway.follow(who(), { turnId: this.#turnId, after: this.#after }, signal);
-  }
-
-  #take({ id, event }: StreamedEvent): void {
-    if (!this.isOpen || this.#left.signal.aborted || (id !== null && this.#seen.has(id))) return;
-    if (id !== null) {
-      this.#seen.add(id);
-      this.#after = id;
-    }
-    this.#attempts = 0;
+  #take(event: VisitorEvent): void {
     this.#reply.add(event);
     if (event.type === 'session') {
-      this.#turnId = event.turnId;
+      this.#turnId = event.data.turnId;
       this.#state = 'answering';
     }
     if (event.type === 'done') this.#state = 'done';
-    if (event.type === 'error') this.#fail(new Failure(wordsFor(event.code), { code: event.code, passes: false }));
+    if (event.type === 'error') this.#fail(event.data.code);
     else this.#options.onChange();
   }
 
-  #fail(failure: Failure): void {
-    this.#failure = failure;
+  #fail(code: string): void {
+    this.#trouble = wordsFor(code);
     this.#state = 'failed';
     this.#options.onChange();
-  }
-
-  async #wait(givenMs: number | undefined): Promise<void> {
-    this.#attempts += 1;
-    const doubled = Math.min(FIRST_DELAY_MS * 2 ** (this.#attempts - 1), LONGEST_DELAY_MS);
-    await new Promise<void>((resolve) => {
-      setTimeout(resolve, givenMs ?? doubled * (1 + Math.random() * 0.2));
-    });
   }
 }

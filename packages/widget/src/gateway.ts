@@ -1,18 +1,11 @@
-import { createParser } from 'eventsource-parser';
-import { failureOf } from './failure.ts';
-import { readConversation, readLook, readProblem, readReplyEvent, type Look } from './read-json.ts';
-import type { ReplyEvent } from './reply-text.ts';
-import type { WidgetConversation } from '@concierge/contract';
+import { ConciergeError, readVisitorEvent, type StreamPosition, type TurnSource } from '@concierge/client';
+import type { VisitorEvent, WidgetConversation } from '@concierge/contract';
+import { readConversation, readLook, type Look } from './read-json.ts';
 
 /** Who asks: one of the two. */
 export type Who = { readonly kind: 'visitor'; readonly secret: string } | { readonly kind: 'token'; readonly token: string };
 
-export interface StreamedEvent {
-  readonly id: string | null;
-  readonly event: ReplyEvent;
-}
-
-/** The service, as far as visitors may use it. Nothing here is kept: whoever calls says who asks. */
+/** The service, as far as visitors may use it. It does not keep who asks: each call says so. */
 export class Gateway {
   readonly #base: string;
   readonly #key: string;
@@ -38,23 +31,25 @@ export class Gateway {
     return { tag: response.headers.get('ETag'), conversation: readConversation(await response.json()) };
   }
 
-  /** The same `key` again is the same message, never a second one. */
-  async say(who: Who, message: { readonly key: string; readonly text: string }, signal: AbortSignal): Promise<Response> {
-    return await this.#ask('widget/messages', {
-      method: 'POST',
-      headers: { ...headersOf(who), 'Content-Type': 'application/json', 'Idempotency-Key': message.key },
-      body: JSON.stringify({ message: message.text }),
-      signal,
-    });
-  }
-
-  async follow(who: Who, place: { readonly turnId: string; readonly after: string | null }, signal: AbortSignal): Promise<Response> {
-    const headers: Record<string, string> = { ...headersOf(who), ...(place.after === null ? {} : { 'Last-Event-ID': place.after }) };
-    return await this.#ask(`widget/turns/${place.turnId}/events`, { headers, signal });
+  /** A message and the answer to it. The same `key` again is the same message, never a second one. */
+  turn(who: () => Who, message: { readonly key: string; readonly text: string }): TurnSource<VisitorEvent> {
+    return {
+      open: async ({ turnId, after }: StreamPosition, signal) => {
+        if (turnId === null) return this.#send(who(), message, signal);
+        const headers = { ...headersOf(who()), ...(after !== null && { 'Last-Event-ID': after }) };
+        return this.#ask(`widget/turns/${turnId}/events`, { headers, signal });
+      },
+      read: readVisitorEvent,
+    };
   }
 
   async cancel(who: Who, turnId: string): Promise<void> {
     await this.#ask(`widget/turns/${turnId}/cancel`, { method: 'POST', headers: headersOf(who) });
+  }
+
+  async #send(who: Who, { key, text }: { readonly key: string; readonly text: string }, signal: AbortSignal): Promise<Response> {
+    const headers = { ...headersOf(who), 'Content-Type': 'application/json', 'Idempotency-Key': key };
+    return this.#ask('widget/messages', { method: 'POST', headers, body: JSON.stringify({ message: text }), signal });
   }
 
   /** The key stands in the address, for the question that a browser asks beforehand carries nothing else. */
@@ -63,31 +58,10 @@ export class Gateway {
     url.searchParams.set('key', this.#key);
     const response = await fetch(url, { ...init, mode: 'cors', credentials: 'omit', cache: 'no-store', redirect: 'error' });
     if (response.ok || response.status === 304) return response;
-    const problem = readProblem(await response.json().catch(() => null));
-    throw failureOf(response.status, problem, response.headers.get('Retry-After'));
+    throw await ConciergeError.fromResponse(response);
   }
 }
 
 function headersOf(who: Who): Record<string, string> {
   return who.kind === 'token' ? { 'X-Widget-Token': who.token } : { 'X-Widget-Visitor': who.secret };
-}
-
-/** Reads an event stream to its end; `onBytes` is called for everything that arrives, signs of life included. */
-export async function readStream(
-  body: ReadableStream<Uint8Array>,
-  { onEvent, onBytes }: { readonly onEvent: (streamed: StreamedEvent) => void; readonly onBytes: () => void },
-): Promise<void> {
-  const parser = createParser({
-    onEvent: ({ event: type = '', data, id }) => {
-      const event = readReplyEvent(type, data);
-      if (event !== null) onEvent({ id: id ?? null, event });
-    },
-  });
-  const decoder = new TextDecoder();
-  // Not `for await`: Safari's streams cannot be iterated.
-  const reader = body.getReader();
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    onBytes();
-    parser.feed(decoder.decode(read.value, { stream: true }));
-  }
 }

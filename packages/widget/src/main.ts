@@ -1,4 +1,5 @@
-import { toFailure } from './failure.ts';
+import { ConciergeError } from '@concierge/client';
+import { wordsFor } from './failure.ts';
 import { Widget } from './widget.ts';
 
 declare global {
@@ -28,9 +29,9 @@ function begin(script: HTMLScriptElement): void {
   };
   dispatchEvent(new Event('concierge:ready'));
   void widget.start().catch((error: unknown) => {
-    const { code, message } = toFailure(error);
+    const { code } = ConciergeError.from(error);
     tell(
-      `the widget is not shown (${code}: ${message}). Is it enabled, is the key the one in force, and is ${location.origin} one of its origins?`,
+      `the widget is not shown (${code}: ${wordsFor(code)}). Is it enabled, is the key the one in force, and is ${location.origin} one of its origins?`,
     );
   });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readConversation, readKept, readLook, readReplyEvent, subjectOf } from './read-json.ts';
+import { readConversation, readKept, readLook, subjectOf } from './read-json.ts';
 import { inkOn, stylesOf } from './styles.ts';
 
 describe('what the service or the browser’s storage holds', () => {
@@ -14,7 +14,6 @@ describe('what the service or the browser’s storage holds', () => {
     });
     expect(readKept({ key: 'k', text: 't', turnId: 7 })).toEqual({ key: 'k', text: 't', turnId: null });
     expect(readKept('k')).toBeNull();
-    expect(readReplyEvent('tool_call_start', '{}')).toBeNull();
   });
 
   it('never becomes style: a colour is a colour', () => {

@@ -1,5 +1,4 @@
 import type { WidgetAppearance, WidgetConversation, WidgetMessage } from '@concierge/contract';
-import type { ReplyEvent } from './reply-text.ts';
 
 /** Fields of an object of which nothing is known yet. A library of schemas would be larger than the rest of the script. */
 type Fields = Readonly<Record<string, unknown>>;
@@ -57,44 +56,6 @@ function readMessage(value: unknown): WidgetMessage {
   const { id, turnId, from, text, at } = fieldsOf(value);
   const speaker = from === 'visitor' || from === 'person' ? from : 'agent';
   return { id: textOf(id), turnId: textOf(turnId), from: speaker, text: textOf(text), at: textOf(at) };
-}
-
-/** Null for what this script does not know: a newer service may say more. */
-export function readReplyEvent(type: string, json: string): ReplyEvent | null {
-  const fields = fieldsOf(JSON.parse(json));
-  switch (type) {
-    case 'session': {
-      return { type, turnId: textOf(fields['turnId']) };
-    }
-    case 'text_delta': {
-      return { type, delta: textOf(fields['delta']) };
-    }
-    case 'step': {
-      return { type };
-    }
-    case 'text_reset': {
-      return { type, all: fields['all'] === true };
-    }
-    case 'done': {
-      return { type, finishReason: textOf(fields['finishReason']) };
-    }
-    case 'error': {
-      return { type, code: textOf(fields['code']), message: textOf(fields['message']) };
-    }
-    default: {
-      return null;
-    }
-  }
-}
-
-export interface SaidProblem {
-  readonly code: string;
-  readonly detail: string;
-}
-
-export function readProblem(value: unknown): SaidProblem {
-  const { code, detail } = fieldsOf(value);
-  return { code: textOf(code), detail: textOf(detail) };
 }
 
 /** A message on its way, as it was kept for after a reload. Null for anything else. */

@@ -34,7 +34,7 @@ export class Widget {
     this.#token = token;
   }
 
-  /** Rejects with a Failure when the widget may not be shown on this page. */
+  /** Rejects with a ConciergeError when the widget may not be shown on this page. */
   async start(): Promise<void> {
     this.#look = await this.#gateway.look();
     addEventListener('storage', ({ key }) => {

@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { ConciergeClient, ConciergeError } from '@concierge/client';
 import type { System, TenantKeys } from '@concierge/testing';
-import { EventStreamReader } from '../event-stream.ts';
-import { isLater } from '../refusals.ts';
 import { messageOf, type TurnRequest } from '../request.ts';
 import type { ChaosRig } from '../rig.ts';
 
@@ -61,24 +60,13 @@ async function pour(rig: ChaosRig<System>, loud: TenantKeys, turns: number): Pro
 
 /** Goes away with the first event: the turn is accepted, and its events are never read. */
 async function isTaken(rig: ChaosRig<System>, loud: TenantKeys, request: TurnRequest): Promise<boolean> {
-  const gone = new AbortController();
-  const response = await fetch(`${rig.random.pick(rig.target.gatewayUrls)}/api/cs`, {
-    method: 'POST',
-    headers: { 'x-api-key': loud.cs, 'content-type': 'application/json', 'idempotency-key': request.marker },
-    body: JSON.stringify({ message: messageOf(request), sender: `loud ${request.marker}` }),
-    signal: gone.signal,
-  });
-  if (!response.ok && !isLater(response.status)) throw new Error(`the flood was answered ${String(response.status)}`);
-  let isAccepted = false;
-  const events = new EventStreamReader(({ event }) => {
-    isAccepted ||= event === 'session';
-  });
-  if (response.ok) {
-    for await (const bytes of response.body ?? []) {
-      events.feed(bytes);
-      if (isAccepted) break;
-    }
+  const client = new ConciergeClient({ baseUrl: rig.random.pick(rig.target.gatewayUrls), apiKey: loud.cs });
+  const body = { message: messageOf(request), sender: `loud ${request.marker}` };
+  try {
+    const events = client.streamTurn('cs', body, { idempotencyKey: request.marker, maxRetries: 0 });
+    for await (const { type } of events) if (type === 'session') return true;
+  } catch (error) {
+    if (!ConciergeError.from(error).retryable) throw error;
   }
-  gone.abort();
-  return isAccepted;
+  return false;
 }

@@ -178,3 +178,6 @@ export const widgetEventData = {
   done: z.object({ finishReason: FinishReason }),
   error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }),
 } as const;
+export type VisitorEvent = {
+  readonly [Type in keyof typeof widgetEventData]: { readonly type: Type; readonly data: z.infer<(typeof widgetEventData)[Type]> };
+}[keyof typeof widgetEventData];

@@ -1,11 +1,6 @@
-import { encodeServerSentEvent, type TurnEvent, type widgetEventData } from '@concierge/contract';
+import { encodeServerSentEvent, type TurnEvent, type VisitorEvent } from '@concierge/contract';
 import { readRendered } from '@concierge/turn';
-import type { z } from 'zod';
 import type { StreamEncoding } from '../sse/event-stream.ts';
-
-type VisitorEvent = {
-  readonly [Type in keyof typeof widgetEventData]: { readonly type: Type; readonly data: z.infer<(typeof widgetEventData)[Type]> };
-}[keyof typeof widgetEventData];
 
 /**
  * What of a turn a visitor may know: the words, that something is being done, and how it ended. Which tools an agent has and what they are

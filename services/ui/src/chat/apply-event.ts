@@ -4,8 +4,8 @@ import type { ChatTurn, ReplyPart, ToolPart } from './chat-turn.ts';
 type EventData<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>['data'];
 
 /**
- * The turn after one more event. Told twice, a tool call or an end changes nothing; text has no identity, so whoever reads the
- * stream must leave out what came before (see TurnFollower).
+ * The turn after one more event. A tool call or an end that comes twice changes nothing; text has no identity, so its reader must leave out
+ * what came before (`ConciergeClient` does).
  */
 export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
   switch (event.type) {

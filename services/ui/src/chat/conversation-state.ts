@@ -1,5 +1,5 @@
+import type { ConciergeError } from '@concierge/client';
 import type { ChannelName, SessionView, TurnView } from '@concierge/contract';
-import type { ChatFailure } from './chat-failure.ts';
 import { isUnderWay, newTurn, type ChatTurn } from './chat-turn.ts';
 import type { SavedTurn } from './saved-turns.ts';
 import { stateOf, turnsOfSession } from './turns-of-session.ts';
@@ -8,7 +8,7 @@ import { stateOf, turnsOfSession } from './turns-of-session.ts';
 export type ConversationLoad =
   | { readonly at: 'loading' }
   | { readonly at: 'ready' }
-  | { readonly at: 'failed'; readonly failure: ChatFailure };
+  | { readonly at: 'failed'; readonly failure: ConciergeError };
 
 /** One conversation as the page shows it. Immutable. */
 export interface ConversationState {

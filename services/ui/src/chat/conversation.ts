@@ -1,15 +1,18 @@
+import { ConciergeError, type RetryOptions } from '@concierge/client';
 import type { ChannelName, TurnEvent, UploadRef } from '@concierge/contract';
 import { applyEvent } from './apply-event.ts';
-import { ChatFailure, toFailure, turnFailureOf } from './chat-failure.ts';
+import { toTurnFailure } from './chat-failure.ts';
 import { hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
 import { changeTurn, mergeTurns, withStored, type ConversationState } from './conversation-state.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
-import { TurnFollower, type FollowOutcome, type TurnSource } from './turn-follower.ts';
 import { turnsOfSession } from './turns-of-session.ts';
 
 /** Turns asked for when a conversation is opened: enough for whatever is under way in one lane, and how the latest ones ended. */
 const TURNS_LISTED = 60;
+
+/** Attempts in a row without a single new event before the reader of the page is asked. */
+const MAX_RETRIES = 40;
 
 /** How long a reload that has begun may still run this page: its address is the one from before the service named the conversation. */
 const RELOAD_MS = 3000;
@@ -34,7 +37,7 @@ export interface ConversationOptions {
   readonly restore: boolean;
   /** Keeps ended turns over a reload too, for a key that may not read stored sessions: their streams tell them again for a while. */
   readonly keepEnded: boolean;
-  readonly wait: TurnSource['wait'];
+  readonly wait: NonNullable<RetryOptions['wait']>;
   /** A message that is the same one whenever it is sent again; 1 to 255 visible ASCII characters. */
   readonly newKey: () => string;
   readonly now: () => Date;
@@ -82,7 +85,7 @@ export class Conversation {
     try {
       await this.#load();
     } catch (error) {
-      this.#set({ ...this.#state, load: { at: 'failed', failure: toFailure(error) } });
+      this.#set({ ...this.#state, load: { at: 'failed', failure: ConciergeError.from(error) } });
       return;
     }
     this.#advance();
@@ -103,7 +106,7 @@ export class Conversation {
     this.#advance();
   }
 
-  /** Says something in the agent's place, of the person at the page. Rejects with a ChatFailure when it was not accepted. */
+  /** Says something in the agent's place, of the person at the page. Rejects with a ConciergeError when it was not accepted. */
   async answerAsPerson(text: string, idempotencyKey: string): Promise<void> {
     const { contactId } = this.#state;
     if (contactId === null) return;
@@ -193,9 +196,9 @@ export class Conversation {
       // A key may be allowed to chat and not to list.
       gateway.listTurns(contactId, TURNS_LISTED).catch(() => []),
     ]);
-    const stored = session instanceof ChatFailure ? null : session;
+    const stored = session instanceof ConciergeError ? null : session;
     const turns = mergeTurns({ session: stored, views, saved: kept });
-    if (session instanceof ChatFailure && turns.length === 0) throw session;
+    if (session instanceof ConciergeError && turns.length === 0) throw session;
     const known = stored ?? views[0];
     this.#set({
       ...this.#state,
@@ -232,37 +235,42 @@ export class Conversation {
     this.#followed.set(key, leave);
     // Without the id of a last event the stream begins at the turn's start.
     this.#change(key, (turn) => ({ ...turn, parts: [], settled: 0 }));
-    const outcome = await new TurnFollower({
-      signal: leave.signal,
-      wait: this.#options.wait,
-      open: async (after, signal) => this.#openStream(key, after, signal),
-      mayPass: (failure) => failure.isPassing || (failure.status === 429 && this.#turn(key)?.turnId !== null),
-      onLink: (link) => {
-        this.#change(key, (turn) => (turn.link === link ? turn : { ...turn, link }));
-      },
-      onEvent: (event) => {
-        this.#take(key, event);
-      },
-    }).follow();
+    const outcome = await this.#readToEnd(key, leave.signal);
     this.#followed.delete(key);
-    await this.#settle(key, outcome);
+    if (outcome !== 'left') {
+      await (outcome === 'ended' ? this.#conclude(key) : this.#giveUp(key, outcome));
+      this.#save();
+    }
     this.#advance();
   }
 
-  async #openStream(key: string, after: string | null, signal: AbortSignal): Promise<Response> {
-    const { gateway } = this.#options;
+  /** `left`: the signal was aborted. An error: the service refuses the stream, or could not be reached again and again. */
+  async #readToEnd(key: string, signal: AbortSignal): Promise<'ended' | 'left' | ConciergeError> {
+    try {
+      for await (const event of this.#openStream(key, signal)) this.#take(key, event);
+      return 'ended';
+    } catch (error) {
+      return signal.aborted ? 'left' : ConciergeError.from(error);
+    }
+  }
+
+  /** Follows the turn, or hands its message in first. */
+  #openStream(key: string, signal: AbortSignal): AsyncIterable<TurnEvent> {
+    const { gateway, wait } = this.#options;
+    const onRetry = (): void => this.#change(key, (turn) => ({ ...turn, link: 'reconnecting' }));
+    const options = { signal, wait, maxRetries: MAX_RETRIES, onRetry };
     const turnId = this.#turn(key)?.turnId ?? null;
-    if (turnId !== null) return gateway.resumeTurn(turnId, after, signal);
+    if (turnId !== null) return gateway.followTurn(turnId, options);
     const { agent, contactId } = this.#state;
     // Fixed by the first attempt: the same key must come with the same body.
-    const body = { ...(contactId === null ? {} : { contact_id: contactId }), ...this.#bodies.get(key) };
+    const body = { message: '', ...(contactId !== null && { contact_id: contactId }), ...this.#bodies.get(key) };
     this.#bodies.set(key, body);
     this.#save();
-    return gateway.startTurn({ agent, body, idempotencyKey: key }, signal);
+    return gateway.streamTurn(agent, body, { ...options, idempotencyKey: key });
   }
 
   #take(key: string, event: TurnEvent): void {
-    this.#change(key, (turn) => applyEvent(turn, event));
+    this.#change(key, (turn) => ({ ...applyEvent(turn, event), link: 'live' }));
     if (event.type !== 'session') return;
     this.#named(event.data.contact_id);
     this.#save();
@@ -305,27 +313,6 @@ export class Conversation {
     this.#set({ ...this.#state, title: session.title, turns: withStored(this.#state.turns, turnsOfSession(session)) });
   }
 
-  async #settle(key: string, outcome: FollowOutcome): Promise<void> {
-    switch (outcome.kind) {
-      case 'left': {
-        return;
-      }
-      case 'ended': {
-        await this.#conclude(key);
-        break;
-      }
-      case 'refused': {
-        await this.#giveUp(key, outcome.failure);
-        break;
-      }
-      case 'lost': {
-        if (this.#turn(key)?.turnId === null) this.#change(key, unsent(turnFailureOf(outcome.failure)));
-        break;
-      }
-    }
-    this.#save();
-  }
-
   async #conclude(key: string): Promise<void> {
     if (!this.#options.keepEnded) this.#bodies.delete(key);
     const turn = this.#turn(key);
@@ -333,20 +320,21 @@ export class Conversation {
     if (turn !== undefined && !this.#closed) this.#options.onTurnEnded?.(turn);
   }
 
-  /** The stream cannot be had: not accepted, or so long over that only the session knows. */
-  async #giveUp(key: string, failure: ChatFailure): Promise<void> {
+  /** Not accepted; out of reach for so long that the page asks; or so long over that only the session knows. */
+  async #giveUp(key: string, failure: ConciergeError): Promise<void> {
     const turn = this.#turn(key);
     if (turn === undefined) return;
     if (turn.turnId === null) {
-      this.#change(key, unsent(turnFailureOf(failure)));
+      this.#change(key, unsent(toTurnFailure(failure)));
+      return;
+    }
+    if (failure.isTransient || failure.status === 429) {
+      this.#change(key, (unreachable) => ({ ...unreachable, link: 'lost' }));
       return;
     }
     this.#bodies.delete(key);
-    const ended = {
-      at: 'failed',
-      failure: { ...turnFailureOf(failure), message: 'What became of this message is not known any more.' },
-    } as const;
-    this.#change(key, (lost) => ({ ...lost, state: failure.status === 404 ? ended : { at: 'failed', failure: turnFailureOf(failure) } }));
+    const forgotten = failure.status === 404 && { message: 'What became of this message is not known any more.' };
+    this.#change(key, (lost) => ({ ...lost, state: { at: 'failed', failure: { ...toTurnFailure(failure), ...forgotten } } }));
     await this.#loadStored();
   }
 
@@ -387,15 +375,14 @@ function unsent(failure: TurnFailure): (turn: ChatTurn) => ChatTurn {
 }
 
 /** A session that has no ended turn yet is not stored, and a key for cs may not read one: turns under way are shown all the same. */
-function failureWhenHidden(error: unknown): ChatFailure {
-  const failure = toFailure(error);
-  if (failure.status === 404) return new ChatFailure('This conversation does not exist.', { status: 404, code: 'not_found' });
+function failureWhenHidden(error: unknown): ConciergeError {
+  const failure = ConciergeError.from(error);
+  if (failure.status === 404) return new ConciergeError('This conversation does not exist.', { status: 404, code: 'not_found' });
   if (failure.code === 'scope_required') return failure;
   throw failure;
 }
 
 /** After a reload the conversation goes on with the contact that its messages name. */
 function contactOf(kept: readonly SavedTurn[], { sender }: ConversationState): { readonly sender: string | null } {
-  const named = kept[0]?.body['sender'];
-  return { sender: typeof named === 'string' ? named : sender };
+  return { sender: kept[0]?.body.sender ?? sender };
 }

@@ -1,4 +1,4 @@
-import { UploadRef } from '@concierge/contract';
+import { channelNames, UploadRef } from '@concierge/contract';
 import { z } from 'zod';
 
 /** A message that is not stored in its session yet: enough to show it, to follow its turn, and to send it again as the same one. */
@@ -6,7 +6,13 @@ const SavedTurn = z.object({
   key: z.string(),
   turnId: z.string().nullable(),
   question: z.object({ text: z.string(), attachments: z.array(UploadRef), at: z.string() }),
-  body: z.record(z.string(), z.unknown()),
+  body: z.object({
+    message: z.string(),
+    contact_id: z.string().optional(),
+    sender: z.string().optional(),
+    channel: z.enum(channelNames).optional(),
+    attachments: z.array(z.string()).optional(),
+  }),
 });
 export type SavedTurn = z.infer<typeof SavedTurn>;
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { explain, failureOf } from './chat-failure.ts';
+import { explain } from './chat-failure.ts';
 import { nextCursorOf } from './gateway-client.ts';
 import { duration, relativeTime } from './relative-time.ts';
 import { formatRoute, parseRoute } from './route.ts';
 import { SavedTurnStore } from './saved-turns.ts';
-import { resumeDelayMs } from './turn-follower.ts';
 
 describe('relativeTime', () => {
   const now = Date.parse('2026-11-20T12:00:00Z');
@@ -59,41 +58,11 @@ describe('nextCursorOf', () => {
   });
 });
 
-describe('failureOf', () => {
-  it('says what the problem document says, field by field, and when to try again', async () => {
-    const problem = {
-      type: 'about:blank',
-      title: 'T',
-      status: 400,
-      detail: 'The body is not valid',
-      code: 'invalid_request',
-      requestId: 'r1',
-    };
-    const errors = [{ path: 'message', message: 'must not be empty' }];
-    const failure = await failureOf(Response.json({ ...problem, errors }, { status: 400, headers: { 'retry-after': '3' } }));
-    expect(failure).toMatchObject({ message: 'The body is not valid (message must not be empty)', requestId: 'r1', retryAfterMs: 3000 });
-  });
-
-  it('copes with an answer that is no problem document', async () => {
-    expect(await failureOf(new Response('<html>', { status: 502 }))).toMatchObject({
-      code: 'unexpected_answer',
-      status: 502,
-      isPassing: true,
-    });
-  });
-});
-
 describe('explain', () => {
   it('says what happened and what to do, as sentences', () => {
     expect(explain({ code: 'revoked_key', message: 'The API key has been revoked' })).toBe(
       'The API key has been revoked. Ask for a new key and sign in with it.',
     );
-  });
-});
-
-describe('resumeDelayMs', () => {
-  it('doubles up to its limit', () => {
-    expect([1, 2, 3, 30].map((attempt) => resumeDelayMs(attempt, () => 0))).toEqual([500, 1000, 2000, 15_000]);
   });
 });
 

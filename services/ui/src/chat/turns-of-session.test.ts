@@ -85,7 +85,7 @@ describe('turnsOfSession', () => {
 });
 
 describe('mergeTurns', () => {
-  const saved = { key: 'k2', turnId: 't2', question: { text: 'second', attachments: [], at }, body: {} };
+  const saved = { key: 'k2', turnId: 't2', question: { text: 'second', attachments: [], at }, body: { message: 'x' } };
 
   it('puts turns under way after the stored ones, in the order of acceptance, with the questions of this tab', () => {
     const views = [

@@ -1,8 +1,8 @@
+import { ConciergeError } from '@concierge/client';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode, type ReactNode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ErrorBoundary } from 'react-error-boundary';
-import { ChatFailure } from '../../src/chat/chat-failure.ts';
 import { App } from './app.tsx';
 import { Button } from './button.tsx';
 import './styles.css';
@@ -12,7 +12,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 60_000,
-      retry: (count, error) => count < 2 && error instanceof ChatFailure && error.isPassing,
+      retry: (count, error) => count < 2 && error instanceof ConciergeError && error.isTransient,
     },
   },
 });

@@ -1,6 +1,7 @@
+import { ConciergeError } from '@concierge/client';
 import { codePoints, limits } from '@concierge/contract';
 import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
-import { explain, toFailure } from '../../src/chat/chat-failure.ts';
+import { explain } from '../../src/chat/chat-failure.ts';
 import { randomName } from './browser-wait.ts';
 import { IconButton } from './button.tsx';
 import { PersonIcon, SendIcon, SpinnerIcon } from './icons.tsx';
@@ -31,7 +32,7 @@ export function PersonComposer({ onAnswer }: PersonComposerProps): ReactNode {
       key.current = null;
       setText('');
     } catch (error) {
-      setProblem(explain(toFailure(error)));
+      setProblem(explain(ConciergeError.from(error)));
     }
     setSending(false);
     field.current?.focus();

@@ -1,7 +1,8 @@
+import { ConciergeError } from '@concierge/client';
 import type { SessionListItem, SessionOrigin } from '@concierge/contract';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
-import { explain, toFailure } from '../../src/chat/chat-failure.ts';
+import { explain } from '../../src/chat/chat-failure.ts';
 import type { GatewayClient, WaitingList } from '../../src/chat/gateway-client.ts';
 import { exactTime, relativeTime } from '../../src/chat/relative-time.ts';
 import { formatRoute } from '../../src/chat/route.ts';
@@ -198,7 +199,7 @@ function DeleteSession({ gateway, item, onClose, onDeleted }: DeleteSessionProps
       title="Delete this conversation?"
       action={removal.isPending ? 'Deleting…' : 'Delete'}
       busy={removal.isPending}
-      error={removal.isError ? explain(toFailure(removal.error)) : null}
+      error={removal.isError ? explain(ConciergeError.from(removal.error)) : null}
       onConfirm={() => removal.mutate()}
       onCancel={onClose}
     >
@@ -226,7 +227,7 @@ function ListSkeleton(): ReactNode {
 function ListProblem({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }): ReactNode {
   return (
     <div role="alert" className="m-1 rounded-lg bg-danger-soft p-3 text-sm text-danger">
-      <p>{explain(toFailure(error))}</p>
+      <p>{explain(ConciergeError.from(error))}</p>
       <Button className="mt-2" onClick={onRetry}>
         Try again
       </Button>

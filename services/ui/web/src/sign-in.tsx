@@ -1,5 +1,6 @@
+import { ConciergeError } from '@concierge/client';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
-import { explain, toFailure } from '../../src/chat/chat-failure.ts';
+import { explain } from '../../src/chat/chat-failure.ts';
 import { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { Button } from './button.tsx';
 import { LogoIcon, SpinnerIcon } from './icons.tsx';
@@ -12,7 +13,7 @@ async function tryKey(key: string): Promise<SignedIn | string> {
     await new GatewayClient({ key }).listSessions({ agent: null, origin: null, cursor: null, limit: 1 });
     return { key, reach: 'tenant' };
   } catch (error) {
-    const failure = toFailure(error);
+    const failure = ConciergeError.from(error);
     if (failure.code === 'scope_required') return { key, reach: 'cs' };
     return explain(failure);
   }

@@ -1,6 +1,7 @@
+import { ConciergeError } from '@concierge/client';
 import { limits, type UploadRef } from '@concierge/contract';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { explain, toFailure } from '../../src/chat/chat-failure.ts';
+import { explain } from '../../src/chat/chat-failure.ts';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { randomName } from './browser-wait.ts';
 
@@ -56,7 +57,7 @@ export function useAttachments(gateway: GatewayClient): Attachments {
       };
       gateway.upload(file, controller.signal).then(
         (ref) => settle({ at: 'ready', ref }),
-        (error: unknown) => settle({ at: 'failed', problem: explain(toFailure(error)) }),
+        (error: unknown) => settle({ at: 'failed', problem: explain(ConciergeError.from(error)) }),
       );
       return { key, file, preview, upload: { at: 'uploading' } };
     },

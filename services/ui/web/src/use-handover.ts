@@ -1,7 +1,8 @@
+import { ConciergeError } from '@concierge/client';
 import type { HandoffState } from '@concierge/contract';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { explain, toFailure } from '../../src/chat/chat-failure.ts';
+import { explain } from '../../src/chat/chat-failure.ts';
 import { hasEnded } from '../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../src/chat/conversation.ts';
 import type { ConversationState } from '../../src/chat/conversation-state.ts';
@@ -32,7 +33,7 @@ function useHandoffActions(gateway: GatewayClient, sessionId: string): HandoffAc
     takeOver: () => taking.mutate(),
     giveBack: () => giving.mutate(),
     isBusy: taking.isPending || giving.isPending,
-    problem: error === null ? null : explain(toFailure(error)),
+    problem: error === null ? null : explain(ConciergeError.from(error)),
   };
 }
 

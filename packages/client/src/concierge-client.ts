@@ -1,0 +1,172 @@
+import type { BusyPolicy, ChatBody, ChatReply, TurnEvent, UploadRef } from '@concierge/contract';
+import { ConciergeError } from './concierge-error.ts';
+import { hasFields } from './has-fields.ts';
+import { readTurnEvent } from './read-event.ts';
+import { Retries, type RetryOptions } from './retries.ts';
+import { streamEvents, type StreamOptions, type Streamed, type StreamPosition } from './stream-events.ts';
+
+const EVENT_STREAM = 'text/event-stream';
+const REQUEST_TIMEOUT_MS = 30_000;
+const UPLOAD_TIMEOUT_MS = 180_000;
+/** No turn takes longer. */
+const REPLY_TIMEOUT_MS = 30 * 60_000;
+
+export interface ClientOptions {
+  /** Such as `https://chat.example.com`; in a browser the page's own origin when left out. */
+  readonly baseUrl?: string | undefined;
+  readonly apiKey?: string | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Called with every answer that is an error, before it is thrown or the request is repeated. */
+  readonly onError?: ((error: ConciergeError) => void) | undefined;
+}
+
+export interface TurnOptions extends RetryOptions {
+  /** Makes the same message the same turn, however often it is sent; a new one for each call unless given. */
+  readonly idempotencyKey?: string | undefined;
+  /** What becomes of the message while the conversation is busy. */
+  readonly busy?: BusyPolicy | undefined;
+}
+
+export interface ClientRequest extends RequestInit {
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * Concierge's API with one key. Every method rejects with a ConciergeError, or with the signal's reason when
+ * aborted.
+ */
+export class ConciergeClient {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Sends a message to an agent and reads its turn to the end; `done` or `error` is the last event. Leaving the loop
+   * ends the reading, not the turn.
+   */
+  async *streamTurn(agent: string, body: ChatBody, options: TurnOptions = {}): AsyncGenerator<Streamed<TurnEvent>, void> {
+    const { path, init } = describeTurn({ agent, body, accept: EVENT_STREAM }, options);
+    const open = async ({ turnId, after }: StreamPosition, signal: AbortSignal): Promise<Response> =>
+      turnId === null ? assertEventStream(await this.#send(path, { ...init, signal })) : this.#resume({ turnId, after }, signal);
+    yield* streamEvents({ open, read: readTurnEvent }, null, options);
+  }
+
+  /** Reads a turn that was accepted before, from its start or after an event, to its end. */
+  async *followTurn(turnId: string, options: StreamOptions = {}): AsyncGenerator<Streamed<TurnEvent>, void> {
+    const open = async ({ after }: StreamPosition, signal: AbortSignal): Promise<Response> => this.#resume({ turnId, after }, signal);
+    yield* streamEvents({ open, read: readTurnEvent }, turnId, options);
+  }
+
+  /**
+   * Sends a message and waits for the whole reply. Rejects with the code of the turn's failure when the turn fails.
+   */
+  async ask(agent: string, body: ChatBody, options: TurnOptions = {}): Promise<ChatReply> {
+    const { path, init } = describeTurn({ agent, body, accept: 'application/json' }, options);
+    const request = { ...init, signal: options.signal ?? null, timeoutMs: REPLY_TIMEOUT_MS };
+    const retries = new Retries(options);
+    for (;;) {
+      try {
+        return readReply(await (await this.request(path, request)).json());
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        const failure = ConciergeError.from(error);
+        if (!failure.isTransient) throw failure;
+        await retries.waitAfter(failure);
+      }
+    }
+  }
+
+  /** Asks the service to end a turn; what it has said so far stays. */
+  async cancelTurn(turnId: string, signal?: AbortSignal): Promise<void> {
+    await this.request(`/api/turns/${encodeURIComponent(turnId)}/cancel`, { method: 'POST', signal: signal ?? null });
+  }
+
+  /** Stores a file; its `id` goes into `attachments` of a message. */
+  async upload(file: File, signal?: AbortSignal): Promise<UploadRef> {
+    const form = new FormData();
+    form.append('file', file, file.name);
+    const request = { method: 'POST', body: form, signal: signal ?? null, timeoutMs: UPLOAD_TIMEOUT_MS };
+    const saved: unknown = await (await this.request('/api/uploads', request)).json().catch(() => null);
+    const [first]: readonly unknown[] = Array.isArray(saved) ? saved : [];
+    if (hasFields<UploadRef>(first, { id: 'string', name: 'string', type: 'string', size: 'number' })) return first;
+    throw unexpected('the stored file');
+  }
+
+  /**
+   * Any other request of the API, such as `/api/sessions?limit=10`. Resolves with an answer of 2xx; its body is read
+   * within the same time.
+   */
+  async request(path: string, { timeoutMs = REQUEST_TIMEOUT_MS, signal, ...init }: ClientRequest = {}): Promise<Response> {
+    const limit = AbortSignal.timeout(timeoutMs);
+    try {
+      return await this.#send(path, { ...init, signal: signal == null ? limit : AbortSignal.any([signal, limit]) });
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    }
+  }
+
+  async #resume({ turnId, after }: { readonly turnId: string; readonly after: string | null }, signal: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { accept: EVENT_STREAM, ...(after !== null && { 'last-event-id': after }) };
+    return assertEventStream(await this.#send(`/api/turns/${encodeURIComponent(turnId)}/events`, { headers, signal }));
+  }
+
+  async #send(path: string, init: RequestInit): Promise<Response> {
+    const { baseUrl = '', apiKey, onError, fetch = globalThis.fetch } = this.#options;
+    const headers = new Headers(init.headers);
+    if (apiKey !== undefined) headers.set('x-api-key', apiKey);
+    const response = await fetch(`${baseUrl}${path}`, { ...init, headers, cache: 'no-store' }).catch((error: unknown) => {
+      throw ConciergeError.from(error);
+    });
+    if (response.ok) return response;
+    const error = await ConciergeError.fromResponse(response);
+    onError?.(error);
+    throw error;
+  }
+}
+
+interface TurnRequest {
+  readonly agent: string;
+  readonly body: ChatBody;
+  readonly accept: string;
+}
+
+/** The same bytes under the same key, however often they are sent: one turn. */
+function describeTurn(
+  { agent, body, accept }: TurnRequest,
+  { idempotencyKey = randomKey(), busy }: TurnOptions,
+): { path: string; init: RequestInit } {
+  const path = agent === 'admin' || agent === 'cs' ? `/api/${agent}` : `/api/agents/${encodeURIComponent(agent)}`;
+  const headers = { 'content-type': 'application/json', accept, 'idempotency-key': idempotencyKey };
+  return { path: busy === undefined ? path : `${path}?busy=${busy}`, init: { method: 'POST', headers, body: JSON.stringify(body) } };
+}
+
+/** 32 hex digits; also on a page that is not served securely, where `crypto.randomUUID` is missing. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** 204: nothing comes after the given event. */
+function assertEventStream(response: Response): Response {
+  if (response.status === 204 || response.headers.get('content-type')?.startsWith(EVENT_STREAM) === true) return response;
+  throw unexpected('a stream of events');
+}
+
+function readReply(reply: unknown): ChatReply {
+  const shape = {
+    contact_id: 'string',
+    turnId: 'string',
+    reply: 'string',
+    toolCalls: 'object',
+    usage: 'object',
+    finishReason: 'string',
+  } as const;
+  if (hasFields<ChatReply>(reply, shape)) return reply;
+  throw unexpected('a reply');
+}
+
+function unexpected(expected: string): ConciergeError {
+  return new ConciergeError(`The service did not answer with ${expected}.`, { status: 200, code: 'unexpected_answer' });
+}

@@ -1,0 +1,69 @@
+import type { TurnEvent, VisitorEvent } from '@concierge/contract';
+import { ConciergeError } from './concierge-error.ts';
+import { hasFields, type Shape } from './has-fields.ts';
+
+type Shapes<Event extends { readonly type: string; readonly data: object }> = {
+  readonly [Type in Event['type']]: Shape<Extract<Event, { readonly type: Type }>['data']>;
+};
+
+const turnEvents: Shapes<TurnEvent> = {
+  session: { contact_id: 'string', turnId: 'string' },
+  text_delta: { delta: 'string' },
+  tool_call_start: { id: 'string', name: 'string', input: 'object' },
+  tool_call_progress: { id: 'string', name: 'string', delta: 'string' },
+  tool_call_end: { id: 'string', name: 'string', durationMs: 'number', isError: 'boolean' },
+  tool_result: { id: 'string', name: 'string', output: 'string', isError: 'boolean' },
+  text_reset: { reason: 'string' },
+  done: { inputTokens: 'number', outputTokens: 'number', finishReason: 'string' },
+  error: { code: 'string', message: 'string', retryable: 'boolean', turnId: 'string' },
+};
+
+const visitorEvents: Shapes<VisitorEvent> = {
+  session: { turnId: 'string' },
+  text_delta: { delta: 'string' },
+  step: {},
+  text_reset: { all: 'boolean' },
+  done: { finishReason: 'string' },
+  error: { code: 'string', message: 'string', retryable: 'boolean' },
+};
+
+function readEvent<Event extends { readonly type: string; readonly data: object }>(
+  shapes: Readonly<Record<string, object>>,
+  type: string,
+  json: string,
+): Event | null {
+  const shape = Object.hasOwn(shapes, type) ? shapes[type] : undefined;
+  // A newer service may have more to say.
+  if (shape === undefined) return null;
+  const event: unknown = { type, data: parseJson(json) };
+  if (isEvent<Event>(event, shape)) return event;
+  throw new ConciergeError(`The service sent a ${type} event that this client does not understand.`, {
+    status: 200,
+    code: 'unexpected_answer',
+  });
+}
+
+/** An event of a turn as `/api` streams it; null for a type that this client does not know. */
+export function readTurnEvent(type: string, json: string): TurnEvent | null {
+  return readEvent(turnEvents, type, json);
+}
+
+/**
+ * An event of a turn as the visitors' endpoints (`/widget`) stream it; null for a type that this client does not
+ * know.
+ */
+export function readVisitorEvent(type: string, json: string): VisitorEvent | null {
+  return readEvent(visitorEvents, type, json);
+}
+
+function isEvent<Event>(event: unknown, shape: object): event is Event {
+  return hasFields<{ data: object }>(event, { data: 'object' }) && hasFields(event.data, shape);
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import type { ConciergeError } from './concierge-error.ts';
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 15_000;
+/** Longer waits than this are not asked for: limits are counted over an hour at most. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
+const MAX_RETRIES = 20;
+
+export interface Retry {
+  /** Failed attempts in a row, this one included. */
+  readonly attempt: number;
+  readonly delayMs: number;
+  readonly error: ConciergeError;
+}
+
+export interface RetryOptions {
+  /** Ends everything; the turn itself goes on at the service. */
+  readonly signal?: AbortSignal | undefined;
+  /** Failed attempts in a row, without a single new event, before the last error is thrown; 20 unless said. */
+  readonly maxRetries?: number | undefined;
+  /** Called before each wait. */
+  readonly onRetry?: ((retry: Retry) => void) | undefined;
+  /** Resolves after the time, or sooner when there is reason to hope (the network is back); rejects when aborted. */
+  readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/** Counts failed attempts in a row and waits between them. */
+export class Retries {
+  readonly #options: RetryOptions;
+  #failed = 0;
+
+  constructor(options: RetryOptions) {
+    this.#options = options;
+  }
+
+  succeeded(): void {
+    this.#failed = 0;
+  }
+
+  /**
+   * Resolves when it is time to try again. @throws the error after too many attempts in a row; the signal's reason
+   * when aborted
+   */
+  async waitAfter(error: ConciergeError): Promise<void> {
+    const { signal = new AbortController().signal, maxRetries = MAX_RETRIES, onRetry, wait = waitFor } = this.#options;
+    signal.throwIfAborted();
+    this.#failed += 1;
+    if (this.#failed > maxRetries) throw error;
+    const asked = Math.min(error.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
+    const delayMs = Math.max(retryDelayMs(this.#failed), asked);
+    onRetry?.({ attempt: this.#failed, delayMs, error });
+    await wait(delayMs, signal);
+    signal.throwIfAborted();
+  }
+}
+
+/** Milliseconds before the attempt with this number (from 1), doubling, with up to a fifth of jitter. */
+export function retryDelayMs(attempt: number, random: () => number = Math.random): number {
+  const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(attempt - 1, 10), LONGEST_DELAY_MS);
+  return Math.round(delayMs * (1 + random() * 0.2));
+}
+
+async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+    function end(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    }
+  });
+}

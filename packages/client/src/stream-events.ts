@@ -1,0 +1,157 @@
+import type { TurnEvent, VisitorEvent } from '@concierge/contract';
+import { createParser, type EventSourceMessage as ReceivedMessage } from 'eventsource-parser';
+import { ConciergeError } from './concierge-error.ts';
+import { Retries, type RetryOptions } from './retries.ts';
+
+/** The service sends something every 15 s; after three misses the connection is dead, even if TCP has not noticed. */
+export const SILENCE_MS = 45_000;
+
+/** Where one turn is read. */
+export interface TurnSource<Event extends TurnEvent | VisitorEvent> {
+  /**
+   * Opens the events of the turn after a position. Without a turn: sends the message, under the same Idempotency-Key
+   * each time.
+   */
+  open(position: StreamPosition, signal: AbortSignal): Promise<Response>;
+  /** The event; null for a type that is not known. @throws when it is not what the interface promises */
+  read(type: string, json: string): Event | null;
+}
+
+export interface StreamPosition {
+  /** Null until the `session` event has named the turn. */
+  readonly turnId: string | null;
+  /** The last event that was read; null for the start. */
+  readonly after: string | null;
+}
+
+export interface StreamOptions extends RetryOptions {
+  /** Goes on after this event of a stream that was read before. */
+  readonly after?: string | null | undefined;
+}
+
+/**
+ * Reads one turn to its end over as many connections as it takes: resumes after the last event and yields each event
+ * once, in order; `done` or `error` is the last one. `turnId` is null for a message that is still to be sent.
+ * @throws ConciergeError what the service refused, or the last failure after too many in a row; the signal's reason
+ * when aborted
+ */
+export async function* streamEvents<Event extends TurnEvent | VisitorEvent>(
+  source: TurnSource<Event>,
+  turnId: string | null,
+  options: StreamOptions = {},
+): AsyncGenerator<Streamed<Event>, void> {
+  const turn = new TurnReader(source, { turnId, after: options.after ?? null });
+  const retries = new Retries(options);
+  while (!turn.hasEnded) {
+    let failure = new ConciergeError('The stream ended before the turn did.', { status: 0, code: 'unreachable' });
+    try {
+      for await (const event of turn.connect(options.signal)) {
+        retries.succeeded();
+        yield event;
+      }
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      failure = ConciergeError.from(error);
+      if (!turn.mayRetryAfter(failure)) throw failure;
+    }
+    if (!turn.hasEnded) await retries.waitAfter(failure);
+  }
+}
+
+/** An event with its id: another reader can go on after it. */
+export type Streamed<Event> = Event & { readonly id: string | null };
+
+const NO_CONTENT = 204;
+const TOO_MANY_REQUESTS = 429;
+
+/** What is known of one turn over all connections: where it is, what was seen of it, whether it has ended. */
+class TurnReader<Event extends TurnEvent | VisitorEvent> {
+  readonly #source: TurnSource<Event>;
+  readonly #seen = new Set<string>();
+  #position: StreamPosition;
+  #ended = false;
+
+  constructor(source: TurnSource<Event>, position: StreamPosition) {
+    this.#source = source;
+    this.#position = position;
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  /**
+   * A turn that was accepted goes on: its reader may wait until it may ask again. For a new message the caller
+   * decides.
+   */
+  mayRetryAfter(failure: ConciergeError): boolean {
+    return failure.isTransient || (failure.status === TOO_MANY_REQUESTS && this.#position.turnId !== null);
+  }
+
+  /** The events of one connection that were not seen before. */
+  async *connect(signal: AbortSignal | undefined): AsyncGenerator<Streamed<Event>, void> {
+    for await (const message of readMessages(async (connection) => this.#open(connection), signal)) {
+      signal?.throwIfAborted();
+      const event = this.#take(message);
+      if (event !== null) yield event;
+      if (this.#ended) return;
+    }
+  }
+
+  async #open(connection: AbortSignal): Promise<Response> {
+    const response = await this.#source.open(this.#position, connection);
+    // There is nothing after the last event.
+    if (response.status === NO_CONTENT) this.#ended = true;
+    return response;
+  }
+
+  #take({ id, event: type = 'message', data }: ReceivedMessage): Streamed<Event> | null {
+    if (id !== undefined && this.#seen.has(id)) return null;
+    if (id !== undefined) {
+      this.#seen.add(id);
+      this.#position = { ...this.#position, after: id };
+    }
+    const event = this.#source.read(type, data);
+    if (event === null) return null;
+    if (event.type === 'session') this.#position = { ...this.#position, turnId: event.data.turnId };
+    this.#ended = event.type === 'done' || event.type === 'error';
+    return { ...event, id: id ?? null };
+  }
+}
+
+/** The messages of one connection, to its end. An event that was cut off before its blank line is not one. */
+async function* readMessages(
+  open: (connection: AbortSignal) => Promise<Response>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ReceivedMessage, void> {
+  signal?.throwIfAborted();
+  const connection = new AbortController();
+  const leave = (): void => connection.abort(signal?.reason);
+  // Not AbortSignal.any: the widget runs in browsers that lack it.
+  signal?.addEventListener('abort', leave);
+  try {
+    const reader = (await unlessSilent(open(connection.signal), connection)).body?.getReader();
+    if (reader === undefined) return;
+    const messages: ReceivedMessage[] = [];
+    const parser = createParser({ onEvent: (message) => messages.push(message) });
+    const decoder = new TextDecoder();
+    // Not `for await`: Safari's streams cannot be iterated.
+    for (let read = await unlessSilent(reader.read(), connection); !read.done; read = await unlessSilent(reader.read(), connection)) {
+      parser.feed(decoder.decode(read.value, { stream: true }));
+      yield* messages.splice(0);
+    }
+  } finally {
+    signal?.removeEventListener('abort', leave);
+    connection.abort();
+  }
+}
+
+/** Ends the connection when nothing comes. Time that the caller takes between two events does not count. */
+async function unlessSilent<Result>(promise: Promise<Result>, connection: AbortController): Promise<Result> {
+  const timer = setTimeout(() => connection.abort(new Error('the connection went silent')), SILENCE_MS);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}

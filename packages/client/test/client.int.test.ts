@@ -1,0 +1,219 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { ConciergeClient, ReplyText, type Retry, type Streamed, type TurnEvent, type TurnOptions } from '../src/index.ts';
+import { answer, delta, done, encode, hangUp, refuse, ScriptedServer, session, stream, type Step } from './scripted-server.ts';
+
+let server: ScriptedServer;
+let client: ConciergeClient;
+let retries: Retry[];
+
+afterEach(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+async function serve(...steps: readonly Step[]): Promise<void> {
+  server = await ScriptedServer.start(...steps);
+  client = new ConciergeClient({ baseUrl: server.url, apiKey: 'ck_live_test' });
+  retries = [];
+}
+
+/** The next turn of the event loop: as fast as it goes, and still a pause. */
+const soon = async (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const options = (given: TurnOptions = {}): TurnOptions => ({ wait: soon, onRetry: (retry) => retries.push(retry), ...given });
+
+async function read(events: AsyncIterable<Streamed<TurnEvent>>): Promise<string> {
+  const reply = new ReplyText();
+  const types: string[] = [];
+  for await (const event of events) {
+    reply.add(event);
+    types.push(event.type);
+  }
+  return `${types.at(-1) ?? 'nothing'}: ${reply.text}`;
+}
+
+const say = (given?: TurnOptions): AsyncGenerator<Streamed<TurnEvent>> =>
+  client.streamTurn('cs', { message: 'Hello', sender: 'ann' }, options(given));
+
+describe('a streamed turn', () => {
+  it('yields each event once, in order, with its id', async () => {
+    await serve(stream(encode(1, session, delta('Good '), delta('morning'), done)));
+    const events: string[] = [];
+    for await (const { id, type } of say({ busy: 'reject' })) events.push(`${String(id)} ${type}`);
+    expect(events).toEqual(['1 session', '2 text_delta', '3 text_delta', '4 done']);
+    expect(server.requests).toMatchObject([
+      { method: 'POST', path: '/api/cs?busy=reject', headers: { 'x-api-key': 'ck_live_test', accept: 'text/event-stream' } },
+    ]);
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({ message: 'Hello', sender: 'ann' });
+  });
+
+  it('goes on after the last event when the stream is ended, broken or cut in the middle of an event', async () => {
+    const half = encode(3, delta('never seen')).slice(0, 20);
+    await serve(
+      stream(encode(1, session, delta('one '))),
+      stream(half, 'break'),
+      stream(encode(3, delta('two ')) + half, 'end'),
+      stream(encode(4, delta('three'), done)),
+    );
+    expect(await read(say())).toBe('done: one two three');
+    expect(server.requests.map(({ path, headers }) => [path, headers['last-event-id']])).toEqual([
+      ['/api/cs', undefined],
+      ['/api/turns/t/events', '2'],
+      ['/api/turns/t/events', '2'],
+      ['/api/turns/t/events', '3'],
+    ]);
+  });
+
+  it('reads text that was cut in the middle of a character', async () => {
+    const bytes = Buffer.from(encode(1, session, delta('Grüße'), done));
+    const middle = bytes.indexOf(Buffer.from('ü')) + 1;
+    await serve((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(bytes.subarray(0, middle), () => setImmediate(() => response.end(bytes.subarray(middle))));
+    });
+    expect(await read(say())).toBe('done: Grüße');
+  });
+
+  it('leaves out what comes again, also when a gateway begins at the start', async () => {
+    await serve(stream(encode(1, session, delta('one ')), 'break'), stream(encode(1, session, delta('one '), delta('two'), done)));
+    expect(await read(say())).toBe('done: one two');
+  });
+
+  it('takes events whose ids are lower than the last one: they were not seen', async () => {
+    const reset = { type: 'text_reset', data: { reason: 'stream_lost' } } as const;
+    await serve(stream(encode(8, session, delta('lost')), 'break'), stream(encode(1, reset, delta('again'), done)));
+    expect(await read(say())).toBe('done: again');
+  });
+
+  it('is one turn, however often it has to be sent', async () => {
+    await serve(hangUp, refuse('overloaded'), hangUp, stream(encode(1, session, done)));
+    expect(await read(say())).toBe('done: ');
+    expect(server.requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST']);
+    expect(new Set(server.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+    expect(new Set(server.requests.map(({ body }) => body)).size).toBe(1);
+    await read(say());
+    expect(new Set(server.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(2);
+  });
+
+  it('waits as long as the service asks for, and longer after each failure in a row', async () => {
+    await serve(refuse('shutting_down', { 'retry-after': '7' }), hangUp, hangUp, stream(encode(1, session)), stream(encode(2, done)));
+    await read(say());
+    const delays = retries.map(({ delayMs }) => delayMs);
+    expect(delays[0]).toBe(7000);
+    expect(delays[1]).toBeGreaterThanOrEqual(1000);
+    expect(delays[2]).toBeGreaterThanOrEqual(2000);
+    // A new event has come meanwhile.
+    expect(delays[3]).toBeLessThanOrEqual(600);
+    expect(retries.map(({ error }) => error.code)).toEqual(['shutting_down', 'unreachable', 'unreachable', 'unreachable']);
+  });
+
+  it('throws what was refused before the turn was accepted, and waits for it afterwards', async () => {
+    await serve(refuse('rate_limited', { 'retry-after': '60' }));
+    await expect(read(say())).rejects.toMatchObject({ status: 429, code: 'rate_limited', retryable: true, retryAfterMs: 60_000 });
+    await server[Symbol.asyncDispose]();
+    await serve(stream(encode(1, session)), refuse('rate_limited', { 'retry-after': '60' }), stream(encode(2, done)));
+    expect(await read(say())).toBe('done: ');
+    expect(retries.map(({ delayMs }) => delayMs)).toContain(60_000);
+  });
+
+  it.each([
+    ['session_busy', 409, true],
+    ['idempotency_conflict', 422, false],
+    ['invalid_key', 401, false],
+  ] as const)('throws %s at once', async (code, status, retryable) => {
+    await serve(refuse(code));
+    await expect(read(say())).rejects.toMatchObject({ name: 'ConciergeError', code, status, retryable, requestId: 'r' });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('gives up after so many failures in a row', async () => {
+    await serve(stream(encode(1, session)), hangUp);
+    await expect(read(say({ maxRetries: 3 }))).rejects.toMatchObject({ code: 'unreachable', isTransient: true });
+    expect(server.requests).toHaveLength(4);
+  });
+
+  it('ends when the service says that nothing comes after the given event', async () => {
+    await serve(answer(204));
+    expect(await read(client.followTurn('t', { after: '9' }))).toBe('nothing: ');
+    expect(server.requests).toMatchObject([{ path: '/api/turns/t/events', headers: { 'last-event-id': '9' } }]);
+  });
+
+  it('ends the connection, and nothing else, when its reader leaves', async () => {
+    const closed = Promise.withResolvers<void>();
+    await serve((response) => {
+      response.once('close', closed.resolve);
+      stream(encode(1, session, delta('a')), 'stay')(response);
+    });
+    for await (const event of say()) if (event.type === 'text_delta') break;
+    await closed.promise;
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('rejects with the reason of the signal, while it reads and while it waits', async () => {
+    await serve(stream(encode(1, session), 'stay'));
+    const leave = new AbortController();
+    const reading = (async () => {
+      for await (const event of say({ signal: leave.signal })) if (event.type === 'session') leave.abort(new Error('left'));
+    })();
+    await expect(reading).rejects.toThrow('left');
+    await server[Symbol.asyncDispose]();
+    await serve(hangUp);
+    const waiting = client.streamTurn('cs', { message: 'x' }, { signal: AbortSignal.timeout(50) });
+    await expect(read(waiting)).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it('refuses an answer that is no stream, and an event that is not what the interface promises', async () => {
+    await serve(answer(200, { hello: 1 }));
+    await expect(read(say())).rejects.toMatchObject({ code: 'unexpected_answer' });
+    await server[Symbol.asyncDispose]();
+    await serve(stream('event: text_delta\ndata: {"delta":7}\nid: 1\n\n'));
+    await expect(read(say())).rejects.toMatchObject({ code: 'unexpected_answer' });
+  });
+});
+
+describe('a whole reply', () => {
+  const reply = {
+    contact_id: 'c',
+    turnId: 't',
+    reply: 'Hi',
+    toolCalls: [],
+    usage: { inputTokens: 1, outputTokens: 1 },
+    finishReason: 'stop',
+  };
+
+  it('is asked for again, as the same turn, when the connection breaks', async () => {
+    await serve(hangUp, refuse('overloaded'), answer(200, reply));
+    expect(await client.ask('books', { message: 'Hello' }, options())).toEqual(reply);
+    expect(server.requests).toMatchObject([{ path: '/api/agents/books', headers: { accept: 'application/json' } }, {}, {}]);
+    expect(new Set(server.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+  });
+
+  it('is an error when the turn has failed: the same turn would fail again', async () => {
+    await serve(refuse('provider_error'));
+    await expect(client.ask('cs', { message: 'Hello' }, options())).rejects.toMatchObject({ code: 'provider_error', retryable: true });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('other requests', () => {
+  it('cancel a turn, store a file and ask for anything else', async () => {
+    const ref = { id: 'u1', name: 'a.txt', type: 'text/plain', size: 2 };
+    await serve(answer(202, {}), answer(201, [ref]), answer(200, ['x']));
+    await client.cancelTurn('t/1');
+    expect(await client.upload(new File(['hi'], 'a.txt', { type: 'text/plain' }))).toEqual(ref);
+    expect(await (await client.request('/api/agents')).json()).toEqual(['x']);
+    expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /api/turns/t%2F1/cancel',
+      'POST /api/uploads',
+      'GET /api/agents',
+    ]);
+    expect(server.requests[1]?.body).toContain('filename="a.txt"');
+  });
+
+  it('tell of every error, and reject in time', async () => {
+    await serve(refuse('revoked_key'), () => undefined);
+    const told: string[] = [];
+    client = new ConciergeClient({ baseUrl: server.url, apiKey: 'ck_live_test', onError: ({ code }) => told.push(code) });
+    await expect(client.request('/api/agents')).rejects.toMatchObject({ code: 'revoked_key' });
+    expect(told).toEqual(['revoked_key']);
+    await expect(client.request('/api/agents', { timeoutMs: 20 })).rejects.toMatchObject({ code: 'unreachable' });
+  });
+});
