@@ -33,6 +33,7 @@ export type { FakeProvider, ProviderCall, ProviderReply, SendFault } from './pro
 export { FakeSlack, slackError, type FakeSlackOptions } from './providers/fake-slack.ts';
 export { botError, FakeTelegram } from './providers/fake-telegram.ts';
 export type { WebhookTry } from './providers/webhook-post.ts';
+export { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from './index-backends.ts';
 export { serveRequests, type RequestHandler } from './request-server.ts';
 export { ScriptedEmbeddings, type RecordedEmbeddings } from './scripted-embeddings.ts';
 export { startRealEmbeddings } from './real-embeddings.ts';
