@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** A save is several events, and an editor saves several files at once. */
 const QUIET_MS = 150;
 
-const passedOver = /(?:^|\/)(?:node_modules|dist|coverage|\.cache|data)(?:\/|$)|\.tsbuildinfo$|~$|\.sw[a-z]$|(?:^|\/)\.#/u;
+const passedOver = /(?:^|\/)(?:node_modules|dist|coverage|\.cache)(?:\/|$)|\.tsbuildinfo$|~$|\.sw[a-z]$|(?:^|\/)\.#/u;
 
 export class FileWatch {
   #watchers = [];
