@@ -42,7 +42,7 @@ export function loadSecrets(folder, env) {
 
 function isStartScript(pid) {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('start.mjs');
+    return /\b(?:start|dev)\.mjs\b/u.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
   } catch (error) {
     if (error.code === 'ENOENT') return process.platform !== 'linux' && isAlive(pid);
     return false;

@@ -16,7 +16,13 @@ const MAX_THREADS = 32;
 
 const preload = fileURLToPath(new URL('service-preload.mjs', import.meta.url));
 
-const nodeFlags = ['--conditions=@concierge/source', '--import', preload];
+/** Of every Node that runs a service from source. */
+export const nodeFlags = ['--conditions=@concierge/source', '--import', preload];
+
+export const serviceNames = ['gateway', 'worker', 'cron', 'ui'];
+
+/** Where a service begins, from the repository's folder. */
+export const mainOf = (name) => `services/${name}/src/main.ts`;
 
 /** What every child gets: compiled code is kept between starts, or each start would strip the types again. */
 export function childEnvironment(env) {
@@ -56,14 +62,16 @@ export async function assertPortsAreFree(ports) {
   }
 }
 
-function nodeProcess(name, script, env) {
-  return new SupervisedProcess({ name, command: process.execPath, args: [...nodeFlags, script], env });
-}
-
-/** The services, not started yet. */
-export function createServices(ports, env) {
+/** The services, not started yet. `flags`: further flags of Node, by service. */
+export function createServices(ports, env, flags = {}) {
   const gatewayUrl = env.GATEWAY_URL ?? `http://127.0.0.1:${ports.gateway}`;
-  const service = (name, extra = {}) => nodeProcess(name, `services/${name}/src/main.ts`, { ...env, ...extra });
+  const service = (name, extra = {}) =>
+    new SupervisedProcess({
+      name,
+      command: process.execPath,
+      args: [...nodeFlags, ...(flags[name] ?? []), mainOf(name)],
+      env: { ...env, ...extra },
+    });
   return {
     gateway: service('gateway', { GATEWAY_PORT: String(ports.gateway) }),
     worker: service('worker'),

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,11 +15,11 @@ class Started {
   output = '';
   child;
 
-  constructor(env) {
+  constructor(env, args) {
     const inherited = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !/^(?:NODE_OPTIONS|REDIS_URL|DATABASE_URL|OPENAI_API_KEY|npm_)/u.test(name)),
     );
-    this.child = spawn(process.execPath, ['infra/start.mjs'], {
+    this.child = spawn(process.execPath, args, {
       cwd: root,
       env: { ...inherited, NODE_ENV: '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -91,8 +91,8 @@ describe('npm start', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const start = () => {
-    const started = new Started(env);
+  const start = (...args) => {
+    const started = new Started(env, args.length > 0 ? args : ['infra/start.mjs']);
     running.push(started);
     return started;
   };
@@ -156,4 +156,29 @@ describe('npm start', () => {
     expect(servicesOf(folder)).toEqual([]);
     expect(() => readFileSync(join(folder, 'run.json'))).toThrow('ENOENT');
   }, 240_000);
+
+  it('restarts in development what has changed, leaves the rest running, and lets a debugger in', async () => {
+    const port = await freePort();
+    const development = start('infra/dev.mjs', '--inspect', `worker:${port}`);
+    await development.ready();
+    await eventually(() => development.output.includes('Watching packages/'), { timeoutMs: START_TIMEOUT_MS });
+    const [target] = await fetch(`http://127.0.0.1:${port}/json`).then((response) => response.json());
+    expect(target.url).toContain('services/worker/src/main.ts');
+
+    const before = servicesOf(folder);
+    utimesSync(join(root, 'services', 'cron', 'src', 'main.ts'), new Date(), new Date());
+    await eventually(() => development.output.includes('Restarting cron.'));
+    await eventually(() => servicesOf(folder).length === before.length && servicesOf(folder).some((pid) => !before.includes(pid)), {
+      timeoutMs: START_TIMEOUT_MS,
+    });
+    expect(servicesOf(folder).filter((pid) => before.includes(pid))).toHaveLength(before.length - 1);
+    expect(await development.interrupt()).toBe(0);
+    expect(servicesOf(folder)).toEqual([]);
+  }, 240_000);
+
+  it('says which services there are when --inspect names another', async () => {
+    const refused = start('infra/dev.mjs', '--inspect', 'workers');
+    expect((await refused.ended)[0]).toBe(1);
+    expect(refused.output).toContain('gateway, worker, cron, ui');
+  });
 });

@@ -5,6 +5,7 @@
 //   waiting → running    the pause is over
 //   waiting → failed     it exited too often in a row; the others go on
 //   any → stopped        stop()
+//   stopped → running    restart(), which stops it first
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { bold, complain, showLine } from './terminal.mjs';
@@ -93,6 +94,14 @@ export class SupervisedProcess {
       await ended;
     }
     return clean;
+  }
+
+  /** Ends it as `stop` does and starts it again, with its failures forgotten. One that was not started yet stays so. */
+  async restart(graceMs) {
+    if (this.state === 'idle') return;
+    await this.stop(graceMs);
+    this.#failures = 0;
+    this.start();
   }
 
   kill() {

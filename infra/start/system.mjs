@@ -97,8 +97,8 @@ async function prepare(system, env, dataFolder) {
 }
 
 /** The services, and beside them what only a first start has to make: the demo tenant, the console's pages and the web widget. */
-async function launch(system, { ports, dataFolder, childEnv }) {
-  const { ui, ...others } = createServices(ports, childEnv);
+async function launch(system, { ports, dataFolder, childEnv, flags }) {
+  const { ui, ...others } = createServices(ports, childEnv, flags);
   const services = [...Object.values(others), ui];
   system.add(asPart(services));
   for (const service of Object.values(others)) service.start();
@@ -106,7 +106,7 @@ async function launch(system, { ports, dataFolder, childEnv }) {
     if (!system.asked.aborted) ui.start();
   });
   const [keys] = await Promise.all([demoKeys(dataFolder, childEnv), pages, buildWidget(childEnv)]);
-  return { keys, late: await waitUntilReady(services, ports, system.asked) };
+  return { services: { ...others, ui }, keys, late: await waitUntilReady(services, ports, system.asked) };
 }
 
 function buildImageFor(system, dataFolder) {
@@ -115,14 +115,14 @@ function buildImageFor(system, dataFolder) {
   build.start();
 }
 
-async function startEverything(system, startedAt) {
+async function startEverything(system, { startedAt, graceMs, flags, onReady }) {
   const ports = portsOf(process.env);
   await assertPortsAreFree(ports);
   const dataFolder = openDataFolder(process.env);
   const env = childEnvironment({ ...process.env, DATA_DIR: dataFolder, ...loadSecrets(dataFolder, process.env) });
   const { redis, sandbox, model, childEnv } = await prepare(system, env, dataFolder);
   if (system.asked.aborted) return;
-  const { keys, late } = await launch(system, { ports, dataFolder, childEnv });
+  const { services, keys, late } = await launch(system, { ports, dataFolder, childEnv, flags });
   if (system.asked.aborted) return;
   const backends = {
     Redis: redis.description,
@@ -134,15 +134,21 @@ async function startEverything(system, startedAt) {
   printBanner({ ports, seconds: ((Date.now() - startedAt) / 1000).toFixed(1), backends, keys, late });
   // Not before: it takes a core for a minute, and nothing of this start waits for it.
   if (sandbox.buildsImage) buildImageFor(system, dataFolder);
+  for (const part of onReady?.({ services, env: childEnv, graceMs: graceMs + CLOSE_MARGIN_MS }) ?? []) system.add(part);
 }
 
-/** Starts the system and leaves it running until a signal stops it. Expects the repository as the working directory. */
-export async function startSystem() {
+/**
+ * Starts the system and leaves it running until a signal stops it. Expects the repository as the working directory.
+ * `flags`: further flags of Node, by service. `onReady({ services, env, graceMs })` is called once everything runs; the
+ * parts that it returns are stopped before the services.
+ */
+export async function startSystem({ flags, onReady } = {}) {
   const startedAt = Date.now();
   say(`Concierge, Node ${process.versions.node}, from ${root}`);
-  const system = new RunningSystem(Number(process.env.SHUTDOWN_GRACE_S || DEFAULT_GRACE_S) * 1000);
+  const graceMs = Number(process.env.SHUTDOWN_GRACE_S || DEFAULT_GRACE_S) * 1000;
+  const system = new RunningSystem(graceMs);
   try {
-    await startEverything(system, startedAt);
+    await startEverything(system, { startedAt, graceMs, flags, onReady });
   } catch (error) {
     if (system.asked.aborted) return;
     complain(error instanceof StartError ? error.message : error.stack);

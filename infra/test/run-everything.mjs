@@ -3,10 +3,12 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { root } from '../bootstrap.mjs';
 import { runChecks } from '../check/run-checks.mjs';
 import { buildUi, buildWidget } from '../start/ui-build.mjs';
 import { describeMachine, ensureRedis, ensureSandboxImage, hasPostgres, missingParts } from './machine.mjs';
 import { closingLine, noReport, outcomeOf, sumOf } from './outcome.mjs';
+import { kindOf, watchAndRun } from './watch.mjs';
 
 /** `serial`: its tests kill processes and watch clocks, and need the machine for themselves. */
 const kinds = {
@@ -79,6 +81,16 @@ function printSkipped(skipped, missing) {
   for (const name of skipped) print(`  skipped: ${name}`);
 }
 
+/** Runs the tests of a path again after each change of what they are made of, until a signal ends it; never resolves. */
+async function watchTests(args) {
+  const path = args.find((arg) => !(arg in kinds) && !arg.startsWith('-'));
+  const kind = args.find((arg) => arg in kinds) ?? kindOf(path);
+  const jestArgs = args.filter((arg) => !(arg in kinds));
+  const noRedis = kind === 'unit' ? null : await ensureRedis();
+  if (noRedis !== null) print(`FAILED: ${noRedis}`);
+  await watchAndRun(root, path, async () => print(closingLine(await runKind(kind, jestArgs))));
+}
+
 /** Checks (when no kind was named), then the kinds; without Redis only what needs none. The image is made beside what does not need it. */
 async function runAll({ all, named, jestArgs }, { noRedis, missing }) {
   const outcomes = [];
@@ -100,6 +112,7 @@ async function runAll({ all, named, jestArgs }, { noRedis, missing }) {
 
 /** Runs what `args` name; resolves with the exit code. With CI=true nothing may be left out. */
 export async function runEverything(args) {
+  if (args.includes('--watch')) return watchTests(args.filter((arg) => arg !== '--watch'));
   const noRedis = await ensureRedis();
   print(await describeMachine());
   if (noRedis !== null) print(`FAILED: ${noRedis}`);

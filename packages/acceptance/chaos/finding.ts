@@ -1,4 +1,4 @@
-/** What the auditor looks for. Numbers as in the list of invariants (docs/operating.md, "What must hold"). */
+/** What the auditor looks for. */
 export const invariants = {
   I1: 'no accepted turn is lost',
   I2: 'none is answered twice',

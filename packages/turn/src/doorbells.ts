@@ -9,7 +9,7 @@ import type { Ring } from './lanes.ts';
 
 /**
  * A job is a doorbell: it names a lane, and whoever answers takes the lane's lease and runs its head. Losing, doubling or
- * reordering jobs changes nothing (docs/decisions/doorbells.md).
+ * reordering jobs changes nothing (docs/decisions/0002-wake-ups-and-leases.md).
  */
 const DoorbellJob = z.object({ accountId: z.string(), sessionId: z.string(), turnId: z.string() });
 

@@ -7,7 +7,7 @@ export interface LaneRepairOptions {
   readonly doorbells: Pick<Doorbells, 'ring'>;
 }
 
-/** Makes lanes say what the disk says about the order of acceptance (docs/decisions/order-of-acceptance.md). */
+/** Makes lanes say what the disk says about the order of acceptance (docs/decisions/0004-order-of-acceptance.md). */
 export class LaneRepair {
   readonly #options: LaneRepairOptions;
 

@@ -1,7 +1,7 @@
 /**
  * When turns may start in a process. A turn that has not finished a step since it was started here is *unproven*: should the process die, it may have
  * been that turn. A suspect, whose workers have died twice, is started when no other turn is unproven, and none is started beside it until it has finished a
- * step or was given its time: then it is known whether a death was its own (docs/decisions/crash-starts.md).
+ * step or was given its time: then it is known whether a death was its own (docs/decisions/0007-crash-starts.md).
  * open → closed (a suspect waits for the others, then runs) → open.
  */
 export class StartGate {

@@ -32,7 +32,7 @@ export interface OrderedTurns {
 const numberDigits = 8;
 
 /**
- * The order of acceptance on disk, of sessions for which Redis could not keep it (docs/decisions/order-of-acceptance.md). A session that Redis
+ * The order of acceptance on disk, of sessions for which Redis could not keep it (docs/decisions/0004-order-of-acceptance.md). A session that Redis
  * keeps in order has no folder here, and one look that finds nothing is all it costs. A turn whose enqueueing failed takes the session's next
  * number before it is acknowledged, and so does each later turn while a folder is there. The number is a file that is created exclusively:
  * no clock has a say.

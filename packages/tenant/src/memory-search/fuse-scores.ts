@@ -20,7 +20,7 @@ export interface ScoredLists<Key> {
 
 /**
  * Merges what words and meaning found: a weighted sum in which the words count by how much of the question they say, and meaning by rank
- * (docs/decisions/memory-search.md). What has no vector yet gains what its rank by words would, as far as its words are sure. Highest first; equals in
+ * (docs/decisions/0018-memory-search.md). What has no vector yet gains what its rank by words would, as far as its words are sure. Highest first; equals in
  * no order.
  */
 export function fuseScores<Key>({ byWords, byMeaning, unembedded }: ScoredLists<Key>): Map<Key, number> {
