@@ -1,3 +1,4 @@
+import type { Embedder } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import {
   armFailpoints,
@@ -9,7 +10,7 @@ import {
   type RedisRole,
   type ServiceSettings,
 } from '@concierge/runtime';
-import { Tenants, type Embedder } from '@concierge/tenant';
+import { Tenants } from '@concierge/tenant';
 import {
   DeliveryBells,
   DeliveryLanes,

@@ -9,6 +9,7 @@ export {
   temporaryName,
   temporaryPrefix,
   writeTemporary,
+  type CreatedFiles,
 } from './atomic-file.ts';
 export { FileWriter } from './file-writer.ts';
 export { FolderSync } from './folder-sync.ts';

@@ -46,7 +46,7 @@ describe('writing files', () => {
   });
 
   it('creates none behind one that it cannot create, in a thread as without one', async () => {
-    await using folder = await temporaryFolder();
+    await using folder = await temporaryDirectory();
     const writer = new FileWriter();
     const place = { folder: folder.path, folders: new FolderSync() };
     for (const [round, prefix] of ['a', 'b', 'c'].entries()) {

@@ -1,13 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TurnsQuery } from '@concierge/index';
-import {
-  AppError,
-  viewSteps,
-  type AcceptedTurn,
-  type TurnRecord,
-  type TurnStatus,
-  type TurnView,
-} from '@concierge/contract';
+import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatus, type TurnView } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { TurnAcceptance, type AcceptOptions } from './accept.ts';
 import { keyOf } from './keys.ts';
