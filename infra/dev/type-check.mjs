@@ -1,4 +1,4 @@
-// Types checked beside what runs: errors are printed and stop nothing.
+// Types checked beside what runs: errors are reported and stop nothing.
 import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { complain, say } from '../start/terminal.mjs';
@@ -6,13 +6,25 @@ import { complain, say } from '../start/terminal.mjs';
 const LOW_PRIORITY = 10;
 const SHOWN_LINES = 40;
 
+/** Prints what a check found, and that it finds nothing any more. */
+function printTypes({ output, hasErrors, hadErrors }) {
+  if (!hasErrors && hadErrors) say('Types: no errors any more.');
+  if (!hasErrors) return;
+  const lines = output.split('\n');
+  const rest = lines.length > SHOWN_LINES ? [`... and ${lines.length - SHOWN_LINES} lines more`] : [];
+  complain(['Types:', ...lines.slice(0, SHOWN_LINES), ...rest].join('\n'));
+}
+
 export class TypeCheck {
   #root;
+  #report;
   #child;
-  #wasBad = false;
+  #hadErrors = false;
 
-  constructor(root) {
+  /** `report({ output, hasErrors, hadErrors })` is called after each check that was not overtaken by another. */
+  constructor(root, report = printTypes) {
     this.#root = root;
+    this.#report = report;
   }
 
   /** Checks what is there now; a check that is under way is of an older state and ends. */
@@ -25,7 +37,7 @@ export class TypeCheck {
     child.on('spawn', () => setPriority(child.pid, LOW_PRIORITY));
     child.on('error', (error) => complain(`The types cannot be checked: ${error.message}`));
     child.on('close', (code) => {
-      if (this.#child === child) this.#report(code, output.trim());
+      if (this.#child === child) this.#closed(code !== 0, output.trim());
     });
   }
 
@@ -38,14 +50,8 @@ export class TypeCheck {
     this.#child = undefined;
   }
 
-  #report(code, output) {
-    if (code === 0) {
-      if (this.#wasBad) say('Types: no errors any more.');
-    } else {
-      const lines = output.split('\n');
-      complain(`Types:\n${lines.slice(0, SHOWN_LINES).join('\n')}`);
-      if (lines.length > SHOWN_LINES) complain(`... and ${lines.length - SHOWN_LINES} lines more`);
-    }
-    this.#wasBad = code !== 0;
+  #closed(hasErrors, output) {
+    this.#report({ output, hasErrors, hadErrors: this.#hadErrors });
+    this.#hadErrors = hasErrors;
   }
 }

@@ -81,6 +81,12 @@ function printSkipped(skipped, missing) {
   for (const name of skipped) print(`  skipped: ${name}`);
 }
 
+/** What a browser loads, for the kinds that do: their builds decide whether anything has changed. */
+async function buildPages(named) {
+  if (named.includes('e2e')) await buildUi(process.env);
+  if (named.includes('e2e') || named.includes('integration')) await buildWidget(process.env);
+}
+
 /** Runs the tests of a path again after each change of what they are made of, until a signal ends it; never resolves. */
 async function watchTests(args) {
   const path = args.find((arg) => !(arg in kinds) && !arg.startsWith('-'));
@@ -88,7 +94,10 @@ async function watchTests(args) {
   const jestArgs = args.filter((arg) => !(arg in kinds));
   const noRedis = kind === 'unit' ? null : await ensureRedis();
   if (noRedis !== null) print(`FAILED: ${noRedis}`);
-  await watchAndRun(root, path, async () => print(closingLine(await runKind(kind, jestArgs))));
+  await watchAndRun(root, path, async () => {
+    await buildPages([kind]);
+    print(closingLine(await runKind(kind, jestArgs)));
+  });
 }
 
 /** Checks (when no kind was named), then the kinds; without Redis only what needs none. The image is made beside what does not need it. */
@@ -99,8 +108,7 @@ async function runAll({ all, named, jestArgs }, { noRedis, missing }) {
     title('checks');
     outcomes.push({ kind: 'checks', ...(await runChecks()), skipped: [] });
   }
-  if (named.includes('e2e')) await buildUi(process.env);
-  if (named.includes('e2e') || named.includes('integration')) await buildWidget(process.env);
+  await buildPages(named);
   for (const kind of noRedis === null ? named : ['unit']) {
     if (kind !== 'unit') await image;
     outcomes.push(await runKind(kind, jestArgs));
