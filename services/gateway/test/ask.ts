@@ -1,15 +1,33 @@
 import { Readable } from 'node:stream';
 import supertest from 'supertest';
 
+/** A part of a multipart body. */
+export interface FilePart {
+  readonly field?: string;
+  readonly bytes: Uint8Array;
+  readonly name: string;
+  readonly type?: string;
+}
+
 export interface PlainRequest {
   readonly method?: string | undefined;
   readonly headers?: Headers;
-  readonly body?: string | undefined;
+  /** Bytes go as they are. */
+  readonly body?: string | Buffer | undefined;
+  /** Instead of a body. */
+  readonly files?: readonly FilePart[] | undefined;
 }
 
-/** One request and its whole answer, through supertest: for all that is no stream. */
-export async function askPlainly(url: string, path: string, { method = 'GET', headers, body }: PlainRequest): Promise<Response> {
-  const answer = await new supertest.Test(url, method, path)
+/**
+ * One request and its whole answer, through supertest: for all that is no stream. `TestGateway.open` uses fetch, which hands over an answer when it begins;
+ * `raw-client.ts` uses a socket, for requests that no client sends.
+ */
+export async function askPlainly(
+  url: string,
+  path: string,
+  { method = 'GET', headers, body, files = [] }: PlainRequest,
+): Promise<Response> {
+  const request = new supertest.Test(url, method, path)
     .set(Object.fromEntries(headers ?? []))
     .ok(() => true)
     .redirects(0)
@@ -20,8 +38,13 @@ export async function askPlainly(url: string, path: string, { method = 'GET', he
       const pieces: Buffer[] = [];
       arriving.on('data', (piece: Buffer) => pieces.push(piece));
       arriving.once('end', () => done(null, Buffer.concat(pieces)));
-    })
-    .send(body);
+    });
+  for (const { field = 'file', bytes: content, name, type } of files) {
+    request.attach(field, Buffer.from(content), type === undefined ? name : { filename: name, contentType: type });
+  }
+  // As they are: of bytes that are said to be JSON it would make JSON.
+  if (Buffer.isBuffer(body)) request.serialize((bytes) => bytes);
+  const answer = await (files.length > 0 ? request : request.send(body));
   const bytes: unknown = answer.body;
   // 204 and 304 have no body, not even an empty one.
   const text = Buffer.isBuffer(bytes) && bytes.length > 0 ? new Uint8Array(bytes) : null;

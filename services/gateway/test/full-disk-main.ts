@@ -39,7 +39,7 @@ const ask = {
         headers: { 'Content-Type': 'text/plain' },
       }),
     ),
-  ready: async () => statusOf(fetch(`${gateway.url}/readyz`)),
+  ready: async () => statusOf(gateway.ask(undefined, '/readyz')),
 };
 const filler = join(dataDir, 'filler');
 await fill(filler);

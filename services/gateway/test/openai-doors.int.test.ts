@@ -204,9 +204,7 @@ describe('images and files', () => {
   });
 
   it('come to responses too, and as uploads of before', async () => {
-    const form = new FormData();
-    form.append('file', new Blob([png]), 'shop.png');
-    const uploaded = await fetch(`${gateway.url}/api/uploads`, { method: 'POST', headers: { 'X-API-Key': tenant.cs }, body: form });
+    const uploaded = await gateway.ask(tenant.cs, '/api/uploads', { method: 'POST', files: [{ bytes: png, name: 'shop.png' }] });
     const [upload] = routes.createUploads.answers[201].json.parse(await uploaded.json());
     const id = upload?.id ?? '';
     await client(tenant.cs).responses.create({

@@ -54,7 +54,7 @@ describe('operations', () => {
     await using closing = new AsyncDisposableStack();
     closing.defer(() => redis.disconnect());
     await redisReady(redis, 5000);
-    const ready = async (): Promise<Readiness> => Readiness.parse(await (await fetch(`${gateway.url}/readyz`)).json());
+    const ready = async (): Promise<Readiness> => Readiness.parse(await (await gateway.ask(undefined, '/readyz')).json());
     const unready = await eventually(async () => {
       const [workerId = ''] = await redis.hkeys(keyOf.workerFacts);
       // The worker reports again within two seconds; what it says then is true.

@@ -44,7 +44,7 @@ async function raw(bytes: string): Promise<string> {
 
 describe('every route with a key', () => {
   it.each(withKey.map((route) => [route.id, route] as const))('%s asks for one', async (_id, route) => {
-    const response = await fetch(gateway.url + pathOf(route), { method: route.method.toUpperCase() });
+    const response = await gateway.ask(undefined, pathOf(route), { method: route.method.toUpperCase() });
     expect(await problem(response)).toMatchObject({ code: 'missing_key', status: 401 });
     expect(response.headers.get('www-authenticate')).toContain('Bearer');
   });
@@ -92,7 +92,7 @@ async function surprises(route: Route, response: Response): Promise<string[]> {
 describe('a path', () => {
   it.each(all.map((route) => [route.path] as const))('%s names what it can do', async (path) => {
     const methods = new Set(all.filter((route) => route.path === path).map(({ method }) => method.toUpperCase()));
-    const response = await fetch(gateway.url + path.replaceAll(/\{\w+\}/gu, ID), { method: 'LOCK' });
+    const response = await gateway.ask(undefined, path.replaceAll(/\{\w+\}/gu, ID), { method: 'LOCK' });
     expect(await problem(response)).toMatchObject({ code: 'method_not_allowed', status: 405 });
     const allow = (response.headers.get('allow') ?? '').split(', ');
     for (const method of methods) expect(allow).toContain(method);

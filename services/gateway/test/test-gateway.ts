@@ -9,13 +9,15 @@ import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
 import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
 import type { Config } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
-import { askPlainly } from './ask.ts';
+import { askPlainly, type FilePart } from './ask.ts';
 import { sayItBack, scriptedTurns, type Script } from './scripted-turns.ts';
 
 export interface Asked {
   readonly method?: string;
   readonly headers?: RequestInit['headers'];
   readonly body?: unknown;
+  /** Instead of a body: a multipart one. */
+  readonly files?: readonly FilePart[];
 }
 
 export interface TestTenant {
@@ -89,7 +91,7 @@ export class TestGateway implements AsyncDisposable {
     const gateway = new TestGateway({ url, dataDir, redis, tenants, clock }, { service, cleanUp });
     await gateway.#startWorker();
     cleanUp.defer(async () => gateway.stop(200));
-    await eventually(async () => (await fetch(`${gateway.url}/readyz`)).status === 200);
+    await eventually(async () => (await gateway.ask(undefined, '/readyz')).status === 200);
     return gateway;
   }
 
@@ -109,9 +111,9 @@ export class TestGateway implements AsyncDisposable {
     };
   }
 
-  /** A request with a key and its whole answer; a body that is no string goes as JSON. */
+  /** A request with a key and its whole answer; a body that is neither a string nor bytes goes as JSON. */
   async ask(key: string | undefined, path: string, init: Asked = {}): Promise<Response> {
-    return askPlainly(this.url, path, { method: init.method, ...toSend(key, init) });
+    return askPlainly(this.url, path, { method: init.method, files: init.files, ...toSend(key, init) });
   }
 
   /** The same, answered as soon as the answer begins: for streams. */
@@ -163,9 +165,14 @@ export class TestGateway implements AsyncDisposable {
 function toSend(
   key: string | undefined,
   { headers: given, body }: Asked,
-): { readonly headers: Headers; readonly body: string | undefined } {
+): { readonly headers: Headers; readonly body: string | Buffer<ArrayBuffer> | undefined } {
   const headers = new Headers(given);
   if (key !== undefined) headers.set('X-API-Key', key);
+  if (isBytes(body)) return { headers, body };
   if (body !== undefined && !headers.has('Content-Type')) headers.set('Content-Type', 'application/json');
   return { headers, body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body) };
+}
+
+function isBytes(body: unknown): body is Buffer<ArrayBuffer> {
+  return Buffer.isBuffer(body);
 }

@@ -26,7 +26,7 @@ async function connected(fixture: Fixture): Promise<TenantScope> {
 async function post(fixture: Fixture, tenantId: string, spelling: string): Promise<Response> {
   const { clock_unix: clock, headers } = fixture;
   gateway.clock.now = () => (clock ?? 1_760_000_000) * 1000;
-  return fetch(`${gateway.url}/webhook/${spelling}/${tenantId}`, { method: 'POST', headers, body: bodyOf(fixture) });
+  return gateway.ask(undefined, `/webhook/${spelling}/${tenantId}`, { method: 'POST', headers, body: Buffer.from(bodyOf(fixture)) });
 }
 
 async function acceptedBy(scope: TenantScope): Promise<AcceptedTurn[]> {
@@ -144,7 +144,7 @@ describe('a handshake', () => {
       Object.entries(fixture.query ?? {}).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
     );
     const tenantId = fixture.binding === null ? 'nobody' : scope.accountId;
-    const answer = await fetch(`${gateway.url}/webhook/${channelOf(fixture)}/${tenantId}?${query.toString()}`);
+    const answer = await gateway.ask(undefined, `/webhook/${channelOf(fixture)}/${tenantId}?${query.toString()}`);
     const challenge = fixture.expected.response_body;
     // Whatever else is wrong, the contract has one answer for it.
     expect(answer.status).toBe(challenge === undefined ? 401 : 200);

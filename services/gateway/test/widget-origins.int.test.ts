@@ -71,7 +71,7 @@ describe('a page of another origin', () => {
   });
 
   async function preflight(path: string, Origin: string): Promise<Response> {
-    return await fetch(gateway.url + path, { method: 'OPTIONS', headers: { Origin, 'Access-Control-Request-Method': 'POST' } });
+    return await gateway.ask(undefined, path, { method: 'OPTIONS', headers: { Origin, 'Access-Control-Request-Method': 'POST' } });
   }
 
   it('is allowed beforehand what it may, by the key in the address', async () => {

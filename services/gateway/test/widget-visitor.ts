@@ -4,6 +4,12 @@ import type { TestGateway, TestTenant } from './test-gateway.ts';
 
 export const shop = 'https://shop.example';
 
+interface VisitorRequest {
+  readonly method?: string;
+  readonly body?: string;
+  readonly own?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
 /** As a page of the shop would ask, for one visitor. */
 export class WidgetVisitor {
   readonly #gateway: TestGateway;
@@ -14,20 +20,27 @@ export class WidgetVisitor {
     this.#headers = headers;
   }
 
-  /** `headers` replaces some of the visitor's own; undefined leaves one out. */
-  async ask(path: string, init: RequestInit & { readonly own?: Readonly<Record<string, string | undefined>> } = {}): Promise<Response> {
-    const { own = {}, ...rest } = init;
+  /** Asks for no stream. `own` replaces some of the visitor's headers; undefined leaves one out. */
+  async ask(path: string, { own, ...init }: VisitorRequest = {}): Promise<Response> {
+    return this.#gateway.ask(undefined, path, { ...init, headers: this.#headersWith(own) });
+  }
+
+  #headersWith(own: VisitorRequest['own'] = {}): Headers {
     const headers = new Headers(this.#headers);
     for (const [name, value] of Object.entries(own)) {
       if (value === undefined) headers.delete(name);
       else headers.set(name, value);
     }
-    return await fetch(`${this.#gateway.url}${path}`, { ...rest, headers });
+    return headers;
   }
 
   async say(message: string, own: Readonly<Record<string, string | undefined>> = {}): Promise<Response> {
     const headers = { 'Content-Type': 'application/json', Accept: 'application/json', ...own };
-    return await this.ask('/widget/messages', { method: 'POST', body: JSON.stringify({ message }), own: headers });
+    const request = { method: 'POST', body: JSON.stringify({ message }) };
+    // A stream is read while it comes.
+    if (headers.Accept !== 'application/json')
+      return this.#gateway.open(undefined, '/widget/messages', { ...request, headers: this.#headersWith(headers) });
+    return this.ask('/widget/messages', { ...request, own: headers });
   }
 }
 
