@@ -85,10 +85,20 @@ describe('the check of the layout', () => {
     expect(checkLayout(root, nothing).findings).toEqual(['packages/a/src: 21 files, and may have 20']);
   });
 
+  it('says which exceptions could be fewer, and fails for none of them', () => {
+    plant('packages/a/src/small.ts', small);
+    const exceptions = { smallFiles: { 'packages/a': 3 }, folders: { 'packages/a/src': 21 } };
+    expect(checkLayout(root, exceptions)).toEqual({
+      findings: [],
+      exempted: 1,
+      loose: ['packages/a/src: 21 are allowed, 0 are needed', 'packages/a: 3 are allowed, 1 are needed'],
+    });
+  });
+
   it('makes no more exceptions than are listed, and counts them', () => {
     plant('packages/a/src/small.ts', small);
     const one = { ...nothing, smallFiles: { 'packages/a': 1 } };
-    expect(checkLayout(root, one)).toEqual({ findings: [], exempted: 1 });
+    expect(checkLayout(root, one)).toEqual({ findings: [], exempted: 1, loose: [] });
     plant('packages/a/src/another.ts', small);
     expect(checkLayout(root, one)).toMatchObject({ findings: [expect.any(String), expect.any(String)], exempted: 0 });
   });
