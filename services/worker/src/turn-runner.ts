@@ -49,22 +49,33 @@ export interface ChosenModel extends Model {
 
 export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => Promise<void>;
 
+/** Where a turn's tools come from. */
+export interface ToolSources {
+  /** All of them unless given. */
+  readonly builtIn?: readonly Tool[];
+  /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
+  attached?(run: TurnRun): Promise<readonly Tool[]>;
+}
+
+/** What turns need that came from a channel. */
+export interface ChannelParts {
+  /** Their files, and typing; without it nothing is fetched or shown. */
+  readonly chatApps?: ChatApps;
+  /** What staff may write that answers in the agent's place; without it no text is more than text. */
+  readonly commands?: Pick<HandoffCommands, 'run'>;
+}
+
 export interface TurnRunnerOptions {
   /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
   modelFor(ref: string | undefined): ChosenModel;
-  readonly tools?: readonly Tool[];
+  readonly tools?: ToolSources;
   readonly lenders: Lenders;
-  /** What the person may write who answers in the agent's place; without it nobody's text is more than text. */
-  readonly commands?: Pick<HandoffCommands, 'run'>;
   /**
    * What follows from an ended turn beside its end: called when the session that contains it is published and before the end is announced, again by
    * every attempt that finds it published. What is kept under an id that follows from the turn happens once.
    */
   readonly followUps?: readonly FollowUp[];
-  /** Files and typing of turns that came from a chat app; without it nothing is fetched or shown. */
-  readonly chatApps?: ChatApps;
-  /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
-  attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
+  readonly channels?: ChannelParts;
   /** Reports to owner and operator what does not end the turn, but concerns them. */
   readonly warn?: ReportWarning;
   readonly metrics: TurnMetrics;
@@ -86,7 +97,7 @@ export class TurnRunner implements TurnHandlers {
 
   constructor(options: TurnRunnerOptions) {
     this.#options = options;
-    this.#toolSets = new ToolSets(options.tools ?? allTools);
+    this.#toolSets = new ToolSets(options.tools?.builtIn ?? allTools);
   }
 
   async runTurn(run: TurnRun): Promise<TurnEnd> {
@@ -133,7 +144,7 @@ export class TurnRunner implements TurnHandlers {
       const unasked = await this.#withoutModel(run, conversation, settings);
       if (unasked !== undefined) return unasked;
       const turns = await turnsToAnswer(run, session, conversation);
-      using _typing = this.#options.chatApps?.showTyping(run, turns);
+      using _typing = this.#options.channels?.chatApps?.showTyping(run, turns);
       const agent = await turnAgent(run, settings);
       const model = this.#options.modelFor(agent.model);
       const context = await promptContext(run, { agent, facts: model.facts, warn: this.#options.warn });
@@ -169,7 +180,7 @@ export class TurnRunner implements TurnHandlers {
       await speak(run, conversation, turn.text);
       return done;
     }
-    const reply = await this.#options.commands?.run(run);
+    const reply = await this.#options.channels?.commands?.run(run);
     if (reply !== undefined) {
       if (!conversation.hasPrompt) await this.#ask(run, conversation, { turns: [turn], timezone });
       await speak(run, conversation, reply);
@@ -183,7 +194,7 @@ export class TurnRunner implements TurnHandlers {
 
   /** The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's access and every list allow. */
   async #toolSet(run: TurnRun, agent: TurnAgent): Promise<ToolSet> {
-    return this.#toolSets.of(agent, (await this.#options.attachedTools?.(run)) ?? []);
+    return this.#toolSets.of(agent, (await this.#options.tools?.attached?.(run)) ?? []);
   }
 
   /** Adds the user's message: once, and journaled as it was. */
@@ -242,7 +253,7 @@ export class TurnRunner implements TurnHandlers {
 
   async #withFiles(run: TurnRun, turns: TurnsToAnswer): Promise<readonly [PromptTurn, ...PromptTurn[]]> {
     const [head, ...joined] = turns;
-    const files = await this.#options.chatApps?.fetchFiles(run, turns);
+    const files = await this.#options.channels?.chatApps?.fetchFiles(run, turns);
     return [{ turn: head, files: files?.get(head.turnId) }, ...joined.map((turn) => ({ turn, files: files?.get(turn.turnId) }))];
   }
 
