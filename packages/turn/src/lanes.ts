@@ -212,10 +212,22 @@ export class Lanes {
   async place(turn: AcceptedTurn, { busy, found, cancelled = false, holdMs = 0 }: PlaceOptions): Promise<Placed> {
     const { turnId, accountId: tenantId, sessionId, acceptedAtMs, requestHash, agent } = turn;
     const given = {
-      ...{ turnId, tenantId, sessionId, acceptedAtMs, requestHash, agent, keyId: turn.keyId ?? '', depth: depthOf(turn) },
+      turnId,
+      tenantId,
+      sessionId,
+      acceptedAtMs,
+      requestHash,
+      agent,
+      keyId: turn.keyId ?? '',
+      depth: depthOf(turn),
+      collects: turn.collects === true,
+      cancelled,
       sessionEvent: JSON.stringify({ contact_id: sessionId, turnId }),
-      ...{ busy, found, cancelled, collects: turn.collects === true, debounceMs: busy === 'collect' ? holdMs : 0 },
-      ...{ maxWaiting: mayWait(busy), maxLine: limits.tenantMaxWaiting },
+      busy,
+      found,
+      maxWaiting: mayWait(busy),
+      maxLine: limits.tenantMaxWaiting,
+      debounceMs: busy === 'collect' ? holdMs : 0,
     };
     const reply = PlacedReply.parse(await this.#runNamed('accept', given));
     switch (reply[0]) {

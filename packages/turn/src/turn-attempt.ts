@@ -15,7 +15,8 @@ import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
 import { TurnWriter } from './turn-writer.ts';
 
 /** What an attempt needs of its worker. */
-export interface AttemptOptions extends TurnHandlers {
+export interface AttemptOptions {
+  readonly handlers: TurnHandlers;
   readonly redis: Redis;
   readonly lanes: Lanes;
   readonly doorbells: Doorbells;
@@ -89,7 +90,8 @@ export class TurnAttempt {
   async #attempt(scope: TenantScope, turn: AcceptedTurn, isNumbered: boolean): Promise<void> {
     const lease = this.#lease;
     const { run, writer } = await this.#begin(scope, turn);
-    const end = lease.starts > limits.turnMaxStarts ? await this.#options.failTurn(run, 'turn_crashed') : await this.#options.runTurn(run);
+    const { handlers } = this.#options;
+    const end = lease.starts > limits.turnMaxStarts ? await handlers.failTurn(run, 'turn_crashed') : await handlers.runTurn(run);
     await failpoint('turn.after-save');
     if (end.isRepeated === true) await this.#tellSaved(run, writer);
     const rings = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });

@@ -3,9 +3,9 @@ import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
 import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
-import { answerDoorbells, depths } from './doorbells.ts';
+import { answerDoorbells, depths, type Doorbells } from './doorbells.ts';
 import { keyOf, laneMember, type Lane } from './keys.ts';
-import { RENEW_EVERY_MS, type Lease, type Ring } from './lanes.ts';
+import { RENEW_EVERY_MS, type Lanes, type Lease, type Ring } from './lanes.ts';
 import { StartGate } from './start-gate.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 import { StreamBytes } from './stream-bytes.ts';
@@ -15,11 +15,24 @@ import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 const ALONE_MS = 10_000;
 const ALONE_DOUBLINGS_MAX = 6;
 
-export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning' | 'onProgress' | 'streamBytes'> {
-  /** As `newId` makes it; one is made when it is not given. */
-  readonly id?: string;
+export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
+  readonly queue: { readonly lanes: Lanes; readonly doorbells: Doorbells };
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
+  readonly capacity: WorkerCapacity;
+  readonly about: WorkerFacts;
+}
+
+/** What a worker says of itself beside its heartbeat. */
+export interface WorkerFacts {
+  /** As `newId` makes it; one is made when it is not given. */
+  readonly id?: string;
+  readonly version: string;
+  /** The built-in demo model answers. */
+  readonly isDemo?: boolean;
+}
+
+export interface WorkerCapacity {
   /**
    * Turns this worker runs at once, at each depth: a turn keeps its slot while it waits for those it started, which need slots of the
    * next depth only.
@@ -27,9 +40,6 @@ export interface TurnWorkerOptions extends Omit<AttemptOptions, 'turnsRunning' |
   readonly concurrency: number;
   /** Of these, of one tenant. */
   readonly tenantShare: number;
-  readonly version: string;
-  /** The built-in demo model answers. */
-  readonly isDemo?: boolean;
 }
 
 type DepthLane = Lane & { readonly depth: number };
@@ -56,11 +66,12 @@ export class TurnWorker {
   #graceOver = false;
 
   constructor(options: TurnWorkerOptions) {
-    this.id = options.id ?? TurnWorker.newId();
+    this.id = options.about.id ?? TurnWorker.newId();
     this.#options = options;
     this.#streamBytes = new StreamBytes(options.redis, options.log);
-    this.#attempts = { ...options, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
-    const { redis, concurrency, log } = options;
+    const { redis, log, queue, tenants, handlers, capacity } = options;
+    this.#attempts = { ...queue, redis, tenants, handlers, log, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
+    const { concurrency } = capacity;
     this.#bells = depths.map((depth) =>
       answerDoorbells({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
     );
@@ -107,7 +118,7 @@ export class TurnWorker {
 
   async #answer(lane: DepthLane): Promise<void> {
     while (this.#gate.isClosed) await this.#gate.opened();
-    const { lanes, doorbells } = this.#options;
+    const { lanes, doorbells } = this.#options.queue;
     const leave = this.#gate.enter();
     try {
       const answer = await lanes.lease(lane, this.id);
@@ -128,7 +139,7 @@ export class TurnWorker {
       this.#suspects.set(laneMember(lane), { ...lane, turnId, backlog: 1, at: Date.now() });
       return;
     }
-    const { lanes, doorbells } = this.#options;
+    const { lanes, doorbells } = this.#options.queue;
     const aloneMs = ALONE_MS * 2 ** Math.min(voids, ALONE_DOUBLINGS_MAX);
     await this.#gate.close(aloneMs);
     const leave = this.#gate.enter();
@@ -157,7 +168,7 @@ export class TurnWorker {
     this.#gate.open();
     for (const [member, next] of this.#suspects) {
       this.#suspects.delete(member);
-      background(this.#options.doorbells.ring([{ ...next, at: Date.now() }]), this.#options.log);
+      background(this.#options.queue.doorbells.ring([{ ...next, at: Date.now() }]), this.#options.log);
       return;
     }
   }
@@ -183,13 +194,13 @@ export class TurnWorker {
       clearTimeout(timeout);
       if (this.#running.get(lease.turnId) === running) {
         this.#running.delete(lease.turnId);
-        if (stop.signal.reason instanceof LeaseLost) background(this.#options.lanes.outlive(lease, this.id), this.#options.log);
+        if (stop.signal.reason instanceof LeaseLost) background(this.#options.queue.lanes.outlive(lease, this.id), this.#options.log);
       }
     }
   }
 
   async #renew(): Promise<void> {
-    const { lost, cancelled } = await this.#options.lanes.renew([...this.#running.values()].map(({ lease }) => lease));
+    const { lost, cancelled } = await this.#options.queue.lanes.renew([...this.#running.values()].map(({ lease }) => lease));
     for (const { turnId } of lost) this.#running.get(turnId)?.stop.abort(new LeaseLost('the lease was not renewed in time'));
     for (const { turnId } of cancelled) this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
   }
@@ -199,10 +210,12 @@ export class TurnWorker {
   }
 
   async #say(leaving: boolean): Promise<void> {
-    const { lanes, tenantShare, concurrency, version, isDemo = false } = this.#options;
+    const { queue, capacity, about } = this.#options;
+    const { version, isDemo = false } = about;
+    const { concurrency, tenantShare } = capacity;
     const turns = [...this.#running.keys()];
     const stallMs = eventLoopStallMs();
     const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
-    await lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
+    await queue.lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
   }
 }

@@ -61,15 +61,15 @@ export class Rig implements AsyncDisposable {
     const worker = new TurnWorker({
       redis,
       subscriber,
-      lanes: new WatchedLanes(redis, this.answers),
-      doorbells: this.#doorbells,
+      queue: { lanes: new WatchedLanes(redis, this.answers), doorbells: this.#doorbells },
       tenants: this.tenants,
       log,
-      concurrency,
-      tenantShare: tenantShare ?? concurrency,
-      version: 'test',
-      runTurn: async (run) => await this.#runTurn(run),
-      failTurn: async (run, code) => await save(run, { text: '', error: { code, message: new AppError(code).message } }),
+      capacity: { concurrency, tenantShare: tenantShare ?? concurrency },
+      about: { version: 'test' },
+      handlers: {
+        runTurn: async (run) => await this.#runTurn(run),
+        failTurn: async (run, code) => await save(run, { text: '', error: { code, message: new AppError(code).message } }),
+      },
     });
     await worker.start();
     this.#closers.unshift(async () => {

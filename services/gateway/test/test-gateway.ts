@@ -140,16 +140,14 @@ export class TestGateway implements AsyncDisposable {
     sweeper.start();
     const handlers = scriptedTurns(() => this.script);
     const worker = new TurnWorker({
-      ...handlers,
+      handlers,
       redis,
       subscriber,
-      lanes,
-      doorbells,
+      queue: { lanes, doorbells },
       tenants: this.tenants,
       log,
-      concurrency: 16,
-      tenantShare: 16,
-      version: 'test',
+      capacity: { concurrency: 16, tenantShare: 16 },
+      about: { version: 'test' },
     });
     await worker.start();
     this.#cleanUp.defer(async () => {

@@ -77,11 +77,9 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const isBreakable = config.failpoints !== '';
   const runner = new TurnRunner({
     modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
-    tools: isBreakable ? withToolFailpoints(allTools) : allTools,
+    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => attachedTools.of(run) },
     lenders: { runtime: lend, ...lendReading(outside, building), ...lendSubagents({ turns, streams: turnStreams }), askPerson },
-    commands: new HandoffCommands(handoffs.desk),
-    chatApps: openChatApps({ urls: config.providerUrls, log }),
-    attachedTools: async (run) => attachedTools.of(run),
+    channels: { chatApps: openChatApps({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
     followUps: [answerFollowUp, failureFollowUp(askPerson), sendPersonsWords, tellTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ outgoingEvents: events.outgoing, log }).report,
     metrics,
@@ -96,18 +94,14 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const deliveryWorker = newDeliveryWorker(building);
   const { concurrency, tenantShare } = config;
   worker = new TurnWorker({
-    id: workerId,
-    runTurn: async (run) => runner.runTurn(run),
-    failTurn: async (run, code) => runner.failTurn(run, code),
     redis,
     subscriber: connect(),
-    ...queue,
+    queue,
     tenants,
+    handlers: runner,
+    capacity: { concurrency, tenantShare },
+    about: { id: workerId, version: VERSION, isDemo: demo !== undefined },
     log,
-    concurrency,
-    tenantShare,
-    version: VERSION,
-    isDemo: demo !== undefined,
   });
   const draining = [worker, deliveryWorker];
   // Both have the whole grace: what a turn says before the end of it can still go out within it.

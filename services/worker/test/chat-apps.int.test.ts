@@ -23,10 +23,12 @@ beforeEach(async () => {
   beforeAsking = async () => Promise.resolve();
   const urls = { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeMeta.url };
   stage = await TurnStage.start({
-    chatApps: openChatApps({ urls, log }),
-    attachedTools: async () => {
-      await beforeAsking();
-      return [];
+    channels: { chatApps: openChatApps({ urls, log }) },
+    tools: {
+      attached: async () => {
+        await beforeAsking();
+        return [];
+      },
     },
   });
   const { accessToken, appSecret } = meta;

@@ -75,7 +75,7 @@ export class TurnStage implements AsyncDisposable {
   behind: readonly string[] = [];
   readonly #model: ScriptedModel;
   readonly #clearing: AsyncDisposableStack;
-  readonly #parts: Pick<TurnRunnerOptions, 'attachedTools' | 'chatApps'>;
+  readonly #parts: Pick<TurnRunnerOptions, 'tools' | 'channels'>;
   readonly #runners: Readonly<Record<'seeing' | 'blind', TurnRunner>>;
   #turns = 0;
 
@@ -83,7 +83,7 @@ export class TurnStage implements AsyncDisposable {
     scope: TenantScope;
     model: ScriptedModel;
     clearing: AsyncDisposableStack;
-    parts: Pick<TurnRunnerOptions, 'attachedTools' | 'chatApps'>;
+    parts: Pick<TurnRunnerOptions, 'tools' | 'channels'>;
   }) {
     this.scope = made.scope;
     this.#model = made.model;
@@ -93,7 +93,7 @@ export class TurnStage implements AsyncDisposable {
   }
 
   /** `parts`: what the turns have beside ours. */
-  static async start(parts: Pick<TurnRunnerOptions, 'attachedTools' | 'chatApps'> = {}): Promise<TurnStage> {
+  static async start(parts: Pick<TurnRunnerOptions, 'tools' | 'channels'> = {}): Promise<TurnStage> {
     const clearing = new AsyncDisposableStack();
     const directory = clearing.use(await temporaryDirectory());
     const index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });

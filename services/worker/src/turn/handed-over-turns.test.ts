@@ -66,13 +66,12 @@ afterEach(async () => {
 
 function runner(model: ChosenModel = new Script(), chatApps?: ChatApps): TurnRunner {
   return new TurnRunner({
-    ...(chatApps !== undefined && { chatApps }),
     modelFor: () => model,
     lenders: {
       ...unconnected,
       askPerson: (run) => async (asked) => desk.ask(run.scope, run.turn, asked),
     },
-    commands: new HandoffCommands(desk),
+    channels: { ...(chatApps !== undefined && { chatApps }), commands: new HandoffCommands(desk) },
     followUps: [sendPersonsWords],
     metrics: new TurnMetrics(newMetrics('test'), () => 0),
     log,

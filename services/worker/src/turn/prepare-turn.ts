@@ -21,6 +21,7 @@ import type { ChatApps } from '../chat-apps/chat-apps.ts';
 import { contextBudget, turnStatus } from '../prompt/context-figures.ts';
 import { promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
 import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
+import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
 import { whyItFailed } from './turn-outcome.ts';
@@ -32,15 +33,28 @@ export interface ChosenModel extends Model {
   readonly facts: ModelFacts;
 }
 
+/** Where a turn's tools come from. */
+export interface ToolSources {
+  /** All of them unless given. */
+  readonly builtIn?: readonly Tool[];
+  /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
+  attached?(run: TurnRun): Promise<readonly Tool[]>;
+}
+
+/** What turns need that came from a channel. */
+export interface ChannelParts {
+  /** Their files, and typing; without it nothing is fetched or shown. */
+  readonly chatApps?: ChatApps;
+  /** What staff may write that answers in the agent's place; without it no text is more than text. */
+  readonly commands?: Pick<HandoffCommands, 'run'>;
+}
+
 export interface TurnPreparationOptions {
   /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
   modelFor(ref: string | undefined): ChosenModel;
-  readonly tools?: readonly Tool[];
+  readonly tools?: ToolSources;
   readonly lenders: Lenders;
-  /** Files and typing of turns that came from a chat app; without it nothing is fetched or shown. */
-  readonly chatApps?: ChatApps;
-  /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
-  attachedTools?(run: TurnRun): Promise<readonly Tool[]>;
+  readonly channels?: ChannelParts;
   /** Reports to owner and operator what does not end the turn, but concerns them. */
   readonly warn?: ReportWarning;
   readonly log: Log;
@@ -63,7 +77,7 @@ export class TurnPreparation {
 
   constructor(options: TurnPreparationOptions) {
     this.#options = options;
-    this.#tools = options.tools ?? allTools;
+    this.#tools = options.tools?.builtIn ?? allTools;
   }
 
   /** Adds the user's message to the conversation where it is not in it yet. The typing indicator is shown until the turn is disposed. */
@@ -111,7 +125,7 @@ export class TurnPreparation {
       return text;
     };
     const [head, ...collected] = turns;
-    const files = await this.#options.chatApps?.fetchFiles(run, turns);
+    const files = await this.#options.channels?.chatApps?.fetchFiles(run, turns);
     const withFiles = (turn: PromptTurn['turn']): PromptTurn => ({ turn, files: files?.get(turn.turnId) });
     return promptStep([withFiles(head), ...collected.map(withFiles)], facts, readText);
   }
@@ -124,7 +138,7 @@ export class TurnPreparation {
     run: TurnRun,
     { access, allow }: { readonly access: ToolAccess; readonly allow: TurnAgent['allow'] },
   ): Promise<ToolSet> {
-    const attached = (await this.#options.attachedTools?.(run)) ?? [];
+    const attached = (await this.#options.tools?.attached?.(run)) ?? [];
     if (attached.length > 0) return new ToolSet([...this.#tools, ...attached], access, allow);
     const key = JSON.stringify([access, allow]);
     const known = this.#toolSets.get(key);

@@ -3,18 +3,13 @@ import type { AssistantMessage, ErrorCode, Session, TenantSettings, TurnRecord, 
 import { ModelError } from '@concierge/model';
 import type { TurnEnd, TurnHandlers, TurnRun } from '@concierge/turn';
 import { newSession, type TurnOutcome } from './ended-session.ts';
-import type { HandoffCommands } from './handoff-commands.ts';
 import { logFacts, promptStep, TurnPreparation, type TurnPreparationOptions } from './prepare-turn.ts';
 import { TurnPublication, type TurnPublicationOptions } from './publish-turn.ts';
 import { withoutWordsOf } from './taken-back.ts';
 import { agentDefinition } from './turn-agent.ts';
 import { noteFor, outcomeOf, whyItFailed } from './turn-outcome.ts';
 
-export type TurnRunnerOptions = TurnPreparationOptions &
-  TurnPublicationOptions & {
-    /** What the staff member may write who answers in the agent's place; without it no text is more than text. */
-    readonly commands?: Pick<HandoffCommands, 'run'>;
-  };
+export type TurnRunnerOptions = TurnPreparationOptions & TurnPublicationOptions;
 
 const done = { status: 'done', finishReason: 'stop' } as const;
 
@@ -85,7 +80,7 @@ export class TurnRunner implements TurnHandlers {
       await writeScripted(run, conversation, turn.text);
       return done;
     }
-    const reply = await this.#options.commands?.run(run);
+    const reply = await this.#options.channels?.commands?.run(run);
     if (reply !== undefined) {
       if (!conversation.hasPrompt) await this.#preparation.addPrompt(run, conversation, { turns: [turn], timezone });
       await writeScripted(run, conversation, reply);
