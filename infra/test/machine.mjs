@@ -28,7 +28,7 @@ const wanted = [
   {
     name: 'Python with requests',
     tests: 'the example in Python',
-    has: async () => (await run('python3', ['-c', 'import requests'])).ok,
+    has: async () => (await run('python3', ['-c', 'import requests'], { timeoutMs: 60_000 })).ok,
   },
   { name: 'faketime', tests: 'clocks that disagree', has: async () => findProgram('faketime') !== null },
   { name: 'Docker engine', tests: 'the sandbox in containers', has: dockerAnswers },

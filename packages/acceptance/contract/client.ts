@@ -39,7 +39,10 @@ export function parseEvents(text: string): ServerSentEvent[] {
   return events;
 }
 
-/** A client of the API with one key, over real HTTP. */
+/**
+ * The API with one key, over real HTTP, answers as they come: the cases look at statuses, headers, ids and order, which
+ * `@concierge/client` sees to by itself.
+ */
 export class Client {
   readonly url: string;
   readonly #key: string | null;

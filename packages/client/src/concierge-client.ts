@@ -1,6 +1,6 @@
 import type { BusyPolicy, ChatBody, ChatReply, TurnEvent, UploadRef } from '@concierge/contract';
 import { ConciergeError } from './concierge-error.ts';
-import { hasFields } from './has-fields.ts';
+import { hasFields, parseJson } from './has-fields.ts';
 import { readTurnEvent } from './read-event.ts';
 import { Retries, type RetryOptions } from './retries.ts';
 import { streamEvents, type StreamOptions, type Streamed, type StreamPosition } from './stream-events.ts';
@@ -68,7 +68,7 @@ export class ConciergeClient {
     const retries = new Retries(options);
     for (;;) {
       try {
-        return readReply(await (await this.request(path, request)).json());
+        return readReply(parseJson(await (await this.request(path, request)).text()));
       } catch (error) {
         options.signal?.throwIfAborted();
         const failure = ConciergeError.from(error);
@@ -88,7 +88,7 @@ export class ConciergeClient {
     const form = new FormData();
     form.append('file', file, file.name);
     const request = { method: 'POST', body: form, signal: signal ?? null, timeoutMs: UPLOAD_TIMEOUT_MS };
-    const saved: unknown = await (await this.request('/api/uploads', request)).json().catch(() => null);
+    const saved = parseJson(await (await this.request('/api/uploads', request)).text());
     const [first]: readonly unknown[] = Array.isArray(saved) ? saved : [];
     if (hasFields<UploadRef>(first, { id: 'string', name: 'string', type: 'string', size: 'number' })) return first;
     throw unexpected('the stored file');

@@ -12,3 +12,12 @@ export function hasFields<Type>(value: unknown, shape: Shape<Type>): value is Ty
   const fields = new Map<string, unknown>(Object.entries(value));
   return Object.entries<string>(shape).every(([name, kind]) => typeof fields.get(name) === kind && fields.get(name) !== null);
 }
+
+/** Undefined for what is no JSON. */
+export function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,6 +1,6 @@
 import type { TurnEvent, VisitorEvent } from '@concierge/contract';
 import { ConciergeError } from './concierge-error.ts';
-import { hasFields, type Shape } from './has-fields.ts';
+import { hasFields, parseJson, type Shape } from './has-fields.ts';
 
 type Shapes<Event extends { readonly type: string; readonly data: object }> = {
   readonly [Type in Event['type']]: Shape<Extract<Event, { readonly type: Type }>['data']>;
@@ -58,12 +58,4 @@ export function readVisitorEvent(type: string, json: string): VisitorEvent | nul
 
 function isEvent<Event>(event: unknown, shape: object): event is Event {
   return hasFields<{ data: object }>(event, { data: 'object' }) && hasFields(event.data, shape);
-}
-
-function parseJson(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

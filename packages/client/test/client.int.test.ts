@@ -186,6 +186,12 @@ describe('a whole reply', () => {
     expect(new Set(server.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
   });
 
+  it('is not asked for again where something else answers', async () => {
+    await serve((response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
+    await expect(client.ask('cs', { message: 'Hello' }, options())).rejects.toMatchObject({ code: 'unexpected_answer' });
+    expect(server.requests).toHaveLength(1);
+  });
+
   it('is an error when the turn has failed: the same turn would fail again', async () => {
     await serve(refuse('provider_error'));
     await expect(client.ask('cs', { message: 'Hello' }, options())).rejects.toMatchObject({ code: 'provider_error', retryable: true });
