@@ -86,10 +86,10 @@ export class TurnPreparation {
     conversation: Conversation,
     { session, settings }: { readonly session: Session; readonly settings: TenantSettings },
   ): Promise<PreparedTurn> {
-    const { chatApps, warn, lenders } = this.#options;
+    const { channels, warn, lenders } = this.#options;
     const turns = await turnsToAnswer(run, session, conversation);
     await using stack = new AsyncDisposableStack();
-    stack.use(chatApps?.showTyping(run, turns));
+    stack.use(channels?.chatApps?.showTyping(run, turns));
     const agent = await turnAgent(run, settings);
     const model = this.#options.modelFor(agent.model);
     const context = await promptContext(run, { agent, facts: model.facts, warn });
