@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { SharedRun } from './shared-run.ts';
-import { KeyedMutex } from '@concierge/runtime';
 
 function steps(): { readonly task: () => Promise<number>; readonly finish: (() => void)[]; readonly fail: ((error: Error) => void)[] } {
   const finish: (() => void)[] = [];
