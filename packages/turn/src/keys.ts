@@ -43,6 +43,10 @@ export const keyOf = {
   deliveryScanLock: `${queuePrefix}:delivery-scan-lock`,
   deliveryRetentionLock: `${queuePrefix}:delivery-retention-lock`,
   deliveryLease: (member: string): string => `${queuePrefix}:delivery-lease:${member}`,
+  /** What waits in a conversation's outbox, by the service time at which a worker first saw it. */
+  deliveriesSeen: (member: string): string => `${queuePrefix}:deliveries-seen:${member}`,
+  /** Until when nothing is tried through a binding that the provider refuses. */
+  bindingTried: (member: string): string => `${queuePrefix}:binding-tried:${member}`,
   /** How fast a conversation, or a binding, is going. */
   pace: (member: string): string => `${queuePrefix}:pace:${member}`,
   /** Until when a binding waits that an app has told to. */
@@ -51,7 +55,7 @@ export const keyOf = {
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
   /** Of which messages of a tenant there are such, the oldest first. */
   earlyReceiptsOf: (accountId: string): string => `${queuePrefix}:early-receipts-of:${accountId}`,
-  /** Events of one endpoint by the time of their next try; rebuilt from files. */
+  /** Events of one endpoint by the service time of their next try; rebuilt from files. */
   waitingEvents: (endpoint: string): string => `${queuePrefix}:waiting-events:${endpoint}`,
   /** Who sends to an endpoint now. */
   heldEndpoint: (endpoint: string): string => `${queuePrefix}:held-endpoint:${endpoint}`,

@@ -4,11 +4,19 @@ import { connectRedis, createLog } from '@concierge/runtime';
 import { Tenants, type Happening, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis, WebhookReceiver } from '@concierge/testing';
 import { Outbound, OutboundError } from '@concierge/web';
-import { EventBells, eventFetchPolicy, EventSender, EventSweeper, EventWorker, OutgoingEvents } from '../src/index.ts';
+import type { Redis } from 'ioredis';
+import { EventBells, eventFetchPolicy, EventSender, EventSweeper, EventWorker, OutgoingEvents, keyOf, queuePrefix } from '../src/index.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 export const secrets = { keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32) };
 const usage = { inputTokens: 12, outputTokens: 3 };
+
+interface WorkerFacts {
+  readonly allow: readonly string[];
+  readonly concurrency?: number;
+  /** Of its machine. */
+  readonly clockOffMs?: number;
+}
 
 /** Events over a real Redis, real files and real HTTP, with a clock that a test can put forward. */
 export class EventRig implements AsyncDisposable {
@@ -21,6 +29,7 @@ export class EventRig implements AsyncDisposable {
   readonly tried: string[] = [];
   aheadMs = 0;
   readonly #stack: AsyncDisposableStack;
+  readonly #client: Redis;
 
   private constructor({
     redis,
@@ -38,6 +47,7 @@ export class EventRig implements AsyncDisposable {
     this.#stack = stack;
     this.tenants = new Tenants({ dataDir, index, ...secrets, log });
     const client = connectRedis({ url: redis.url, role: 'worker', log });
+    this.#client = client;
     this.bells = new EventBells(client, log);
     stack.defer(async () => {
       await this.bells.stop();
@@ -71,12 +81,13 @@ export class EventRig implements AsyncDisposable {
   }
 
   /** What one worker has; `allow`: places that its operator has opened. */
-  worker({ allow, concurrency }: { readonly allow: readonly string[]; readonly concurrency?: number }): EventWorker {
+  worker({ allow, concurrency, clockOffMs = 0 }: WorkerFacts): EventWorker {
     const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
-    const now = (): number => this.now();
+    const now = (): number => this.now() + clockOffMs;
     const sender = new EventSender({
       fetch: new Outbound({ allow }).fetcher(eventFetchPolicy),
       explain: (error) => (error instanceof OutboundError ? error.message : undefined),
+      now: () => Date.now() + clockOffMs,
     });
     const onTried = (type: string, outcome: string): void => void this.tried.push(`${type} ${outcome}`);
     const parts = { redis, bells: this.bells, tenants: this.tenants, sender, log };
@@ -94,9 +105,12 @@ export class EventRig implements AsyncDisposable {
     await this.outgoing.emit(await this.scope(), turnEnded(key, reply));
   }
 
-  /** The clock goes forward, and whoever looks after what waits looks. */
+  /** The clocks go forward, that of the service, too, and whoever looks after what waits looks. */
   async later(ms: number): Promise<void> {
+    // What was tried is planned by then.
+    await eventually(async () => (await this.#client.keys(keyOf.heldEndpoint('*'))).length === 0);
     this.aheadMs += ms;
+    await this.#client.hset(`${queuePrefix}:clock`, { last: this.now(), shift: this.aheadMs });
     await this.sweeper.layTenant('acme');
   }
 

@@ -20,6 +20,7 @@ import { DeliveryMetrics } from '../src/deliveries/delivery-metrics.ts';
 export const log = createLog({ service: 'test', level: 'silent' });
 export const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };
 const stepsMax = 200;
+const BINDING_TRY_EVERY_MS = 15 * 60_000;
 
 /** What goes out, over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
 export class DeliveryStage implements AsyncDisposable {
@@ -38,6 +39,8 @@ export class DeliveryStage implements AsyncDisposable {
   /** Nobody hears it, unless the test has it ring. */
   outboxBell: (lane: OutboxLane) => Promise<void> = async () => Promise.resolve();
   readonly #metrics = new DeliveryMetrics(this.registry);
+  readonly #seen = new Map<string, Map<string, number>>();
+  #bindingTriedMs = -Infinity;
   #server!: TestRedis;
   #dataDir = '';
   #scope!: TenantScope;
@@ -101,9 +104,10 @@ export class DeliveryStage implements AsyncDisposable {
     return message.id;
   }
 
-  /** Another worker's deliverer. */
-  deliverer(): Deliverer {
+  /** Another worker's deliverer, whose clock may be another. */
+  deliverer({ aheadMs = 0 } = {}): Deliverer {
     const lanes = {
+      ...this.#times(),
       pace: async () => {
         await this.beforeSend();
         return 0;
@@ -120,7 +124,7 @@ export class DeliveryStage implements AsyncDisposable {
       told: async (_scope, { state }) => this.#hear(state),
       metrics: this.#metrics,
       log,
-      now: () => this.nowMs,
+      now: () => this.nowMs + aheadMs,
       random: () => 0,
     });
   }
@@ -190,6 +194,27 @@ export class DeliveryStage implements AsyncDisposable {
     this.#scope = await this.#tenants.create('acme');
     this.urls = { ...providerUrls, telegram: this.telegram.url };
     await this.connect('channel_c', telegram);
+  }
+
+  /** What Redis counts in service time, by the test's clock. */
+  #times(): Pick<DeliveryLanes, 'ages' | 'mayTryBinding' | 'noteBindingRefused'> {
+    return {
+      ages: async ({ lane }, names) => {
+        const before = this.#seen.get(lane);
+        const seen = new Map(names.map((name) => [name, before?.get(name) ?? this.nowMs]));
+        this.#seen.set(lane, seen);
+        return Promise.resolve(names.map((name) => this.nowMs - (seen.get(name) ?? 0)));
+      },
+      mayTryBinding: async () => {
+        const isDue = this.nowMs - this.#bindingTriedMs >= BINDING_TRY_EVERY_MS;
+        if (isDue) this.#bindingTriedMs = this.nowMs;
+        return Promise.resolve(isDue);
+      },
+      noteBindingRefused: async () => {
+        this.#bindingTriedMs = this.nowMs;
+        return Promise.resolve();
+      },
+    };
   }
 
   async #hear(state: string): Promise<void> {

@@ -12,6 +12,7 @@ const scripts = {
   sweep: new RedisScript(new URL('../lua/delivery-sweep.lua', import.meta.url)),
   backlog: new RedisScript(new URL('../lua/delivery-backlog.lua', import.meta.url)),
   pace: new RedisScript(new URL('../lua/pace.lua', import.meta.url)),
+  firstSeen: new RedisScript(new URL('../lua/first-seen.lua', import.meta.url)),
 };
 
 /** Whoever has not renewed for this long has lost the conversation. */
@@ -22,6 +23,10 @@ const LATE_MS = 5000;
 const AGAIN_MS = 15_000;
 /** What waits for its pace, or is being sent, is of a tenant's backlog as well. */
 const BACKLOG_MS = 10_000;
+/** Longer than a message waits. */
+const SEEN_KEPT_MS = 7 * 24 * 3_600_000;
+/** What a person may have mended at the provider is not reported to us: one message of all that wait is tried so often. */
+const BINDING_TRY_EVERY_MS = 15 * 60_000;
 
 /** The right to send in one conversation; speed depends on it, and order, but never whether a part is sent twice. */
 export interface DeliveryLease extends OutboxLane {
@@ -108,6 +113,26 @@ export class DeliveryLanes {
   /** Nothing is sent through this binding for so long. */
   async hold({ accountId, channel }: PacedBinding, ms: number): Promise<void> {
     await takeTask(this.#redis, keyOf.paceHold(`${accountId}/${channel}`), { forMs: Math.max(1, ms), keeps: true });
+  }
+
+  /**
+   * For how long the names have been known in the conversation, by service time: 0 for those that no worker has asked about before, or that Redis has lost.
+   * Names that are not given are forgotten.
+   */
+  async ages(lane: OutboxLane, names: readonly string[]): Promise<readonly number[]> {
+    const keys = [keyOf.deliveriesSeen(memberOf(lane)), queuePrefix];
+    const reply = await scripts.firstSeen.run(this.#redis, keys, [JSON.stringify({ names, keepMs: SEEN_KEPT_MS })]);
+    return z.array(z.number()).parse(reply);
+  }
+
+  /** Whether to try a binding that the provider refuses: true for one caller each time. */
+  async mayTryBinding({ accountId, channel }: PacedBinding): Promise<boolean> {
+    return takeTask(this.#redis, keyOf.bindingTried(`${accountId}/${channel}`), { forMs: BINDING_TRY_EVERY_MS });
+  }
+
+  /** The provider has just refused it. */
+  async noteBindingRefused({ accountId, channel }: PacedBinding): Promise<void> {
+    await takeTask(this.#redis, keyOf.bindingTried(`${accountId}/${channel}`), { forMs: BINDING_TRY_EVERY_MS, keeps: true });
   }
 
   async #lease(verb: 'take' | 'keep' | 'release' | 'empty', lease: DeliveryLease): Promise<boolean> {

@@ -4,13 +4,15 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript, type Log } from '@concierge/runtime';
 import { bellOptions, openBellQueue, openBellWorker, type KeptBells } from '../bell-queue.ts';
-import { keyOf } from '../keys.ts';
+import { keyOf, queuePrefix } from '../keys.ts';
 
 export const eventQueue = 'events';
 
 const scripts = {
   hold: new RedisScript(new URL('../lua/hold-endpoint.lua', import.meta.url)),
   letGo: new RedisScript(new URL('../lua/let-go-endpoint.lua', import.meta.url)),
+  plan: new RedisScript(new URL('../lua/plan-events.lua', import.meta.url)),
+  due: new RedisScript(new URL('../lua/due-events.lua', import.meta.url)),
 };
 
 /** Prolonged all the time: whoever dies is soon followed by another. */
@@ -31,7 +33,13 @@ const kept: KeptBells = { removeOnComplete: { count: 0 }, removeOnFail: { count:
 const jobOptions = bellOptions(kept);
 const jobName = 'event';
 
-const Members = z.array(z.string());
+const DueReply = z.tuple([z.array(z.string()), z.string(), z.number()]);
+
+/** An event that waits, and how long until it is tried: a time of day would be that of another machine's clock. */
+export interface PlannedEvent {
+  readonly id: string;
+  readonly delayMs: number;
+}
 
 /**
  * When each waiting event is to be tried, by endpoint, and the bells that call for it. All of it can be thrown away: what is true stands in the files.
@@ -46,22 +54,20 @@ export class EventBells {
   }
 
   /** One that is planned already stays where it is. */
-  async lay(place: EndpointPlace, events: readonly { readonly id: string; readonly dueMs: number }[]): Promise<void> {
-    const scored = events.flatMap(({ id, dueMs }) => [String(dueMs), id]);
-    if (scored.length > 0) await this.#redis.zadd(keyOf.waitingEvents(memberOf(place)), 'NX', ...scored);
+  async lay(place: EndpointPlace, events: readonly PlannedEvent[]): Promise<void> {
+    if (events.length > 0) await this.#plan(place, events, { onlyNew: true });
   }
 
-  async plan(place: EndpointPlace, id: string, atMs: number): Promise<void> {
-    await this.#redis.zadd(keyOf.waitingEvents(memberOf(place)), atMs, id);
+  async plan(place: EndpointPlace, event: PlannedEvent): Promise<void> {
+    await this.#plan(place, [event], { onlyNew: false });
   }
 
   async forget(place: EndpointPlace, id: string): Promise<void> {
     await this.#redis.zrem(keyOf.waitingEvents(memberOf(place)), id);
   }
 
-  async due(place: EndpointPlace, nowMs: number, limit: number): Promise<string[]> {
-    const key = keyOf.waitingEvents(memberOf(place));
-    return Members.parse(await this.#redis.zrange(key, '-inf', String(nowMs), 'BYSCORE', 'LIMIT', 0, limit));
+  async due(place: EndpointPlace, limit: number): Promise<string[]> {
+    return (await this.#due(place, limit)).ids;
   }
 
   /** Of these ids those that are not planned. */
@@ -77,18 +83,18 @@ export class EventBells {
   }
 
   /** For what is left: at once, or when the next one is due. */
-  async ringNext(place: EndpointPlace, nowMs: number): Promise<void> {
-    const nextMs = await this.#nextMs(place);
-    if (nextMs === undefined) return;
-    if (nextMs <= nowMs) await this.ring(place);
-    else await this.#ringAt(place, { nextMs, nowMs });
+  async ringNext(place: EndpointPlace): Promise<void> {
+    const next = await this.#next(place);
+    if (next === undefined) return;
+    if (next.inMs === 0) await this.ring(place);
+    else await this.#ringAt(place, next);
   }
 
   /** As `ringNext`, by somebody who looks again and again: rings once until that is heard, and not where somebody is at work. */
-  async ringAgain(place: EndpointPlace, nowMs: number): Promise<void> {
-    const nextMs = await this.#nextMs(place);
-    if (nextMs === undefined || (await this.#redis.exists(keyOf.heldEndpoint(memberOf(place)))) === 1) return;
-    if (nextMs > nowMs) await this.#ringAt(place, { nextMs, nowMs });
+  async ringAgain(place: EndpointPlace): Promise<void> {
+    const next = await this.#next(place);
+    if (next === undefined || (await this.#redis.exists(keyOf.heldEndpoint(memberOf(place)))) === 1) return;
+    if (next.inMs > 0) await this.#ringAt(place, next);
     else await this.queue.add(jobName, dataOf(place), { ...jobOptions, jobId: jobIdOf(place, 'again') });
   }
 
@@ -105,15 +111,31 @@ export class EventBells {
     await this.queue.close();
   }
 
-  async #nextMs(place: EndpointPlace): Promise<number | undefined> {
-    const [, score] = await this.#redis.zrange(keyOf.waitingEvents(memberOf(place)), '0', '0', 'WITHSCORES');
-    return score === undefined ? undefined : Number(score);
+  async #plan(place: EndpointPlace, events: readonly PlannedEvent[], { onlyNew }: { readonly onlyNew: boolean }): Promise<void> {
+    const given = events.map(({ id, delayMs }) => ({ id, delayMs }));
+    await scripts.plan.run(this.#redis, [keyOf.waitingEvents(memberOf(place)), queuePrefix], [JSON.stringify({ events: given, onlyNew })]);
   }
 
-  /** One bell for one time: whoever rings for the same again adds nothing. */
-  async #ringAt(place: EndpointPlace, { nextMs, nowMs }: { readonly nextMs: number; readonly nowMs: number }): Promise<void> {
-    await this.queue.add(jobName, dataOf(place), { ...jobOptions, delay: nextMs - nowMs, jobId: jobIdOf(place, `at-${String(nextMs)}`) });
+  async #due(place: EndpointPlace, limit: number): Promise<{ readonly ids: string[]; readonly first: Upcoming | undefined }> {
+    const reply = await scripts.due.run(this.#redis, [keyOf.waitingEvents(memberOf(place)), queuePrefix], [JSON.stringify({ limit })]);
+    const [ids, at, inMs] = DueReply.parse(reply);
+    return { ids, first: at === '' ? undefined : { at, inMs } };
   }
+
+  async #next(place: EndpointPlace): Promise<Upcoming | undefined> {
+    return (await this.#due(place, 1)).first;
+  }
+
+  /** One job for one time: another for the same time adds nothing. */
+  async #ringAt(place: EndpointPlace, { at, inMs }: Upcoming): Promise<void> {
+    await this.queue.add(jobName, dataOf(place), { ...jobOptions, delay: inMs, jobId: jobIdOf(place, `at-${at}`) });
+  }
+}
+
+/** The first try of all that waits for an endpoint: by service time, and how far ahead. */
+interface Upcoming {
+  readonly at: string;
+  readonly inMs: number;
 }
 
 export interface AnswerEventsOptions {

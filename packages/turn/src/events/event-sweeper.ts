@@ -1,9 +1,10 @@
 import type { Redis } from 'ioredis';
 import { background, type Log } from '@concierge/runtime';
+import type { EventRecord } from '@concierge/contract';
 import { endpointIdOfEvent, type Tenants } from '@concierge/tenant';
 import { keyOf } from '../keys.ts';
 import { takeTask } from '../take-task.ts';
-import type { EventBells } from './event-bells.ts';
+import type { EventBells, PlannedEvent } from './event-bells.ts';
 
 const TICK_EVERY_MS = 2000;
 const SCAN_EVERY_AT_LEAST_MS = 5000;
@@ -67,16 +68,17 @@ export class EventSweeper {
       const place = { accountId, endpointId };
       for (let at = 0; at < some.length; at += ASKED_AT_ONCE) {
         const missing = await bells.unplanned(place, some.slice(at, at + ASKED_AT_ONCE));
-        if (missing.length > 0) await bells.lay(place, await this.#dueTimes(accountId, missing));
+        if (missing.length > 0) await bells.lay(place, await this.#plansOf(accountId, missing));
       }
-      await bells.ringAgain(place, (this.#options.now ?? Date.now)());
+      await bells.ringAgain(place);
     }
   }
 
-  async #dueTimes(accountId: string, ids: readonly string[]): Promise<{ id: string; dueMs: number }[]> {
+  async #plansOf(accountId: string, ids: readonly string[]): Promise<PlannedEvent[]> {
     const { files } = (await this.#options.tenants.open(accountId)).events;
     const events = await Promise.all(ids.map(async (id) => files.waiting(id)));
-    return events.filter((event) => event !== undefined).map(({ id, nextTryAt }) => ({ id, dueMs: Date.parse(nextTryAt) }));
+    const nowMs = (this.#options.now ?? Date.now)();
+    return events.filter((event) => event !== undefined).map((event) => ({ id: event.id, delayMs: delayLeftMs(event, nowMs) }));
   }
 
   async #ofEach(task: (accountId: string) => Promise<void>): Promise<void> {
@@ -87,4 +89,15 @@ export class EventSweeper {
       });
     }
   }
+}
+
+/**
+ * How long an event that Redis has lost still waits. At most as long as its last try said, by the clock that wrote both times: where this machine's clock is
+ * another, it is tried sooner, never later.
+ */
+function delayLeftMs({ tries, log, nextTryAt }: EventRecord, nowMs: number): number {
+  const last = log.at(-1);
+  if (tries === 0 || last === undefined) return 0;
+  const atMs = Date.parse(nextTryAt);
+  return Math.max(0, Math.min(atMs - Date.parse(last.at), atMs - nowMs));
 }

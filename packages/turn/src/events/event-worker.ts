@@ -74,14 +74,14 @@ export class EventWorker {
       clearInterval(prolonging);
       await bells.letGo(place, token);
     }
-    await bells.ringNext(place, this.#nowMs());
+    await bells.ringNext(place);
   }
 
   async #sendDue(place: EndpointPlace, token: string): Promise<void> {
     const { bells, tenants } = this.#options;
     const scope = await tenants.find(place.accountId);
     for (let round = 0; round < ROUNDS && !this.#draining; round += 1) {
-      const ids = await bells.due(place, this.#nowMs(), limits.eventsAtOnce);
+      const ids = await bells.due(place, limits.eventsAtOnce);
       if (ids.length === 0 || !(await bells.hold(place, token))) return;
       const done = await Promise.all(ids.map(async (id) => this.#attend(scope, place, id)));
       // It may well have hung till the end of our patience: others first, then the next few.
@@ -93,19 +93,19 @@ export class EventWorker {
   async #attend(scope: TenantScope | undefined, place: EndpointPlace, id: string): Promise<boolean> {
     const { bells, log } = this.#options;
     try {
-      const againMs = scope === undefined ? undefined : await this.#send(scope, place, id);
-      if (againMs === undefined) await bells.forget(place, id);
-      else await bells.plan(place, id, againMs);
-      return againMs === undefined;
+      const delayMs = scope === undefined ? undefined : await this.#send(scope, place, id);
+      if (delayMs === undefined) await bells.forget(place, id);
+      else await bells.plan(place, { id, delayMs });
+      return delayMs === undefined;
     } catch (error) {
       if (this.#stop.signal.aborted) return false;
       log.error({ err: error, accountId: place.accountId, eventId: id }, 'an event could not be looked after');
-      await bells.plan(place, id, this.#nowMs() + AGAIN_AFTER_MS);
+      await bells.plan(place, { id, delayMs: AGAIN_AFTER_MS });
       return false;
     }
   }
 
-  /** When it is to be tried again; undefined when nothing more is to come. */
+  /** How long until it is tried again; undefined when nothing more is to come. */
   async #send(scope: TenantScope, { endpointId }: EndpointPlace, id: string): Promise<number | undefined> {
     const { files, endpoints } = scope.events;
     const event = await files.waiting(id);
@@ -136,10 +136,9 @@ export class EventWorker {
     const delayMs = retryDelayMs(event.tries, { random: (this.#options.random ?? Math.random)(), retryAfterMs });
     if (delayMs === undefined)
       return this.#settle(scope, event, { outcome: 'dead', reason: `Every try has failed. The last one: ${error}` });
-    const atMs = this.#nowMs() + delayMs;
-    await files.put({ ...event, nextTryAt: new Date(atMs).toISOString() });
+    await files.put({ ...event, nextTryAt: new Date(this.#nowMs() + delayMs).toISOString() });
     this.#tell(scope, event, 'failed');
-    return atMs;
+    return delayMs;
   }
 
   async #settle(

@@ -34,7 +34,8 @@ export class OutgoingEvents {
     const { bells } = this.#options;
     await failpoint('events.before-bell');
     for (const [endpointId, some] of Map.groupBy(events, (event) => event.endpointId)) {
-      await bells.lay({ accountId, endpointId }, some);
+      const planned = some.map(({ id }) => ({ id, delayMs: 0 }));
+      await bells.lay({ accountId, endpointId }, planned);
       await bells.ring({ accountId, endpointId });
     }
     await failpoint('events.after-bell');
