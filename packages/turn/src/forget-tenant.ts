@@ -17,6 +17,7 @@ const kindsByTenant = new Set([
   'early-receipts-of',
   'waiting-events',
   'held-endpoint',
+  'due-of',
   'requests',
 ]);
 
@@ -31,13 +32,18 @@ export async function forgetTenant(redis: Redis, accountId: string): Promise<voi
     const own = [...keys.filter((key) => isKeyOf(key, accountId)), ...(await turnKeysOf(redis, keys, accountId))];
     if (own.length > 0) await redis.unlink(...own);
   }
-  for (const dueWork of [keyOf.due, keyOf.heldBack, keyOf.schedules, keyOf.deliveriesDue]) {
+  for (const dueWork of [keyOf.due, keyOf.heldBack, keyOf.deliveriesDue, ...['schedules'].flatMap(setsOf)]) {
     for await (const page of redis.zscanStream(dueWork, { match: `${accountId}/*`, count: KEYS_AT_ONCE })) {
       // Members and their scores in turns; no score has a slash.
       const members = Array.isArray(page) ? page.map(String).filter((member) => member.startsWith(`${accountId}/`)) : [];
       if (members.length > 0) await redis.zrem(dueWork, ...members);
     }
   }
+}
+
+function setsOf(kind: string): string[] {
+  const due = keyOf.dueWork(kind);
+  return [due, `${due}:claimed`];
 }
 
 function isKeyOf(key: string, accountId: string): boolean {

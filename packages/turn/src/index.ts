@@ -1,6 +1,8 @@
 export { TurnAcceptance, type TurnReceipt } from './accept.ts';
 export { Doorbells } from './doorbells.ts';
-export { DueSchedules, type ClaimedSchedule, type ScheduleKey } from './due-schedules.ts';
+export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';
+export { DueWorker } from './due/due-worker.ts';
+export { Reconciler } from './due/reconciler.ts';
 export { endOf } from './ended-turn.ts';
 export { EventBells } from './events/event-bells.ts';
 export { EventSender, eventFetchPolicy, testMessage, type SentEvent } from './events/event-sender.ts';

@@ -30,12 +30,10 @@ export const keyOf = {
   due: `${queuePrefix}:due`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */
   heldBack: `${queuePrefix}:held-back`,
-  /** Schedules by the time at which they are to be looked at; rebuilt from files. */
-  schedules: `${queuePrefix}:schedules`,
-  /** Those that a replica looks at, by the service time at which its claim ends. */
-  schedulesClaimed: `${queuePrefix}:schedules-claimed`,
-  /** Set together with all of them; missing in a Redis that came back empty. */
-  schedulesLaid: `${queuePrefix}:schedules-laid`,
+  /** Due work of a kind, by the time at which each piece is to be looked at; rebuilt from files (due/due.lua). */
+  dueWork: (kind: string): string => `${queuePrefix}:due:${kind}`,
+  /** Set together with all of a kind; missing in a Redis that came back empty. */
+  dueComplete: (kind: string): string => `${queuePrefix}:due-complete:${kind}`,
   /** Outboxes of conversations in which something is to be sent, by the time of their next bell. */
   deliveriesDue: `${queuePrefix}:deliveries-due`,
   /** The same of one tenant: how many it has decides how soon each of them is served. */

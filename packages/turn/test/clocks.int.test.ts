@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { eventually } from '@concierge/testing';
-import { DeliveryLanes, DueSchedules, keyOf, queuePrefix, type Lanes } from '../src/index.ts';
+import { DeliveryLanes, DueQueue, keyOf, queuePrefix, type Lanes } from '../src/index.ts';
 import { takeTask } from '../src/take-task.ts';
 import { laidTurn, LaneStage } from './lane-stage.ts';
-import { input, parse, Rig } from './rig.ts';
+import { input, log, parse, Rig } from './rig.ts';
 
 // A lease is waited for.
 jest.setTimeout(40_000);
@@ -136,27 +136,28 @@ describe('when the clock of Redis is set', () => {
 });
 
 describe('a replica of cron whose clock is an hour ahead', () => {
+  const key = { tenantId: 'acme', name: 'sch_1' };
+
+  function queueOf({ redis }: LaneStage, clockOffMs: number): DueQueue {
+    const clock = (): number => Date.now() + clockOffMs;
+    return new DueQueue({ redis, kind: 'schedules', wakes: false, clock, claimMs: 5000, log });
+  }
+
   it('leaves what it has claimed to the others when it dies', async () => {
     await using stage = await LaneStage.start();
-    const due = new DueSchedules(stage.redis);
-    const key = { accountId: 'acme', scheduleId: 'sch_1' };
-    await due.layAll([key]);
-    expect(await due.claim(Date.now() + HOUR_MS, 10)).toMatchObject([key]);
-    expect(await due.claim(Date.now(), 10)).toEqual([]);
-    const claim = await eventually(async () => {
-      const [claimed] = await due.claim(Date.now(), 10);
-      return claimed;
-    });
+    const [ahead, due] = [queueOf(stage, HOUR_MS), queueOf(stage, 0)];
+    await due.addAll([key]);
+    expect((await ahead.claim(10)).claims).toMatchObject([key]);
+    expect((await due.claim(10)).claims).toEqual([]);
+    const claim = await eventually(async () => (await due.claim(10)).claims[0], { timeoutMs: 15_000 });
     expect(claim).toMatchObject(key);
     await due.plan(claim, null);
-    expect(await due.claim(Date.now() + 2 * HOUR_MS, 10)).toEqual([]);
+    expect((await queueOf(stage, 2 * HOUR_MS).claim(10)).claims).toEqual([]);
   });
 
   it('does not keep from the others what it calls for', async () => {
     await using stage = await LaneStage.start();
-    const due = new DueSchedules(stage.redis);
-    const key = { accountId: 'acme', scheduleId: 'sch_1' };
-    await due.callFor([key]);
-    expect(await due.claim(Date.now() - HOUR_MS, 10)).toMatchObject([key]);
+    await queueOf(stage, 0).add([{ ...key, delayMs: 0 }]);
+    expect((await queueOf(stage, -HOUR_MS).claim(10)).claims).toMatchObject([key]);
   });
 });

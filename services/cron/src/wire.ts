@@ -15,7 +15,6 @@ import {
   DeliveryLanes,
   DeliverySweeper,
   Doorbells,
-  DueSchedules,
   EventBells,
   Lanes,
   OutgoingEvents,
@@ -59,7 +58,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     log,
     now: Date.now,
   });
-  const schedules = new ScheduleClock({ due: new DueSchedules(redis), tenants, attention, log, now: Date.now });
+  const schedules = new ScheduleClock({ redis, tenants, attention, log, now: Date.now });
   const metricsServer = config.metrics === undefined ? undefined : await serveMetrics(registry, config.metrics);
   schedules.start();
   return {

@@ -5,7 +5,7 @@ import { openIndex, type IndexStore } from '@concierge/index';
 import { connectRedis, createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
-import { Doorbells, DueSchedules, EventBells, Lanes, OutgoingEvents, Sweeper, Turns } from '@concierge/turn';
+import { Doorbells, EventBells, Lanes, OutgoingEvents, Sweeper, Turns } from '@concierge/turn';
 import { ScheduleAttention } from '../src/schedules/schedule-attention.ts';
 import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 import { ScheduleMetrics } from '../src/schedules/schedule-metrics.ts';
@@ -69,7 +69,7 @@ export class CronRig implements AsyncDisposable {
       log,
       now,
     });
-    return new ScheduleClock({ due: new DueSchedules(redis), tenants: this.#newTenants(), attention, log, now });
+    return new ScheduleClock({ redis, tenants: this.#newTenants(), attention, log, now });
   }
 
   async scope(): Promise<TenantScope> {
