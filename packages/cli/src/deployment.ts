@@ -3,7 +3,7 @@ import { AppError } from '@concierge/contract';
 import type { IndexStore } from '@concierge/index';
 import { connectRedis, createLog, redisReady, type Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
-import type { Doorbells, EventBells, HandoffCallsOptions, HandoffDesk, Turns } from '@concierge/turn';
+import type { Doorbells, EventQueue, HandoffCallsOptions, HandoffDesk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 
 const REDIS_TIMEOUT_MS = 3000;
@@ -22,7 +22,7 @@ export class Deployment {
   /** Waited for once: a second command part is not to wait as long again for what is not there. */
   #redisReady: Promise<void> | undefined;
   #doorbells: Doorbells | undefined;
-  #eventBells: EventBells | undefined;
+  #eventQueue: EventQueue | undefined;
 
   constructor(config: Config) {
     this.config = config;
@@ -85,15 +85,15 @@ export class Deployment {
 
   async handoffDesk(): Promise<HandoffDesk> {
     const [turns, turn] = [await this.turns(), await import('@concierge/turn')];
-    this.#eventBells ??= new turn.EventBells(await this.redis(), this.log);
-    const events = new turn.OutgoingEvents({ bells: this.#eventBells, log: this.log });
+    this.#eventQueue ??= new turn.EventQueue(await this.redis(), this.log);
+    const events = new turn.OutgoingEvents({ queue: this.#eventQueue, log: this.log });
     const onRequested: HandoffCallsOptions['onRequested'] = async (scope, handoff) => events.emit(scope, turn.handoffRequested(handoff));
     return new turn.HandoffDesk({ turns, calls: new turn.HandoffCalls({ turns, onRequested, log: this.log }) });
   }
 
   async close(): Promise<void> {
     await this.#doorbells?.stop();
-    await this.#eventBells?.stop();
+    await this.#eventQueue?.stop();
     this.#redis?.disconnect();
     const index = await this.#index?.catch(() => undefined);
     await index?.close();

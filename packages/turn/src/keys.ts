@@ -8,9 +8,6 @@ export function doorbellQueueOf(depth: number): string {
   return depth === 0 ? 'turns' : `turns-${String(depth)}`;
 }
 
-/** The queue of doorbells for outboxes. */
-export const deliveryQueueName = 'deliveries';
-
 export const keyOf = {
   turn: (turnId: string): string => `${queuePrefix}:turn:${turnId}`,
   events: (turnId: string): string => `${queuePrefix}:events:${turnId}`,
@@ -34,13 +31,8 @@ export const keyOf = {
   dueWork: (kind: string): string => `${queuePrefix}:due:${kind}`,
   /** Set together with all of a kind; missing in a Redis that came back empty. */
   dueComplete: (kind: string): string => `${queuePrefix}:due-complete:${kind}`,
-  /** Outboxes of conversations in which something is to be sent, by the time of their next bell. */
-  deliveriesDue: `${queuePrefix}:deliveries-due`,
-  /** The same of one tenant: how many it has decides how soon each of them is served. */
-  deliveriesOf: (accountId: string): string => `${queuePrefix}:deliveries-of:${accountId}`,
   deliveryScanLock: `${queuePrefix}:delivery-scan-lock`,
   deliveryRetentionLock: `${queuePrefix}:delivery-retention-lock`,
-  deliveryLease: (member: string): string => `${queuePrefix}:delivery-lease:${member}`,
   /** What waits in a conversation's outbox, by the service time at which a worker first saw it. */
   deliveriesSeen: (member: string): string => `${queuePrefix}:deliveries-seen:${member}`,
   /** Until when nothing is tried through a binding that the provider refuses. */
@@ -53,10 +45,6 @@ export const keyOf = {
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
   /** Of which messages of a tenant there are such, the oldest first. */
   earlyReceiptsOf: (accountId: string): string => `${queuePrefix}:early-receipts-of:${accountId}`,
-  /** Events of one endpoint by the service time of their next try; rebuilt from files. */
-  waitingEvents: (endpoint: string): string => `${queuePrefix}:waiting-events:${endpoint}`,
-  /** Who sends to an endpoint now. */
-  heldEndpoint: (endpoint: string): string => `${queuePrefix}:held-endpoint:${endpoint}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,
   eventClearLock: `${queuePrefix}:event-clear-lock`,
   /** Bytes that a tenant's turns have written to their streams, in one portion of time. */

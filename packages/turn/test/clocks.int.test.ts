@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { eventually } from '@concierge/testing';
-import { DeliveryLanes, DueQueue, keyOf, queuePrefix, type Lanes } from '../src/index.ts';
+import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, type Lanes } from '../src/index.ts';
 import { takeTask } from '../src/take-task.ts';
 import { laidTurn, LaneStage } from './lane-stage.ts';
 import { input, log, parse, Rig } from './rig.ts';
@@ -111,27 +111,28 @@ describe('when the clock of Redis is set', () => {
   });
 
   it('back, a conversation whose sender died is sent in again, and one that was told to wait waits no longer', async () => {
-    const deliveries = new DeliveryLanes(redis);
+    const [pace, queue] = [new DeliveryPace(redis), openDeliveryQueue(redis, log)];
     const place = { accountId: 'acme', lane: 'l1' };
-    await deliveries.take(place);
-    await deliveries.hold({ accountId: 'acme', channel: 'channel_a' }, 500);
+    const key = { tenantId: 'acme', name: 'l1' };
+    await queue.add([{ ...key, delayMs: 0 }]);
+    await queue.claimOne(key);
+    await pace.hold({ accountId: 'acme', channel: 'channel_a' }, 500);
     const rules = { conversationIntervalMs: 1, conversationBurst: 1, bindingPerSecond: 1000 };
-    const lease = (await redis.get(keyOf.deliveryLease('acme/l1'))) ?? '';
-    const [until = '', token = ''] = lease.split(' ');
     // Almost over, on the clock that was.
-    await redis.set(keyOf.deliveryLease('acme/l1'), `${String(Number(until) + HOUR_MS - 9500)} ${token}`);
+    await redis.zincrby(`${keyOf.dueWork('deliveries')}:claimed`, HOUR_MS - 9500, 'acme/l1');
     await redis.incrby(keyOf.paceHold('acme/channel_a'), HOUR_MS);
     await redis.hincrby(`${queuePrefix}:clock`, 'last', HOUR_MS);
-    expect(await deliveries.take(place)).toBeUndefined();
-    expect(await deliveries.pace(place, 'channel_a', rules)).toBeGreaterThan(0);
+    expect(await queue.claimOne(key)).toBeUndefined();
+    expect(await pace.pace(place, 'channel_a', rules)).toBeGreaterThan(0);
     await eventually(async () => {
       await lanes.readiness({ notesTime: true });
-      return (await deliveries.take(place)) !== undefined;
+      return (await queue.claimOne(key)) !== undefined;
     });
     await eventually(async () => {
       await lanes.readiness({ notesTime: true });
-      return (await deliveries.pace(place, 'channel_a', rules)) === 0;
+      return (await pace.pace(place, 'channel_a', rules)) === 0;
     });
+    await queue.stop();
   });
 });
 

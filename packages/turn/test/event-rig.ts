@@ -5,7 +5,16 @@ import { Tenants, type Happening, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis, WebhookReceiver } from '@concierge/testing';
 import { Outbound, OutboundError } from '@concierge/web';
 import type { Redis } from 'ioredis';
-import { EventBells, eventFetchPolicy, EventSender, EventSweeper, EventWorker, OutgoingEvents, keyOf, queuePrefix } from '../src/index.ts';
+import {
+  EventQueue,
+  EventReconciler,
+  eventFetchPolicy,
+  EventSender,
+  EventWorker,
+  OutgoingEvents,
+  keyOf,
+  queuePrefix,
+} from '../src/index.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 export const secrets = { keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32) };
@@ -22,9 +31,9 @@ interface WorkerFacts {
 export class EventRig implements AsyncDisposable {
   readonly redis: TestRedis;
   readonly tenants: Tenants;
-  readonly bells: EventBells;
+  readonly queue: EventQueue;
   readonly outgoing: OutgoingEvents;
-  readonly sweeper: EventSweeper;
+  readonly reconciler: EventReconciler;
   readonly dataDir: string;
   readonly tried: string[] = [];
   aheadMs = 0;
@@ -48,13 +57,13 @@ export class EventRig implements AsyncDisposable {
     this.tenants = new Tenants({ dataDir, index, ...secrets, log });
     const client = connectRedis({ url: redis.url, role: 'worker', log });
     this.#client = client;
-    this.bells = new EventBells(client, log);
+    this.queue = new EventQueue(client, log);
     stack.defer(async () => {
-      await this.bells.stop();
+      await this.queue.stop();
       client.disconnect();
     });
-    this.outgoing = new OutgoingEvents({ bells: this.bells, log });
-    this.sweeper = new EventSweeper({ redis: client, bells: this.bells, tenants: this.tenants, log, now: () => this.now() });
+    this.outgoing = new OutgoingEvents({ queue: this.queue, log });
+    this.reconciler = new EventReconciler({ redis: client, queue: this.queue, tenants: this.tenants, log, now: () => this.now() });
   }
 
   static async start(): Promise<EventRig> {
@@ -90,7 +99,7 @@ export class EventRig implements AsyncDisposable {
       now: () => Date.now() + clockOffMs,
     });
     const onTried = (type: string, outcome: string): void => void this.tried.push(`${type} ${outcome}`);
-    const parts = { redis, bells: this.bells, tenants: this.tenants, sender, log };
+    const parts = { redis, queue: this.queue, tenants: this.tenants, sender, log };
     const worker = new EventWorker({ ...parts, onTried, now, random: () => 0.5, ...(concurrency !== undefined && { concurrency }) });
     worker.start();
     this.#stack.defer(async () => {
@@ -108,10 +117,11 @@ export class EventRig implements AsyncDisposable {
   /** The clocks go forward, that of the service, too, and whoever looks after what waits looks. */
   async later(ms: number): Promise<void> {
     // What was tried is planned by then.
-    await eventually(async () => (await this.#client.keys(keyOf.heldEndpoint('*'))).length === 0);
+    await eventually(async () => (await this.#client.zcard(`${keyOf.dueWork('events')}:claimed`)) === 0);
     this.aheadMs += ms;
     await this.#client.hset(`${queuePrefix}:clock`, { last: this.now(), shift: this.aheadMs });
-    await this.sweeper.layTenant('acme');
+    await this.reconciler.addMissing('acme');
+    await this.queue.endpoints.wakeLate();
   }
 
   async events(): Promise<EventView[]> {

@@ -254,7 +254,7 @@ describe('what waits', () => {
     await endpoint();
     await (await rig.scope()).events.emit(turnEnded('t_1'));
     startWorker();
-    await rig.sweeper.sweep();
+    await rig.reconciler.reconcile();
     await rig.eventThat(({ status }) => status === 'sent');
     expect(receiver.received).toHaveLength(1);
   });
@@ -266,7 +266,7 @@ describe('what waits', () => {
     await rig.turnEnds('t_1');
     await rig.eventThat(({ tries }) => tries === 1);
     await rig.redis.flush();
-    await rig.sweeper.sweep();
+    await rig.reconciler.reconcile();
     receiver.answer = () => ({ status: 200 });
     expect(await rig.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });
     await rig.later(HOUR_MS);

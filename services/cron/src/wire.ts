@@ -11,11 +11,11 @@ import {
 } from '@concierge/runtime';
 import { Tenants } from '@concierge/tenant';
 import {
-  DeliveryBells,
-  DeliveryLanes,
-  DeliverySweeper,
+  DeliveryReconciler,
   Doorbells,
-  EventBells,
+  openDeliveryQueue,
+  outboxBellOf,
+  EventQueue,
   Lanes,
   OutgoingEvents,
   forgetTenant,
@@ -37,23 +37,22 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   await redisReady(redis, REDIS_START_TIMEOUT_MS);
   await assertNoEviction(redis, log);
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const deliveryLanes = new DeliveryLanes(redis);
-  const deliveryBells = new DeliveryBells({ redis, lanes: deliveryLanes, log });
+  const deliveryQueue = openDeliveryQueue(redis, log);
   const { dataDir, keySecret, secretsKey } = config;
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, outboxBell: async (lane) => await deliveryBells.ring(lane), log });
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, outboxBell: outboxBellOf(deliveryQueue), log });
   const doorbells = new Doorbells(redis, log);
   const lanes = new Lanes(redis);
   const sweeper = new Sweeper({ redis, lanes, doorbells, tenants, log });
   sweeper.start();
-  const deliverySweeper = new DeliverySweeper({ redis, lanes: deliveryLanes, bells: deliveryBells, tenants, log });
-  deliverySweeper.start();
+  const deliveryReconciler = new DeliveryReconciler({ redis, queue: deliveryQueue, tenants, log });
+  deliveryReconciler.start();
   const removedTenants = new RemovedTenants({ tenants, forget: async (tenantId) => forgetTenant(redis, tenantId), log });
   removedTenants.start();
-  const bells = new EventBells(redis, log);
+  const eventQueue = new EventQueue(redis, log);
   const registry = newMetrics('cron');
   const attention = new ScheduleAttention({
     turns: new Turns({ redis, lanes, doorbells, log }),
-    outgoingEvents: new OutgoingEvents({ bells, log }),
+    outgoingEvents: new OutgoingEvents({ queue: eventQueue, log }),
     metrics: new ScheduleMetrics(registry),
     log,
     now: Date.now,
@@ -65,12 +64,12 @@ export async function wire(config: Config, log: Log): Promise<Running> {
     stopInOrder: [
       schedules,
       sweeper,
-      deliverySweeper,
+      deliveryReconciler,
       removedTenants,
       ...(metricsServer === undefined ? [] : [metricsServer]),
-      { name: 'event bells', stop: async () => await bells.stop() },
+      { name: 'event queue', stop: async () => await eventQueue.stop() },
       { name: 'doorbells', stop: async () => await doorbells.stop() },
-      { name: 'delivery bells', stop: async () => await deliveryBells.stop() },
+      { name: 'delivery queue', stop: async () => await deliveryQueue.stop() },
       { name: 'index', stop: async () => await index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],

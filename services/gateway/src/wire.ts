@@ -4,11 +4,11 @@ import { McpServers } from '@concierge/mcp';
 import { armFailpoints, assertNoEviction, background, connectRedis, redisReady, type Log, type Running } from '@concierge/runtime';
 import { Tenants } from '@concierge/tenant';
 import {
-  DeliveryBells,
-  DeliveryLanes,
   DeliveryReceipts,
   Doorbells,
-  EventBells,
+  openDeliveryQueue,
+  outboxBellOf,
+  EventQueue,
   eventFetchPolicy,
   EventSender,
   HandoffCalls,
@@ -54,9 +54,9 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   await assertNoEviction(redis, log);
   const subscriber = connectRedis({ url: config.redisUrl, role: 'subscriber', log });
   const index = await openIndex({ databaseUrl: config.databaseUrl, dataDir: config.dataDir, log });
-  const deliveryBells = new DeliveryBells({ redis, lanes: new DeliveryLanes(redis), log });
+  const deliveryQueue = openDeliveryQueue(redis, log);
   const { dataDir, keySecret, secretsKey } = config;
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, outboxBell: async (lane) => deliveryBells.ring(lane), log });
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, outboxBell: outboxBellOf(deliveryQueue), log });
   const doorbells = new Doorbells(redis, log);
   const turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
   const turnStreams = new TurnStreams({ redis, subscriber, log });
@@ -64,11 +64,11 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
   const drain = new Drain();
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const checks = readinessChecks({ redis, index, dataDir: config.dataDir });
-  const bells = new EventBells(redis, log);
-  const outgoingEvents = new OutgoingEvents({ bells, log });
+  const eventQueue = new EventQueue(redis, log);
+  const outgoingEvents = new OutgoingEvents({ queue: eventQueue, log });
   const onRequested: HandoffCallsOptions['onRequested'] = async (scope, handoff) => outgoingEvents.emit(scope, handoffRequested(handoff));
   const handoffDesk = new HandoffDesk({ turns, calls: new HandoffCalls({ turns, onRequested, log }) });
-  const queueDashboard = new QueueDashboard([...doorbells.queues, deliveryBells.queue, bells.queue]);
+  const queueDashboard = new QueueDashboard([...doorbells.queues, ...deliveryQueue.queues, ...eventQueue.endpoints.queues]);
   const outbound = new Outbound({ allow: config.outboundAllow });
   const explain = (error: unknown): string | undefined => (error instanceof OutboundError ? error.message : undefined);
   const mcpServers = new McpServers({ fetch: outbound.fetcher(), explain });
@@ -113,9 +113,9 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
       { name: 'MCP servers', stop: async () => mcpServers.close() },
       { name: 'turn streams', stop: async () => turnStreams.stop() },
       turns,
-      { name: 'event bells', stop: async () => bells.stop() },
+      { name: 'event queue', stop: async () => eventQueue.stop() },
       { name: 'doorbells', stop: async () => doorbells.stop() },
-      { name: 'delivery bells', stop: async () => deliveryBells.stop() },
+      { name: 'delivery queue', stop: async () => deliveryQueue.stop() },
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],

@@ -18,16 +18,18 @@ import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { Tenants, type OutboxBell } from '@concierge/tenant';
 import {
-  DeliveryBells,
-  DeliveryLanes,
+  DeliveryPace,
   DeliveryReceipts,
-  DeliverySweeper,
+  DeliveryReconciler,
   DeliveryWorker,
   Doorbells,
-  EventBells,
+  openDeliveryQueue,
+  outboxBellOf,
+  type DueQueue,
+  EventQueue,
   eventFetchPolicy,
   EventSender,
-  EventSweeper,
+  EventReconciler,
   EventWorker,
   HandoffCalls,
   HandoffDesk,
@@ -153,7 +155,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
       ...(metricsServer === undefined ? [] : [metricsServer]),
       turns,
       { name: 'doorbells', stop: async () => doorbells.stop() },
-      { name: 'delivery bells', stop: async () => outgoing.bells.stop() },
+      { name: 'delivery queue', stop: async () => outgoing.queue.stop() },
       { name: 'index', stop: async () => index.close() },
       { name: 'redis', stop: async () => void (await redis.quit()) },
     ],
@@ -245,19 +247,19 @@ interface EventParts {
 
 /** What tells tenants' own systems of what happens; turns that are still running when it stops leave their events to the others. */
 function wireEvents({ redis, tenants, sender, metrics, log }: EventParts): Running & { readonly outgoing: OutgoingEvents; start(): void } {
-  const bells = new EventBells(redis, log);
+  const queue = new EventQueue(redis, log);
   const onTried: EventMetrics['tried'] = (type, outcome) => {
     metrics.tried(type, outcome);
   };
-  const worker = new EventWorker({ redis, bells, tenants, sender, onTried, log });
-  const sweeper = new EventSweeper({ redis, bells, tenants, log });
+  const worker = new EventWorker({ redis, queue, tenants, sender, onTried, log });
+  const reconciler = new EventReconciler({ redis, queue, tenants, log });
   return {
-    outgoing: new OutgoingEvents({ bells, log }),
+    outgoing: new OutgoingEvents({ queue, log }),
     start: () => {
       worker.start();
-      sweeper.start();
+      reconciler.start();
     },
-    stopInOrder: [worker, sweeper, { name: 'event bells', stop: async () => bells.stop() }],
+    stopInOrder: [worker, reconciler, { name: 'event queue', stop: async () => queue.stop() }],
   };
 }
 
@@ -271,14 +273,12 @@ function together(worker: TurnWorker, deliveries: { stop(graceMs: number): Promi
 
 /** What rings when something is to be sent. */
 function wireDeliveries(redis: Redis, log: Log): OutgoingParts {
-  const lanes = new DeliveryLanes(redis);
-  const bells = new DeliveryBells({ redis, lanes, log });
-  return { lanes, bells, outboxBell: async (lane) => bells.ring(lane) };
+  const queue = openDeliveryQueue(redis, log);
+  return { queue, outboxBell: outboxBellOf(queue) };
 }
 
 interface OutgoingParts {
-  readonly lanes: DeliveryLanes;
-  readonly bells: DeliveryBells;
+  readonly queue: DueQueue;
   readonly outboxBell: OutboxBell;
 }
 
@@ -293,22 +293,29 @@ interface DeliveryParts extends OutgoingParts {
 /** Who sends, and who looks for what nobody was told of. */
 function startableDeliveries(
   { deliveryConcurrency, providerUrls }: Config,
-  { redis, tenants, events, registry, lanes, bells, log }: DeliveryParts,
+  { redis, tenants, events, registry, queue, log }: DeliveryParts,
 ): { start(): void; stop(graceMs: number): Promise<void> } {
   const told = tellDeliveries(events);
   const receipts = new DeliveryReceipts({ redis, told });
-  const deliverer = new Deliverer({ urls: providerUrls, lanes, receipts, told, metrics: new DeliveryMetrics(registry), log });
+  const deliverer = new Deliverer({
+    urls: providerUrls,
+    pace: new DeliveryPace(redis),
+    receipts,
+    told,
+    metrics: new DeliveryMetrics(registry),
+    log,
+  });
   const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);
-  const worker = new DeliveryWorker({ redis, lanes, bells, tenants, concurrency: deliveryConcurrency, deliverNext, log });
-  const sweeper = new DeliverySweeper({ redis, lanes, bells, tenants, log });
+  const worker = new DeliveryWorker({ redis, queue, tenants, concurrency: deliveryConcurrency, deliverNext, log });
+  const reconciler = new DeliveryReconciler({ redis, queue, tenants, log });
   return {
     start: () => {
       worker.start();
-      sweeper.start();
+      reconciler.start();
     },
     stop: async (graceMs) => {
       await worker.stop(graceMs);
-      await sweeper.stop();
+      await reconciler.stop();
     },
   };
 }

@@ -5,12 +5,13 @@ import { connectRedis, createLog } from '@concierge/runtime';
 import { sessionIdOf, Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
 import { FakeTelegram, temporaryDirectory, TestRedis } from '@concierge/testing';
 import {
-  DeliveryBells,
-  DeliveryLanes,
+  DeliveryPace,
   DeliveryReceipts,
-  DeliverySweeper,
+  DeliveryReconciler,
   DeliveryWorker,
+  openDeliveryQueue,
   type DeliverNext,
+  type DueQueue,
   type LaneStep,
 } from '@concierge/turn';
 import { Registry } from 'prom-client';
@@ -106,7 +107,7 @@ export class DeliveryStage implements AsyncDisposable {
 
   /** Another worker's deliverer, whose clock may be another. */
   deliverer({ aheadMs = 0 } = {}): Deliverer {
-    const lanes = {
+    const pace = {
       ...this.#times(),
       pace: async () => {
         await this.beforeSend();
@@ -119,7 +120,7 @@ export class DeliveryStage implements AsyncDisposable {
     };
     return new Deliverer({
       urls: this.urls,
-      lanes,
+      pace,
       receipts: this.receipts,
       told: async (_scope, { state }) => this.#hear(state),
       metrics: this.#metrics,
@@ -147,34 +148,26 @@ export class DeliveryStage implements AsyncDisposable {
 
   /** The parts that would be sent now, and what a queue does with them: workers, bells and a sweeper as in a service. */
   queue(): {
-    readonly bells: DeliveryBells;
-    readonly lanes: DeliveryLanes;
-    readonly sweeper: DeliverySweeper;
+    readonly queue: DueQueue;
+    readonly pace: DeliveryPace;
+    readonly reconciler: DeliveryReconciler;
     readonly worker: (concurrency?: number) => DeliveryWorker;
   } {
     const redis = this.redis();
-    const lanes = new DeliveryLanes(redis);
-    const bells = new DeliveryBells({ redis, lanes, log, now: () => this.nowMs });
-    this.clearing.defer(async () => bells.stop());
-    const sweeper = new DeliverySweeper({ redis, lanes, bells, tenants: this.#tenants, log });
+    const queue = openDeliveryQueue(redis, log);
+    this.clearing.defer(async () => queue.stop());
+    const tenants = this.#tenants;
+    const reconciler = new DeliveryReconciler({ redis, queue, tenants, log });
+    const now = (): number => this.nowMs;
     const worker = (concurrency = 4): DeliveryWorker => {
       const deliverer = this.deliverer();
       const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);
-      const made = new DeliveryWorker({
-        redis: this.redis(),
-        lanes,
-        bells,
-        tenants: this.#tenants,
-        concurrency,
-        deliverNext,
-        log,
-        now: () => this.nowMs,
-      });
+      const made = new DeliveryWorker({ redis: this.redis(), queue, tenants, concurrency, deliverNext, log, now });
       made.start();
       this.clearing.defer(async () => made.stop(0));
       return made;
     };
-    return { bells, lanes, sweeper, worker };
+    return { queue, pace: new DeliveryPace(redis), reconciler, worker };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -197,7 +190,7 @@ export class DeliveryStage implements AsyncDisposable {
   }
 
   /** What Redis counts in service time, by the test's clock. */
-  #times(): Pick<DeliveryLanes, 'ages' | 'mayTryBinding' | 'noteBindingRefused'> {
+  #times(): Pick<DeliveryPace, 'ages' | 'mayTryBinding' | 'noteBindingRefused'> {
     return {
       ages: async ({ lane }, names) => {
         const before = this.#seen.get(lane);

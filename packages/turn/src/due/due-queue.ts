@@ -63,18 +63,18 @@ export interface DueQueueOptions {
  */
 export class DueQueue {
   readonly kind: string;
-  /** The wake-ups, for dashboards and workers; undefined where nobody is woken. */
-  readonly wakeups: Queue | undefined;
+  /** Of the wake-ups, for dashboards; none where nobody is woken. */
+  readonly queues: readonly Queue[];
   readonly #options: DueQueueOptions;
 
   constructor(options: DueQueueOptions) {
     const { redis, kind, log, wakes = true } = options;
     this.#options = options;
     this.kind = kind;
-    this.wakeups = wakes ? openBellQueue(kind, { redis, kept: keptForDashboards, log }) : undefined;
+    this.queues = wakes ? [openBellQueue(kind, { redis, kept: keptForDashboards, log })] : [];
   }
 
-  /** To be looked at after their delays, or sooner where that is planned. `onlyNew`: those that are known stay as they are. */
+  /** To be looked at after their delays, or sooner where that is planned. `onlyNew`: those that wait for their time stay as they are. */
   async add(members: readonly DueMember[], { onlyNew = false } = {}): Promise<void> {
     if (members.length === 0) return;
     await this.#wake(AddReply.parse(await this.#run('add', { members: members.map((member) => this.#timed(member)), onlyNew })));
@@ -84,6 +84,15 @@ export class DueQueue {
   async addAll(keys: readonly DueKey[]): Promise<void> {
     const members = keys.map((key) => this.#timed({ ...key, delayMs: 0 }));
     await this.#wake(AddReply.parse(await this.#run('add', { members, mark: keyOf.dueComplete(this.kind) })));
+  }
+
+  /** Of these members those that are neither due nor claimed. */
+  async unknown(keys: readonly DueKey[]): Promise<DueKey[]> {
+    if (keys.length === 0) return [];
+    const due = keyOf.dueWork(this.kind);
+    const members = keys.map((key) => memberOf(key));
+    const [waiting, claimed] = await Promise.all([due, `${due}:claimed`].map(async (set) => this.#options.redis.zmscore(set, ...members)));
+    return keys.filter((_key, index) => waiting?.[index] == null && claimed?.[index] == null);
   }
 
   /** Whether `addAll` was called since Redis was empty. */
@@ -127,7 +136,7 @@ export class DueQueue {
   }
 
   async stop(): Promise<void> {
-    await this.wakeups?.close();
+    await Promise.all(this.queues.map(async (queue) => queue.close()));
   }
 
   get #claimMs(): number {
@@ -147,13 +156,14 @@ export class DueQueue {
 
   async #run(name: keyof typeof scripts, given: object): Promise<ScriptReply> {
     const { redis, clock } = this.#options;
-    const facts = { ...given, ...(clock !== undefined && { nowMs: clock() }), ...(this.wakeups !== undefined && { kind: this.kind }) };
+    const facts = { ...given, ...(clock !== undefined && { nowMs: clock() }), ...(this.queues.length > 0 && { kind: this.kind }) };
     return scripts[name].run(redis, [queuePrefix, keyOf.dueWork(this.kind)], [JSON.stringify(facts)]);
   }
 
   /** The more a tenant has to be done, the later each of it is done. Another wake-up for the same time adds nothing. */
   async #wake(wakeups: readonly z.infer<typeof Wakeup>[], again?: 'again'): Promise<void> {
-    if (this.wakeups === undefined || wakeups.length === 0) return;
+    const [queue] = this.queues;
+    if (queue === undefined || wakeups.length === 0) return;
     const jobs = wakeups.map(([member, at, delay, backlog]) => {
       const key = keyOfMember(member);
       const jobId = `${key.tenantId}.${key.name}.${again ?? at}`;
@@ -163,8 +173,8 @@ export class DueQueue {
     });
     const [first] = jobs;
     // Nearly always it is one, which needs no transaction.
-    if (jobs.length === 1 && first !== undefined) await this.wakeups.add(first.name, first.data, first.opts);
-    else await this.wakeups.addBulk(jobs);
+    if (jobs.length === 1 && first !== undefined) await queue.add(first.name, first.data, first.opts);
+    else await queue.addBulk(jobs);
   }
 }
 

@@ -39,7 +39,7 @@ export class DueWorker {
     const { redis, queue, concurrency, log } = options;
     this.#options = options;
     this.name = `worker of ${queue.kind}`;
-    if (queue.wakeups === undefined) return;
+    if (queue.queues.length === 0) return;
     const answer = async (key: DueKey): Promise<void> => this.look(key);
     this.#wakeups = openBellWorker(queue.kind, { redis, concurrency, log, kept: keptForDashboards, schema: DueJob, answer });
   }

@@ -13,7 +13,7 @@ import {
 import { appNameOf, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
-import type { DeliveryLanes, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
+import type { DeliveryPace, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
 import { connectionOf, isOneGroups, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
 
@@ -28,7 +28,7 @@ const TRIES_MAX = 30;
 
 export interface DelivererOptions {
   readonly urls: ProviderUrls;
-  readonly lanes: Pick<DeliveryLanes, 'pace' | 'hold' | 'ages' | 'mayTryBinding' | 'noteBindingRefused'>;
+  readonly pace: Pick<DeliveryPace, 'pace' | 'hold' | 'ages' | 'mayTryBinding' | 'noteBindingRefused'>;
   readonly receipts: Pick<DeliveryReceipts, 'catchUp'>;
   /** Hears of each message whose way has ended, before it leaves its lane. */
   readonly told: DeliveryTold;
@@ -109,7 +109,7 @@ export class Deliverer {
     const others = (await scope.outbox.idsIn(place.lane)).filter((id) => id !== message.id);
     const own = `${message.id} ${wantedAt === message.acceptedAt ? '' : wantedAt}`.trimEnd();
     const retry = `${message.id}.${String(next?.index)}.${String(next?.part.tries)}`;
-    const [age = 0, retryAge = 0] = await this.#options.lanes.ages(place, [own, retry, ...others]);
+    const [age = 0, retryAge = 0] = await this.#options.pace.ages(place, [own, retry, ...others]);
     const leftMs = this.#nowMs() - expiresAtMs >= lifeMs ? 0 : lifeMs - age;
     return { leftMs, retryInMs: Math.max(0, (next?.part.retryAfterMs ?? 0) - retryAge) };
   }
@@ -122,7 +122,7 @@ export class Deliverer {
     if (next === undefined) return this.#refuse(scope, rendered, nothingToSee);
     if (template === undefined && (await this.#isWindowClosed(scope, rendered, surface)))
       return this.#refuse(scope, rendered, windowClosed(channel));
-    const waitMs = await this.#options.lanes.pace(laneOfDelivery(scope, rendered), channel, paceOf(surface, rendered.to));
+    const waitMs = await this.#options.pace.pace(laneOfDelivery(scope, rendered), channel, paceOf(surface, rendered.to));
     if (waitMs > 0) return this.#parked(waitMs);
     if (await isHeldByPerson(scope, rendered)) return this.#refuse(scope, rendered, heldByPerson);
     return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
@@ -224,10 +224,10 @@ export class Deliverer {
     }
     await this.#noteProblem(scope, delivery, outcome);
     if (outcome.kind === 'retry' && outcome.backoff === 'ordinary' && outcome.afterMs !== undefined && !isOneGroups(surface, delivery))
-      await this.#options.lanes.hold({ accountId: scope.accountId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
+      await this.#options.pace.hold({ accountId: scope.accountId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
     if (outcome.kind === 'resend_to') await this.#moveContact(scope, delivery, outcome.to);
     if (outcome.kind === 'binding_failed') {
-      await this.#options.lanes.noteBindingRefused({ accountId: scope.accountId, channel });
+      await this.#options.pace.noteBindingRefused({ accountId: scope.accountId, channel });
       await stopSending(ready, outcome, { nowMs: this.#nowMs(), log: this.#options.log });
     }
   }
@@ -235,7 +235,7 @@ export class Deliverer {
   /** Of what is sent through a binding that the provider refuses, one message is tried now and then. */
   async #mayTryBinding({ scope, view }: Ready): Promise<boolean> {
     const { channel, state } = view;
-    return state !== 'receive_only' || (await this.#options.lanes.mayTryBinding({ accountId: scope.accountId, channel }));
+    return state !== 'receive_only' || (await this.#options.pace.mayTryBinding({ accountId: scope.accountId, channel }));
   }
 
   async #moveContact(scope: TenantScope, { message, to }: Delivery, alias: string): Promise<void> {
