@@ -12,16 +12,17 @@ import {
 } from '@concierge/runtime';
 import { Tenants } from '@concierge/tenant';
 import {
-  DeliveryBells,
-  DeliveryLanes,
   Doorbells,
-  EventBells,
+  EventQueue,
   HandoffCalls,
   HandoffDesk,
   handoffRequested,
   Lanes,
+  openDeliveryQueue,
+  outboxBellOf,
   OutgoingEvents,
   Turns,
+  type DueQueue,
 } from '@concierge/turn';
 
 type Redis = ReturnType<typeof connectRedis>;
@@ -43,8 +44,8 @@ export interface CoreOptions {
 export interface TurnPath {
   readonly queue: { readonly lanes: Lanes; readonly doorbells: Doorbells };
   readonly turns: Turns;
-  readonly deliveries: { readonly lanes: DeliveryLanes; readonly bells: DeliveryBells };
-  readonly events: { readonly outgoing: OutgoingEvents; readonly bells: EventBells };
+  readonly deliveries: DueQueue;
+  readonly events: { readonly outgoing: OutgoingEvents; readonly queue: EventQueue };
   readonly handoffs: { readonly desk: HandoffDesk; readonly calls: HandoffCalls };
 }
 
@@ -66,19 +67,18 @@ export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, 
   await assertNoEviction(redis, log);
   const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
   const path = openTurnPath(redis, stack, log);
-  const { bells } = path.deliveries;
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell: async (lane) => bells.ring(lane), log });
+  const outboxBell = outboxBellOf(path.deliveries);
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell, log });
   return { ...path, redis, index, tenants };
 }
 
 /** As part of `openCore`; alone where a command needs no tenants' files. */
 export function openTurnPath(redis: Redis, stack: AsyncDisposableStack, log: Log): TurnPath {
-  const deliveryLanes = new DeliveryLanes(redis);
-  const deliveries = { lanes: deliveryLanes, bells: stack.adopt(new DeliveryBells({ redis, lanes: deliveryLanes, log }), stopPart) };
+  const deliveries = stack.adopt(openDeliveryQueue(redis, log), stopPart);
   const queue = { lanes: new Lanes(redis), doorbells: stack.adopt(new Doorbells(redis, log), stopPart) };
   const turns = stack.adopt(new Turns({ redis, ...queue, log }), stopPart);
-  const eventBells = stack.adopt(new EventBells(redis, log), stopPart);
-  const events = { outgoing: new OutgoingEvents({ bells: eventBells, log }), bells: eventBells };
+  const eventQueue = stack.adopt(new EventQueue(redis, log), stopPart);
+  const events = { outgoing: new OutgoingEvents({ queue: eventQueue, log }), queue: eventQueue };
   const calls = new HandoffCalls({
     turns,
     onRequested: async (scope, handoff) => events.outgoing.emit(scope, handoffRequested(handoff)),

@@ -7,7 +7,7 @@ export type ScriptReply = string | number | null | ScriptReply[];
 
 /**
  * One Lua script from a `.lua` file. Runs by its hash; a Redis that does not know it (new, or emptied) is given the text once
- * more. `#include "name.lua"` lines are replaced by that file of the same folder, once: files may include others.
+ * more. `#include "name.lua"` lines are replaced by that file, from the folder of the including one, once: files may include others.
  */
 export class RedisScript {
   readonly #text: string;
@@ -29,10 +29,11 @@ export class RedisScript {
 }
 
 function readWithIncludes(file: URL, included: Set<string>): string {
-  return readFileSync(file, 'utf8').replaceAll(/^#include "(?<name>[\w.-]+)"$/gmu, (_line, name: string) => {
-    if (included.has(name)) return '';
-    included.add(name);
-    return readWithIncludes(new URL(name, file), included);
+  return readFileSync(file, 'utf8').replaceAll(/^#include "(?<name>[\w./-]+)"$/gmu, (_line, name: string) => {
+    const other = new URL(name, file);
+    if (included.has(other.href)) return '';
+    included.add(other.href);
+    return readWithIncludes(other, included);
   });
 }
 

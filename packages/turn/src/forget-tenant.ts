@@ -9,14 +9,13 @@ const kindsByTenant = new Set([
   'held',
   'line',
   'admitted',
-  'deliveries-of',
-  'delivery-lease',
+  'deliveries-seen',
+  'binding-tried',
   'pace',
   'pace-hold',
   'early-receipts',
   'early-receipts-of',
-  'waiting-events',
-  'held-endpoint',
+  'due-of',
   'requests',
 ]);
 
@@ -31,7 +30,7 @@ export async function forgetTenant(redis: Redis, accountId: string): Promise<voi
     const own = [...keys.filter((key) => isKeyOf(key, accountId)), ...(await turnKeysOf(redis, keys, accountId))];
     if (own.length > 0) await redis.unlink(...own);
   }
-  for (const dueWork of [keyOf.due, keyOf.heldBack, keyOf.schedules, keyOf.deliveriesDue]) {
+  for (const dueWork of [keyOf.due, keyOf.heldBack, ...['schedules', 'events', 'deliveries'].flatMap(setsOf)]) {
     for await (const page of redis.zscanStream(dueWork, { match: `${accountId}/*`, count: KEYS_AT_ONCE })) {
       // Members and their scores in turns; no score has a slash.
       const members = Array.isArray(page) ? page.map(String).filter((member) => member.startsWith(`${accountId}/`)) : [];
@@ -40,7 +39,13 @@ export async function forgetTenant(redis: Redis, accountId: string): Promise<voi
   }
 }
 
+function setsOf(kind: string): string[] {
+  const due = keyOf.dueWork(kind);
+  return [due, `${due}:claimed`];
+}
+
 function isKeyOf(key: string, accountId: string): boolean {
+  if (key.startsWith(keyOf.dueWork(`events/${accountId}/`))) return true;
   const [kind = '', ...rest] = key.slice(queuePrefix.length + 1).split(':');
   return kindsByTenant.has(kind) && rest.join(':').split(/[/@]/u, 1)[0] === accountId;
 }

@@ -1,10 +1,12 @@
 export type { TurnReceipt } from './accept.ts';
 export { Doorbells } from './doorbells.ts';
-export { DueSchedules, type ClaimedSchedule, type ScheduleKey } from './due-schedules.ts';
+export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';
+export { DueWorker } from './due/due-worker.ts';
+export { Reconciler } from './due/reconciler.ts';
 export { endOf } from './ended-turn.ts';
-export { EventBells } from './events/event-bells.ts';
+export { EventQueue } from './events/event-queue.ts';
 export { EventSender, eventFetchPolicy, testMessage, type SentEvent } from './events/event-sender.ts';
-export { EventSweeper } from './events/event-sweeper.ts';
+export { EventReconciler } from './events/event-reconciler.ts';
 export { EventWorker } from './events/event-worker.ts';
 export { tellDeliveries } from './events/tell-deliveries.ts';
 export {
@@ -40,8 +42,14 @@ export { TurnStreams } from './turn-streams.ts';
 export { Turns, type TurnViewer } from './turns.ts';
 export { TurnWorker, type TurnWorkerOptions } from './turn-worker.ts';
 export type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
-export { DeliveryBells } from './deliveries/delivery-bells.ts';
-export { DeliveryLanes, type PaceRules } from './deliveries/delivery-lanes.ts';
+export { DeliveryPace, type PaceRules } from './deliveries/delivery-pace.ts';
 export { DeliveryReceipts, type DeliveryReceipt, type DeliveryTold } from './deliveries/delivery-receipts.ts';
-export { DeliverySweeper } from './deliveries/delivery-sweeper.ts';
-export { DeliveryWorker, type DeliverNext, type LaneStep } from './deliveries/delivery-worker.ts';
+export { DeliveryReconciler } from './deliveries/delivery-reconciler.ts';
+export {
+  DeliveryWorker,
+  dueKeyOf,
+  openDeliveryQueue,
+  outboxBellOf,
+  type DeliverNext,
+  type LaneStep,
+} from './deliveries/delivery-worker.ts';

@@ -8,9 +8,6 @@ export function doorbellQueueOf(depth: number): string {
   return depth === 0 ? 'turns' : `turns-${String(depth)}`;
 }
 
-/** The queue of doorbells for outboxes. */
-export const deliveryQueueName = 'deliveries';
-
 export const keyOf = {
   turn: (turnId: string): string => `${queuePrefix}:turn:${turnId}`,
   events: (turnId: string): string => `${queuePrefix}:events:${turnId}`,
@@ -30,19 +27,16 @@ export const keyOf = {
   due: `${queuePrefix}:due`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */
   heldBack: `${queuePrefix}:held-back`,
-  /** Schedules by the time at which they are to be looked at; rebuilt from files. */
-  schedules: `${queuePrefix}:schedules`,
-  /** Those that a replica looks at, by the service time at which its claim ends. */
-  schedulesClaimed: `${queuePrefix}:schedules-claimed`,
-  /** Set together with all of them; missing in a Redis that came back empty. */
-  schedulesLaid: `${queuePrefix}:schedules-laid`,
-  /** Outboxes of conversations in which something is to be sent, by the time of their next bell. */
-  deliveriesDue: `${queuePrefix}:deliveries-due`,
-  /** The same of one tenant: how many it has decides how soon each of them is served. */
-  deliveriesOf: (accountId: string): string => `${queuePrefix}:deliveries-of:${accountId}`,
+  /** Due work of a kind, by the time at which each piece is to be looked at; rebuilt from files (due/due.lua). */
+  dueWork: (kind: string): string => `${queuePrefix}:due:${kind}`,
+  /** Set together with all of a kind; missing in a Redis that came back empty. */
+  dueComplete: (kind: string): string => `${queuePrefix}:due-complete:${kind}`,
   deliveryScanLock: `${queuePrefix}:delivery-scan-lock`,
   deliveryRetentionLock: `${queuePrefix}:delivery-retention-lock`,
-  deliveryLease: (member: string): string => `${queuePrefix}:delivery-lease:${member}`,
+  /** What waits in a conversation's outbox, by the service time at which a worker first saw it. */
+  deliveriesSeen: (member: string): string => `${queuePrefix}:deliveries-seen:${member}`,
+  /** Until when nothing is tried through a binding that the provider refuses. */
+  bindingTried: (member: string): string => `${queuePrefix}:binding-tried:${member}`,
   /** How fast a conversation, or a binding, is going. */
   pace: (member: string): string => `${queuePrefix}:pace:${member}`,
   /** Until when a binding waits that an app has told to. */
@@ -51,10 +45,6 @@ export const keyOf = {
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
   /** Of which messages of a tenant there are such, the oldest first. */
   earlyReceiptsOf: (accountId: string): string => `${queuePrefix}:early-receipts-of:${accountId}`,
-  /** Events of one endpoint by the time of their next try; rebuilt from files. */
-  waitingEvents: (endpoint: string): string => `${queuePrefix}:waiting-events:${endpoint}`,
-  /** Who sends to an endpoint now. */
-  heldEndpoint: (endpoint: string): string => `${queuePrefix}:held-endpoint:${endpoint}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,
   eventClearLock: `${queuePrefix}:event-clear-lock`,
   /** Bytes that a tenant's turns have written to their streams, in one portion of time. */

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { eventually } from '@concierge/testing';
-import { DeliveryLanes, DueSchedules, keyOf, queuePrefix, type Lanes } from '../src/index.ts';
+import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, type Lanes } from '../src/index.ts';
 import { takeTask } from '../src/take-task.ts';
 import { laidTurn, LaneStage } from './lane-stage.ts';
-import { input, parse, Rig } from './rig.ts';
+import { input, log, parse, Rig } from './rig.ts';
 
 // A lease is waited for.
 jest.setTimeout(40_000);
@@ -111,52 +111,54 @@ describe('when the clock of Redis is set', () => {
   });
 
   it('back, a conversation whose sender died is sent in again, and one that was told to wait waits no longer', async () => {
-    const deliveries = new DeliveryLanes(redis);
+    const [pace, queue] = [new DeliveryPace(redis), openDeliveryQueue(redis, log)];
     const place = { accountId: 'acme', lane: 'l1' };
-    await deliveries.take(place);
-    await deliveries.hold({ accountId: 'acme', channel: 'channel_a' }, 500);
+    const key = { tenantId: 'acme', name: 'l1' };
+    await queue.add([{ ...key, delayMs: 0 }]);
+    await queue.claimOne(key);
+    await pace.hold({ accountId: 'acme', channel: 'channel_a' }, 500);
     const rules = { conversationIntervalMs: 1, conversationBurst: 1, bindingPerSecond: 1000 };
-    const lease = (await redis.get(keyOf.deliveryLease('acme/l1'))) ?? '';
-    const [until = '', token = ''] = lease.split(' ');
     // Almost over, on the clock that was.
-    await redis.set(keyOf.deliveryLease('acme/l1'), `${String(Number(until) + HOUR_MS - 9500)} ${token}`);
+    await redis.zincrby(`${keyOf.dueWork('deliveries')}:claimed`, HOUR_MS - 9500, 'acme/l1');
     await redis.incrby(keyOf.paceHold('acme/channel_a'), HOUR_MS);
     await redis.hincrby(`${queuePrefix}:clock`, 'last', HOUR_MS);
-    expect(await deliveries.take(place)).toBeUndefined();
-    expect(await deliveries.pace(place, 'channel_a', rules)).toBeGreaterThan(0);
+    expect(await queue.claimOne(key)).toBeUndefined();
+    expect(await pace.pace(place, 'channel_a', rules)).toBeGreaterThan(0);
     await eventually(async () => {
       await lanes.readiness({ notesTime: true });
-      return (await deliveries.take(place)) !== undefined;
+      return (await queue.claimOne(key)) !== undefined;
     });
     await eventually(async () => {
       await lanes.readiness({ notesTime: true });
-      return (await deliveries.pace(place, 'channel_a', rules)) === 0;
+      return (await pace.pace(place, 'channel_a', rules)) === 0;
     });
+    await queue.stop();
   });
 });
 
 describe('a replica of cron whose clock is an hour ahead', () => {
+  const key = { tenantId: 'acme', name: 'sch_1' };
+
+  function queueOf({ redis }: LaneStage, clockOffMs: number): DueQueue {
+    const clock = (): number => Date.now() + clockOffMs;
+    return new DueQueue({ redis, kind: 'schedules', wakes: false, clock, claimMs: 5000, log });
+  }
+
   it('leaves what it has claimed to the others when it dies', async () => {
     await using stage = await LaneStage.start();
-    const due = new DueSchedules(stage.redis);
-    const key = { accountId: 'acme', scheduleId: 'sch_1' };
-    await due.layAll([key]);
-    expect(await due.claim(Date.now() + HOUR_MS, 10)).toMatchObject([key]);
-    expect(await due.claim(Date.now(), 10)).toEqual([]);
-    const claim = await eventually(async () => {
-      const [claimed] = await due.claim(Date.now(), 10);
-      return claimed;
-    });
+    const [ahead, due] = [queueOf(stage, HOUR_MS), queueOf(stage, 0)];
+    await due.addAll([key]);
+    expect((await ahead.claim(10)).claims).toMatchObject([key]);
+    expect((await due.claim(10)).claims).toEqual([]);
+    const claim = await eventually(async () => (await due.claim(10)).claims[0], { timeoutMs: 15_000 });
     expect(claim).toMatchObject(key);
     await due.plan(claim, null);
-    expect(await due.claim(Date.now() + 2 * HOUR_MS, 10)).toEqual([]);
+    expect((await queueOf(stage, 2 * HOUR_MS).claim(10)).claims).toEqual([]);
   });
 
   it('does not keep from the others what it calls for', async () => {
     await using stage = await LaneStage.start();
-    const due = new DueSchedules(stage.redis);
-    const key = { accountId: 'acme', scheduleId: 'sch_1' };
-    await due.callFor([key]);
-    expect(await due.claim(Date.now() - HOUR_MS, 10)).toMatchObject([key]);
+    await queueOf(stage, 0).add([{ ...key, delayMs: 0 }]);
+    expect((await queueOf(stage, -HOUR_MS).claim(10)).claims).toMatchObject([key]);
   });
 });

@@ -23,9 +23,9 @@ async function sentBy(failpoint: string): Promise<{ ids: Set<string | undefined>
   await (await rig.scope()).events.endpoints.create({ url: receiver.url() });
   await tellAndDie(rig, receiver.place, failpoint);
   rig.worker({ allow: [receiver.place] });
-  rig.sweeper.start();
+  rig.reconciler.start();
   const { id } = await rig.eventThat(({ status }) => status === 'sent');
-  await rig.sweeper.stop();
+  await rig.reconciler.stop();
   const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
   return { ids: ids.union(new Set([id])), requests: receiver.received.length, sent: (await rig.events()).length };
 }

@@ -4,23 +4,41 @@ import { connectRedis, createLog } from '@concierge/runtime';
 import { Tenants, type Happening, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis, WebhookReceiver } from '@concierge/testing';
 import { Outbound, OutboundError } from '@concierge/web';
-import { EventBells, eventFetchPolicy, EventSender, EventSweeper, EventWorker, OutgoingEvents } from '../src/index.ts';
+import type { Redis } from 'ioredis';
+import {
+  EventQueue,
+  EventReconciler,
+  eventFetchPolicy,
+  EventSender,
+  EventWorker,
+  OutgoingEvents,
+  keyOf,
+  queuePrefix,
+} from '../src/index.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 export const secrets = { keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32) };
 const usage = { inputTokens: 12, outputTokens: 3 };
 
+interface WorkerFacts {
+  readonly allow: readonly string[];
+  readonly concurrency?: number;
+  /** Of its machine. */
+  readonly clockOffMs?: number;
+}
+
 /** Events over a real Redis, real files and real HTTP, with a clock that a test can put forward. */
 export class EventRig implements AsyncDisposable {
   readonly redis: TestRedis;
   readonly tenants: Tenants;
-  readonly bells: EventBells;
+  readonly queue: EventQueue;
   readonly outgoing: OutgoingEvents;
-  readonly sweeper: EventSweeper;
+  readonly reconciler: EventReconciler;
   readonly dataDir: string;
   readonly tried: string[] = [];
   aheadMs = 0;
   readonly #stack: AsyncDisposableStack;
+  readonly #client: Redis;
 
   private constructor({
     redis,
@@ -38,13 +56,14 @@ export class EventRig implements AsyncDisposable {
     this.#stack = stack;
     this.tenants = new Tenants({ dataDir, index, ...secrets, log });
     const client = connectRedis({ url: redis.url, role: 'worker', log });
-    this.bells = new EventBells(client, log);
+    this.#client = client;
+    this.queue = new EventQueue(client, log);
     stack.defer(async () => {
-      await this.bells.stop();
+      await this.queue.stop();
       client.disconnect();
     });
-    this.outgoing = new OutgoingEvents({ bells: this.bells, log });
-    this.sweeper = new EventSweeper({ redis: client, bells: this.bells, tenants: this.tenants, log, now: () => this.now() });
+    this.outgoing = new OutgoingEvents({ queue: this.queue, log });
+    this.reconciler = new EventReconciler({ redis: client, queue: this.queue, tenants: this.tenants, log, now: () => this.now() });
   }
 
   static async start(): Promise<EventRig> {
@@ -71,15 +90,16 @@ export class EventRig implements AsyncDisposable {
   }
 
   /** What one worker has; `allow`: places that its operator has opened. */
-  worker({ allow, concurrency }: { readonly allow: readonly string[]; readonly concurrency?: number }): EventWorker {
+  worker({ allow, concurrency, clockOffMs = 0 }: WorkerFacts): EventWorker {
     const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
-    const now = (): number => this.now();
+    const now = (): number => this.now() + clockOffMs;
     const sender = new EventSender({
       fetch: new Outbound({ allow }).fetcher(eventFetchPolicy),
       explain: (error) => (error instanceof OutboundError ? error.message : undefined),
+      now: () => Date.now() + clockOffMs,
     });
     const onTried = (type: string, outcome: string): void => void this.tried.push(`${type} ${outcome}`);
-    const parts = { redis, bells: this.bells, tenants: this.tenants, sender, log };
+    const parts = { redis, queue: this.queue, tenants: this.tenants, sender, log };
     const worker = new EventWorker({ ...parts, onTried, now, random: () => 0.5, ...(concurrency !== undefined && { concurrency }) });
     worker.start();
     this.#stack.defer(async () => {
@@ -94,10 +114,14 @@ export class EventRig implements AsyncDisposable {
     await this.outgoing.emit(await this.scope(), turnEnded(key, reply));
   }
 
-  /** The clock goes forward, and whoever looks after what waits looks. */
+  /** The clocks go forward, that of the service, too, and whoever looks after what waits looks. */
   async later(ms: number): Promise<void> {
+    // What was tried is planned by then.
+    await eventually(async () => (await this.#client.zcard(`${keyOf.dueWork('events')}:claimed`)) === 0);
     this.aheadMs += ms;
-    await this.sweeper.layTenant('acme');
+    await this.#client.hset(`${queuePrefix}:clock`, { last: this.now(), shift: this.aheadMs });
+    await this.reconciler.addMissing('acme');
+    await this.queue.endpoints.wakeLate();
   }
 
   async events(): Promise<EventView[]> {

@@ -3,7 +3,7 @@ import { openIndex } from '@concierge/index';
 import { armFailpoints, connectRedis, createLog } from '@concierge/runtime';
 import { Tenants } from '@concierge/tenant';
 import { Outbound } from '@concierge/web';
-import { EventBells, eventFetchPolicy, EventSender, EventWorker, OutgoingEvents } from '../src/index.ts';
+import { EventQueue, eventFetchPolicy, EventSender, EventWorker, OutgoingEvents } from '../src/index.ts';
 import { secrets, turnEnded } from './event-rig.ts';
 
 /** A process of its own that tells of one happening and sends it, until its fail point breaks it. */
@@ -13,7 +13,7 @@ armFailpoints(failpoints);
 const redis = connectRedis({ url: redisUrl, role: 'worker', log });
 const index = await openIndex({ databaseUrl: undefined, dataDir, log });
 const tenants = new Tenants({ dataDir, index, ...secrets, log });
-const bells = new EventBells(redis, log);
+const queue = new EventQueue(redis, log);
 const sender = new EventSender({ fetch: new Outbound({ allow: [allow] }).fetcher(eventFetchPolicy), explain: String });
-new EventWorker({ redis, bells, tenants, sender, log }).start();
-await new OutgoingEvents({ bells, log }).emit(await tenants.open('acme'), turnEnded('t_1'));
+new EventWorker({ redis, queue, tenants, sender, log }).start();
+await new OutgoingEvents({ queue, log }).emit(await tenants.open('acme'), turnEnded('t_1'));

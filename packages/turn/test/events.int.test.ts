@@ -129,6 +129,39 @@ describe('an event', () => {
     await expect(scope.events.redrive(dead.id)).rejects.toMatchObject({ code: 'conflict' });
   });
 
+  it.each([HOUR_MS, -HOUR_MS])(
+    'is tried again when it is time, although the clock of the worker that tried is %i ms off',
+    async (clockOffMs) => {
+      receiver.answer = () => ({ status: 500 });
+      await endpoint();
+      const other = rig.worker({ allow: [receiver.place], clockOffMs });
+      await rig.turnEnds('t_1');
+      await rig.eventThat(({ tries }) => tries === 1);
+      await other.stop(0);
+      receiver.answer = () => ({ status: 200 });
+      startWorker();
+      await rig.later(1000);
+      expect(await rig.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });
+      await rig.later(10_000);
+      await rig.eventThat(({ status }) => status === 'sent');
+    },
+  );
+
+  it('is tried again in time, although Redis was emptied and the clock of the worker that tried is an hour ahead', async () => {
+    receiver.answer = () => ({ status: 500 });
+    await endpoint();
+    const other = rig.worker({ allow: [receiver.place], clockOffMs: HOUR_MS });
+    await rig.turnEnds('t_1');
+    await rig.eventThat(({ tries }) => tries === 1);
+    await other.stop(0);
+    await rig.redis.flush();
+    await rig.later(0);
+    receiver.answer = () => ({ status: 200 });
+    startWorker();
+    await rig.later(10_000);
+    expect(await rig.eventThat(({ status }) => status === 'sent')).toMatchObject({ tries: 2 });
+  });
+
   it('waits as long as the endpoint asks for', async () => {
     receiver.answer = () => ({ status: 503, headers: { 'retry-after': '7200' } });
     await endpoint();
@@ -221,7 +254,7 @@ describe('what waits', () => {
     await endpoint();
     await (await rig.scope()).events.emit(turnEnded('t_1'));
     startWorker();
-    await rig.sweeper.sweep();
+    await rig.reconciler.reconcile();
     await rig.eventThat(({ status }) => status === 'sent');
     expect(receiver.received).toHaveLength(1);
   });
@@ -233,7 +266,7 @@ describe('what waits', () => {
     await rig.turnEnds('t_1');
     await rig.eventThat(({ tries }) => tries === 1);
     await rig.redis.flush();
-    await rig.sweeper.sweep();
+    await rig.reconciler.reconcile();
     receiver.answer = () => ({ status: 200 });
     expect(await rig.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });
     await rig.later(HOUR_MS);

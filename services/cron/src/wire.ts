@@ -1,6 +1,6 @@
 import { openCore } from '@concierge/core';
 import { newMetrics, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
-import { DeliverySweeper, DueSchedules, forgetTenant, Sweeper } from '@concierge/turn';
+import { DeliveryReconciler, forgetTenant, Sweeper } from '@concierge/turn';
 import type { Config } from './config.ts';
 import { RemovedTenants } from './removed-tenants.ts';
 import { ScheduleAttention } from './schedules/schedule-attention.ts';
@@ -13,9 +13,9 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const registry = newMetrics('cron');
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, new RemovedTenants({ tenants, forget: async (tenantId) => forgetTenant(redis, tenantId), log }));
-  startPart(stack, new DeliverySweeper({ redis, ...deliveries, tenants, log }));
+  startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
   startPart(stack, new Sweeper({ redis, ...queue, tenants, log }));
   const metrics = new ScheduleMetrics(registry);
   const attention = new ScheduleAttention({ turns, outgoingEvents: events.outgoing, metrics, log, now: Date.now });
-  startPart(stack, new ScheduleClock({ due: new DueSchedules(redis), tenants, attention, log, now: Date.now }));
+  startPart(stack, new ScheduleClock({ redis, tenants, attention, log, now: Date.now }));
 }

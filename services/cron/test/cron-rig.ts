@@ -5,7 +5,7 @@ import { openIndex, type IndexStore } from '@concierge/index';
 import { connectRedis, createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
-import { Doorbells, DueSchedules, EventBells, Lanes, OutgoingEvents, Sweeper, Turns } from '@concierge/turn';
+import { Doorbells, EventQueue, Lanes, OutgoingEvents, Sweeper, Turns } from '@concierge/turn';
 import { ScheduleAttention } from '../src/schedules/schedule-attention.ts';
 import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 import { ScheduleMetrics } from '../src/schedules/schedule-metrics.ts';
@@ -60,16 +60,16 @@ export class CronRig implements AsyncDisposable {
       redis.disconnect();
     });
     const now = (): number => this.nowMs;
-    const bells = new EventBells(redis, log);
-    this.#stack.defer(async () => await bells.stop());
+    const eventQueue = new EventQueue(redis, log);
+    this.#stack.defer(async () => await eventQueue.stop());
     const attention = new ScheduleAttention({
       turns: new Turns({ redis, lanes: new Lanes(redis), doorbells, log }),
-      outgoingEvents: new OutgoingEvents({ bells, log }),
+      outgoingEvents: new OutgoingEvents({ queue: eventQueue, log }),
       metrics: this.#metrics,
       log,
       now,
     });
-    return new ScheduleClock({ due: new DueSchedules(redis), tenants: this.#newTenants(), attention, log, now });
+    return new ScheduleClock({ redis, tenants: this.#newTenants(), attention, log, now });
   }
 
   async scope(): Promise<TenantScope> {

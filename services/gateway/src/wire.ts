@@ -52,7 +52,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
     widget: { limits: new WidgetLimits(rateLimits), script: new WidgetScript(widgetFile) },
     operations: {
       checks: readinessChecks({ redis, index, dataDir: config.dataDir }),
-      queueDashboard: new QueueDashboard([...queue.doorbells.queues, deliveries.bells.queue, events.bells.queue]),
+      queueDashboard: new QueueDashboard([...queue.doorbells.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
       metrics,
       log,
     },

@@ -32,11 +32,8 @@ afterEach(async () => {
 });
 
 function runner(model: ChosenModel): TurnRunner {
-  const bells = {
-    lay: async () => Promise.resolve(),
-    ring: async ({ endpointId }: { readonly endpointId: string }) => Promise.resolve(void rung.push(endpointId)),
-  };
-  const followUps = [tellTurnEnd(new OutgoingEvents({ bells, log }))];
+  const queue = { add: async ({ name }: { readonly name: string }) => Promise.resolve(void rung.push(name)) };
+  const followUps = [tellTurnEnd(new OutgoingEvents({ queue, log }))];
   return new TurnRunner({
     modelFor: () => model,
     lenders: unconnected,
@@ -98,8 +95,8 @@ describe('the end of a turn', () => {
     const record = session?.turns[0];
     if (session === undefined || record === undefined) throw new Error('not published');
     const joined = { ...record, id: 't_joined', joinedTo: record.id };
-    const bells = { lay: async () => Promise.resolve(), ring: async () => Promise.resolve() };
-    await tellTurnEnd(new OutgoingEvents({ bells, log }))({ ...run, turn: { ...run.turn, turnId: 't_joined' } }, session, joined);
+    const queue = { add: async () => Promise.resolve() };
+    await tellTurnEnd(new OutgoingEvents({ queue, log }))({ ...run, turn: { ...run.turn, turnId: 't_joined' } }, session, joined);
     expect(await events()).toHaveLength(1);
   });
 });

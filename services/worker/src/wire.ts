@@ -8,10 +8,11 @@ import { newMetrics, openConnection, serveMetrics, startPart, stopPart, type Ser
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import {
+  DeliveryPace,
   DeliveryReceipts,
-  DeliverySweeper,
+  DeliveryReconciler,
   DeliveryWorker,
-  EventSweeper,
+  EventReconciler,
   EventWorker,
   HandoffWatch,
   Sweeper,
@@ -126,26 +127,27 @@ function lendReading({ outbound }: Outside, { config, log }: Building): Pick<Len
 function startEvents({ eventSender: sender }: Outside, { core, registry, stack, log }: Building): void {
   const { redis, tenants, events } = core;
   const metrics = new EventMetrics(registry);
-  startPart(stack, new EventSweeper({ redis, bells: events.bells, tenants, log }));
+  startPart(stack, new EventReconciler({ redis, queue: events.queue, tenants, log }));
   const onTried: EventMetrics['tried'] = (type, outcome) => {
     metrics.tried(type, outcome);
   };
-  const worker = new EventWorker({ redis, bells: events.bells, tenants, sender, onTried, log });
+  const worker = new EventWorker({ redis, queue: events.queue, tenants, sender, onTried, log });
   stack.defer(async () => worker.stop(stack.graceLeftMs));
   worker.start();
 }
 
-/** Sends what is in the outboxes. The sweeper that finds what was forgotten is running. */
+/** Sends what is in the outboxes. The reconciler that finds what was forgotten is running. */
 function newDeliveryWorker({ config, core, registry, stack, log }: Building): DeliveryWorker {
   const { redis, tenants, deliveries, events } = core;
   const { providerUrls: urls, deliveryConcurrency: concurrency } = config;
-  startPart(stack, new DeliverySweeper({ redis, ...deliveries, tenants, log }));
+  startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
   const told = tellDeliveries(events.outgoing);
   const receipts = new DeliveryReceipts({ redis, told });
-  const deliverer = new Deliverer({ urls, lanes: deliveries.lanes, receipts, told, metrics: new DeliveryMetrics(registry), log });
+  const pace = new DeliveryPace(redis);
+  const deliverer = new Deliverer({ urls, pace, receipts, told, metrics: new DeliveryMetrics(registry), log });
   return new DeliveryWorker({
     redis,
-    ...deliveries,
+    queue: deliveries,
     tenants,
     concurrency,
     deliverNext: async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal),

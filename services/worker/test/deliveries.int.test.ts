@@ -5,6 +5,8 @@ import { armFailpoints } from '@concierge/runtime';
 import { botError, eventually } from '@concierge/testing';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
 
+const HOUR_MS = 3_600_000;
+
 let stage: DeliveryStage;
 
 beforeEach(async () => {
@@ -128,6 +130,19 @@ describe('what an app answers', () => {
     expect(texts()).toEqual(['Hello', 'Hello']);
     expect((await stage.delivery(id)).state).toBe('sent');
   });
+
+  it.each([HOUR_MS, -HOUR_MS])(
+    'to wait is kept to by another worker, although the clock of the one that tried was %i ms off',
+    async (aheadMs) => {
+      stage.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
+      const id = await stage.say('Hello');
+      await stage.deliver(id, { by: stage.deliverer({ aheadMs }) });
+      expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 20_000 });
+      stage.nowMs += 20_000;
+      expect(await stage.deliver(id)).toEqual({ kind: 'empty' });
+      expect((await stage.delivery(id)).state).toBe('sent');
+    },
+  );
 
   it('to wait in a group holds nobody else', async () => {
     stage.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
@@ -280,6 +295,29 @@ describe('a message that must not be sent', () => {
     expect((await stage.delivery(id)).state).toBe('expired');
     expect(texts()).toEqual([]);
     expect(stage.told).toEqual(['expired']);
+  });
+
+  it.each([HOUR_MS, -HOUR_MS])(
+    'any more after a day is one that has waited for a day, also where a worker’s clock is %i ms off',
+    async (aheadMs) => {
+      await stage.scope.channels.setDisabled('channel_c', 'for a test');
+      const id = await stage.say('Good morning');
+      const by = stage.deliverer({ aheadMs });
+      await stage.deliver(id, { by });
+      stage.nowMs += 24 * HOUR_MS - 60_000;
+      expect(await stage.deliver(id, { by })).toMatchObject({ kind: 'parked' });
+      stage.nowMs += 120_000;
+      await stage.deliver(id, { by });
+      expect((await stage.delivery(id)).state).toBe('expired');
+    },
+  );
+
+  it('any more, because everything was down for days, is not', async () => {
+    const id = await stage.say('Good morning');
+    stage.nowMs += 72 * HOUR_MS;
+    await stage.deliver(id);
+    expect((await stage.delivery(id)).state).toBe('expired');
+    expect(texts()).toEqual([]);
   });
 
   it('because a person has taken over right before the next part is withheld, and not sent later', async () => {

@@ -5,12 +5,13 @@ import { connectRedis, createLog } from '@concierge/runtime';
 import { sessionIdOf, Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
 import { FakeTelegram, temporaryDirectory, TestRedis } from '@concierge/testing';
 import {
-  DeliveryBells,
-  DeliveryLanes,
+  DeliveryPace,
   DeliveryReceipts,
-  DeliverySweeper,
+  DeliveryReconciler,
   DeliveryWorker,
+  openDeliveryQueue,
   type DeliverNext,
+  type DueQueue,
   type LaneStep,
 } from '@concierge/turn';
 import { Registry } from 'prom-client';
@@ -20,6 +21,7 @@ import { DeliveryMetrics } from '../src/outbound-metrics.ts';
 export const log = createLog({ service: 'test', level: 'silent' });
 export const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };
 const stepsMax = 200;
+const BINDING_TRY_EVERY_MS = 15 * 60_000;
 
 /** What goes out, over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
 export class DeliveryStage implements AsyncDisposable {
@@ -38,6 +40,8 @@ export class DeliveryStage implements AsyncDisposable {
   /** Nobody hears it, unless the test has it ring. */
   outboxBell: (lane: OutboxLane) => Promise<void> = async () => Promise.resolve();
   readonly #metrics = new DeliveryMetrics(this.registry);
+  readonly #seen = new Map<string, Map<string, number>>();
+  #bindingTriedMs = -Infinity;
   #server!: TestRedis;
   #dataDir = '';
   #scope!: TenantScope;
@@ -101,9 +105,10 @@ export class DeliveryStage implements AsyncDisposable {
     return message.id;
   }
 
-  /** Another worker's deliverer. */
-  deliverer(): Deliverer {
-    const lanes = {
+  /** Another worker's deliverer, whose clock may be another. */
+  deliverer({ aheadMs = 0 } = {}): Deliverer {
+    const pace = {
+      ...this.#times(),
       pace: async () => {
         await this.beforeSend();
         return 0;
@@ -115,12 +120,12 @@ export class DeliveryStage implements AsyncDisposable {
     };
     return new Deliverer({
       urls: this.urls,
-      lanes,
+      pace,
       receipts: this.receipts,
       told: async (_scope, { state }) => this.#hear(state),
       metrics: this.#metrics,
       log,
-      now: () => this.nowMs,
+      now: () => this.nowMs + aheadMs,
       random: () => 0,
     });
   }
@@ -143,34 +148,26 @@ export class DeliveryStage implements AsyncDisposable {
 
   /** The parts that would be sent now, and what a queue does with them: workers, bells and a sweeper as in a service. */
   queue(): {
-    readonly bells: DeliveryBells;
-    readonly lanes: DeliveryLanes;
-    readonly sweeper: DeliverySweeper;
+    readonly queue: DueQueue;
+    readonly pace: DeliveryPace;
+    readonly reconciler: DeliveryReconciler;
     readonly worker: (concurrency?: number) => DeliveryWorker;
   } {
     const redis = this.redis();
-    const lanes = new DeliveryLanes(redis);
-    const bells = new DeliveryBells({ redis, lanes, log, now: () => this.nowMs });
-    this.clearing.defer(async () => bells.stop());
-    const sweeper = new DeliverySweeper({ redis, lanes, bells, tenants: this.#tenants, log });
+    const queue = openDeliveryQueue(redis, log);
+    this.clearing.defer(async () => queue.stop());
+    const tenants = this.#tenants;
+    const reconciler = new DeliveryReconciler({ redis, queue, tenants, log });
+    const now = (): number => this.nowMs;
     const worker = (concurrency = 4): DeliveryWorker => {
       const deliverer = this.deliverer();
       const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);
-      const made = new DeliveryWorker({
-        redis: this.redis(),
-        lanes,
-        bells,
-        tenants: this.#tenants,
-        concurrency,
-        deliverNext,
-        log,
-        now: () => this.nowMs,
-      });
+      const made = new DeliveryWorker({ redis: this.redis(), queue, tenants, concurrency, deliverNext, log, now });
       made.start();
       this.clearing.defer(async () => made.stop(0));
       return made;
     };
-    return { bells, lanes, sweeper, worker };
+    return { queue, pace: new DeliveryPace(redis), reconciler, worker };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -190,6 +187,27 @@ export class DeliveryStage implements AsyncDisposable {
     this.#scope = await this.#tenants.create('acme');
     this.urls = { ...providerUrls, telegram: this.telegram.url };
     await this.connect('channel_c', telegram);
+  }
+
+  /** What Redis counts in service time, by the test's clock. */
+  #times(): Pick<DeliveryPace, 'ages' | 'mayTryBinding' | 'noteBindingRefused'> {
+    return {
+      ages: async ({ lane }, names) => {
+        const before = this.#seen.get(lane);
+        const seen = new Map(names.map((name) => [name, before?.get(name) ?? this.nowMs]));
+        this.#seen.set(lane, seen);
+        return Promise.resolve(names.map((name) => this.nowMs - (seen.get(name) ?? 0)));
+      },
+      mayTryBinding: async () => {
+        const isDue = this.nowMs - this.#bindingTriedMs >= BINDING_TRY_EVERY_MS;
+        if (isDue) this.#bindingTriedMs = this.nowMs;
+        return Promise.resolve(isDue);
+      },
+      noteBindingRefused: async () => {
+        this.#bindingTriedMs = this.nowMs;
+        return Promise.resolve();
+      },
+    };
   }
 
   async #hear(state: string): Promise<void> {

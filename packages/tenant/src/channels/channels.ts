@@ -230,11 +230,6 @@ export class Channels {
     await this.#stops.stop(seen, stop);
   }
 
-  /** Whether to try what is next of a binding that was stopped: one caller, now and then. */
-  async mayTrySending(seen: StoppedBinding, nowMs: number): Promise<boolean> {
-    return this.#stops.mayTry(seen, nowMs);
-  }
-
   /** The provider took a message. */
   async resumeSending(channel: AppChannel): Promise<void> {
     if (await this.#stops.clear(channel)) await this.#options.onOpened?.();

@@ -2,7 +2,7 @@ import { SendingStop, type AppChannel } from '@concierge/contract';
 import { KeyedMutex } from '@concierge/runtime';
 import { RecordFolder, type RecordFolderOptions } from '@concierge/files';
 
-/** What a person may have mended at the provider is not told here: it is tried, by one message for all that wait. */
+/** For people who read the file: about when it is tried again. Who tries it counts in service time. */
 const TRY_EVERY_MS = 15 * 60_000;
 
 /** A channel that the provider refuses to send for, as its binding was when that happened. */
@@ -37,18 +37,8 @@ export class SendingStops {
     await this.#writers.run(channel, async () => {
       const before = await this.find({ channel, updatedAt });
       const since = before?.since ?? new Date(nowMs).toISOString();
-      await this.#records.put(nameOf(channel), { version: 1, since, reason, bindingUpdatedAt: updatedAt, tryAgainAt: later(nowMs) });
-    });
-  }
-
-  /** True for one caller each time that a try is due: what it sends shows whether the provider takes messages again. */
-  async mayTry(stopped: StoppedBinding, nowMs: number): Promise<boolean> {
-    return this.#writers.run(stopped.channel, async () => {
-      const stop = await this.find(stopped);
-      if (stop === undefined) return true;
-      if (Date.parse(stop.tryAgainAt) > nowMs) return false;
-      await this.#records.put(nameOf(stopped.channel), { ...stop, tryAgainAt: later(nowMs) });
-      return true;
+      const tryAgainAt = new Date(nowMs + TRY_EVERY_MS).toISOString();
+      await this.#records.put(nameOf(channel), { version: 1, since, reason, bindingUpdatedAt: updatedAt, tryAgainAt });
     });
   }
 
@@ -60,8 +50,4 @@ export class SendingStops {
 
 function nameOf(channel: AppChannel): string {
   return `${channel}.sending`;
-}
-
-function later(nowMs: number): string {
-  return new Date(nowMs + TRY_EVERY_MS).toISOString();
 }

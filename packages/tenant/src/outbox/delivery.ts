@@ -14,7 +14,10 @@ export interface DeliveryPart {
   /** Tries that count towards giving up. */
   attempts: number;
   form: 'formatted' | 'plain';
+  /** For people: by the clock of the process that tried. */
   retryAtMs: number | undefined;
+  /** From the end of the last try to the next, by that same clock. */
+  retryAfterMs: number | undefined;
   /** Of the try that was taken, its beginning. */
   sentAtMs: number | undefined;
   providerMessageId: string | undefined;
@@ -74,6 +77,12 @@ export class Delivery {
     return this.steps.findLast(({ kind }) => kind === 'redrive')?.at ?? this.message.acceptedAt;
   }
 
+  /** How long it may wait, from `wantedAt` on. */
+  get lifeMs(): number {
+    return this.#expiresAtMs - Date.parse(this.wantedAt);
+  }
+
+  /** By the clock of the process that accepted it. */
   get expiresAtMs(): number {
     return this.#expiresAtMs;
   }
@@ -193,6 +202,7 @@ export class Delivery {
   #applyFailure(part: DeliveryPart, result: Result): void {
     part.problem = result.problem;
     part.retryAtMs = undefined;
+    part.retryAfterMs = undefined;
     if (result.outcome === 'retry') markRetry(part, result);
     if (result.outcome === 'unknown') part.state = 'unknown';
     if (result.outcome === 'refused' || result.outcome === 'recipient_failed') part.state = 'failed';
@@ -210,13 +220,20 @@ export class Delivery {
 
 function markSent(part: DeliveryPart, { at, begunAt = at, providerMessageId }: Result): void {
   if (part.state === 'sent') return;
-  Object.assign(part, { state: 'sent', sentAtMs: Date.parse(begunAt), retryAtMs: undefined, problem: undefined, providerMessageId });
+  Object.assign(part, {
+    state: 'sent',
+    sentAtMs: Date.parse(begunAt),
+    retryAtMs: undefined,
+    retryAfterMs: undefined,
+    problem: undefined,
+    providerMessageId,
+  });
 }
 
-function markRetry(part: DeliveryPart, { retryAt }: Result): void {
+function markRetry(part: DeliveryPart, { at, retryAt }: Result): void {
   part.attempts += 1;
   if (retryAt == null) part.state = 'failed';
-  else part.retryAtMs = Date.parse(retryAt);
+  else Object.assign(part, { retryAtMs: Date.parse(retryAt), retryAfterMs: Math.max(0, Date.parse(retryAt) - Date.parse(at)) });
 }
 
 function newPart({ text, plain }: { readonly text: string; readonly plain: string }): DeliveryPart {
@@ -228,6 +245,7 @@ function newPart({ text, plain }: { readonly text: string; readonly plain: strin
     attempts: 0,
     form: 'formatted',
     retryAtMs: undefined,
+    retryAfterMs: undefined,
     sentAtMs: undefined,
     providerMessageId: undefined,
     receipt: undefined,

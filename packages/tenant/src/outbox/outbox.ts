@@ -124,7 +124,12 @@ export class Outbox {
   }
 
   async isEmpty(lane: string): Promise<boolean> {
-    return (await this.#files.idsOf(lane)).length === 0;
+    return (await this.idsIn(lane)).length === 0;
+  }
+
+  /** What waits in this conversation, in no order. One directory read. */
+  async idsIn(lane: string): Promise<string[]> {
+    return this.#files.idsOf(lane);
   }
 
   /** What is to be sent first in this conversation. */

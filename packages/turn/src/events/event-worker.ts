@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { limits, type EventRecord, type EventTry, type EventType } from '@concierge/contract';
-import { background, failpoint, type Log } from '@concierge/runtime';
+import { failpoint, type Log } from '@concierge/runtime';
 import { endpointIdOfEvent, type Tenants, type TenantScope } from '@concierge/tenant';
-import { answerEventBells, HOLD_AGAIN_MS, type EndpointPlace, type EventBells } from './event-bells.ts';
+import type { DueClaim } from '../due/due-queue.ts';
+import { DueWorker } from '../due/due-worker.ts';
+import type { EventQueue } from './event-queue.ts';
 import { retryDelayMs } from './event-retries.ts';
 import type { EventSender, SentEvent } from './event-sender.ts';
 
@@ -17,7 +17,7 @@ const AGAIN_AFTER_MS = 30_000;
 
 export interface EventWorkerOptions {
   readonly redis: Redis;
-  readonly bells: EventBells;
+  readonly queue: EventQueue;
   readonly tenants: Tenants;
   readonly sender: EventSender;
   /** Endpoints that this worker sends to at once. */
@@ -30,84 +30,68 @@ export interface EventWorkerOptions {
 }
 
 /**
- * Sends events: takes an endpoint for itself, tries what is due, a few at a time, and writes down what came of it. The file is the truth: whoever dies in between leaves
- * an event that is sent again, with the same id.
+ * Sends webhook events: has an endpoint for itself, tries what is due there, a few at a time, and writes down what came of it. The file is the truth: a sender
+ * that dies in between leaves an event that is sent again, with the same id.
  */
 export class EventWorker {
   readonly name = 'event worker';
   readonly #options: EventWorkerOptions;
-  readonly #answering: Worker;
-  readonly #stop = new AbortController();
+  readonly #worker: DueWorker;
   #draining = false;
 
   constructor(options: EventWorkerOptions) {
     this.#options = options;
-    const { redis, log, concurrency = ENDPOINTS_AT_ONCE } = options;
-    this.#answering = answerEventBells({ redis, log, concurrency, answer: async (place) => await this.#answer(place) });
+    const { redis, queue, log, concurrency = ENDPOINTS_AT_ONCE } = options;
+    const handle = async (endpoint: DueClaim, signal: AbortSignal): Promise<number | null> => this.#sendDue(endpoint, signal);
+    this.#worker = new DueWorker({ redis, queue: queue.endpoints, handle, concurrency, afterFailureMs: AGAIN_AFTER_MS, log });
   }
 
   start(): void {
-    background(this.#answering.run(), this.#options.log);
+    this.#worker.start();
   }
 
   /** Requests under way get the grace; what had no answer then is sent again elsewhere. */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
-    const timer = setTimeout(() => {
-      this.#stop.abort(new Error('the worker stops'));
-    }, graceMs);
-    await this.#answering.close();
-    clearTimeout(timer);
+    await this.#worker.stop(graceMs);
   }
 
-  async #answer(place: EndpointPlace): Promise<void> {
-    const { bells } = this.#options;
-    const token = randomUUID();
-    // Whoever holds it looks for more before and after it lets go.
-    if (!(await bells.hold(place, token))) return;
-    const prolonging = setInterval(() => {
-      background(bells.hold(place, token), this.#options.log);
-    }, HOLD_AGAIN_MS);
-    try {
-      await this.#sendDue(place, token);
-    } finally {
-      clearInterval(prolonging);
-      await bells.letGo(place, token);
-    }
-    await bells.ringNext(place, this.#nowMs());
-  }
-
-  async #sendDue(place: EndpointPlace, token: string): Promise<void> {
-    const { bells, tenants } = this.#options;
-    const scope = await tenants.find(place.accountId);
+  /** @returns how long until the next try at this endpoint, null when nothing waits for it */
+  async #sendDue(endpoint: DueClaim, signal: AbortSignal): Promise<number | null> {
+    const { queue, tenants } = this.#options;
+    const events = queue.eventsOf(endpoint);
+    const scope = await tenants.find(endpoint.tenantId);
     for (let round = 0; round < ROUNDS && !this.#draining; round += 1) {
-      const ids = await bells.due(place, this.#nowMs(), limits.eventsAtOnce);
-      if (ids.length === 0 || !(await bells.hold(place, token))) return;
-      const done = await Promise.all(ids.map(async (id) => this.#attend(scope, place, id)));
+      const { claims } = await events.claim(limits.eventsAtOnce);
+      if (claims.length === 0) break;
+      const delays = await Promise.all(
+        claims.map(async (claim) => {
+          const delayMs = await this.#attend(scope, claim.name, signal);
+          await events.plan(claim, delayMs ?? null);
+          return delayMs;
+        }),
+      );
       // It may well have hung till the end of our patience: others first, then the next few.
-      if (!done.includes(true)) return;
+      if (!delays.includes(undefined)) break;
     }
+    return (await events.claim(0)).nextInMs;
   }
 
-  /** True when nothing more is to come for this event. */
-  async #attend(scope: TenantScope | undefined, place: EndpointPlace, id: string): Promise<boolean> {
-    const { bells, log } = this.#options;
+  /** How long until the event is tried again; undefined when nothing more is to come for it. */
+  async #attend(scope: TenantScope | undefined, id: string, signal: AbortSignal): Promise<number | undefined> {
     try {
-      const againMs = scope === undefined ? undefined : await this.#send(scope, place, id);
-      if (againMs === undefined) await bells.forget(place, id);
-      else await bells.plan(place, id, againMs);
-      return againMs === undefined;
+      return scope === undefined ? undefined : await this.#send(scope, id, signal);
     } catch (error) {
-      if (this.#stop.signal.aborted) return false;
-      log.error({ err: error, accountId: place.accountId, eventId: id }, 'an event could not be looked after');
-      await bells.plan(place, id, this.#nowMs() + AGAIN_AFTER_MS);
-      return false;
+      if (signal.aborted) return 0;
+      this.#options.log.error({ err: error, tenantId: scope?.accountId, eventId: id }, 'an event could not be looked after');
+      return AGAIN_AFTER_MS;
     }
   }
 
-  /** When it is to be tried again; undefined when nothing more is to come. */
-  async #send(scope: TenantScope, { endpointId }: EndpointPlace, id: string): Promise<number | undefined> {
+  /** How long until it is tried again; undefined when nothing more is to come. */
+  async #send(scope: TenantScope, id: string, signal: AbortSignal): Promise<number | undefined> {
     const { files, endpoints } = scope.events;
+    const endpointId = endpointIdOfEvent(id);
     const event = await files.waiting(id);
     if (event === undefined) return undefined;
     if (event.outcome !== null) {
@@ -118,7 +102,7 @@ export class EventWorker {
     if (hindrance !== null) return this.#settle(scope, event, { outcome: 'dead', reason: hindrance });
     const endpoint = await endpoints.open(endpointId);
     await failpoint('events.before-send');
-    const sent = await this.#options.sender.send(endpoint, event, this.#stop.signal);
+    const sent = await this.#options.sender.send(endpoint, event, signal);
     await failpoint('events.after-send');
     return this.#conclude(scope, withTry(event, sent), sent);
   }
@@ -136,10 +120,9 @@ export class EventWorker {
     const delayMs = retryDelayMs(event.tries, { random: (this.#options.random ?? Math.random)(), retryAfterMs });
     if (delayMs === undefined)
       return this.#settle(scope, event, { outcome: 'dead', reason: `Every try has failed. The last one: ${error}` });
-    const atMs = this.#nowMs() + delayMs;
-    await files.put({ ...event, nextTryAt: new Date(atMs).toISOString() });
+    await files.put({ ...event, nextTryAt: new Date(this.#nowMs() + delayMs).toISOString() });
     this.#tell(scope, event, 'failed');
-    return atMs;
+    return delayMs;
   }
 
   async #settle(

@@ -1,14 +1,14 @@
 import type { EventType } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import type { Happening, KeptEvent, TenantScope } from '@concierge/tenant';
-import type { EventBells } from './event-bells.ts';
+import type { EventQueue } from './event-queue.ts';
 
 export interface OutgoingEventsOptions {
-  readonly bells: Pick<EventBells, 'lay' | 'ring'>;
+  readonly queue: Pick<EventQueue, 'add'>;
   readonly log: Log;
 }
 
-/** Tells a tenant's own systems what has happened: a file first, then a bell. A bell that is lost costs seconds and nothing else. */
+/** Tells a tenant's own systems what has happened: a file first, then a wake-up. One that is lost costs seconds and nothing else. */
 export class OutgoingEvents {
   readonly #options: OutgoingEventsOptions;
 
@@ -31,11 +31,10 @@ export class OutgoingEvents {
 
   /** For events that wait, whoever put them there. */
   async ring({ accountId }: TenantScope, events: readonly KeptEvent[]): Promise<void> {
-    const { bells } = this.#options;
     await failpoint('events.before-bell');
     for (const [endpointId, some] of Map.groupBy(events, (event) => event.endpointId)) {
-      await bells.lay({ accountId, endpointId }, some);
-      await bells.ring({ accountId, endpointId });
+      const planned = some.map(({ id }) => ({ id, delayMs: 0 }));
+      await this.#options.queue.add({ tenantId: accountId, name: endpointId }, planned);
     }
     await failpoint('events.after-bell');
   }

@@ -36,7 +36,7 @@ async function tell(facts: Partial<NewOutbound>, ...steps: readonly DeliveryStep
     callId: 'answer',
     ...facts,
   });
-  const told = tellDeliveries(new OutgoingEvents({ bells: { lay: silently, ring: silently }, log }));
+  const told = tellDeliveries(new OutgoingEvents({ queue: { add: silently }, log }));
   const states = steps.map((_step, at) => new Delivery(message, steps.slice(0, at + 1)));
   for (const delivery of [...states, ...states.slice(-1)]) await told(scope, delivery);
 }

@@ -21,11 +21,6 @@ export async function connectionOf(scope: TenantScope, { message }: Delivery): P
   return binding && { scope, binding, view, surface: await surfaceOfMessage(scope, binding, message) };
 }
 
-/** Of what is sent through a binding that the provider refuses, one message is tried now and then. */
-export async function mayTry({ scope, view }: Connection, nowMs: number): Promise<boolean> {
-  return view.state !== 'receive_only' || (await scope.channels.mayTrySending(view, nowMs));
-}
-
 /** Until a person has seen to it at the provider, or connects the app anew; unless that has just been done. */
 export async function stopSending(
   { scope, view }: Connection,

@@ -13,13 +13,13 @@ import {
 import { appNameOf, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
-import type { DeliveryLanes, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
+import type { DeliveryPace, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
 import { connectionOf, isOneGroups, mayTry, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from '../outbound-metrics.ts';
 
 /** An answer that has not come by then does not come; and a part that is being sent ends within the grace of a stop. */
 const SEND_TIMEOUT_MS = 20_000;
-/** A binding that waits for a person, a suspended tenant: looked at again after so long. */
+/** A binding that waits for a person, a suspended tenant: looked at again after so long, since what it waits for is not announced everywhere. */
 const LOOK_AGAIN_MS = 30_000;
 /** A whole binding is held no longer than this at once, whatever the app says of one message. */
 const HOLD_MAX_MS = 60_000;
@@ -28,7 +28,7 @@ const TRIES_MAX = 30;
 
 export interface DelivererOptions {
   readonly urls: ProviderUrls;
-  readonly lanes: Pick<DeliveryLanes, 'pace' | 'hold'>;
+  readonly pace: Pick<DeliveryPace, 'pace' | 'hold' | 'ages' | 'mayTryBinding' | 'noteBindingRefused'>;
   readonly receipts: Pick<DeliveryReceipts, 'catchUp'>;
   /** Hears of each message whose way has ended, before it leaves its lane. */
   readonly told: DeliveryTold;
@@ -91,13 +91,27 @@ export class Deliverer {
 
   /** What keeps the message from being sent, if anything does. The cheap questions first; whether a person has the conversation last. */
   async #look(scope: TenantScope, delivery: Delivery): Promise<Readiness> {
-    const nowMs = this.#nowMs();
-    const retryAtMs = delivery.next?.part.retryAtMs ?? 0;
-    if (nowMs >= delivery.expiresAtMs || retryAtMs >= delivery.expiresAtMs) return this.#expire(scope, delivery);
-    if (retryAtMs > nowMs) return { kind: 'parked', untilMs: retryAtMs };
+    const { leftMs, retryInMs } = await this.#times(scope, delivery);
+    if (leftMs <= 0 || retryInMs >= leftMs) return this.#expire(scope, delivery);
+    if (retryInMs > 0) return this.#parked(retryInMs);
     const connection = await connectionOf(scope, delivery);
-    if (connection === undefined) return this.#parked(delivery);
+    if (connection === undefined) return this.#parked(Math.min(LOOK_AGAIN_MS, leftMs));
     return this.#lookAtContent(connection, delivery);
+  }
+
+  /**
+   * How long the message may still wait, and how long its next part has to. Both are counted in service time from the first look that saw them: the times in
+   * the files are of another machine's clock. That clock has a say only where a message is twice as old as it may be: everything was down meanwhile.
+   */
+  async #times(scope: TenantScope, delivery: Delivery): Promise<{ readonly leftMs: number; readonly retryInMs: number }> {
+    const { message, wantedAt, lifeMs, expiresAtMs, next } = delivery;
+    const place = laneOfDelivery(scope, delivery);
+    const others = (await scope.outbox.idsIn(place.lane)).filter((id) => id !== message.id);
+    const own = `${message.id} ${wantedAt === message.acceptedAt ? '' : wantedAt}`.trimEnd();
+    const retry = `${message.id}.${String(next?.index)}.${String(next?.part.tries)}`;
+    const [age = 0, retryAge = 0] = await this.#options.pace.ages(place, [own, retry, ...others]);
+    const leftMs = this.#nowMs() - expiresAtMs >= lifeMs ? 0 : lifeMs - age;
+    return { leftMs, retryInMs: Math.max(0, (next?.part.retryAfterMs ?? 0) - retryAge) };
   }
 
   async #lookAtContent(connection: Connection, delivery: Delivery): Promise<Readiness> {
@@ -108,8 +122,8 @@ export class Deliverer {
     if (next === undefined) return this.#refuse(scope, rendered, nothingToSee);
     if (template === undefined && (await this.#isWindowClosed(scope, rendered, surface)))
       return this.#refuse(scope, rendered, windowClosed(channel));
-    const waitMs = await this.#options.lanes.pace(laneOfDelivery(scope, rendered), channel, paceOf(surface, rendered.to));
-    if (waitMs > 0) return { kind: 'parked', untilMs: this.#nowMs() + waitMs };
+    const waitMs = await this.#options.pace.pace(laneOfDelivery(scope, rendered), channel, paceOf(surface, rendered.to));
+    if (waitMs > 0) return this.#parked(waitMs);
     if (await isHeldByPerson(scope, rendered)) return this.#refuse(scope, rendered, heldByPerson);
     return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
   }
@@ -137,7 +151,7 @@ export class Deliverer {
   async #try(ready: Ready, signal: AbortSignal): Promise<LaneStep> {
     const { scope, delivery, index, part } = ready;
     const tried = { part: index, try: part.tries + 1 };
-    if (!(await mayTry(ready, this.#nowMs()))) return this.#parked(delivery);
+    if (!(await this.#mayTryBinding(ready))) return this.#parked(LOOK_AGAIN_MS);
     if (!(await scope.outbox.claim(delivery, tried))) return { kind: 'again' };
     await failpoint('delivery.after-claim');
     if (!(await scope.outbox.leave(delivery, tried))) return { kind: 'again' };
@@ -210,9 +224,18 @@ export class Deliverer {
     }
     await this.#noteProblem(scope, delivery, outcome);
     if (outcome.kind === 'retry' && outcome.backoff === 'ordinary' && outcome.afterMs !== undefined && !isOneGroups(surface, delivery))
-      await this.#options.lanes.hold({ accountId: scope.accountId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
+      await this.#options.pace.hold({ accountId: scope.accountId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
     if (outcome.kind === 'resend_to') await this.#moveContact(scope, delivery, outcome.to);
-    if (outcome.kind === 'binding_failed') await stopSending(ready, outcome, { nowMs: this.#nowMs(), log: this.#options.log });
+    if (outcome.kind === 'binding_failed') {
+      await this.#options.pace.noteBindingRefused({ accountId: scope.accountId, channel });
+      await stopSending(ready, outcome, { nowMs: this.#nowMs(), log: this.#options.log });
+    }
+  }
+
+  /** Of what is sent through a binding that the provider refuses, one message is tried now and then. */
+  async #mayTryBinding({ scope, view }: Ready): Promise<boolean> {
+    const { channel, state } = view;
+    return state !== 'receive_only' || (await this.#options.pace.mayTryBinding({ accountId: scope.accountId, channel }));
   }
 
   async #moveContact(scope: TenantScope, { message, to }: Delivery, alias: string): Promise<void> {
@@ -232,9 +255,8 @@ export class Deliverer {
     await scope.channels.noteError(channel, { code, message: problem.message });
   }
 
-  /** Looked at again soon: what it waits for is not announced everywhere. */
-  #parked({ expiresAtMs }: Delivery): LaneStep {
-    return { kind: 'parked', untilMs: Math.min(this.#nowMs() + LOOK_AGAIN_MS, expiresAtMs) };
+  #parked(forMs: number): LaneStep {
+    return { kind: 'parked', untilMs: this.#nowMs() + forMs };
   }
 
   async #expire(scope: TenantScope, delivery: Delivery): Promise<LaneStep> {

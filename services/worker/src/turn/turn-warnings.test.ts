@@ -28,8 +28,8 @@ beforeEach(async () => {
   await scope.events.endpoints.create({ url: 'https://example.com/', types: ['turn.warning'] });
   warned.length = 0;
   nowMs = Date.parse('2026-11-22T09:00:00Z');
-  const bells = { lay: async () => Promise.resolve(), ring: async () => Promise.resolve() };
-  warnings = new TurnWarnings({ outgoingEvents: new OutgoingEvents({ bells, log }), log, now: () => nowMs });
+  const queue = { add: async () => Promise.resolve() };
+  warnings = new TurnWarnings({ outgoingEvents: new OutgoingEvents({ queue, log }), log, now: () => nowMs });
 });
 afterEach(async () => {
   await index.close();

@@ -1,0 +1,82 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { RedisScript } from '@concierge/runtime';
+import type { OutboxLane } from '@concierge/tenant';
+import { keyOf, queuePrefix } from '../keys.ts';
+import { takeTask } from '../take-task.ts';
+
+const scripts = {
+  pace: new RedisScript(new URL('../lua/pace.lua', import.meta.url)),
+  firstSeen: new RedisScript(new URL('../lua/first-seen.lua', import.meta.url)),
+};
+
+/** Longer than a message waits. */
+const SEEN_KEPT_MS = 7 * 24 * 3_600_000;
+/** What a person may have mended at the provider is not reported to us: one message of all that wait is tried so often. */
+const BINDING_TRY_EVERY_MS = 15 * 60_000;
+
+export interface PaceRules {
+  readonly conversationIntervalMs: number;
+  readonly conversationBurst: number;
+  readonly bindingPerSecond: number;
+}
+
+/** The binding that a conversation is on. */
+export interface PacedBinding {
+  readonly accountId: string;
+  readonly channel: string;
+}
+
+/** How fast is sent, and since when what waits is known. All of it can be emptied: a pace begins anew then, and what waits is taken as just seen. */
+export class DeliveryPace {
+  readonly #redis: Redis;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  /** How long a message has to wait so that the app does not refuse it; 0 when it may go, and is counted then. */
+  async pace(lane: OutboxLane, channel: string, rules: PaceRules): Promise<number> {
+    const { accountId } = lane;
+    const binding = `${accountId}/${channel}`;
+    const { conversationIntervalMs, conversationBurst, bindingPerSecond } = rules;
+    return z
+      .number()
+      .parse(
+        await scripts.pace.run(
+          this.#redis,
+          [keyOf.pace(memberOf(lane)), keyOf.pace(binding), keyOf.paceHold(binding), queuePrefix],
+          [conversationIntervalMs, conversationBurst, 1000 / bindingPerSecond, bindingPerSecond],
+        ),
+      );
+  }
+
+  /** Nothing is sent through this binding for so long. */
+  async hold({ accountId, channel }: PacedBinding, ms: number): Promise<void> {
+    await takeTask(this.#redis, keyOf.paceHold(`${accountId}/${channel}`), { forMs: Math.max(1, ms), keeps: true });
+  }
+
+  /**
+   * For how long the names have been known in the conversation, by service time: 0 for those that no worker has asked about before, or that Redis has lost.
+   * Names that are not given are forgotten.
+   */
+  async ages(lane: OutboxLane, names: readonly string[]): Promise<readonly number[]> {
+    const keys = [keyOf.deliveriesSeen(memberOf(lane)), queuePrefix];
+    const reply = await scripts.firstSeen.run(this.#redis, keys, [JSON.stringify({ names, keepMs: SEEN_KEPT_MS })]);
+    return z.array(z.number()).parse(reply);
+  }
+
+  /** Whether to try a binding that the provider refuses: true for one caller each time. */
+  async mayTryBinding({ accountId, channel }: PacedBinding): Promise<boolean> {
+    return takeTask(this.#redis, keyOf.bindingTried(`${accountId}/${channel}`), { forMs: BINDING_TRY_EVERY_MS });
+  }
+
+  /** The provider has just refused it. */
+  async noteBindingRefused({ accountId, channel }: PacedBinding): Promise<void> {
+    await takeTask(this.#redis, keyOf.bindingTried(`${accountId}/${channel}`), { forMs: BINDING_TRY_EVERY_MS, keeps: true });
+  }
+}
+
+function memberOf({ accountId, lane }: OutboxLane): string {
+  return `${accountId}/${lane}`;
+}

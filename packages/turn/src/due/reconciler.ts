@@ -1,0 +1,76 @@
+import type { Redis } from 'ioredis';
+import { background, type Log } from '@concierge/runtime';
+import { takeTask } from '../take-task.ts';
+
+/** A look through all tenants costs at most a twentieth of one process's time. */
+const LOAD = 20;
+
+export interface ReconcilerOptions {
+  readonly everyMs: number;
+  readonly log: Log;
+}
+
+/** Compares files with Redis and repairs, again and again, one round at a time. Speed never depends on it, truth always does. */
+export abstract class Reconciler {
+  abstract readonly name: string;
+  readonly #everyMs: number;
+  readonly #log: Log;
+  readonly #tookMs = new Map<string, number>();
+  readonly #nextMs = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #round: Promise<void> | undefined;
+
+  constructor({ everyMs, log }: ReconcilerOptions) {
+    this.#everyMs = everyMs;
+    this.#log = log;
+  }
+
+  start(): void {
+    this.#tick();
+    this.#timer = setInterval(() => this.#tick(), this.#everyMs);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#round?.catch(() => undefined);
+  }
+
+  /** One round. */
+  abstract reconcile(): Promise<void>;
+
+  /** A step that one of all processes does, not more often than this, and the less often the longer it takes. */
+  protected async share(
+    redis: Redis,
+    { task, everyMs }: { readonly task: string; readonly everyMs: number },
+    step: () => Promise<void>,
+  ): Promise<void> {
+    const forMs = Math.max(everyMs, (this.#tookMs.get(task) ?? 0) * LOAD);
+    if (!(await takeTask(redis, task, { forMs }))) return;
+    await this.#measure(task, step);
+  }
+
+  /** The same for a step that each process does. */
+  protected async atTimes(
+    { task, everyMs }: { readonly task: string; readonly everyMs: number },
+    step: () => Promise<void>,
+  ): Promise<void> {
+    if (performance.now() < (this.#nextMs.get(task) ?? 0)) return;
+    const beganMs = performance.now();
+    await this.#measure(task, step);
+    this.#nextMs.set(task, beganMs + Math.max(everyMs, (this.#tookMs.get(task) ?? 0) * LOAD));
+  }
+
+  async #measure(task: string, step: () => Promise<void>): Promise<void> {
+    const beganMs = performance.now();
+    await step();
+    this.#tookMs.set(task, performance.now() - beganMs);
+  }
+
+  #tick(): void {
+    if (this.#round !== undefined) return;
+    this.#round = this.reconcile().finally(() => {
+      this.#round = undefined;
+    });
+    background(this.#round, this.#log);
+  }
+}
