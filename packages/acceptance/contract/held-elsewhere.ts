@@ -34,7 +34,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
     chaos('auditor.test.ts', 'finds revisions that are torn, missing or ahead of the view'),
   ],
-  'C/7/5': [{ file: 'packages/tenant/test/index-rebuild.int.test.ts', name: 'answers the same after it was deleted and rebuilt' }],
+  'C/7/5': [{ file: 'packages/index/test/index-rebuild.int.test.ts', name: 'answers the same after it was deleted and rebuilt' }],
   'C/7/6': [
     { file: 'packages/tenant/test/path-race.int.test.ts', name: 'never lead to the content behind the links' },
     { file: 'packages/sandbox/test/conformance/isolation.ts', name: 'refuses everything that leads out' },
