@@ -14,7 +14,7 @@ import { appNameOf, type AppChannel, type DeliveryProblem, type DeliveryStep } f
 import { failpoint, type Log } from '@concierge/runtime';
 import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryPace, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
-import { connectionOf, isOneGroups, mayTry, stopSending, type Connection } from './connection.ts';
+import { connectionOf, isOneGroups, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from '../outbound-metrics.ts';
 
 /** An answer that has not come by then does not come; and a part that is being sent ends within the grace of a stop. */
