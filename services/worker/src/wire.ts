@@ -101,7 +101,7 @@ export async function wire(config: Config, log: Log): Promise<Running> {
   const attachedTools = new AttachedTools({ servers: mcpServers, log });
   const commands = await wireCommands(config, { redis, workerId: () => worker.id, log });
   const events = wireEvents({ redis, tenants, sender: eventSender, metrics: new EventMetrics(registry), log });
-  const handoffs = wireHandoffs({ turns, tenants, events: events.outgoing, log });
+  const handoffs = wireHandoffs({ redis, turns, tenants, events: events.outgoing, log });
   const runner = new TurnRunner({
     modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
     tools: isBreakable ? withToolFailpoints(allTools) : allTools,
@@ -186,6 +186,7 @@ interface TurnParts {
 }
 
 interface HandoffParts {
+  readonly redis: Redis;
   readonly turns: Turns;
   readonly tenants: Tenants;
   readonly events: OutgoingEvents;
@@ -193,7 +194,7 @@ interface HandoffParts {
 }
 
 /** What lets conversations pass between agents and persons. */
-function wireHandoffs({ turns, tenants, events, log }: HandoffParts): {
+function wireHandoffs({ redis, turns, tenants, events, log }: HandoffParts): {
   readonly askPerson: Lenders['askPerson'];
   readonly commands: HandoffCommands;
   readonly watch: HandoffWatch;
@@ -206,7 +207,7 @@ function wireHandoffs({ turns, tenants, events, log }: HandoffParts): {
       async (asked) =>
         desk.ask(scope, turn, asked),
     commands: new HandoffCommands(desk),
-    watch: new HandoffWatch({ tenants, calls, log }),
+    watch: new HandoffWatch({ redis, tenants, calls, log }),
   };
 }
 
