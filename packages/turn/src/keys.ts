@@ -31,6 +31,7 @@ export const keyOf = {
   dueWork: (kind: string): string => `${queuePrefix}:due:${kind}`,
   /** Set together with all of a kind; missing in a Redis that came back empty. */
   dueComplete: (kind: string): string => `${queuePrefix}:due-complete:${kind}`,
+  handoffScanLock: `${queuePrefix}:handoff-scan-lock`,
   deliveryScanLock: `${queuePrefix}:delivery-scan-lock`,
   deliveryRetentionLock: `${queuePrefix}:delivery-retention-lock`,
   /** What waits in a conversation's outbox, by the service time at which a worker first saw it. */

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
-import { background, type Log } from '@concierge/runtime';
+import type { Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { Doorbells } from './doorbells.ts';
+import { Reconciler } from './due/reconciler.ts';
 import { keyOf } from './keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { Lanes, PlaceOptions } from './lanes.ts';
@@ -10,9 +11,7 @@ import { takeTask } from './take-task.ts';
 
 const SWEEP_EVERY_MS = 2000;
 const LANES_PER_SWEEP = 500;
-/** A look through all inboxes costs at most a twentieth of one replica's time. */
-const SCAN_LOAD = 20;
-const SCAN_EVERY_AT_LEAST_MS = 3000;
+const SCAN_EVERY_MS = 3000;
 /** Prolonged with every tenant: whoever dies while it lays is soon followed by another. */
 const LAY_LOCK_MS = 5000;
 /** A turn that one look finds without a lane is just being accepted, perhaps. One that the next look finds again, within this time, is not. */
@@ -29,34 +28,20 @@ export interface SweeperOptions {
 
 /**
  * Repairs what a crash left, in every worker and cron replica: a lane without a doorbell, a lease without a worker, an inbox file
- * without a lane, a Redis that came back empty. Speed never depends on it, truth always does.
+ * without a lane, a Redis that came back empty.
  */
-export class Sweeper {
+export class Sweeper extends Reconciler {
+  readonly name = 'sweeper';
   readonly #options: SweeperOptions;
   readonly #repair: LaneRepair;
-  #timer: NodeJS.Timeout | undefined;
-  #sweeping: Promise<void> | undefined;
-  #lastScanMs = 0;
 
   constructor(options: SweeperOptions) {
+    super({ everyMs: SWEEP_EVERY_MS, log: options.log });
     this.#options = options;
     this.#repair = new LaneRepair(options);
   }
 
-  start(): void {
-    this.#tick();
-    this.#timer = setInterval(() => {
-      this.#tick();
-    }, SWEEP_EVERY_MS);
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#sweeping?.catch(() => undefined);
-  }
-
-  /** One round. */
-  async sweep(): Promise<void> {
+  override async reconcile(): Promise<void> {
     const { redis, lanes, doorbells } = this.#options;
     const { isReady, runId } = await lanes.readiness({ notesTime: true });
     if (!isReady) await this.#layEverything(runId);
@@ -65,16 +50,7 @@ export class Sweeper {
     await doorbells.ring(await lanes.sweep(LANES_PER_SWEEP));
     // Whoever was to let go of them may have died.
     await doorbells.ring((await lanes.ripen()).rings);
-    const every = Math.max(SCAN_EVERY_AT_LEAST_MS, this.#lastScanMs * SCAN_LOAD);
-    if (await takeTask(redis, keyOf.scanLock, { forMs: every })) await this.#layAll('orphan');
-  }
-
-  #tick(): void {
-    if (this.#sweeping !== undefined) return;
-    this.#sweeping = this.sweep().finally(() => {
-      this.#sweeping = undefined;
-    });
-    background(this.#sweeping, this.#options.log);
+    await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => void (await this.#layAll('orphan')));
   }
 
   async #layEverything(runId: string): Promise<void> {
@@ -87,13 +63,11 @@ export class Sweeper {
   }
 
   async #layAll(found: 'orphan' | 'emptied'): Promise<number> {
-    const began = performance.now();
     let laid = 0;
     for (const accountId of await this.#options.tenants.list()) {
       laid += await this.#layTenant(accountId, found);
       if (found === 'emptied') await takeTask(this.#options.redis, keyOf.layLock, { forMs: LAY_LOCK_MS, keeps: true });
     }
-    this.#lastScanMs = performance.now() - began;
     return laid;
   }
 

@@ -110,6 +110,16 @@ describe('a claim', () => {
     expect(await queue.keep(second)).toBe(true);
   });
 
+  it('has a higher number than those from before Redis was emptied', async () => {
+    await queue.add([{ ...ann, delayMs: 0 }]);
+    const before = await queue.claimOne(ann);
+    await redis.flushall();
+    await queue.add([{ ...ann, delayMs: 0 }]);
+    const after = await queue.claimOne(ann);
+    expect(after?.number).toBeGreaterThan(before?.number ?? Infinity);
+    expect(before !== undefined && (await queue.plan(before, null))).toBe(false);
+  });
+
   it('that is kept does not end', async () => {
     await queue.add([{ ...ann, delayMs: 0 }]);
     const claim = await queue.claimOne(ann);

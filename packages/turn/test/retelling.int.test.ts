@@ -83,7 +83,7 @@ describe('a turn whose stream is lost on the way', () => {
     await begun.opened;
     await rig.server.flush();
     await eventually(async () => {
-      await rig.sweeper.sweep();
+      await rig.sweeper.reconcile();
       return rig.started.length === 2;
     });
     const events = parse(await rig.read(scope, turnId));
@@ -107,10 +107,10 @@ describe('a Redis that came back empty', () => {
     await rig.server.flush();
     const redis = rig.server.client();
     await redis.set(keyOf.layLock, Number.MAX_SAFE_INTEGER, 'PX', 1000);
-    await rig.sweeper.sweep();
+    await rig.sweeper.reconcile();
     expect(await redis.exists(keyOf.turn(turnId))).toBe(0);
     await eventually(async () => {
-      await rig.sweeper.sweep();
+      await rig.sweeper.reconcile();
       return seen.length === 2;
     });
     expect(seen).toEqual([0, 4]);
@@ -126,7 +126,7 @@ describe('a Redis that came back empty', () => {
     const redis = rig.server.client();
     await redis.multi().flushall().set(keyOf.laid, '1').exec();
     await eventually(async () => {
-      await rig.sweeper.sweep();
+      await rig.sweeper.reconcile();
       return seen.length === 2;
     });
     expect(seen).toEqual([0, 4]);
@@ -173,7 +173,7 @@ describe('a contact_id while Redis is being filled again', () => {
     await rig.server.flush();
     const next = input('y', { sender: null, contactId: sessionId });
     await expect(rig.turns.accept(scope, next)).rejects.toMatchObject({ code: 'overloaded' });
-    await rig.sweeper.sweep();
+    await rig.sweeper.reconcile();
     const redis = rig.server.client();
     await eventually(async () => (await redis.exists(keyOf.laid)) === 1);
     redis.disconnect();

@@ -51,7 +51,7 @@ export class Rig implements AsyncDisposable {
     const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
     const rig = new Rig(await TestRedis.start(), folder.path, index);
     rig.#closers.push(async () => await folder[Symbol.asyncDispose]());
-    await rig.sweeper.sweep();
+    await rig.sweeper.reconcile();
     return rig;
   }
 

@@ -87,7 +87,7 @@ describe('removing a tenant whose agents are at work', () => {
     expect(await remove('acme', 50)).toEqual({ stillRunning: 1 });
     goOn.open();
     await eventually(() => ended);
-    await rig.sweeper.sweep();
+    await rig.sweeper.reconcile();
     expect(await tenantFolders()).toEqual([]);
     expect(await leftOf('acme', 'words of a deleted tenant')).toEqual([]);
   });

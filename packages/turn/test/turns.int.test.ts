@@ -192,7 +192,7 @@ describe('cancelling', () => {
     const second = await rig.turns.accept(scope, input('second'));
     await rig.turns.cancel(scope, second.turnId);
     await rig.server.flush();
-    await rig.sweeper.sweep();
+    await rig.sweeper.reconcile();
     await rig.worker();
     expect(parse(await rig.read(scope, first.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'stop' } });
     expect(parse(await rig.read(scope, second.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'cancelled' } });
@@ -209,7 +209,7 @@ describe('what a crash leaves', () => {
     const facts = { version: 1, turnId, accountId: 'acme', sessionId: 'a'.repeat(32), acceptedAtMs: Date.now() - 60_000 } as const;
     await scope.inbox.accept({ ...kept, ...facts });
     await eventually(async () => {
-      await rig.sweeper.sweep();
+      await rig.sweeper.reconcile();
       return rig.started.includes(turnId);
     });
     expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
@@ -258,7 +258,7 @@ describe('what a crash leaves', () => {
     const redis = rig.server.client();
     await redis.hset(keyOf.held({ accountId: 'acme', sessionId }), 'until', 0);
     await redis.zadd(keyOf.due, 0, `acme/${sessionId}`);
-    await rig.sweeper.sweep();
+    await rig.sweeper.reconcile();
     const sse = await rig.read(scope, turnId);
     thaw.open();
     await eventually(() => refused instanceof LeaseLost);
@@ -285,7 +285,7 @@ describe('what a crash leaves', () => {
     await begun.opened;
     await rig.server.flush();
     await eventually(async () => {
-      await rig.sweeper.sweep();
+      await rig.sweeper.reconcile();
       return rig.started.length === 2;
     });
     const events = parse(await reading);

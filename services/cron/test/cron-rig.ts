@@ -43,7 +43,7 @@ export class CronRig implements AsyncDisposable {
     await rig.tenants.create('acme');
     const client = connectRedis({ url: redis.url, role: 'worker', log });
     const doorbells = new Doorbells(client, log);
-    await new Sweeper({ redis: client, lanes: new Lanes(client), doorbells, tenants: rig.tenants, log }).sweep();
+    await new Sweeper({ redis: client, lanes: new Lanes(client), doorbells, tenants: rig.tenants, log }).reconcile();
     stack.defer(async () => {
       await doorbells.stop();
       client.disconnect();

@@ -88,7 +88,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   });
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, reaper);
-  startPart(stack, new HandoffWatch({ tenants, calls: handoffs.calls, log }));
+  startPart(stack, new HandoffWatch({ redis, tenants, calls: handoffs.calls, log }));
   startPart(stack, new Sweeper({ redis, ...queue, tenants, log }));
   // Turns that are still running when it stops leave their events to other workers.
   startEvents(outside, building);

@@ -102,7 +102,7 @@ describe('the reaper', () => {
     const reaper = new SandboxReaper({ sandboxes, folders, liveness, log });
     for (let round = 0; round < 3; round += 1) {
       expect(gone).toEqual([]);
-      await reaper.reap();
+      await reaper.reconcile();
       nowMs += 10_000;
     }
     expect(gone).toEqual(['w_gone']);

@@ -9,10 +9,13 @@ local early_ms = 20
 local found = {}
 
 local function claim(member)
-  local number = redis.call('INCR', prefix .. ':due-claims')
+  local counter = prefix .. ':due-claims'
+  -- In a Redis that came back empty numbers begin above those that were given before.
+  if redis.call('EXISTS', counter) == 0 then redis.call('SET', counter, in_text(wall_ms() * 1000)) end
+  local number = redis.call('INCR', counter)
   redis.call('ZREM', due, member)
   redis.call('ZADD', claimed, in_text(service_now + given.claimMs), member)
-  redis.call('HSET', numbers, member, number)
+  redis.call('HSET', numbers, member, in_text(number))
   note_backlog(member, now)
   found[#found + 1] = { member, number }
 end

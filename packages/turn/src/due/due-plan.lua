@@ -5,7 +5,7 @@
 -- Atomic because a claim that has passed on must stay as it is, and what was added meanwhile counts.
 #include "due.lua"
 local member = given.member
-if redis.call('HGET', numbers, member) ~= tostring(given.claim) then return {} end
+if redis.call('HGET', numbers, member) ~= in_text(given.claim) then return {} end
 if given.claimMs then
   redis.call('ZADD', claimed, in_text(service_now + given.claimMs), member)
   return { member }

@@ -90,10 +90,11 @@ export class DueWorker {
 
   async #keep(): Promise<void> {
     const { queue, log } = this.#options;
-    for (const claim of this.#held) {
+    const keeping = [...this.#held].map(async (claim) => {
       const { tenantId, name } = claim;
       if (!(await queue.keep(claim)) && this.#held.has(claim))
         log.warn({ kind: queue.kind, tenantId, name }, 'a claim of due work was lost');
-    }
+    });
+    await Promise.all(keeping);
   }
 }

@@ -19,6 +19,7 @@ export abstract class Reconciler {
   readonly #nextMs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
+  #isStopped = false;
 
   constructor({ everyMs, log }: ReconcilerOptions) {
     this.#everyMs = everyMs;
@@ -31,8 +32,14 @@ export abstract class Reconciler {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     clearInterval(this.#timer);
     await this.#round?.catch(() => undefined);
+  }
+
+  /** A long look ends between two tenants. */
+  protected get isStopped(): boolean {
+    return this.#isStopped;
   }
 
   /** One round. */

@@ -1,5 +1,6 @@
-import { background, type Log } from '@concierge/runtime';
+import type { Log } from '@concierge/runtime';
 import type { Sandboxes } from '@concierge/sandbox';
+import { Reconciler } from '@concierge/turn';
 import type { RunFolders } from './run-folders.ts';
 import type { WorkerLiveness } from './worker-liveness.ts';
 
@@ -13,40 +14,21 @@ export interface SandboxReaperOptions {
 }
 
 /** Removes what workers that were killed left behind: their sandboxes and their folders. In every worker, from its start on. */
-export class SandboxReaper {
+export class SandboxReaper extends Reconciler {
+  readonly name = 'sandbox reaper';
   readonly #options: SandboxReaperOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #reaping: Promise<void> | undefined;
 
   constructor(options: SandboxReaperOptions) {
+    super({ everyMs: REAP_EVERY_MS, log: options.log });
     this.#options = options;
   }
 
-  start(): void {
-    this.#tick();
-    this.#timer = setInterval(() => this.#tick(), REAP_EVERY_MS);
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#reaping?.catch(() => undefined);
-  }
-
-  /** One round. */
-  async reap(): Promise<void> {
+  override async reconcile(): Promise<void> {
     const { sandboxes, folders, liveness, log } = this.#options;
     const isAlive = async (workerId: string): Promise<boolean> => await liveness.isAlive(workerId);
     // First what always answers: an engine that is away must not keep the folders.
     const swept = await folders.sweep(isAlive);
     const removed = (await sandboxes?.reap(isAlive)) ?? 0;
     if (removed + swept > 0) log.info({ sandboxes: removed, folders: swept }, 'cleared away what workers that are gone had left');
-  }
-
-  #tick(): void {
-    if (this.#reaping !== undefined) return;
-    this.#reaping = this.reap().finally(() => {
-      this.#reaping = undefined;
-    });
-    background(this.#reaping, this.#options.log);
   }
 }
