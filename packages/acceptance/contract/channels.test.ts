@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
-import { channelSecrets, ChannelTest, ConnectedChannel } from '@concierge/contract';
+import { channelDefinitions, ChannelTest, ConnectedChannel } from '@concierge/contract';
 import { FakeMeta, FakeSlack, FakeTelegram } from '@concierge/testing';
 import { z } from 'zod';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
@@ -89,7 +89,7 @@ describe('channels', () => {
     const all = seen.join('\n');
     for (const [app, channel] of Object.entries(spellings)) {
       const settings: Readonly<Record<string, string>> = apps[app as keyof typeof apps]; // eslint-disable-line typescript/no-unsafe-type-assertion -- the keys are these, which Object.entries forgets
-      for (const name of channelSecrets[channel]) expect(all).not.toContain(settings[name]);
+      for (const name of channelDefinitions[channel].secrets) expect(all).not.toContain(settings[name]);
     }
   });
 

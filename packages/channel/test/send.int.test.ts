@@ -15,14 +15,13 @@ import {
   keepTyping,
   openSender,
   renderParts,
-  TelegramSender,
-  WhatsAppSender,
   type ChannelSender,
   type Destination,
   type OpenBinding,
   type OutgoingMessage,
   type ProviderUrls,
 } from '@concierge/channel';
+import { TelegramSender } from '../src/telegram/send.ts';
 
 const meta = { accessToken: 'meta-token', appSecret: 'app-secret', verifyToken: 'verify', phoneNumberId: '1065', pageId: '4042' };
 const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };
@@ -78,7 +77,7 @@ function providerOf(app: App): FakeProvider & { readonly sent: Readonly<Record<s
 }
 
 function message(app: App, markdown = 'Hello **you**', more: Partial<OutgoingMessage> = {}): OutgoingMessage {
-  const [part] = renderParts(markdown, app);
+  const [part] = renderParts(markdown, channelAdapters[bindings[app].channel].surface({}));
   if (part === undefined) throw new Error('Nothing to send.');
   return { ...places[app], part, form: 'formatted', ...more };
 }
@@ -152,7 +151,7 @@ describe('a message', () => {
         entities: [{ type: 'mention', offset: 0, length: 9 }],
       },
     };
-    const delivery = channelAdapters.channel_c.inbound.parse(Buffer.from(JSON.stringify(update)), { ...telegram, botUsername: 'shop_bot' });
+    const delivery = channelAdapters.channel_c.parse(Buffer.from(JSON.stringify(update)), { ...telegram, botUsername: 'shop_bot' });
     const [heard] = delivery.kind === 'items' ? delivery.items : [];
     if (heard?.kind !== 'message') throw new Error('No message was read.');
     const { messageRef, conversation } = heard;
@@ -189,7 +188,7 @@ describe('a message', () => {
 
   it.each(apps)('of any length is taken by %s part by part', async (app) => {
     const markdown = `# Long\n\n${'Some **bold** words & [links](https://e.example/?a=1&b=2).\n\n'.repeat(150)}\n\`\`\`js\n${'if (a < b) c();\n'.repeat(400)}\`\`\``;
-    const parts = renderParts(markdown, app);
+    const parts = renderParts(markdown, channelAdapters[bindings[app].channel].surface({}));
     expect(parts.length).toBeGreaterThan(2);
     for (const part of parts) {
       for (const form of ['formatted', 'plain'] as const) {
@@ -224,9 +223,9 @@ describe('a message', () => {
   });
 
   it('that is a template goes through a closed window', async () => {
-    const sender = new WhatsAppSender(bindings.whatsapp.settings, { urls: urls() });
+    const sender = senderOf('whatsapp');
     const template = { to: '4915199999', name: 'order_ready', language: 'de', bodyParameters: ['Anna'] };
-    expect(await sender.sendTemplate(template, signal)).toMatchObject({ kind: 'sent' });
+    expect(await sender.sendTemplate?.(template, signal)).toMatchObject({ kind: 'sent' });
     expect(fakeMeta.sent[0]).toMatchObject({
       type: 'template',
       template: {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AppChannel } from './channel-binding.ts';
+import { recipientOf, type AppChannel } from './channel-definitions.ts';
 import { durationMs } from './duration.ts';
-import { recipientOf } from './recipient.ts';
 import { TimeZone } from './time-zone.ts';
 
 describe('a recipient', () => {

@@ -96,6 +96,7 @@ export async function wire(config: Config, log: Log, now: () => number = Date.no
     eventSender,
     checks,
     isDemo: async () => isDemoModel(redis),
+    publicUrl: config.publicUrl,
     now,
   });
   const server = new RouteServer({ tenants, rateLimits, drain, opsToken: config.opsToken, metrics, log });

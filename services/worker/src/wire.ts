@@ -291,14 +291,14 @@ interface DeliveryParts extends OutgoingParts {
 
 /** Who sends, and who looks for what nobody was told of. */
 function startableDeliveries(
-  { deliveryConcurrency, providerUrls }: Config,
+  config: Config,
   { redis, tenants, events, registry, lanes, bells, log }: DeliveryParts,
 ): { start(): void; stop(graceMs: number): Promise<void> } {
   const told = tellDeliveries(events);
   const receipts = new DeliveryReceipts({ redis, told });
-  const deliverer = new Deliverer({ urls: providerUrls, lanes, receipts, told, metrics: new DeliveryMetrics(registry), log });
+  const deliverer = new Deliverer({ providers: config, lanes, receipts, told, metrics: new DeliveryMetrics(registry), log });
   const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);
-  const worker = new DeliveryWorker({ redis, lanes, bells, tenants, concurrency: deliveryConcurrency, deliverNext, log });
+  const worker = new DeliveryWorker({ redis, lanes, bells, tenants, concurrency: config.deliveryConcurrency, deliverNext, log });
   const sweeper = new DeliverySweeper({ redis, lanes, bells, tenants, log });
   return {
     start: () => {

@@ -113,7 +113,7 @@ export class DeliveryStage implements AsyncDisposable {
       },
     };
     return new Deliverer({
-      urls: this.urls,
+      providers: { providerUrls: this.urls, publicUrl: undefined },
       lanes,
       receipts: this.receipts,
       told: async (_scope, { state }) => this.#hear(state),

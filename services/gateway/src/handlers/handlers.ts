@@ -71,6 +71,7 @@ export interface HandlerOptions extends TenantHandlersOptions {
   readonly metrics: GatewayMetrics;
   readonly drain: Drain;
   readonly checks: ReadinessChecks;
+  readonly publicUrl: string | undefined;
   readonly now: () => number;
   readonly log: Log;
 }
@@ -78,7 +79,8 @@ export interface HandlerOptions extends TenantHandlersOptions {
 /** A handler for every route of the contract. */
 export function createHandlers(options: HandlerOptions): Handlers {
   const { tenants, turns, turnStreams, eventStreams, queueDashboard, mcpServers, outbound, inbound, connections, metrics, drain } = options;
-  const { handoffDesk, historyMarks, streamQuota, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, now, log } = options;
+  const { handoffDesk, historyMarks, streamQuota, widgetLimits, widgetScript, outgoingEvents, eventSender, checks, publicUrl, now, log } =
+    options;
   const accepting = { turns, metrics, streamQuota, admission: new Admission(TURNS_ON_THEIR_WAY) };
   const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
   return {
@@ -112,7 +114,7 @@ export function createHandlers(options: HandlerOptions): Handlers {
     ...mcpHandlers({ agentTools: new AgentTools({ ...accepting, turnStreams }), drain, log }),
     ...widgetSettingsHandlers(),
     ...widgetHandlers({ ...accepting, turnStreams, eventStreams, drain, widgetLimits, widgetScript }),
-    ...webhookHandlers({ tenants, inbound, metrics, now }),
+    ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
     ...operationHandlers({ checks, drain, queueDashboard, registry: metrics.registry }),
   };
 }

@@ -1,4 +1,4 @@
-import { channelSynonyms, HttpUrl, recipientOf, recipientWords, type AppName, type ScheduleDelivery } from '@concierge/contract';
+import { channelDefinitions, channelSynonyms, HttpUrl, recipientOf, type AppName, type ScheduleDelivery } from '@concierge/contract';
 import { ToolError } from '../tool.ts';
 
 interface AskedDelivery {
@@ -21,7 +21,8 @@ export function deliveryOf({ deliver_channel: app, deliver_to: to }: AskedDelive
       throw new ToolError(`"${to}" is no address of a webhook: give a URL that begins with https:// and has no password in it.`);
     return { webhook: url.data };
   }
-  const recipient = recipientOf(channelSynonyms[app], to);
-  if (recipient === undefined) throw new ToolError(`"${to}" is nobody on ${app}: give ${recipientWords[channelSynonyms[app]]}.`);
-  return { channel: channelSynonyms[app], to: recipient };
+  const channel = channelSynonyms[app];
+  const recipient = recipientOf(channel, to);
+  if (recipient === undefined) throw new ToolError(`"${to}" is nobody on ${app}: give ${channelDefinitions[channel].recipient.words}.`);
+  return { channel, to: recipient };
 }

@@ -1,12 +1,11 @@
-import { appChannels, appNameOf, channelSecrets, type ChannelView } from '@concierge/contract';
+import { appChannels, appNameOf, appNames, channelDefinitions, type ChannelView } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool } from '../tool.ts';
 import { howToConnect } from './how-to-connect.ts';
 
 export const channels = defineTool({
   name: 'channels',
-  description:
-    'Lists the chat apps (whatsapp, messenger, telegram, slack): which are connected, whether they work, what came and went last, and how to connect one. It shows no credentials and cannot change anything.',
+  description: `Lists the chat apps (${appNames.join(', ')}): which are connected, whether they work, what came and went last, and how to connect one. It shows no credentials and cannot change anything.`,
   schema: z.strictObject({}),
   sideEffect: 'none',
   run: async (_input, { messaging }) => {
@@ -21,7 +20,7 @@ export const channels = defineTool({
 });
 
 function describe(view: ChannelView): string {
-  const secrets = channelSecrets[view.channel].map((name) => `${name} ${view.secrets[name] ?? 'missing'}`);
+  const secrets = channelDefinitions[view.channel].secrets.map((name) => `${name} ${view.secrets[name] ?? 'missing'}`);
   const identifiers = Object.entries(view.identifiers).map(([name, value]) => `${name} ${value}`);
   return [
     `${view.app}: ${view.state}${view.reason === null ? '' : ` (${view.reason})`}`,

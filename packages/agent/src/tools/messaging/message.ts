@@ -1,7 +1,14 @@
-import { MessageTemplate, MessageText } from '@concierge/contract';
+import {
+  appChannels,
+  appNameOf,
+  AppName,
+  appNamesWithTemplates,
+  channelDefinitions,
+  MessageTemplate,
+  MessageText,
+} from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool } from '../tool.ts';
-import { appName } from './app-name.ts';
 import { describeKept } from './describe-kept.ts';
 
 export const message = defineTool({
@@ -9,13 +16,13 @@ export const message = defineTool({
   description:
     'Sends a message to somebody on a connected chat app, outside this conversation: a customer, a colleague, a group. Use it only when the owner asked for it, or a task of theirs needs it; look the recipient up with contacts instead of guessing. Not for answering the person you are talking to: just answer. The result says what became of the message; never claim that it arrived when the result does not say so.',
   schema: z.strictObject({
-    channel: appName,
+    channel: AppName.describe('The chat app.'),
     to: z
       .string()
       .min(1)
       .max(256)
       .describe(
-        'Who: a phone number with country code (whatsapp), a page-scoped id (messenger), a numeric chat id (telegram), a user or conversation id (slack).',
+        `Who: ${appChannels.map((channel) => `${channelDefinitions[channel].recipient.brief} (${appNameOf(channel)})`).join(', ')}.`,
       ),
     text: MessageText.describe(
       'What to say, in Markdown. Long texts are sent in several parts. With template: what the template says, for the record.',
@@ -27,7 +34,7 @@ export const message = defineTool({
     })
       .optional()
       .describe(
-        'whatsapp only: sends this approved template in place of text, which is all that may be sent more than 24 hours after the contact wrote. Ask the owner which there are; never make one up.',
+        `${appNamesWithTemplates.join(', ')} only: sends this approved template in place of text, which is all that may be sent more than 24 hours after the contact wrote. Ask the owner which there are; never make one up.`,
       ),
   }),
   sideEffect: 'writes',

@@ -1,10 +1,11 @@
-import { replyWindow, surfaceOf, type ReplyWindow } from '@concierge/channel';
+import { channelAdapters, replyWindow, type ReplyWindow } from '@concierge/channel';
 import {
   appNameOf,
+  appNamesWithTemplates,
+  channelDefinitions,
   channelSynonyms,
   isAppChannel,
   recipientOf,
-  recipientWords,
   type AcceptedTurn,
   type Actor,
   type AppChannel,
@@ -54,9 +55,13 @@ export class TurnMessaging implements MessagingView {
     await this.#assertConnected(channel);
     const recipient = recipientOf(channel, to);
     if (recipient === undefined)
-      throw new ToolError(`"${to}" is nobody on ${app}: give ${recipientWords[channel]}. See contacts for who has written.`);
-    if (template !== undefined && app !== 'whatsapp')
-      throw new ToolError(`Templates are for whatsapp only: leave template out and call message again for ${app}.`);
+      throw new ToolError(
+        `"${to}" is nobody on ${app}: give ${channelDefinitions[channel].recipient.words}. See contacts for who has written.`,
+      );
+    if (template !== undefined && !channelDefinitions[channel].hasTemplates)
+      throw new ToolError(
+        `Templates are for ${appNamesWithTemplates.join(', ')} only: leave template out and call message again for ${app}.`,
+      );
     const sender = await this.#scope.contacts.canonicalOf(channel, recipient);
     const sessionId = sessionIdOf(contactsAgent, channel, sender);
     const heardMs = await lastInboundMs(this.#scope.sessions, sessionId);
@@ -66,8 +71,8 @@ export class TurnMessaging implements MessagingView {
       throw new ToolError(
         `${recipient} has blocked the bot or removed it on ${app}: nothing can be sent there until they let it in again.`,
       );
-    const window = this.#windowOf(channel, heardMs);
-    if (window.state === 'closed' && template === undefined) throw windowClosed(app, window.sinceMs);
+    const window = windowOf(channel, recipient, heardMs);
+    if (window.state === 'closed' && template === undefined) throw windowClosed(channel, window.sinceMs);
     const kept = { kind: 'message', channel, to: recipient, sessionId, text, ...(template && { template }) } as const;
     return this.#keep(kept, { callId, window });
   }
@@ -85,7 +90,7 @@ export class TurnMessaging implements MessagingView {
     const { to, thread } = chatApp.address;
     const inboundAt = new Date(acceptedAtMs).toISOString();
     const kept = { kind: 'reply', channel, to, ...(thread !== null && { thread }), sessionId, text, inboundAt } as const;
-    return this.#keep(kept, { callId, window: this.#windowOf(channel, acceptedAtMs) });
+    return this.#keep(kept, { callId, window: windowOf(channel, to, acceptedAtMs) });
   }
 
   async ownContact(): Promise<ContactView | undefined> {
@@ -136,10 +141,6 @@ export class TurnMessaging implements MessagingView {
     return { ...kept, window, isPaused: await this.#scope.handoffs.isPaused(message.sessionId) };
   }
 
-  #windowOf(channel: AppChannel, heardMs: number | undefined): ReplyWindow {
-    return replyWindow(surfaceOf(channel), { lastInboundMs: heardMs, nowMs: Date.now() });
-  }
-
   async #assertConnected(channel: ChannelView['channel']): Promise<void> {
     const binding = await this.#scope.channels.find(channel);
     const app = appNameOf(channel);
@@ -164,4 +165,8 @@ export class TurnMessaging implements MessagingView {
   #assertAdmin(): void {
     if (this.#access !== 'admin') throw new ToolError('This is for the owner’s agent only.');
   }
+}
+
+function windowOf(channel: AppChannel, to: string, heardMs: number | undefined): ReplyWindow {
+  return replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs: heardMs, nowMs: Date.now() });
 }
