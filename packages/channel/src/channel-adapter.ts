@@ -17,8 +17,8 @@ export interface ChannelAdapter<Channel extends AppChannel = AppChannel> {
    * such tenant or binding: the same work is done then, and the answer is no.
    */
   verify(request: WebhookRequest, settings: ChannelSettings[Channel] | undefined): boolean;
-  /** Only of a body that `verify` has passed. Never throws: what is not understood becomes `ignored`. */
-  parse(body: Uint8Array, settings: ChannelSettings[Channel]): Delivery;
+  /** Only of a body that `verify` has passed, with the address that was called. Never throws: what is not understood becomes `ignored`. */
+  parse(body: Uint8Array, settings: ChannelSettings[Channel], url?: string): Delivery;
   /** The binding's own id at the provider: messages of two of them are not the same, whatever their ids. */
   selfId(settings: ChannelSettings[Channel]): string;
   /** The way out with these credentials. It holds no connection, and nothing to close. */

@@ -67,7 +67,7 @@ async function receive<Of extends AppChannel>(
   const isSigned = adapter.verify(request, settings);
   if (!isSigned || settings === undefined || scope === undefined) return refuse();
   const from = { scope, channel, account: adapter.selfId(settings) };
-  const delivery = adapter.parse(request.body, settings);
+  const delivery = adapter.parse(request.body, settings, request.url);
   switch (delivery.kind) {
     case 'malformed': {
       throw new AppError('invalid_json');
