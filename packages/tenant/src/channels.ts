@@ -61,8 +61,8 @@ export class Channels {
   constructor(options: ChannelsOptions) {
     const { folder, folders, accountId, log } = options;
     this.#options = options;
-    this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-d]$/u });
-    this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-d]\.error$/u });
+    this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-z]$/u });
+    this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-z]\.error$/u });
     this.#stops = new SendingStops({ folder, folders, accountId, log });
     this.#plain = new PlainBindings({ folder, folders, accountId, log, keep: async (channel, settings) => this.#keep(channel, settings) });
   }
