@@ -9,6 +9,7 @@ const settings: ChannelSettings = {
   channel_b: { pageId: '200', instagramId: '201', ...meta },
   channel_c: { botToken: '300:token', botUsername: 'Shop_Bot', secretToken: 'secret-token' },
   channel_d: { botToken: 'token', signingSecret: 'secret', teamId: 'T1', botUserId: 'UBOT', appId: 'A1' },
+  channel_e: { accountSid: `AC${'0'.repeat(32)}`, authToken: 'token', from: '+15005550006' },
 };
 
 const nowMs = 1_760_000_000_000;
@@ -441,6 +442,6 @@ describe('addresses of files', () => {
 
   it('get the token of the binding only where the app asks for it', () => {
     const takesToken = Object.values(channelAdapters).map(({ mediaSources }) => mediaSources.withToken.length > 0);
-    expect(takesToken).toEqual([true, false, false, true]);
+    expect(takesToken).toEqual([true, false, false, true, true]);
   });
 });

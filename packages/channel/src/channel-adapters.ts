@@ -3,6 +3,7 @@ import type { ChannelAdapter } from './channel-adapter.ts';
 import { messenger } from './messenger/index.ts';
 import { slack } from './slack/index.ts';
 import { telegram } from './telegram/index.ts';
+import { twilio } from './twilio/index.ts';
 import { whatsapp } from './whatsapp/index.ts';
 
 /** The adapter of each channel. They have no state. */
@@ -11,4 +12,5 @@ export const channelAdapters: { readonly [Channel in AppChannel]: ChannelAdapter
   channel_b: messenger,
   channel_c: telegram,
   channel_d: slack,
+  channel_e: twilio,
 };

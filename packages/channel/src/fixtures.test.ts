@@ -106,6 +106,7 @@ function settingsOf(binding: Record<string, string>): ChannelSettings {
       botUserId: field('bot_user_id'),
       appId: field('api_app_id'),
     },
+    channel_e: { accountSid: field('account_sid'), authToken: 'token', from: field('from') },
   };
 }
 

@@ -114,6 +114,42 @@ export const channelDefinitions = {
     hasTemplates: false,
     api: { key: 'slack', variable: 'SLACK_API_URL', url: 'https://slack.com/api' },
   },
+  channel_e: {
+    name: 'twilio',
+    label: 'Twilio',
+    settings: z
+      .strictObject({
+        accountSid: z.string().regex(/^AC[0-9a-f]{32}$/u, 'must be AC and 32 hexadecimal digits'),
+        authToken: secret,
+        from: z
+          .string()
+          .regex(
+            /^(?:(?:whatsapp:)?\+[1-9]\d{6,14}|\d{3,8}|[A-Za-z0-9 ]{1,11})$/u,
+            'must be a number such as +4915112345678 or whatsapp:+4915112345678, a short code or a name',
+          )
+          .optional(),
+        messagingServiceSid: z
+          .string()
+          .regex(/^MG[0-9a-f]{32}$/u, 'must be MG and 32 hexadecimal digits')
+          .optional(),
+      })
+      .refine(({ from, messagingServiceSid }) => (from ?? messagingServiceSid) !== undefined, {
+        path: ['from'],
+        error: 'must be there, or messagingServiceSid',
+      })
+      .meta({ id: 'TwilioSettings' }),
+    secrets: ['authToken'],
+    recipient: {
+      pattern: /^(?:whatsapp:)?\+[1-9]\d{6,14}$/u,
+      spell: (to) => to.replaceAll(/[\s().-]/gu, ''),
+      words: 'a phone number with + and its country code, such as +4915112345678, and whatsapp: before it for WhatsApp',
+      brief: 'a phone number with +, or whatsapp: and such a number',
+    },
+    commandPrefix: '/',
+    hasReceipts: true,
+    hasTemplates: false,
+    api: { key: 'twilio', variable: 'TWILIO_API_URL', url: 'https://api.twilio.com' },
+  },
 } as const satisfies Record<string, ChannelDefinition>;
 
 type Definitions = typeof channelDefinitions;

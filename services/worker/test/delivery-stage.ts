@@ -32,6 +32,7 @@ export class DeliveryStage implements AsyncDisposable {
   readonly registry = new Registry();
   readonly clearing = new AsyncDisposableStack();
   urls: ProviderUrls = providerUrls;
+  publicUrl: string | undefined;
   /** Right before a message would be claimed. */
   beforeSend: () => Promise<void> = async () => Promise.resolve();
   /** Nobody hears it, unless the test has it ring. */
@@ -113,7 +114,7 @@ export class DeliveryStage implements AsyncDisposable {
       },
     };
     return new Deliverer({
-      providers: { providerUrls: this.urls, publicUrl: undefined },
+      providers: { providerUrls: this.urls, publicUrl: this.publicUrl },
       lanes,
       receipts: this.receipts,
       told: async (_scope, { state }) => this.#hear(state),
