@@ -1,10 +1,10 @@
 // Refuses what walks or removes whole trees by path in the packages that handle tenants' files: a command of a tenant can put a link in place of a
-// folder meanwhile. `folder-tree.ts` and `tree-walk.ts` of packages/tenant do the same over open descriptors.
+// folder meanwhile. `folder-tree.ts` and `tree-walk.ts` of packages/files do the same over open descriptors.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const folders = ['packages/tenant/src', 'packages/cli/src'];
+const folders = ['packages/files/src', 'packages/tenant/src', 'packages/cli/src'];
 /** With `recursive` in their options; and what is recursive by itself. */
 const walks =
   // bounded-expression: it reads the repository's own sources, of at most some hundred lines
@@ -14,7 +14,7 @@ const walks =
 export function findWalksByPath(file, source) {
   return [...source.matchAll(walks)].map(({ 0: text, index }) => {
     const line = source.slice(0, index).split('\n').length;
-    return `${file}:${line}: ${text.slice(0, text.indexOf('('))} goes by path; use removeFolderIn or walkTree of packages/tenant`;
+    return `${file}:${line}: ${text.slice(0, text.indexOf('('))} goes by path; use removeFolderIn or walkTree of packages/files`;
   });
 }
 

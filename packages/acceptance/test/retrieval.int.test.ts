@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openIndex } from '@concierge/index';
 import type { Embeddings } from '@concierge/model/openai';
 import { createLog } from '@concierge/runtime';
-import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { questionKinds, readLabelledNotes, type LabelledNotes } from '../retrieval/labelled-notes.ts';
 import { otherNotes, type Phrases } from '../retrieval/other-notes.ts';

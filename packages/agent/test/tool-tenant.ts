@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome, type TurnCapabilities } from '@concierge/agent';
 import type { AcceptedTurn } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { unusedCapabilities } from '../src/fixtures/tool-fixture.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome, type TurnStatus } from '@concierge/agent';
 import type { AcceptedTurn, Session } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { unusedCapabilities } from '../src/fixtures/tool-fixture.ts';
 import { temporaryDirectory } from '@concierge/testing';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';

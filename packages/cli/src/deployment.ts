@@ -1,7 +1,8 @@
 import type { ChatAppConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
+import type { IndexStore } from '@concierge/index';
 import { connectRedis, createLog, redisReady, type Log } from '@concierge/runtime';
-import type { IndexStore, Tenants, TenantScope } from '@concierge/tenant';
+import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { Doorbells, EventBells, HandoffCallsOptions, HandoffDesk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 
@@ -30,7 +31,7 @@ export class Deployment {
 
   async index(): Promise<IndexStore> {
     const { databaseUrl, dataDir } = this.config;
-    const { openIndex } = await import('@concierge/tenant');
+    const { openIndex } = await import('@concierge/index');
     this.#index ??= openIndex({ databaseUrl, dataDir, log: this.log });
     return await this.#index;
   }

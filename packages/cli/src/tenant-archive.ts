@@ -5,7 +5,8 @@ import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { AppError, TenantId, TenantSettings } from '@concierge/contract';
-import { FolderSync, markIncarnation, removeFolderIn, walkTree, type TenantScope, type TreeEntry } from '@concierge/tenant';
+import { FolderSync, removeFolderIn, walkTree, type TreeEntry } from '@concierge/files';
+import { isPrivateName, markIncarnation, type TenantScope } from '@concierge/tenant';
 import * as tar from 'tar';
 
 /** Read and write for the owner of the deployment, nobody else: what tenants keep is private. */
@@ -49,6 +50,7 @@ export async function exportTenant(scope: TenantScope, file: string): Promise<Ex
   const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
   const counts = { files: 0, leftOut: 0, cutShort: 0 };
   const walk = walkTree(scope.root, {
+    isOwn: isPrivateName,
     isWanted: (path) => !LEFT_OUT.test(path),
     onLeftOut: () => (counts.leftOut += 1),
     onCutShort: () => (counts.cutShort += 1),

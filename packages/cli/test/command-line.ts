@@ -1,8 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { openIndex } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { readConfig } from '../src/config.ts';
 import { run } from '../src/run.ts';

@@ -1,5 +1,8 @@
 export { duringActivity, type Activity } from './activity.ts';
 export { background } from './background.ts';
+export { KeyedMutex } from './concurrency/keyed-mutex.ts';
+export { SharedRun } from './concurrency/shared-run.ts';
+export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig } from './config.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
 export { runService, startService, type Running, type ServiceOptions, type StartOptions, type Stoppable } from './lifecycle.ts';
@@ -26,5 +29,5 @@ export {
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { isUnavailable } from './unavailable.ts';
-export { openSqlite, sqliteErrorCode, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
+export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
 export { eventLoopStallMs } from './watchdog.ts';

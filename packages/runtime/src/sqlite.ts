@@ -86,6 +86,24 @@ export function sqliteErrorCode(error: unknown): number | undefined {
   return error.errcode & 0xff;
 }
 
+/** `busy`: another process holds the lock. `lost`: the file went away under the connection. `corrupt`: no database, or a broken one. */
+export type SqliteTrouble = 'busy' | 'lost' | 'corrupt';
+
+/** By primary result code, https://www.sqlite.org/rescode.html. */
+const troubles = new Map<number | undefined, SqliteTrouble>([
+  [5 /* BUSY */, 'busy'],
+  [6 /* LOCKED */, 'busy'],
+  [8 /* READONLY */, 'lost'],
+  [10 /* IOERR */, 'lost'],
+  [11 /* CORRUPT */, 'corrupt'],
+  [14 /* CANTOPEN */, 'lost'],
+  [26 /* NOTADB */, 'corrupt'],
+]);
+
+export function sqliteTrouble(error: unknown): SqliteTrouble | undefined {
+  return troubles.get(sqliteErrorCode(error));
+}
+
 function dialectOf(database: PreparedDatabase): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),

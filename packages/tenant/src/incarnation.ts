@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { readIfThere } from './json-file.ts';
-import { StatCache } from './stat-cache.ts';
+import { readIfThere, StatCache } from '@concierge/files';
 
 /** In a folder that commands of the tenant do not see. */
 const incarnationFile = 'settings/incarnation';

@@ -1,8 +1,8 @@
 import type { RemovedSession, Skill } from '@concierge/contract';
+import type { IndexSource, SourceSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
-import type { IndexSource, SourceSession } from './index-db/types.ts';
-import type { SessionStore } from './session-store.ts';
-import type { Skills } from './skills.ts';
+import type { SessionStore } from './sessions/session-store.ts';
+import type { Skills } from './skills/skills.ts';
 
 export interface FilesSourceOptions {
   readonly accountId: string;

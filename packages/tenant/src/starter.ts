@@ -2,11 +2,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import type { TenantPlan, TenantSettings } from '@concierge/contract';
+import { FolderSync, readContent, walkTree } from '@concierge/files';
 import type { z } from 'zod';
-import { FolderSync } from './folder-sync.ts';
 import { markIncarnation } from './incarnation.ts';
-import { textOf } from './settings-files.ts';
-import { readContent, walkTree } from './tree-walk.ts';
+import { textOf } from './settings/settings-files.ts';
 
 /** Beside src and dist, so that both find it. */
 const starterFolder = fileURLToPath(new URL('../starter/', import.meta.url));

@@ -1,7 +1,7 @@
 import { readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FolderSync } from '../src/folder-sync.ts';
+import { FolderSync } from '@concierge/files';
 import { TenantEvents, type Happening } from '../src/events/tenant-events.ts';
 import { TenantSecrets } from '../src/tenant-secrets.ts';
 import { silentLog, temporaryFolder, type Folder } from './support.ts';

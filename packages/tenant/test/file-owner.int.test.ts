@@ -1,7 +1,7 @@
 import { chown, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { TenantFiles } from '../src/tenant-files.ts';
+import { TenantFiles } from '../src/files/tenant-files.ts';
 import { temporaryFolder } from './support.ts';
 
 const sandboxUser = 10_001;

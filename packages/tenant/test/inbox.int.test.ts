@@ -2,10 +2,9 @@ import { link, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { TurnStep } from '@concierge/contract';
+import { FileWriter, FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
-import { FileWriter } from '../src/file-writer.ts';
-import { FolderSync } from '../src/folder-sync.ts';
-import { Inbox } from '../src/inbox.ts';
+import { Inbox } from '../src/inbox/inbox.ts';
 import { acceptedTurn, silentLog, temporaryFolder } from './support.ts';
 
 const inboxIn = (folder: string): Inbox => new Inbox({ folder, folders: new FolderSync(), writer: new FileWriter(), log: silentLog });

@@ -1,11 +1,9 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { FileWriter, FolderSync, Generations } from '@concierge/files';
 import { temporaryDirectory } from '@concierge/testing';
-import { FileWriter } from '../src/file-writer.ts';
-import { FolderSync } from '../src/folder-sync.ts';
-import { Generations } from '../src/generations.ts';
-import { LaneOrder } from '../src/lane-order.ts';
+import { LaneOrder } from '../src/inbox/lane-order.ts';
 
 const session = 'a'.repeat(32);
 

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { McpServerBody } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { temporaryDirectory } from '@concierge/testing';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '../src/index.ts';
+import { Tenants, type TenantScope } from '../src/index.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

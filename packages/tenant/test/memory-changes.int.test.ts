@@ -3,16 +3,14 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { storeOver } from '../src/index-db/open-index.ts';
-import type { IndexStore } from '../src/index-db/index-store.ts';
-import { SqliteBackend } from '../src/index-db/sqlite-backend.ts';
+import { SqliteBackend, storeOver, type IndexStore } from '@concierge/index';
+import { silentLog } from '@concierge/testing';
 import type { Searcher } from '../src/memory-search/memory-scope.ts';
 import { MemorySearch, type MemoryAnswer } from '../src/memory-search/memory-search.ts';
 import { NoteWatch } from '../src/memory-search/note-watch.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { Tenants } from '../src/tenants.ts';
 import { fileCallsOf } from './file-calls.ts';
-import { silent } from './index-backends.ts';
 import { temporaryFolder, type Folder } from './support.ts';
 
 const owner: Searcher = { access: 'owner' };
@@ -25,8 +23,8 @@ let scope: TenantScope;
 
 beforeEach(async () => {
   folder = await temporaryFolder();
-  index = storeOver(new SqliteBackend({ folder: join(folder.path, 'index'), bootId: 'b', log: silent }));
-  scope = await new Tenants({ dataDir: folder.path, index, keySecret: 'k'.repeat(40), log: silent }).create('acme');
+  index = storeOver(new SqliteBackend({ folder: join(folder.path, 'index'), bootId: 'b', log: silentLog }));
+  scope = await new Tenants({ dataDir: folder.path, index, keySecret: 'k'.repeat(40), log: silentLog }).create('acme');
   await mkdir(join(scope.root, 'memory', 'people'), { recursive: true });
   await writeFile(join(scope.root, 'memory', 'lamp.md'), 'The lamp is blue.\n');
   await writeFile(join(scope.root, 'memory', 'people', 'ines.md'), 'Ines likes tulips.\n');
@@ -134,7 +132,7 @@ describe('where the kernel does not tell of changes', () => {
     const { accountId, root, memory, sessions } = scope;
     const { passages } = scope.index;
     const far = { noteEvents: 'never', now: () => nowMs } as const;
-    search = new MemorySearch({ accountId, root, memory, sessions, passages, embedder: undefined, log: silent, ...far });
+    search = new MemorySearch({ accountId, root, memory, sessions, passages, embedder: undefined, log: silentLog, ...far });
   });
 
   it('a search sees an edit within five seconds, and looks at notes no more often than that', async () => {
@@ -162,7 +160,7 @@ describe('where the kernel does not tell of changes', () => {
     const { accountId, root, memory, sessions } = scope;
     const { passages } = scope.index;
     const slow = { noteEvents: 'never', now: () => (nowMs += 300) } as const;
-    const slowly = new MemorySearch({ accountId, root, memory, sessions, passages, embedder: undefined, log: silent, ...slow });
+    const slowly = new MemorySearch({ accountId, root, memory, sessions, passages, embedder: undefined, log: silentLog, ...slow });
     const left: number[] = [];
     do left.push((await asked('canoe', slowly)).unread.notes);
     while (left.at(-1) !== 0);

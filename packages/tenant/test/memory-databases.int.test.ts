@@ -1,11 +1,10 @@
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { storeOver } from '../src/index-db/open-index.ts';
-import { SqliteBackend } from '../src/index-db/sqlite-backend.ts';
+import { SqliteBackend, storeOver } from '@concierge/index';
+import { indexBackends, silentLog, stopIndexBackends } from '@concierge/testing';
 import type { Searcher } from '../src/memory-search/memory-scope.ts';
 import { Tenants } from '../src/tenants.ts';
-import { indexBackends, silent, stopIndexBackends } from './index-backends.ts';
 import { CountedEmbedder, day } from './memory-samples.ts';
 import { temporaryFolder } from './support.ts';
 
@@ -33,7 +32,7 @@ afterAll(stopIndexBackends);
       await using database = await backend.start();
       await using folder = await temporaryFolder();
       const index = await database.open();
-      const all = new Tenants({ dataDir: folder.path, index, keySecret: 'k'.repeat(40), log: silent, embedder: new CountedEmbedder() });
+      const all = new Tenants({ dataDir: folder.path, index, keySecret: 'k'.repeat(40), log: silentLog, embedder: new CountedEmbedder() });
       const scope = await all.create('acme');
       for (let number = 0; number < 60; number += 1) {
         const said = Array.from({ length: 12 }, (_, place) => words[(number * 7 + place * place * (number + 3)) % words.length]).join(' ');
@@ -54,9 +53,9 @@ describe('vectors in SQLite', () => {
     const embedder = new CountedEmbedder();
     const answers: unknown[] = [];
     for (const vectorExtension of [true, false]) {
-      const backend = new SqliteBackend({ folder: join(folder.path, 'index'), bootId: 'b', log: silent, vectorExtension });
+      const backend = new SqliteBackend({ folder: join(folder.path, 'index'), bootId: 'b', log: silentLog, vectorExtension });
       const index = storeOver(backend);
-      const all = new Tenants({ dataDir: folder.path, index, keySecret: 'k'.repeat(40), log: silent, embedder });
+      const all = new Tenants({ dataDir: folder.path, index, keySecret: 'k'.repeat(40), log: silentLog, embedder });
       const scope = vectorExtension ? await all.create('acme') : await all.open('acme');
       for (let number = 0; vectorExtension && number < 30; number += 1) {
         await scope.files.writeText(

@@ -2,14 +2,14 @@ import { rm, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Session, SessionMessage } from '@concierge/contract';
-import type { IndexStore } from '../src/index-db/index-store.ts';
+import type { IndexStore } from '@concierge/index';
+import { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
 import type { Embedder } from '../src/memory-search/embedder.ts';
 import type { Searcher } from '../src/memory-search/memory-scope.ts';
 import type { MemoryAnswer, MemoryQuery } from '../src/memory-search/memory-search.ts';
-import { contactFolderOf, sessionIdOf } from '../src/session-id.ts';
+import { contactFolderOf, sessionIdOf } from '../src/sessions/session-id.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { Tenants } from '../src/tenants.ts';
-import { indexBackends, silent, stopIndexBackends, type IndexUnderTest } from './index-backends.ts';
 import { CountedEmbedder, day } from './memory-samples.ts';
 import { newSession, temporaryFolder, type Folder } from './support.ts';
 
@@ -63,7 +63,7 @@ for (const backend of indexBackends) {
       await folder[Symbol.asyncDispose]();
     });
     const tenants = (options: { embedder: Embedder | undefined }): Tenants =>
-      new Tenants({ dataDir: folder.path, index: store, keySecret: 'k'.repeat(40), log: silent, ...options });
+      new Tenants({ dataDir: folder.path, index: store, keySecret: 'k'.repeat(40), log: silentLog, ...options });
 
     /** The same tenant as a worker with embeddings sees it. */
     const withMeaning = async (other: Embedder = embedder): Promise<TenantScope> => tenants({ embedder: other }).open('acme');

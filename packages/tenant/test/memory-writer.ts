@@ -1,6 +1,6 @@
 import { argv, stdout } from 'node:process';
 import { AppError } from '@concierge/contract';
-import { openIndex } from '../src/index-db/index.ts';
+import { openIndex } from '@concierge/index';
 import { Tenants } from '../src/tenants.ts';
 import { silentLog } from './support.ts';
 

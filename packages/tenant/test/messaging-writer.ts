@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { argv, stdout } from 'node:process';
-import { Channels } from '../src/channels.ts';
-import { FolderSync } from '../src/folder-sync.ts';
+import { FolderSync } from '@concierge/files';
+import { Channels } from '../src/channels/channels.ts';
 import { Outbox } from '../src/outbox/outbox.ts';
 import { Schedules } from '../src/schedules/schedules.ts';
 import { TenantSecrets } from '../src/tenant-secrets.ts';

@@ -1,10 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from '@jest/globals';
-import { storeOver } from '../src/index-db/open-index.ts';
-import { SqliteBackend } from '../src/index-db/sqlite-backend.ts';
+import { SqliteBackend, storeOver } from '@concierge/index';
+import { silentLog } from '@concierge/testing';
 import { Tenants } from '../src/tenants.ts';
-import { silent } from './index-backends.ts';
 import { temporaryFolder } from './support.ts';
 
 const TENANTS = 100;
@@ -20,8 +19,8 @@ function usedBytes(): number {
 
 it('holds at most 64 KiB for a tenant that is open and idle', async () => {
   await using folder = await temporaryFolder();
-  const index = storeOver(new SqliteBackend({ folder: `${folder.path}/index`, bootId: 'b', log: silent }));
-  const options = { dataDir: folder.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log: silent };
+  const index = storeOver(new SqliteBackend({ folder: `${folder.path}/index`, bootId: 'b', log: silentLog }));
+  const options = { dataDir: folder.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log: silentLog };
   const ids = Array.from({ length: TENANTS }, (_, number) => `tenant-${String(number)}`);
   const maker = new Tenants(options);
   for (const id of ids) await maker.create(id);

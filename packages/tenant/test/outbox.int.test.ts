@@ -1,9 +1,10 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits, type DeliveryStep } from '@concierge/contract';
+import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FolderSync, Outbox, type Delivery, type NewOutbound } from '../src/index.ts';
+import { Outbox, type NewOutbound, type Delivery } from '../src/index.ts';
 import { silentLog, startTenants, type TestTenants } from './support.ts';
 
 const outbound: NewOutbound = {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from '@concierge/contract';
-import { isSystemError } from '../src/system-error.ts';
-import { TenantFiles } from '../src/tenant-files.ts';
+import { isSystemError } from '@concierge/files';
+import { TenantFiles } from '../src/files/tenant-files.ts';
 import { temporaryFolder } from './support.ts';
 
 const reads = 6000;

@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { Session } from '@concierge/contract';
-import { FolderSync } from '../src/folder-sync.ts';
-import { SessionCache } from '../src/session-cache.ts';
-import { SessionStore } from '../src/session-store.ts';
+import { FolderSync } from '@concierge/files';
+import { SessionCache } from '../src/sessions/session-cache.ts';
+import { SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, newSessionId, silentLog, temporaryFolder, until } from './support.ts';
 
 const writerPath = fileURLToPath(new URL('./session-writer.ts', import.meta.url));

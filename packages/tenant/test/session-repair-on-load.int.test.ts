@@ -1,9 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { openIndex } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { temporaryDirectory } from '@concierge/testing';
-import { openIndex, Tenants, unknownOutcome } from '../src/index.ts';
+import { Tenants, unknownOutcome } from '../src/index.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const id = 'a'.repeat(32);

@@ -2,11 +2,11 @@ import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { RemovedSession, Session } from '@concierge/contract';
+import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
-import { FolderSync } from '../src/folder-sync.ts';
-import { RevisionConflict } from '../src/session-revisions.ts';
-import { SessionCache } from '../src/session-cache.ts';
-import { SessionStore } from '../src/session-store.ts';
+import { RevisionConflict } from '../src/sessions/session-revisions.ts';
+import { SessionCache } from '../src/sessions/session-cache.ts';
+import { SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, newSessionId, silentLog, temporaryFolder, turnRecord, userMessage } from './support.ts';
 
 /** Each is like another process: it shares nothing but the files. */

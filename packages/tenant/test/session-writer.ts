@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { argv, stdout } from 'node:process';
+import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
-import { FolderSync } from '../src/folder-sync.ts';
-import { RevisionConflict } from '../src/session-revisions.ts';
-import { SessionCache } from '../src/session-cache.ts';
-import { SessionStore } from '../src/session-store.ts';
+import { RevisionConflict } from '../src/sessions/session-revisions.ts';
+import { SessionCache } from '../src/sessions/session-cache.ts';
+import { SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, silentLog, turnRecord } from './support.ts';
 
 /** A worker of its own process: adds turns to a session until it is killed, or just one. Prints each turn when it is published, `conflict` when another was first. */

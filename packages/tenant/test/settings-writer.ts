@@ -1,7 +1,7 @@
 import { argv, stdout } from 'node:process';
+import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
-import { FolderSync } from '../src/folder-sync.ts';
-import { Settings } from '../src/settings.ts';
+import { Settings } from '../src/settings/settings.ts';
 import { silentLog } from './support.ts';
 
 /** A process of its own that changes one setting so many times: `<name>-1`, `<name>-2`, … Prints each that was acknowledged. */

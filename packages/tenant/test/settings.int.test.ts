@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import type { TenantSettings } from '@concierge/contract';
-import { FolderSync } from '../src/folder-sync.ts';
-import { textOf } from '../src/settings-files.ts';
-import { Settings } from '../src/settings.ts';
+import { FolderSync } from '@concierge/files';
+import { textOf } from '../src/settings/settings-files.ts';
+import { Settings } from '../src/settings/settings.ts';
 import { silentLog, temporaryFolder, until, type Folder } from './support.ts';
 
 const writerPath = fileURLToPath(new URL('./settings-writer.ts', import.meta.url));

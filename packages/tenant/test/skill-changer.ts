@@ -1,6 +1,6 @@
 import { argv, kill, pid } from 'node:process';
-import { SkillEditor } from '../src/skill-editor.ts';
-import { TenantFiles } from '../src/tenant-files.ts';
+import { SkillEditor } from '../src/skills/skill-editor.ts';
+import { TenantFiles } from '../src/files/tenant-files.ts';
 
 /** An agent of its own process that changes one skill in every way, again and again, until it is killed: so long after the first round. */
 const [, , root = '', afterMs = '0'] = argv;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { AcceptedTurn, Session, TurnRecord, UserMessage } from '@concierge/contract';
+import { openIndex } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { openIndex } from '../src/index-db/index.ts';
 import { Tenants } from '../src/tenants.ts';
 
 export const silentLog = createLog({ service: 'test', level: 'silent' });

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
-import { etagOf } from '../src/etag.ts';
-import { TenantFiles } from '../src/tenant-files.ts';
+import { etagOf } from '@concierge/files';
+import { TenantFiles } from '../src/files/tenant-files.ts';
 import { temporaryFolder } from './support.ts';
 
 const run = promisify(execFile);

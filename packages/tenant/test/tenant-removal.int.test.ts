@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { chdir, cwd } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { emptyFolder } from '../src/folder-tree.ts';
-import { HeldFolder } from '../src/path-walk.ts';
+import { emptyFolder, HeldFolder } from '@concierge/files';
 import { startTenants, temporaryFolder } from './support.ts';
 
 const swapperPath = fileURLToPath(new URL('./folder-swapper.ts', import.meta.url));

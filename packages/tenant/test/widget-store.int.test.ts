@@ -2,9 +2,11 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { WidgetBody, WidgetKey } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { temporaryDirectory } from '@concierge/testing';
-import { openIndex, Tenants, workspaceRules, type IndexStore, type TenantScope } from '../src/index.ts';
+import { Tenants, type TenantScope } from '../src/index.ts';
+import { workspaceRules } from '../src/files/workspace-rules.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -1,7 +1,7 @@
 import { link, mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { WorkspaceMeter } from '../src/workspace-meter.ts';
+import { WorkspaceMeter } from '../src/files/workspace-meter.ts';
 import { startTenants, temporaryFolder } from './support.ts';
 
 const page = 4096;

@@ -34,6 +34,7 @@ export { FakeSlack, slackError, type FakeSlackOptions } from './providers/fake-s
 export { botError, FakeTelegram } from './providers/fake-telegram.ts';
 export { FakeTwilio, twilioError, twilioSignature, type FakeTwilioOptions } from './providers/fake-twilio.ts';
 export type { WebhookTry } from './providers/webhook-post.ts';
+export { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from './index-backends.ts';
 export { serveRequests, type RequestHandler } from './request-server.ts';
 export { ScriptedEmbeddings, type RecordedEmbeddings } from './scripted-embeddings.ts';
 export { startRealEmbeddings } from './real-embeddings.ts';

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TurnsQuery } from '@concierge/index';
 import type { Redis } from 'ioredis';
 import {
   AppError,
@@ -11,15 +12,7 @@ import {
   type TurnView,
 } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import {
-  decodeCursor,
-  encodeCursor,
-  type IndexedTurn,
-  type Page,
-  type Position,
-  type TenantScope,
-  type TurnsQuery,
-} from '@concierge/tenant';
+import type { TenantScope } from '@concierge/tenant';
 import { TurnAcceptance, type TurnReceipt } from './accept.ts';
 import type { Doorbells } from './doorbells.ts';
 import { keyOf } from './keys.ts';

@@ -1,6 +1,7 @@
 import type { EventView } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { connectRedis, createLog } from '@concierge/runtime';
-import { openIndex, Tenants, type Happening, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type Happening, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis, WebhookReceiver } from '@concierge/testing';
 import { Outbound, OutboundError } from '@concierge/web';
 import { EventBells, eventFetchPolicy, EventSender, EventSweeper, EventWorker, OutgoingEvents } from '../src/index.ts';

@@ -1,6 +1,7 @@
 import { argv, env } from 'node:process';
+import { openIndex } from '@concierge/index';
 import { armFailpoints, connectRedis, createLog } from '@concierge/runtime';
-import { openIndex, Tenants } from '@concierge/tenant';
+import { Tenants } from '@concierge/tenant';
 import { Outbound } from '@concierge/web';
 import { EventBells, eventFetchPolicy, EventSender, EventWorker, OutgoingEvents } from '../src/index.ts';
 import { secrets, turnEnded } from './event-rig.ts';

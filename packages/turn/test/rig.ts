@@ -1,7 +1,8 @@
 import { AppError, type AcceptedTurn, type Session, type TurnEvent, type TurnInput, type TurnRecord } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { background, connectRedis, createLog, redisReady } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
 import type { LeaseAnswer } from '../src/lanes.ts';

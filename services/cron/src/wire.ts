@@ -1,3 +1,4 @@
+import { openIndex } from '@concierge/index';
 import {
   armFailpoints,
   assertNoEviction,
@@ -8,7 +9,7 @@ import {
   type Log,
   type Running,
 } from '@concierge/runtime';
-import { openIndex, Tenants } from '@concierge/tenant';
+import { Tenants } from '@concierge/tenant';
 import {
   DeliveryBells,
   DeliveryLanes,

@@ -1,8 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Schedule, type Session, type TurnRecord } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { connectRedis, createLog, newMetrics } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { Doorbells, DueSchedules, EventBells, Lanes, OutgoingEvents, Sweeper, Turns } from '@concierge/turn';
 import { ScheduleAttention } from '../src/schedules/schedule-attention.ts';

@@ -1,7 +1,8 @@
 import { ChatAppConnections } from '@concierge/channel';
+import { openIndex } from '@concierge/index';
 import { McpServers } from '@concierge/mcp';
-import { connectRedis, armFailpoints, assertNoEviction, background, redisReady, type Log, type Running } from '@concierge/runtime';
-import { openIndex, Tenants } from '@concierge/tenant';
+import { armFailpoints, assertNoEviction, background, connectRedis, redisReady, type Log, type Running } from '@concierge/runtime';
+import { Tenants } from '@concierge/tenant';
 import {
   DeliveryBells,
   DeliveryLanes,

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { AcceptedTurn, Session, TurnInput } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { openIndex, sessionIdOf, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { sessionIdOf, Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { HandoffCalls, HandoffDesk, type TurnReceipt, type TurnRun } from '@concierge/turn';
 import type { ChatApps } from './chat-apps/chat-apps.ts';

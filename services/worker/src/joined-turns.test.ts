@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { limits, type AcceptedTurn, type ChatAppMessage, type Session, type TurnStep, type UploadRef } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { TurnCancelled, WorkerDraining, type TurnRun } from '@concierge/turn';
 import { call, say, Script, turnRun, usage } from './fixtures/scripted-run.ts';

@@ -1,5 +1,6 @@
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { OutgoingEvents } from '@concierge/turn';
 import { ModelError } from '@concierge/model';

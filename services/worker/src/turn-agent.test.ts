@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AcceptedTurn, Session } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { TurnCancelled, type TurnRun } from '@concierge/turn';
 import type { Lenders } from './capabilities/turn-capabilities.ts';

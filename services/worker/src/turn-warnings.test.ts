@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ModelFacts, type AcceptedTurn, type EventView, type Session } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory } from '@concierge/testing';
 import { OutgoingEvents, type TurnEnd } from '@concierge/turn';
 import { say, Script, turnRun } from './fixtures/scripted-run.ts';

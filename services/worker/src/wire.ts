@@ -1,5 +1,6 @@
 import { allTools } from '@concierge/agent';
 import { limits } from '@concierge/contract';
+import { openIndex } from '@concierge/index';
 import { McpServers } from '@concierge/mcp';
 import { estimateTokens, type Providers } from '@concierge/model';
 import { Embeddings, Models } from '@concierge/model/openai';
@@ -15,7 +16,7 @@ import {
 } from '@concierge/runtime';
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
-import { openIndex, Tenants, type OutboxBell } from '@concierge/tenant';
+import { Tenants, type OutboxBell } from '@concierge/tenant';
 import {
   DeliveryBells,
   DeliveryLanes,

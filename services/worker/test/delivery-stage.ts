@@ -1,7 +1,8 @@
 import type { AppChannel, ChannelSettings } from '@concierge/contract';
 import { providerUrls, type ProviderUrls } from '@concierge/channel';
+import { openIndex } from '@concierge/index';
 import { connectRedis, createLog } from '@concierge/runtime';
-import { openIndex, sessionIdOf, Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
+import { sessionIdOf, Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
 import { FakeTelegram, temporaryDirectory, TestRedis } from '@concierge/testing';
 import {
   DeliveryBells,

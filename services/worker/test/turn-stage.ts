@@ -1,9 +1,10 @@
 import { type AcceptedTurn, ProvidersFile, type Session, type ToolMessage, type TurnEvent, type TurnStep } from '@concierge/contract';
+import { openIndex } from '@concierge/index';
 import { resolveProviders } from '@concierge/model';
 // eslint-disable-next-line no-restricted-imports -- a stage is a wire.ts for tests: it chooses the adapter
 import { Models } from '@concierge/model/openai';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { callTools, say, startScriptedModel, temporaryDirectory, type RecordedRequest, type ScriptedModel } from '@concierge/testing';
 import type { TurnRun } from '@concierge/turn';
 import { UploadTexts } from '@concierge/upload';

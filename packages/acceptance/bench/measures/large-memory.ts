@@ -1,5 +1,6 @@
+import { openIndex } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { openIndex, Tenants, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { percentile } from '../bench.ts';
 import { questionKinds, readLabelledNotes, type LabelledNotes } from '../../retrieval/labelled-notes.ts';

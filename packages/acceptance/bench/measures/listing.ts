@@ -1,4 +1,4 @@
-import type { SessionPut } from '@concierge/tenant';
+import type { SessionPut } from '@concierge/index';
 import { percentile, type Bench } from '../bench.ts';
 import { absoluteRow, ratioRow, type Row } from '../row.ts';
 

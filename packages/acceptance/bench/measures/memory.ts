@@ -1,7 +1,8 @@
+import { openIndex } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { resolveProviders } from '@concierge/model';
 import { Embeddings } from '@concierge/model/openai';
-import { openIndex, Tenants, type MemoryAnswer, type TenantScope } from '@concierge/tenant';
+import { Tenants, type MemoryAnswer, type TenantScope } from '@concierge/tenant';
 import { startScriptedModel, temporaryDirectory } from '@concierge/testing';
 import { ProvidersFile } from '@concierge/contract';
 import { percentile } from '../bench.ts';

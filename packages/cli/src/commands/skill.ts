@@ -1,6 +1,7 @@
 import { basename, join, resolve } from 'node:path';
 import { AppError, limits, skillNamePattern } from '@concierge/contract';
-import { readContent, walkTree, type TenantScope, type TreeContent } from '@concierge/tenant';
+import { readContent, walkTree, type TreeContent } from '@concierge/files';
+import type { TenantScope } from '@concierge/tenant';
 import { Command } from 'commander';
 import { table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';

@@ -12,12 +12,9 @@ import {
   type EventEndpointWithSecret,
   type EventType,
 } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { RecordFolder, StatCache, type FolderSync } from '@concierge/files';
+import { KeyedMutex, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
-import type { FolderSync } from '../folder-sync.ts';
-import { KeyedMutex } from '../keyed-mutex.ts';
-import { RecordFolder } from '../record-folder.ts';
-import { StatCache } from '../stat-cache.ts';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 
 const HOUR_MS = 3_600_000;

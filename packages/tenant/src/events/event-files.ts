@@ -1,13 +1,17 @@
 import { rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError, EventId, EventRecord, limits, type EventStatus, type EventView } from '@concierge/contract';
+import {
+  ignoreMissing,
+  isSystemError,
+  keepFolders,
+  lstatIfThere,
+  makeStoreFolder,
+  namesIn,
+  RecordFolder,
+  type FolderSync,
+} from '@concierge/files';
 import { failpoint, type Log } from '@concierge/runtime';
-import type { FolderSync } from '../folder-sync.ts';
-import { namesIn } from '../names-in.ts';
-import { lstatIfThere } from '../quick-look.ts';
-import { RecordFolder } from '../record-folder.ts';
-import { keepFolders, makeStoreFolder } from '../store-folder.ts';
-import { ignoreMissing, isSystemError } from '../system-error.ts';
 import { endOfHour, endpointIdOfEvent, hourNames, hourOf, timeOfEvent } from './event-id.ts';
 
 const DAY_MS = 86_400_000;

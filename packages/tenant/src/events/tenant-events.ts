@@ -9,8 +9,8 @@ import {
   type EventType,
   type EventView,
 } from '@concierge/contract';
+import type { FolderSync } from '@concierge/files';
 import { failpoint, type Log } from '@concierge/runtime';
-import type { FolderSync } from '../folder-sync.ts';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 import { EventEndpoints } from './event-endpoints.ts';
 import { EventFiles, noSuchEvent, viewOf, type EventsQuery } from './event-files.ts';

@@ -1,9 +1,6 @@
+import { embeddedText, type PassageIndex, type PassageRank, type PassageScope } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
-import type { PassageIndex } from '../index-db/passage-index.ts';
-import type { PassageRank } from '../index-db/passage-queries.ts';
-import type { PassageScope } from '../index-db/passage-scope.ts';
 import type { Embedder } from './embedder.ts';
-import { embeddedText } from './passage.ts';
 
 export interface MeaningSearchOptions {
   readonly embedder: Embedder;

@@ -1,5 +1,4 @@
-import { isUnspaced } from './fold-text.ts';
-import { termFor, type QuestionTerm } from './question.ts';
+import { isUnspaced, termFor, type QuestionTerm } from '@concierge/index';
 import type { Vocabulary } from './vocabulary.ts';
 
 const WORD_MIN_CHARACTERS = 4;

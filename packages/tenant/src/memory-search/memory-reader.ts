@@ -2,20 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
+import {
+  tenantOwner,
+  type PassageChanges,
+  type PassageIndex,
+  type PassageScope,
+  type SourceName,
+  type StaleSession,
+  type TableDrift,
+} from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
-import type { PassageIndex, SourceName, StaleSession } from '../index-db/passage-index.ts';
-import { tenantOwner, type PassageScope } from '../index-db/passage-scope.ts';
-import type { PassageChanges } from '../index-db/put-passages.ts';
-import type { TableDrift } from '../index-db/types.ts';
-import type { FileEntry } from '../folder-tree.ts';
-import { contactsFolder, type MemoryFiles } from '../memory-files.ts';
-import { isHashedName } from '../session-id.ts';
-import type { SessionStore } from '../session-store.ts';
+import { contactsFolder, type MemoryFiles } from './memory-files.ts';
+import { isHashedName } from '../sessions/session-id.ts';
+import type { SessionStore } from '../sessions/session-store.ts';
 import { sessionOwnerOf } from './memory-scope.ts';
 import { notePassages } from './note-passages.ts';
 import { NoteWatch, type NoteChanges, type NoteWatchOptions } from './note-watch.ts';
 import { sessionPassages } from './session-passages.ts';
+import type { FileEntry } from '../files/list-folder.ts';
 
 /** How long one search reads notes before it answers; the rest waits for the next one. */
 const READ_MS = 1000;

@@ -1,6 +1,6 @@
 import { channelNames } from '@concierge/contract';
-import { tenantOwner, type PassageKind, type PassageScope } from '../index-db/passage-scope.ts';
-import { contactFolderOf, contactOf, sessionIdOf } from '../session-id.ts';
+import { tenantOwner, type PassageKind, type PassageScope } from '@concierge/index';
+import { contactFolderOf, contactOf, sessionIdOf } from '../sessions/session-id.ts';
 
 /** Who searches: the owner, or one contact in a turn of one agent. */
 export type Searcher =

@@ -1,17 +1,21 @@
-import type { Log } from '@concierge/runtime';
+import {
+  readQuestion,
+  type FoundPassage,
+  type PassageIndex,
+  type PassageKind,
+  type PassageRank,
+  type PassageScope,
+  type QuestionTerm,
+  type TableDrift,
+} from '@concierge/index';
+import { KeyedMutex, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
-import type { PassageIndex } from '../index-db/passage-index.ts';
-import type { FoundPassage, PassageRank } from '../index-db/passage-queries.ts';
-import type { PassageKind, PassageScope } from '../index-db/passage-scope.ts';
-import type { TableDrift } from '../index-db/types.ts';
-import { KeyedMutex } from '../keyed-mutex.ts';
 import type { Embedder } from './embedder.ts';
 import { fuseScores } from './fuse-scores.ts';
 import { meantTerms } from './meant-words.ts';
 import { MemoryReader, type MemoryReaderOptions, type Unread } from './memory-reader.ts';
 import { passageScopeOf, type Searcher } from './memory-scope.ts';
 import { MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
-import { readQuestion, type QuestionTerm } from './question.ts';
 import { scoreTexts } from './rank-texts.ts';
 import { snippetOf } from './snippet.ts';
 import { Vocabulary } from './vocabulary.ts';

@@ -1,6 +1,6 @@
 import { withoutEnding } from '@concierge/contract';
+import type { Passage } from '@concierge/index';
 import { packBlocks, type Block } from './split-text.ts';
-import type { Passage } from './passage.ts';
 
 interface Section {
   readonly heading: string;

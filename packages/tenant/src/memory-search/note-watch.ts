@@ -2,9 +2,7 @@ import { watch, type FSWatcher } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { nameProblem } from '../path-rules.ts';
-import { lstatIfThere } from '../quick-look.ts';
-import { isSystemError } from '../system-error.ts';
+import { isSystemError, lstatIfThere, nameProblem } from '@concierge/files';
 
 /** Everything may be another; or only these notes may. */
 export type NoteChanges = 'all' | ReadonlySet<string>;

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SessionMessage } from '@concierge/contract';
+import { embeddedText, readQuestion, withoutSpeakers } from '@concierge/index';
 import { notePassages } from './note-passages.ts';
-import { embeddedText } from './passage.ts';
-import { readQuestion } from './question.ts';
-import { sessionPassages, withoutSpeakers } from './session-passages.ts';
+import { sessionPassages } from './session-passages.ts';
 import { snippetOf } from './snippet.ts';
 
 const paragraph = (name: string, sentences: number): string =>

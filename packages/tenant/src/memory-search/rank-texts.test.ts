@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { readQuestion, termFor, weightOf } from '@concierge/index';
 import { fuseScores } from './fuse-scores.ts';
 import { meantTerms, slipsBetween } from './meant-words.ts';
-import { readQuestion, termFor, weightOf } from './question.ts';
 import { rankTexts } from './rank-texts.ts';
 import { Vocabulary } from './vocabulary.ts';
 

@@ -1,6 +1,5 @@
-import { termsOf } from './fold-text.ts';
+import { readQuestion, termsOf, weightOf, type QuestionTerm } from '@concierge/index';
 import { meantTerms } from './meant-words.ts';
-import { readQuestion, weightOf, type QuestionTerm } from './question.ts';
 import { Vocabulary } from './vocabulary.ts';
 
 /** How often a word must stand in a text to count for as much as it can, and how much longer texts are held back (Okapi BM25). */

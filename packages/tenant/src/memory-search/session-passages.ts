@@ -1,6 +1,6 @@
 import type { Session, SessionMessage } from '@concierge/contract';
+import type { Passage } from '@concierge/index';
 import { packBlocks, type Block } from './split-text.ts';
-import type { Passage } from './passage.ts';
 
 /** Of one conversation, newest first: what lies further back is in its summary. */
 const CHARACTERS_MAX = 400_000;
@@ -51,9 +51,4 @@ function latest(exchanges: readonly Exchange[]): readonly Exchange[] {
     characters += exchanges[first]?.blocks.reduce((sum, { text }) => sum + text.length, 0) ?? 0;
   }
   return exchanges.slice(first);
-}
-
-/** The words of a passage of a conversation without who said them: every passage has those. */
-export function withoutSpeakers(text: string): string {
-  return text.replaceAll(/^(?:user|assistant): /gmu, '');
 }

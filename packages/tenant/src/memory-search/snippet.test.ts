@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readQuestion } from './question.ts';
+import { readQuestion } from '@concierge/index';
 import { snippetOf } from './snippet.ts';
 
 const filler = 'lorem ipsum dolor sit amet '.repeat(40);

@@ -1,5 +1,4 @@
-import { termsOf } from './fold-text.ts';
-import { weightOf, type QuestionTerm } from './question.ts';
+import { termsOf, weightOf, type QuestionTerm } from '@concierge/index';
 
 const SNIPPET_CHARACTERS = 320;
 const BEFORE_CHARACTERS = 60;

@@ -1,6 +1,5 @@
 import type { DeliveryState } from '@concierge/contract';
-import { decodeCursor, encodeCursor, type Position } from '../index-db/cursor.ts';
-import type { Page } from '../index-db/types.ts';
+import { decodeCursor, encodeCursor, type Page, type Position } from '@concierge/index';
 import type { Delivery } from './delivery.ts';
 import type { Outbox } from './outbox.ts';
 

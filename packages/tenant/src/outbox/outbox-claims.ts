@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createFile, linkNew } from '../atomic-file.ts';
-import type { FolderSync } from '../folder-sync.ts';
-import { readIfThere } from '../json-file.ts';
-import { isSystemError } from '../system-error.ts';
+import { createFile, isSystemError, linkNew, readIfThere, type FolderSync } from '@concierge/files';
 
 const claimPattern = /^(?<id>m_[0-9a-f]{32})\.(?<part>\d{1,6})\.(?<try>\d{1,6})$/u;
 const fateSuffix = '.fate';

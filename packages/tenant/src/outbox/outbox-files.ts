@@ -2,16 +2,27 @@ import { constants } from 'node:fs';
 import { open, rename, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DeliveryStep, OutboundMessage } from '@concierge/contract';
+import {
+  appendLines,
+  createFile,
+  ignoreMissing,
+  isSystemError,
+  keepFolders,
+  lstatIfThere,
+  makeStoreFolder,
+  namesIn,
+  parseJson,
+  parseLines,
+  readIfThere,
+  removeFolderIn,
+  removeOldTemporaries,
+  replaceFile,
+  sweepTemporaries,
+  temporaryPrefix,
+  type FolderSync,
+} from '@concierge/files';
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
-import { appendLines, createFile, removeOldTemporaries, replaceFile, sweepTemporaries, temporaryPrefix } from '../atomic-file.ts';
-import type { FolderSync } from '../folder-sync.ts';
-import { removeFolderIn } from '../folder-tree.ts';
-import { parseJson, parseLines, readIfThere } from '../json-file.ts';
-import { namesIn } from '../names-in.ts';
-import { lstatIfThere } from '../quick-look.ts';
-import { keepFolders, makeStoreFolder } from '../store-folder.ts';
-import { ignoreMissing, isSystemError } from '../system-error.ts';
 import { Delivery } from './delivery.ts';
 import { OutboxClaims, type ClaimedTry, type ClaimPlace } from './outbox-claims.ts';
 

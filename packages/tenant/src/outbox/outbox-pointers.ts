@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto';
 import { appendFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readIfThere } from '../json-file.ts';
-import { namesIn } from '../names-in.ts';
-import { makeStoreFolder } from '../store-folder.ts';
-import { ignoreMissing } from '../system-error.ts';
+import { ignoreMissing, makeStoreFolder, namesIn, readIfThere } from '@concierge/files';
 
 /**
  * Small files that lead from something else to messages: from the app's own id, from a turn. A line each, found by the hash of what leads there. Not

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, limits, OutboundId, OutboundMessage, type Actor, type AppChannel, type DeliveryStep } from '@concierge/contract';
+import type { FolderSync } from '@concierge/files';
 import { background, failpoint, type Log } from '@concierge/runtime';
-import type { FolderSync } from '../folder-sync.ts';
 import type { Delivery } from './delivery.ts';
 import { laneOf, OutboxFiles } from './outbox-files.ts';
 import { OutboxPointers } from './outbox-pointers.ts';

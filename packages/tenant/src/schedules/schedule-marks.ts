@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { namesIn } from '../names-in.ts';
-import { isSystemError } from '../system-error.ts';
+import { isSystemError, namesIn } from '@concierge/files';
 
 const definition = /^(s_[0-9a-f]{32})\.json$/u;
 

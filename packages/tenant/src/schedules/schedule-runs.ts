@@ -1,10 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
+import { RecordFolder, removeFolderIn, type FolderSync, type RecordFolderOptions } from '@concierge/files';
 import type { Log } from '@concierge/runtime';
-import type { FolderSync } from '../folder-sync.ts';
-import { removeFolderIn } from '../folder-tree.ts';
-import { RecordFolder, type RecordFolderOptions } from '../record-folder.ts';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
 const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;

@@ -18,11 +18,9 @@ import {
   type ScheduleView,
   type TenantSettings,
 } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { RecordFolder, type FolderSync } from '@concierge/files';
+import { KeyedMutex, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
-import type { FolderSync } from '../folder-sync.ts';
-import { KeyedMutex } from '../keyed-mutex.ts';
-import { RecordFolder } from '../record-folder.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import { ScheduleRuns } from './schedule-runs.ts';
 import { assertTiming, nextRunMs } from './schedule-times.ts';

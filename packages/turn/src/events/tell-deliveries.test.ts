@@ -1,6 +1,7 @@
 import type { DeliveryStep, EventView } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { Delivery, openIndex, Tenants, type IndexStore, type NewOutbound, type TenantScope } from '@concierge/tenant';
+import { Delivery, Tenants, type NewOutbound, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { OutgoingEvents } from './outgoing-events.ts';

@@ -1,5 +1,5 @@
+import type { IndexStore } from '@concierge/index';
 import { eventLoopStallMs, type connectRedis } from '@concierge/runtime';
-import type { IndexStore } from '@concierge/tenant';
 import { DataFolder } from './data-folder.ts';
 import type { ReadinessChecks } from './readiness.ts';
 import { assertWorkersAlive, STALL_LIMIT_MS } from './workers-alive.ts';

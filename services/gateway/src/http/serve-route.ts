@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { AppError, limits, type KeyScope, type Route } from '@concierge/contract';
 import { duringActivity, type Log } from '@concierge/runtime';
-import type { KeyRecord, TenantScope, Tenants } from '@concierge/tenant';
+import type { KeyRecord, Tenants, TenantScope } from '@concierge/tenant';
 import type { RateLimits, RateLimitState } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
 import { apiKeyOf } from './api-key.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { MentionedPlaces } from './mentioned-places.ts';
 

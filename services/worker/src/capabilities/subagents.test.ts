@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError, type TurnInput } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { openIndex, Tenants, type IndexStore, type TenantScope } from '@concierge/tenant';
+import { Tenants, type TenantScope } from '@concierge/tenant';
 import { gate, temporaryDirectory } from '@concierge/testing';
 import { WorkerDraining, type TurnRun } from '@concierge/turn';
 import { turnRun } from '../fixtures/scripted-run.ts';

@@ -1,0 +1,29 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { eventually, temporaryDirectory } from '@concierge/testing';
+import { StatCache } from '../src/stat-cache.ts';
+
+describe('what was made of a file', () => {
+  it('is kept once the file has not changed for a second, and made again when it changes', async () => {
+    await using folder = await temporaryDirectory();
+    const path = join(folder.path, 'a');
+    await writeFile(path, 'a');
+    const cache = new StatCache<number>(10);
+    let reads = 0;
+    const get = async (): Promise<number | undefined> =>
+      cache.get(path, async () => {
+        reads += 1;
+        return Promise.resolve(reads);
+      });
+    // Times on disk may be too coarse to tell two changes in a row apart, so nothing is trusted yet.
+    expect([await get(), await get()]).toEqual([1, 2]);
+    await eventually(async () => (await get()) === (await get()));
+    const kept = reads;
+    expect([await get(), await get()]).toEqual([kept, kept]);
+    await writeFile(path, 'b');
+    expect(await get()).toBe(kept + 1);
+    await rm(path);
+    expect(await get()).toBeUndefined();
+  });
+});

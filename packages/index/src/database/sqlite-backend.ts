@@ -1,0 +1,178 @@
+import { constants } from 'node:fs';
+import { access, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
+import { AppError } from '@concierge/contract';
+import { KeyedMutex, SqliteLock, sqliteTrouble, type Log } from '@concierge/runtime';
+import { LRUCache } from 'lru-cache';
+import type { Kysely } from 'kysely';
+import type { IndexBackend, OwnConnection, Work } from './backend.ts';
+import { CompiledQueries } from './compiled-queries.ts';
+import { readMeta } from './meta.ts';
+import { SqliteFile } from './sqlite-file.ts';
+import { openIndexFile, prepareIndexFile, quarantine } from './sqlite-open.ts';
+import type { IndexTables } from './tables.ts';
+
+export interface SqliteBackendOptions {
+  /** Holds one folder per tenant. */
+  readonly folder: string;
+  readonly bootId: string;
+  readonly log: Log;
+  /** Tenants whose file is kept open. */
+  readonly openMax?: number;
+  /** False: sqlite-vec is not used, as where it cannot be loaded. True unless given. */
+  readonly vectorExtension?: boolean;
+}
+
+/** Three file descriptors each; opening one again takes about a millisecond. */
+const OPEN_MAX = 200;
+/** How long a query is tried again while another process writes; a rebuild of a very large tenant holds the lock for seconds. */
+const BUSY_WAIT_MS = 30_000;
+const BUSY_TRY_EVERY_MS = 10;
+/** A file that is lost or corrupt again right after it was made anew is the disk's trouble, not the file's. */
+const REPAIRS_MAX = 2;
+
+/** One `data.db` per tenant, opened when it is used and closed when others were used since: an idle tenant costs nothing. */
+export class SqliteBackend implements IndexBackend {
+  readonly dialect = 'sqlite';
+  readonly queries = new CompiledQueries();
+  readonly #options: SqliteBackendOptions;
+  readonly #lock: SqliteLock;
+  readonly #open: LRUCache<string, SqliteFile>;
+  readonly #writers = new KeyedMutex();
+  readonly #opening = new Map<string, Promise<SqliteFile>>();
+
+  constructor(options: SqliteBackendOptions) {
+    this.#options = options;
+    this.#lock = new SqliteLock(join(options.folder, '.lock.db'));
+    this.#open = new LRUCache({ max: options.openMax ?? OPEN_MAX, dispose: (file: SqliteFile) => file.retire() });
+  }
+
+  async read<Result>(accountId: string, work: Work<Result>): Promise<Result> {
+    return this.#use(accountId, async (file) => work(file.db));
+  }
+
+  /** The file is asked while it is in use: it may be deleted, and another one made, between two uses. */
+  async readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined> {
+    return this.#use(accountId, async (file) => {
+      file.built ||= (await readMeta(file.db, accountId, 'built')) !== undefined;
+      return file.built ? { result: await work(file.db) } : undefined;
+    });
+  }
+
+  async readVectors<Result>(accountId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result> {
+    const isWanted = this.#options.vectorExtension !== false;
+    return this.#use(accountId, async (file) => work(file.db, isWanted && file.loadVectors()));
+  }
+
+  /** The writers of this process wait for each other here: in SQLite's own queue a waiting one stops the event loop, and with it whoever it waits for. */
+  async write<Result>(accountId: string, work: Work<Result>): Promise<Result> {
+    return this.#writers.run(accountId, async () => this.#use(accountId, async (file) => file.db.transaction().execute(work)));
+  }
+
+  /** SQLite has one writer at a time anyway. */
+  async writeAlone<Result>(accountId: string, work: Work<Result>): Promise<Result> {
+    return this.write(accountId, work);
+  }
+
+  async withOwnConnection<Result>(accountId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result> {
+    return this.#use(accountId, async ({ path }) => {
+      const file = new SqliteFile(path, { create: false });
+      try {
+        const transact = async <Changed>(change: Work<Changed>): Promise<Changed> =>
+          this.#writers.run(accountId, async () => whileBusy(async () => file.db.transaction().execute(change)));
+        const result = await work({ db: file.db, alone: transact, settled: transact });
+        file.truncateLog();
+        return result;
+      } finally {
+        file.retire();
+      }
+    });
+  }
+
+  async drop(accountId: string): Promise<void> {
+    await this.#locked(async () => {
+      this.#open.delete(accountId);
+      await rm(join(this.#options.folder, accountId), { recursive: true, force: true });
+    });
+  }
+
+  async check(): Promise<void> {
+    await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+    await access(this.#options.folder, constants.W_OK);
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#opening.values());
+    this.#open.clear();
+    // Retired files close in the next turn of the event loop.
+    await nextTurn();
+  }
+
+  async #use<Result>(accountId: string, work: (file: SqliteFile) => Promise<Result>): Promise<Result> {
+    for (let repairs = 0; ; repairs += 1) {
+      let file: SqliteFile | undefined;
+      try {
+        return await whileBusy(async () => {
+          file = await this.#acquire(accountId);
+          return file.use(work);
+        });
+      } catch (error) {
+        const trouble = sqliteTrouble(error);
+        if (trouble === undefined || repairs >= REPAIRS_MAX) throw error;
+        this.#open.delete(accountId);
+        if (trouble === 'corrupt' && file !== undefined) await this.#quarantine(accountId, file);
+      }
+    }
+  }
+
+  async #quarantine(accountId: string, file: SqliteFile): Promise<void> {
+    await this.#locked(async () => {
+      quarantine(file, { accountId, log: this.#options.log });
+      return Promise.resolve();
+    });
+  }
+
+  async #locked<Result>(work: () => Promise<Result>): Promise<Result> {
+    await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+    return this.#lock.hold(work);
+  }
+
+  async #acquire(accountId: string): Promise<SqliteFile> {
+    const kept = this.#open.get(accountId);
+    if (kept?.isInPlace === true) return kept;
+    this.#open.delete(accountId);
+    let opening = this.#opening.get(accountId);
+    if (opening === undefined) {
+      opening = this.#openFile(accountId).finally(() => this.#opening.delete(accountId));
+      this.#opening.set(accountId, opening);
+    }
+    return opening;
+  }
+
+  async #openFile(accountId: string): Promise<SqliteFile> {
+    const path = join(this.#folderOf(accountId), 'data.db');
+    const options = { accountId, path, bootId: this.#options.bootId, log: this.#options.log };
+    const file = (await openIndexFile(options)) ?? (await this.#locked(async () => prepareIndexFile(options)));
+    this.#open.set(accountId, file);
+    return file;
+  }
+
+  #folderOf(accountId: string): string {
+    return join(this.#options.folder, accountId);
+  }
+}
+
+/** Tries again while another process writes. */
+async function whileBusy<Result>(work: () => Promise<Result>): Promise<Result> {
+  const until = Date.now() + BUSY_WAIT_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (sqliteTrouble(error) !== 'busy') throw error;
+      if (Date.now() > until) throw new AppError('overloaded', 'The index is busy', { cause: error, retryAfterSeconds: 2 });
+      await wait(BUSY_TRY_EVERY_MS);
+    }
+  }
+}

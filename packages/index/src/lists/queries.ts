@@ -1,0 +1,141 @@
+import { TurnRecord, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
+import { sql, type Kysely } from 'kysely';
+import type { CompiledQueries } from '../database/compiled-queries.ts';
+import { decodeCursor, encodeCursor } from '../cursor.ts';
+import { storable } from './rows.ts';
+import type { IndexTables } from '../database/tables.ts';
+import type { IndexedTurn, Page, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
+import { usdOf } from './usage.ts';
+
+type Db = Kysely<IndexTables>;
+
+/** One row more than asked for tells whether there is a next page. */
+export async function selectSessions(db: Db, accountId: string, query: SessionsQuery): Promise<Page<SessionListItem>> {
+  let select = db
+    .selectFrom('sessions')
+    .select(['id', 'agent', 'channel', 'title', 'message_count', 'updated_at'])
+    .where('account_id', '=', accountId)
+    .orderBy('updated_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(query.limit + 1);
+  if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
+  if (query.cursor !== undefined) {
+    const after = decodeCursor('sessions', query.cursor);
+    select = select.where(sql<boolean>`(updated_at, id) < (${after.atMs}, ${after.id})`);
+  }
+  const rows = await select.execute();
+  const page = rows.slice(0, query.limit);
+  const last = rows.length > query.limit ? page.at(-1) : undefined;
+  return {
+    items: page.map((row) => ({
+      id: row.id,
+      updatedAt: new Date(row.updated_at).toISOString(),
+      agent: row.agent,
+      channel: row.channel,
+      title: row.title,
+      messageCount: row.message_count,
+    })),
+    nextCursor: last === undefined ? null : encodeCursor('sessions', { atMs: last.updated_at, id: last.id }),
+  };
+}
+
+export async function selectTurns(db: Db, accountId: string, query: TurnsQuery): Promise<Page<TurnView>> {
+  let select = db
+    .selectFrom('turns')
+    .select(['id', 'session_id', 'agent', 'channel', 'accepted_at', 'record'])
+    .where('account_id', '=', accountId)
+    .orderBy('accepted_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(query.limit + 1);
+  if (query.status !== undefined) select = select.where('status', '=', query.status);
+  if (query.contact_id !== undefined) select = select.where('session_id', '=', storable(query.contact_id));
+  // What the partial index asks for, word for word.
+  if (query.status !== undefined && query.status !== 'done') select = select.where('status', '<>', sql.lit('done'));
+  if (query.cursor !== undefined) {
+    const after = decodeCursor('turns', query.cursor);
+    select = select.where(sql<boolean>`(accepted_at, id) < (${after.atMs}, ${after.id})`);
+  }
+  const rows = await select.execute();
+  const page = rows.slice(0, query.limit);
+  const last = rows.length > query.limit ? page.at(-1) : undefined;
+  return {
+    items: page.map((row) =>
+      turnViewOf({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: recordOf(row.record) }),
+    ),
+    nextCursor: last === undefined ? null : encodeCursor('turns', { atMs: last.accepted_at, id: last.id }),
+  };
+}
+
+/** Asked for every message that a surface has an id for. */
+export async function selectTurn(
+  db: Db,
+  queries: CompiledQueries,
+  key: { readonly accountId: string; readonly turnId: string },
+): Promise<IndexedTurn | undefined> {
+  const [accountId, turnId] = [key.accountId, storable(key.turnId)];
+  const query = queries.query('turn', [accountId, turnId], () =>
+    db
+      .selectFrom('turns')
+      .select(['session_id', 'agent', 'channel', 'record'])
+      .where('account_id', '=', accountId)
+      .where('id', '=', turnId)
+      .compile(),
+  );
+  const [row] = (await db.executeQuery(query)).rows;
+  return row && { sessionId: row.session_id, agent: row.agent, channel: row.channel, record: recordOf(row.record) };
+}
+
+/** An ended turn as lists show it: no steps, nothing internal. */
+function turnViewOf(turn: IndexedTurn): TurnView {
+  const { record } = turn;
+  return {
+    id: record.id,
+    contact_id: turn.sessionId,
+    agent: turn.agent,
+    channel: turn.channel,
+    origin: record.origin,
+    ...(record.parentTurnId !== undefined && { parentTurnId: record.parentTurnId }),
+    ...(record.joinedTo !== undefined && { joinedTo: record.joinedTo }),
+    status: record.status,
+    acceptedAt: record.acceptedAt,
+    startedAt: record.startedAt,
+    firstTextAt: record.firstTextAt,
+    endedAt: record.endedAt,
+    attempts: record.attempts,
+    usage: record.usage,
+    finishReason: record.finishReason,
+    error: record.error,
+  };
+}
+
+export async function selectSkills(db: Db, accountId: string): Promise<Skill[]> {
+  const rows = await db
+    .selectFrom('skills')
+    .select(['name', 'description', 'trigger', 'path'])
+    .where('account_id', '=', accountId)
+    .orderBy('name')
+    .execute();
+  return rows.map((row) => ({ ...row }));
+}
+
+export async function selectUsage(db: Db, accountId: string, query: UsageQuery): Promise<UsageRow[]> {
+  const within = sql<boolean>`account_id = ${accountId} and day >= ${query.from ?? ''} and day <= ${query.to ?? '9999-12-31'}`;
+  const numbers = sql`day, agent, channel, model, calls, input_tokens, cached_input_tokens, output_tokens, cost_nano`;
+  const total = (column: string) => sql<number>`cast(sum(${sql.ref(column)}) as bigint)`;
+  const { rows } = await sql<Omit<UsageRow, 'costUsd'> & { costNano: number | null }>`
+    select day, agent, channel, model, ${total('turns')} as turns, ${total('calls')} as calls,
+      ${total('input_tokens')} as "inputTokens", ${total('cached_input_tokens')} as "cachedInputTokens",
+      ${total('output_tokens')} as "outputTokens", ${total('cost_nano')} as "costNano"
+    from (
+      select ${numbers}, 1 as turns from usage where ${within}
+      union all
+      select ${numbers}, turns from removed_usage where ${within}
+    ) as used
+    group by day, agent, channel, model
+    order by day, agent, channel, model`.execute(db);
+  return rows.map(({ costNano, ...row }) => ({ ...row, costUsd: usdOf(costNano) }));
+}
+
+function recordOf(json: string): TurnRecord {
+  return TurnRecord.parse(JSON.parse(json));
+}

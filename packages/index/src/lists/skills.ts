@@ -1,0 +1,35 @@
+import type { Skill } from '@concierge/contract';
+import type { Kysely } from 'kysely';
+import { skillRow } from './rows.ts';
+import type { IndexTables } from '../database/tables.ts';
+import type { TableDrift } from '../types.ts';
+
+/** Makes the skills those given; tells what differed. Of two with one name the first counts. */
+export async function replaceSkills(db: Kysely<IndexTables>, accountId: string, skills: readonly Skill[]): Promise<TableDrift> {
+  const before = new Map(
+    (await db.selectFrom('skills').selectAll().where('account_id', '=', accountId).execute()).map((row) => [row.name, row]),
+  );
+  const after = new Map(
+    skills
+      .toReversed()
+      .map((skill) => skillRow(accountId, skill))
+      .map((row) => [row.name, row]),
+  );
+  const added = [...after.values()].filter((row) => !before.has(row.name));
+  const removed = [...before.keys()].filter((name) => !after.has(name));
+  const changed = [...after.values()].filter((row) => {
+    const old = before.get(row.name);
+    return old !== undefined && (old.description !== row.description || old.trigger !== row.trigger || old.path !== row.path);
+  });
+  for (const name of removed) await db.deleteFrom('skills').where('account_id', '=', accountId).where('name', '=', name).execute();
+  for (const row of [...added, ...changed]) {
+    await db
+      .insertInto('skills')
+      .values(row)
+      .onConflict((on) =>
+        on.columns(['account_id', 'name']).doUpdateSet({ description: row.description, trigger: row.trigger, path: row.path }),
+      )
+      .execute();
+  }
+  return { added: added.length, changed: changed.length, removed: removed.length };
+}

@@ -1,0 +1,73 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { cosineOf, vectorOf } from './vectors.ts';
+import { DISTANCE_DIGITS, selectEmbedded, type PassageQueries, type PassageRank } from './passage-queries.ts';
+import type { PassageScope } from './passage-scope.ts';
+
+/** Of all tenants of this process. */
+const KEPT_BYTES = 64 * 1024 * 1024;
+const FETCHED_AT_ONCE = 500;
+const COMPARED_AT_ONCE = 2000;
+
+const kept = new LRUCache<string, Float32Array>({ maxSize: KEPT_BYTES, sizeCalculation: (vector) => Math.max(1, vector.byteLength) });
+
+export interface NearestQuery {
+  readonly model: string;
+  /** Of length 1. */
+  readonly vector: Float32Array;
+  readonly limit: number;
+}
+
+/** Compares with every vector there is, one by one: for databases that cannot do it themselves. Vectors are kept in memory by what they are of. */
+export class VectorScan {
+  readonly #accountId: string;
+
+  constructor(accountId: string) {
+    this.#accountId = accountId;
+  }
+
+  /** The same as `selectNearest` of a database that compares vectors. */
+  async nearest(
+    queries: PassageQueries,
+    scope: PassageScope,
+    { model, vector, limit }: NearestQuery,
+  ): Promise<(PassageRank & { readonly similarity: number })[]> {
+    const embedded = await selectEmbedded(queries, scope, model);
+    const vectors = await this.#vectorsOf(queries, model, [...new Set(embedded.map(({ hash }) => hash))]);
+    const compared: (PassageRank & { readonly similarity: number })[] = [];
+    for (const [place, { hash, ...rank }] of embedded.entries()) {
+      const other = vectors.get(hash);
+      const similarity = other === undefined ? undefined : cosineOf(vector, other);
+      if (similarity !== undefined) compared.push({ ...rank, similarity: Number(similarity.toFixed(DISTANCE_DIGITS)) });
+      if (place % COMPARED_AT_ONCE === COMPARED_AT_ONCE - 1) await nextTurn();
+    }
+    // A stable sort: equals stay in the order in which they came, later ones first.
+    return compared.toSorted((one, other) => other.similarity - one.similarity).slice(0, limit);
+  }
+
+  async #vectorsOf({ db, accountId }: PassageQueries, model: string, hashes: readonly string[]): Promise<Map<string, Float32Array>> {
+    const keyOf = (hash: string): string => `${this.#accountId} ${model} ${hash}`;
+    const found = new Map<string, Float32Array>();
+    const missing = hashes.filter((hash) => {
+      const known = kept.get(keyOf(hash));
+      if (known !== undefined) found.set(hash, known);
+      return known === undefined;
+    });
+    for (let from = 0; from < missing.length; from += FETCHED_AT_ONCE) {
+      const rows = await db
+        .selectFrom('passage_vectors')
+        .select(['hash', 'vector'])
+        .where('account_id', '=', accountId)
+        .where('model', '=', model)
+        .where('hash', 'in', missing.slice(from, from + FETCHED_AT_ONCE))
+        .execute();
+      for (const row of rows) {
+        const vector = vectorOf(row.vector);
+        kept.set(keyOf(row.hash), vector);
+        found.set(row.hash, vector);
+      }
+      await nextTurn();
+    }
+    return found;
+  }
+}

@@ -1,0 +1,255 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { SessionListItem, TurnView } from '@concierge/contract';
+import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
+import { removedSessionOf } from '../src/lists/usage.ts';
+import type { TenantIndex } from '../src/tenant-index.ts';
+import type { IndexStore } from '../src/index-store.ts';
+import type { Page } from '../src/types.ts';
+import { at, session, sessionId, skill, turn } from './index-samples.ts';
+
+afterAll(stopIndexBackends);
+
+for (const backend of indexBackends) {
+  (backend.available ? describe : describe.skip)(`an index in ${backend.name}`, () => {
+    let database: IndexUnderTest;
+    let store: IndexStore;
+    let index: TenantIndex;
+
+    beforeEach(async () => {
+      database = await backend.start();
+      store = await database.open();
+      index = store.forTenant('acme');
+    });
+    afterEach(async () => database[Symbol.asyncDispose]());
+
+    async function allSessions(limit: number, agent?: string): Promise<SessionListItem[]> {
+      return allPages(async (cursor) => index.listSessions({ limit, agent, cursor }));
+    }
+
+    it('lists a session that was put, as its file has it', async () => {
+      await index.putSession(session(1, { title: 'Holidays', messageCount: 4, agent: 'cs', channel: 'channel_a' }));
+      expect((await index.listSessions({ limit: 25 })).items).toEqual([
+        { id: sessionId(1), updatedAt: at(1), agent: 'cs', channel: 'channel_a', title: 'Holidays', messageCount: 4 },
+      ]);
+    });
+
+    it('does not let an older revision overwrite a newer one, but takes the turn it brings', async () => {
+      const [first, second] = [turn('t1'), turn('t2', { acceptedAt: at(9) })];
+      await index.putSession(session(1, { revision: 2, title: 'newer', turns: [first, second] }), { turnIds: ['t2'] });
+      await index.putSession(session(1, { revision: 1, title: 'older', turns: [first] }), { turnIds: ['t1'] });
+      expect((await index.listSessions({ limit: 25 })).items[0]?.title).toBe('newer');
+      expect((await index.listTurns({ limit: 25 })).items.map(({ id }) => id)).toEqual(['t2', 't1']);
+    });
+
+    it('comes to the same when a session is put again', async () => {
+      const put = session(1, { turns: [turn('t1'), turn('t2', { acceptedAt: at(4) })] });
+      await index.putSession(put);
+      const before = [await index.listSessions({ limit: 9 }), await index.listTurns({ limit: 9 }), await index.usage({})];
+      await index.putSession(put);
+      await index.putSessions([{ session: put }, { session: put, turnIds: ['t2', 't1', 'none'] }]);
+      expect([await index.listSessions({ limit: 9 }), await index.listTurns({ limit: 9 }), await index.usage({})]).toEqual(before);
+    });
+
+    it('writes only the turns that are named', async () => {
+      await index.putSession(session(1, { turns: [turn('t1'), turn('t2')] }), { turnIds: ['t2'] });
+      expect(await index.findTurn('t1')).toBeUndefined();
+      expect((await index.findTurn('t2'))?.record.id).toBe('t2');
+    });
+
+    it('takes a group in which one session stands several times', async () => {
+      const puts = [3, 1, 2].map((revision) => ({
+        session: session(1, {
+          revision,
+          title: `revision ${String(revision)}`,
+          turns: [turn(`t${String(revision)}`, { acceptedAt: at(revision) })],
+        }),
+      }));
+      await index.putSessions(puts);
+      expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual(['revision 3']);
+      expect((await index.listTurns({ limit: 9 })).items.map(({ id }) => id)).toEqual(['t3', 't2', 't1']);
+    });
+
+    it('takes groups of any size', async () => {
+      const numbers = Array.from({ length: 77 }, (_, number) => number);
+      await index.putSessions(numbers.map((number) => ({ session: session(number, { turns: [turn(`t${String(number)}`)] }) })));
+      expect((await allSessions(100)).length).toBe(77);
+      expect((await index.usage({}))[0]?.turns).toBe(77);
+    });
+
+    it('pages through sessions newest first, each once, also where times are equal', async () => {
+      const numbers = Array.from({ length: 53 }, (_, number) => number);
+      const puts = numbers.map((number) => ({ session: session(number, { updatedAt: at(Math.floor(number / 10)) }) }));
+      await index.putSessions(puts);
+      const expected = numbers.toReversed().map((number) => sessionId(number));
+      for (const limit of [1, 7, 52, 53, 54]) expect((await allSessions(limit)).map(({ id }) => id)).toEqual(expected);
+    });
+
+    it('says that there is no next page when the last one is full', async () => {
+      await index.putSessions([{ session: session(1) }, { session: session(2) }]);
+      expect((await index.listSessions({ limit: 2 })).nextCursor).toBeNull();
+    });
+
+    it('lists the sessions of one agent', async () => {
+      await index.putSessions([1, 2, 3, 4].map((number) => ({ session: session(number, { agent: number % 2 === 0 ? 'cs' : 'admin' }) })));
+      expect((await allSessions(1, 'cs')).map(({ id }) => id)).toEqual([sessionId(4), sessionId(2)]);
+      expect(await allSessions(1, 'sales')).toEqual([]);
+    });
+
+    it('refuses a cursor that it did not give', async () => {
+      await index.putSessions([1, 2].map((number) => ({ session: session(number, { turns: [turn(`t${String(number)}`)] }) })));
+      const { nextCursor } = await index.listTurns({ limit: 1 });
+      const forged = Buffer.from(JSON.stringify(['sessions', 1, 'a\0b'])).toString('base64url');
+      for (const cursor of ['', 'x', 'bnVsbA', `${String(nextCursor)}=`, String(nextCursor), forged]) {
+        await expect(index.listSessions({ limit: 1, cursor })).rejects.toMatchObject({ code: 'invalid_request' });
+      }
+      await expect(index.listTurns({ limit: 1, cursor: 'x' })).rejects.toMatchObject({ code: 'invalid_request' });
+    });
+
+    it('lists ended turns by state, last accepted first, without their steps', async () => {
+      const failed = turn('t2', {
+        status: 'failed',
+        acceptedAt: at(2),
+        error: { code: 'provider_error', message: 'no' },
+        finishReason: null,
+      });
+      const turns = [
+        turn('t1', { acceptedAt: at(1) }),
+        failed,
+        turn('t3', { acceptedAt: at(3) }),
+        turn('t4', { acceptedAt: at(4), status: 'cancelled' }),
+      ];
+      await index.putSession(session(1, { turns }));
+      const { steps: _steps, models: _models, requestHash: _hash, keyId: _key, ...shown } = failed;
+      expect((await index.listTurns({ limit: 9, status: 'failed' })).items).toEqual([
+        { ...shown, contact_id: sessionId(1), agent: 'admin', channel: 'web' },
+      ]);
+      const pages = await allPages<TurnView>(async (cursor) => index.listTurns({ limit: 1, cursor }));
+      expect(pages.map(({ id }) => id)).toEqual(['t4', 't3', 't2', 't1']);
+      const done = await allPages<TurnView>(async (cursor) => index.listTurns({ limit: 1, status: 'done', cursor }));
+      expect(done.map(({ id }) => id)).toEqual(['t3', 't1']);
+      expect((await index.listTurns({ limit: 9, status: 'running' })).items).toEqual([]);
+    });
+
+    it('gives back what no database likes: U+0000 and lone surrogates', async () => {
+      const odd = 'a\0b\uD800c😀';
+      const record = turn('t1', { status: 'failed', error: { code: 'internal_error', message: odd } });
+      await index.putSession(session(1, { title: odd, turns: [record] }));
+      await index.replaceSkills([{ ...skill('odd'), description: odd }]);
+      expect((await index.listSessions({ limit: 1 })).items[0]?.title).toBe('a\uFFFDb\uFFFDc😀');
+      expect((await index.findTurn('t1'))?.record).toEqual(record);
+      expect((await index.listSkills())[0]?.description).toBe('a\uFFFDb\uFFFDc😀');
+      expect(await index.findTurn('t\0')).toBeUndefined();
+    });
+
+    it('adds usage up by day, agent, channel and model', async () => {
+      const dear = { model: 'openai/gpt-5', inputTokens: 7, outputTokens: 3, cachedInputTokens: 0, calls: 1, costUsd: null };
+      const [cheap] = turn('').models;
+      const models = cheap === undefined ? [] : [cheap, dear];
+      await index.putSessions([
+        { session: session(1, { turns: [turn('t1', { models }), turn('t2'), turn('t3', { endedAt: '2026-03-02T00:00:00.000Z' })] }) },
+        { session: session(2, { agent: 'cs', turns: [turn('t4')] }) },
+      ]);
+      const row = { day: '2026-03-01', agent: 'admin', channel: 'web', model: 'openai/gpt-5-mini', turns: 1, calls: 2 };
+      const tokens = { inputTokens: 100, cachedInputTokens: 40, outputTokens: 10, costUsd: 0.0003 };
+      const ofDear = { ...row, model: 'openai/gpt-5', calls: 1, inputTokens: 7, cachedInputTokens: 0, outputTokens: 3, costUsd: null };
+      const doubled = { ...row, turns: 2, calls: 4, inputTokens: 200, cachedInputTokens: 80, outputTokens: 20, costUsd: 0.0006 };
+      const second = { ...row, ...tokens, day: '2026-03-02' };
+      expect(await index.usage({})).toEqual([ofDear, doubled, { ...row, ...tokens, agent: 'cs' }, second]);
+      expect(await index.usage({ from: '2026-03-02' })).toEqual([second]);
+      expect(await index.usage({ from: '2026-03-02', to: '2026-03-02' })).toEqual([second]);
+      expect((await index.usage({ to: '2026-03-01' })).length).toBe(3);
+    });
+
+    it('replaces a turn that ended anew, with its usage', async () => {
+      await index.putSession(session(1, { turns: [turn('t1')] }));
+      const again = turn('t1', { status: 'cancelled', endedAt: at(24 * 3600), models: [] });
+      await index.putSession(session(1, { revision: 2, turns: [again] }));
+      expect((await index.findTurn('t1'))?.record).toEqual(again);
+      expect(await index.usage({})).toEqual([]);
+      await index.putSession(session(1, { revision: 1, turns: [turn('t1')] }));
+      expect((await index.findTurn('t1'))?.record.status).toBe('cancelled');
+    });
+
+    it('removes a session with its turns, and keeps what it had used', async () => {
+      const gone = session(1, { turns: [turn('t1'), turn('t2')] });
+      await index.putSessions([{ session: gone }, { session: session(2) }]);
+      const before = await index.usage({});
+      const removed = removedSessionOf(gone, gone.turns, new Date());
+      await index.removeSession(removed);
+      await index.removeSession(removed);
+      expect((await index.listSessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([sessionId(2)]);
+      expect((await index.listTurns({ limit: 9 })).items).toEqual([]);
+      expect(await index.usage({})).toEqual(before);
+    });
+
+    it('does not bring a removed session back, but takes a later one of the same contact', async () => {
+      const gone = session(1, { revision: 7, turns: [turn('t1')] });
+      const later = session(1, { createdAt: at(60), updatedAt: at(61), revision: 1, title: 'later', turns: [turn('t2')] });
+      await index.removeSession(removedSessionOf(gone, gone.turns, new Date()));
+      await index.putSession(gone);
+      expect((await index.listSessions({ limit: 9 })).items).toEqual([]);
+      await index.putSession(later);
+      await index.removeSession(removedSessionOf(gone, gone.turns, new Date()));
+      expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual(['later']);
+      expect((await index.listTurns({ limit: 9 })).items.map(({ id }) => id)).toEqual(['t2']);
+      expect((await index.usage({}))[0]?.turns).toBe(2);
+    });
+
+    it('lets a later session of the same contact replace one whose removal it has not heard of', async () => {
+      await index.putSession(session(1, { revision: 9, title: 'earlier' }));
+      await index.putSession(session(1, { revision: 1, createdAt: at(60), title: 'later' }));
+      expect((await index.listSessions({ limit: 9 })).items[0]?.title).toBe('later');
+    });
+
+    it('lists skills by name and replaces all of them', async () => {
+      await index.replaceSkills([skill('pricing'), skill('booking')]);
+      expect(await index.listSkills()).toEqual([skill('booking'), skill('pricing')]);
+      await index.replaceSkills([{ ...skill('pricing'), trigger: 'prices' }]);
+      expect(await index.listSkills()).toEqual([{ ...skill('pricing'), trigger: 'prices' }]);
+    });
+
+    it('keeps tenants apart, also where their ids are equal', async () => {
+      const other = store.forTenant('other');
+      await index.putSession(session(1, { title: 'mine', turns: [turn('t1')] }));
+      await other.putSession(session(1, { title: 'theirs', turns: [turn('t1', { status: 'failed' })] }));
+      await index.replaceSkills([skill('mine')]);
+      expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual(['mine']);
+      expect((await other.listTurns({ limit: 9 })).items.map(({ status }) => status)).toEqual(['failed']);
+      expect(await other.listSkills()).toEqual([]);
+      await store.drop('other');
+      expect((await other.listSessions({ limit: 9 })).items).toEqual([]);
+      expect((await index.listSessions({ limit: 9 })).items.length).toBe(1);
+    });
+
+    it('refuses a name that is no tenant id', () => {
+      expect(() => store.forTenant('../acme')).toThrow(TypeError);
+    });
+
+    it('loses nothing when several processes write to one tenant at once', async () => {
+      const others = [index, (await database.open()).forTenant('acme'), (await database.open()).forTenant('acme')];
+      const groups = others.flatMap((each, writer) =>
+        Array.from({ length: 20 }, async (_, round) => {
+          const puts = [0, 1, 2, 3].map((number) => {
+            const id = `t${String(writer)}-${String(round)}-${String(number)}`;
+            return { session: session(number, { revision: writer * 20 + round, turns: [turn(id)] }), turnIds: [id] };
+          });
+          await each.putSessions(round % 2 === 0 ? puts : puts.toReversed());
+        }),
+      );
+      await Promise.all(groups);
+      expect((await index.usage({}))[0]?.turns).toBe(240);
+      expect((await index.listSessions({ limit: 9 })).items.length).toBe(4);
+    });
+  });
+}
+
+async function allPages<Item>(page: (cursor: string | undefined) => Promise<Page<Item>>): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | undefined;
+  do {
+    const { items: more, nextCursor } = await page(cursor);
+    items.push(...more);
+    cursor = nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return items;
+}

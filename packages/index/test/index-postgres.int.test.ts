@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createLog, openPostgres, type PostgresConnection } from '@concierge/runtime';
+import { canRunPostgres, eventually, silentLog, startPostgres, type TestPostgres } from '@concierge/testing';
+import { openIndex } from '../src/open-index.ts';
+import { indexTableNames } from '../src/database/tables.ts';
+import type { IndexStore } from '../src/index-store.ts';
+import { Files, session, sessionId, skill, turn } from './index-samples.ts';
+
+(canRunPostgres() ? describe : describe.skip)('the index in PostgreSQL', () => {
+  let cluster: TestPostgres;
+  let url: string;
+  let store: IndexStore;
+  let direct: PostgresConnection;
+
+  beforeAll(async () => {
+    cluster = await startPostgres();
+  }, 60_000);
+  afterAll(async () => cluster.stop());
+  beforeEach(async () => {
+    url = await cluster.createDatabase();
+    store = await open(url);
+    direct = openPostgres({ url, log: silentLog });
+  });
+  afterEach(async () => {
+    await store.close();
+    await direct.close();
+  });
+
+  const open = async (databaseUrl: string) => openIndex({ databaseUrl, dataDir: '/nonexistent', log: silentLog });
+
+  async function fill(accountId: string): Promise<void> {
+    const index = store.forTenant(accountId);
+    await index.putSession(session(1, { title: `of ${accountId}`, turns: [turn('t1')] }));
+    await index.replaceSkills([skill('booking')]);
+    const passage = { title: '', heading: '', text: `a passage of ${accountId}`, place: 1, atMs: 0 };
+    await index.passages.put({ kind: 'note', owner: 'owner', ref: 'MEMORY.md' }, { stamp: '1', passages: [passage] });
+    await index.passages.putVectors('m', [{ hash: 'h', vector: Float32Array.of(1, 0) }]);
+    await store.rebuild(accountId, new Files(session(1, { title: `of ${accountId}`, turns: [turn('t1')] })));
+  }
+
+  it('shows no row to a query that does not say whose it is, not even to the owner of the tables', async () => {
+    await fill('acme');
+    for (const name of indexTableNames) {
+      expect((await direct.pool.query(`select * from ${name}`)).rows).toEqual([]);
+    }
+    const client = await direct.pool.connect();
+    await client.query(`begin; select set_config('app.account_id', 'acme', true)`);
+    expect((await client.query('select title from sessions')).rows).toEqual([{ title: 'of acme' }]);
+    await client.query('commit');
+    expect((await client.query('select title from sessions')).rows).toEqual([]);
+    client.release();
+  });
+
+  it('shows and takes only rows of the tenant that the transaction names', async () => {
+    await fill('acme');
+    await fill('other');
+    const client = await direct.pool.connect();
+    await client.query(`begin; select set_config('app.account_id', 'other', true)`);
+    expect((await client.query('select title from sessions')).rows).toEqual([{ title: 'of other' }]);
+    expect((await client.query(`update sessions set title = 'seized' where account_id = 'acme'`)).rowCount).toBe(0);
+    expect((await client.query(`delete from turns where account_id = 'acme'`)).rowCount).toBe(0);
+    expect((await client.query('select text from passages')).rows).toEqual([{ text: 'a passage of other' }]);
+    expect((await client.query('select account_id from passage_vectors')).rows).toEqual([{ account_id: 'other' }]);
+    await expect(client.query(`insert into meta values ('acme', 'built', '1')`)).rejects.toMatchObject({ code: '42501' });
+    await client.query('rollback');
+    client.release();
+    expect((await store.forTenant('acme').listSessions({ limit: 9 })).items[0]?.title).toBe('of acme');
+  });
+
+  it('keeps tenants apart by its queries, too, where the role is above the policies, and warns of such a role', async () => {
+    await fill('acme');
+    const lines: string[] = [];
+    const log = createLog({ service: 'test', level: 'silent' });
+    log.warn = (line: unknown, text?: unknown) => lines.push(String(text ?? line));
+    const above = await openIndex({ databaseUrl: url.replace('concierge@', 'admin@'), dataDir: '/nonexistent', log });
+    const other = above.forTenant('other');
+    expect((await other.listSessions({ limit: 9 })).items).toEqual([]);
+    expect(await other.usage({})).toEqual([]);
+    expect(await other.findTurn('t1')).toBeUndefined();
+    expect(await other.listSkills()).toEqual([]);
+    await above.rebuild('other', new Files());
+    await above.drop('other');
+    expect((await above.forTenant('acme').listSessions({ limit: 9 })).items.length).toBe(1);
+    await above.close();
+    expect(lines.join()).toContain('row-level security');
+  });
+
+  it('makes its tables once when many processes start at the same time', async () => {
+    const fresh = await cluster.createDatabase();
+    const stores = await Promise.all([1, 2, 3, 4].map(async () => open(fresh)));
+    await Promise.all(stores.map(async (each, number) => each.forTenant('acme').putSession(session(number))));
+    expect((await stores[0]?.forTenant('acme').listSessions({ limit: 9 }))?.items.length).toBe(4);
+    await Promise.all(stores.map(async (each) => each.close()));
+  });
+
+  it('makes its tables again, and fills them, when somebody has dropped them', async () => {
+    const files = new Files(session(1));
+    const index = store.forTenant('acme', files);
+    expect((await index.listSessions({ limit: 9 })).items.length).toBe(1);
+    await direct.pool.query(`drop table index_version, ${indexTableNames.join(', ')}`);
+    expect((await index.listSessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([sessionId(1)]);
+  });
+
+  it('refuses tables that a newer version made', async () => {
+    await fill('acme');
+    await direct.pool.query('update index_version set version = 999');
+    const later = await open(url);
+    await expect(later.forTenant('acme').listSessions({ limit: 1 })).rejects.toThrow('newer version');
+    await later.close();
+  });
+
+  it('says that it cannot be reached while the server is away, and works again when it is back', async () => {
+    await fill('acme');
+    const index = store.forTenant('acme');
+    await cluster.interrupt();
+    await expect(index.listSessions({ limit: 9 })).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(index.putSession(session(2))).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(store.check()).rejects.toMatchObject({ code: 'overloaded' });
+    const startedWithout = await open(url);
+    await cluster.start();
+    await eventually(async () => (await index.listSessions({ limit: 9 })).items.length === 1);
+    await startedWithout.forTenant('acme').putSession(session(2));
+    expect((await index.listSessions({ limit: 9 })).items.length).toBe(2);
+    await startedWithout.close();
+  }, 30_000);
+
+  it('reads counts as numbers beyond 32 bits', async () => {
+    const models = [
+      { model: 'openai/gpt-5', inputTokens: 5_000_000_000, outputTokens: 1, cachedInputTokens: 0, calls: 1, costUsd: 12_500.000000001 },
+    ];
+    await store.forTenant('acme').putSession(session(1, { turns: [turn('t1', { models }), turn('t2', { models })] }));
+    expect((await store.forTenant('acme').usage({}))[0]).toMatchObject({
+      inputTokens: 10_000_000_000,
+      costUsd: 25_000.000000002,
+      turns: 2,
+    });
+  });
+});

@@ -1,0 +1,59 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { openSqlite, sqliteTrouble, type SqliteConnection } from '../sqlite.ts';
+
+const LOCK_WAIT_MS = 10_000;
+const LOCK_TRY_EVERY_MS = 20;
+
+/**
+ * One holder among all processes of the machine, for rare moments such as those in which index files are created, replaced or removed. It is a lock of the
+ * operating system, through an empty SQLite file: the death of its holder frees it.
+ */
+export class SqliteLock {
+  /** In a folder that is there. */
+  readonly #path: string;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** @throws SQLITE_BUSY when another process holds it for ten seconds */
+  async hold<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#last.then(async () => this.#hold(work));
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #hold<Result>(work: () => Promise<Result>): Promise<Result> {
+    const lock = await this.#take();
+    try {
+      return await work();
+    } finally {
+      lock.close();
+    }
+  }
+
+  async #take(): Promise<SqliteConnection> {
+    const until = Date.now() + LOCK_WAIT_MS;
+    for (;;) {
+      try {
+        return this.#tryOnce();
+      } catch (error) {
+        if (sqliteTrouble(error) !== 'busy' || Date.now() > until) throw error;
+        await wait(LOCK_TRY_EVERY_MS);
+      }
+    }
+  }
+
+  /** Waits outside, where the event loop goes on. */
+  #tryOnce(): SqliteConnection {
+    const lock = openSqlite(this.#path, { busyTimeoutMs: 0, journal: 'delete' });
+    try {
+      lock.database.exec('begin exclusive');
+      return lock;
+    } catch (error) {
+      lock.close();
+      throw error;
+    }
+  }
+}

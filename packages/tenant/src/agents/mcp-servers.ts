@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import { unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError, limits, McpServerName, McpServerView, type McpServerBody } from '@concierge/contract';
+import {
+  createFile,
+  isSystemError,
+  keepFolders,
+  makeStoreFolder,
+  namesIn,
+  parseJson,
+  readIfThere,
+  replaceFile,
+  sweepTemporaries,
+  type FolderSync,
+} from '@concierge/files';
+import { KeyedMutex } from '@concierge/runtime';
+import { z } from 'zod';
+import type { TenantSecrets } from '../tenant-secrets.ts';
+
+/** mcp/<name>.json. The values of headers are sealed. */
+const McpServerRecord = z.strictObject({
+  version: z.literal(1),
+  ...McpServerView.omit({ headers: true, problem: true }).shape,
+  headers: z.record(z.string(), z.string()),
+});
+type McpServerRecord = z.infer<typeof McpServerRecord>;
+
+/** A server as whoever speaks to it needs it. */
+export interface AttachedMcpServer extends Pick<McpServerView, 'name' | 'url' | 'agents' | 'tools' | 'timeoutMs'> {
+  /** Opened. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of the file: another one whenever it was changed. */
+  readonly revision: string;
+}
+
+export interface McpServerStoreOptions {
+  /** tenants/<id>/mcp */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly secrets: TenantSecrets;
+}
+
+/** The MCP servers that a tenant has attached: a file each. */
+export class McpServerStore {
+  readonly #options: McpServerStoreOptions;
+  readonly #writers = new KeyedMutex();
+
+  constructor(options: McpServerStoreOptions) {
+    this.#options = options;
+  }
+
+  /** By name; files that cannot be used with the reason. */
+  async list(): Promise<McpServerView[]> {
+    const views: McpServerView[] = [];
+    for (const name of await this.#names()) {
+      const view = await this.#view(name);
+      if (view !== undefined) views.push(view);
+    }
+    return views;
+  }
+
+  /** @throws AppError not_found */
+  async find(name: string): Promise<McpServerView> {
+    const view = McpServerName.safeParse(name).success ? await this.#view(name) : undefined;
+    if (view === undefined) throw new AppError('not_found', 'There is no such MCP server.');
+    return view;
+  }
+
+  /** Whose tools an agent may use: those that name it and are enabled. A file or a secret that cannot be read leaves its server out. */
+  async attachedTo(agent: string): Promise<AttachedMcpServer[]> {
+    const attached: AttachedMcpServer[] = [];
+    for (const name of await this.#names()) {
+      const read = await this.#read(name);
+      if (read?.status !== 'ok' || !read.value.enabled || !read.value.agents.includes(agent)) continue;
+      const server = this.#opened(read.value, read.revision);
+      if (server !== undefined) attached.push(server);
+    }
+    return attached;
+  }
+
+  /** The one server, to be asked now. @throws AppError not_found, conflict when its file or its secrets cannot be read */
+  async open(name: string): Promise<AttachedMcpServer> {
+    const { problem } = await this.find(name);
+    const read = await this.#read(name);
+    const server = read?.status === 'ok' ? this.#opened(read.value, read.revision) : undefined;
+    if (server === undefined) throw new AppError('conflict', `The MCP server cannot be used: ${problem ?? 'enter its headers again'}.`);
+    return server;
+  }
+
+  /** On disk when it returns. @throws AppError invalid_request, when it is one too many or keeps a header that there is not */
+  async put(name: string, body: McpServerBody): Promise<{ view: McpServerView; created: boolean }> {
+    return this.#writers.run('put', async () => {
+      const read = await this.#read(name);
+      const before = read?.status === 'ok' ? read.value : undefined;
+      if (read === undefined && (await this.#names()).length >= limits.mcpServersMax)
+        throw new AppError('invalid_request', `At most ${String(limits.mcpServersMax)} MCP servers can be attached.`);
+      const now = new Date().toISOString();
+      const record: McpServerRecord = {
+        ...body,
+        version: 1,
+        name,
+        headers: this.#sealed(name, body.headers, before),
+        createdAt: before?.createdAt ?? now,
+        updatedAt: now,
+      };
+      const { folder, folders } = this.#options;
+      const content = `${JSON.stringify(record, undefined, 2)}\n`;
+      await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
+      const file = { folder, name: `${name}.json`, content, folders };
+      if (read !== undefined || !(await createFile(file))) await replaceFile(file);
+      return { view: viewOf(record), created: read === undefined };
+    });
+  }
+
+  /** @throws AppError not_found */
+  async remove(name: string): Promise<void> {
+    await this.find(name);
+    const { folder, folders } = this.#options;
+    await unlink(join(folder, `${name}.json`)).catch((error: unknown) => {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+    });
+    await folders.sync(folder);
+  }
+
+  async sweep(): Promise<void> {
+    await sweepTemporaries(this.#options.folder);
+  }
+
+  #sealed(name: string, headers: McpServerBody['headers'], before: McpServerRecord | undefined): Record<string, string> {
+    const sealed: Record<string, string> = {};
+    for (const [header, value] of Object.entries(headers)) {
+      const kept = before?.headers[header];
+      if (value !== null) sealed[header] = this.#options.secrets.seal(placeOf(name, header), value);
+      else if (kept !== undefined) sealed[header] = kept;
+      else
+        throw new AppError('invalid_request', undefined, {
+          errors: [{ path: `headers.${header}`, message: 'has no stored value that could be kept' }],
+        });
+    }
+    return sealed;
+  }
+
+  #opened(record: McpServerRecord, revision: string): AttachedMcpServer | undefined {
+    const headers: Record<string, string> = {};
+    try {
+      for (const [header, sealed] of Object.entries(record.headers))
+        headers[header] = this.#options.secrets.open(placeOf(record.name, header), sealed);
+    } catch (error) {
+      if (error instanceof AppError) return undefined;
+      throw error;
+    }
+    const { name, url, agents, tools, timeoutMs } = record;
+    return { name, url, agents, tools, timeoutMs, headers, revision };
+  }
+
+  async #names(): Promise<string[]> {
+    const names = await namesIn(this.#options.folder);
+    return names
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => name.slice(0, -'.json'.length))
+      .filter((name) => McpServerName.safeParse(name).success)
+      .toSorted();
+  }
+
+  async #view(name: string): Promise<McpServerView | undefined> {
+    const read = await this.#read(name);
+    if (read === undefined) return undefined;
+    if (read.status === 'ok') return viewOf(read.value);
+    return { ...unreadable, name, problem: read.reason };
+  }
+
+  async #read(name: string): Promise<ReadRecord | undefined> {
+    const text = await readIfThere(join(this.#options.folder, `${name}.json`));
+    if (text === undefined) return undefined;
+    const parsed = parseJson(McpServerRecord, text);
+    if (parsed.status === 'broken') return parsed;
+    if (parsed.value.name !== name) return { status: 'broken', reason: `the file is that of ${parsed.value.name}` };
+    return { ...parsed, revision: createHash('sha256').update(text).digest('hex').slice(0, 16) };
+  }
+}
+
+type ReadRecord =
+  | { readonly status: 'ok'; readonly value: McpServerRecord; readonly revision: string }
+  | { readonly status: 'broken'; readonly reason: string };
+
+const unreadable = {
+  url: '',
+  headers: [],
+  agents: [],
+  tools: null,
+  timeoutMs: limits.toolTimeoutMs,
+  enabled: false,
+  createdAt: new Date(0).toISOString(),
+  updatedAt: new Date(0).toISOString(),
+};
+
+function placeOf(name: string, header: string): string {
+  return `mcp/${name}.headers.${header}`;
+}
+
+function viewOf({ version: _version, headers, ...record }: McpServerRecord): McpServerView {
+  return { ...record, headers: Object.keys(headers), problem: null };
+}

@@ -1,0 +1,319 @@
+import { stat, unlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  AppError,
+  appChannels,
+  appNameOf,
+  ChannelBinding,
+  ChannelError,
+  channelDefinitions,
+  parseChannelSettings,
+  type AppChannel,
+  type ChannelSettings,
+  type ChannelView,
+} from '@concierge/contract';
+import { ignoreMissing, isSystemError, keepFolders, makeStoreFolder, RecordFolder, StatCache, type FolderSync } from '@concierge/files';
+import { KeyedMutex, type Log } from '@concierge/runtime';
+import { PlainBindings } from './plain-bindings.ts';
+import { SendingStops, type StoppedBinding } from './sending-stops.ts';
+import type { TenantSecrets } from '../tenant-secrets.ts';
+
+const reconnect =
+  'its credentials cannot be opened here: they were sealed for another tenant id or with another SECRETS_KEY; connect it again';
+
+export interface ChannelsOptions {
+  readonly accountId: string;
+  /** tenants/<id>/channels */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly secrets: TenantSecrets;
+  /** Something can be sent by a channel again, or for the first time. */
+  readonly onOpened?: () => Promise<void>;
+  readonly log: Log;
+}
+
+type Direction = 'inbound' | 'outbound';
+
+/** What a binding's file came to. */
+type Opened =
+  | { readonly state: 'open'; readonly settings: ChannelSettings[AppChannel] }
+  | { readonly state: 'disabled' }
+  | { readonly state: 'broken'; readonly error: AppError };
+
+/**
+ * The chat apps a tenant is connected to, a file each. Credentials go in and are opened for whoever speaks to the app; no view has them. When messages
+ * last came and went is the time of an empty file beside the binding, the last error a file of its own: none of them ever touches credentials.
+ */
+export class Channels {
+  readonly #options: ChannelsOptions;
+  readonly #bindings: RecordFolder<typeof ChannelBinding>;
+  readonly #errors: RecordFolder<typeof ChannelError>;
+  readonly #writers = new KeyedMutex();
+  readonly #stops: SendingStops;
+  readonly #plain: PlainBindings;
+  readonly #opened = new StatCache<Opened>(appChannels.length);
+
+  constructor(options: ChannelsOptions) {
+    const { folder, folders, accountId, log } = options;
+    this.#options = options;
+    this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-z]$/u });
+    this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-z]\.error$/u });
+    this.#stops = new SendingStops({ folder, folders, accountId, log });
+    this.#plain = new PlainBindings({ folder, folders, accountId, log, keep: async (channel, settings) => this.#keep(channel, settings) });
+  }
+
+  /** Those that are connected, in the order of their names. */
+  async list(): Promise<ChannelView[]> {
+    const views = await Promise.all(appChannels.map(async (channel) => this.find(channel)));
+    return views.filter((view) => view !== undefined);
+  }
+
+  /** undefined when it is not connected, and nobody has tried to by a file. */
+  async find(channel: AppChannel): Promise<ChannelView | undefined> {
+    await this.#plain.takeOver();
+    const refused = this.#plain.problemOf(channel);
+    const read = await this.#bindings.read(channel);
+    if (read === undefined && refused === undefined) return undefined;
+    const status = {
+      lastInboundAt: await this.#lastAt(channel, 'inbound'),
+      lastOutboundAt: await this.#lastAt(channel, 'outbound'),
+      lastError: (await this.#errors.find(errorName(channel))) ?? null,
+    };
+    const app = appNameOf(channel);
+    if (read?.status !== 'ok' || !isWhole(read.value, channel)) {
+      const reason = refused ?? 'its file is damaged; connect it again';
+      return { channel, app, state: 'broken', reason, identifiers: {}, secrets: {}, createdAt: null, updatedAt: null, ...status };
+    }
+    const { identifiers, createdAt, updatedAt, sealed } = read.value;
+    const secrets = Object.fromEntries(Object.entries(sealed).map(([name, text]) => [name, this.#secretState(channel, name, text)]));
+    const state = Object.values(secrets).includes('unreadable')
+      ? ({ state: 'broken', reason: reconnect } as const)
+      : await this.#stateOf(read.value);
+    return {
+      channel,
+      app,
+      ...state,
+      ...(refused !== undefined && { reason: refused }),
+      identifiers,
+      secrets,
+      createdAt,
+      updatedAt,
+      ...status,
+    };
+  }
+
+  /** Of one that can be opened. */
+  async #stateOf({ channel, enabled, disabledReason, updatedAt }: ChannelBinding): Promise<Pick<ChannelView, 'state' | 'reason'>> {
+    if (!enabled) return { state: 'disabled', reason: disabledReason };
+    const stop = await this.#stops.find({ channel, updatedAt });
+    return stop === undefined ? { state: 'enabled', reason: disabledReason } : { state: 'receive_only', reason: stop.reason };
+  }
+
+  /**
+   * What the channel's adapter needs, secrets included. undefined when it is not connected, or disabled. Opened once: as long as nothing changes, two
+   * system calls; a change by anybody is in force with the next call.
+   * @throws AppError internal_error when it is connected and cannot be read
+   */
+  async open<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
+    await this.#plain.takeOver();
+    const opened = await this.#opened.get(join(this.#options.folder, `${channel}.json`), async () => this.#open(channel));
+    if (opened?.state === 'broken') throw opened.error;
+    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- its path names the channel; TypeScript loses the pairing
+    return opened?.state === 'open' ? (opened.settings as ChannelSettings[Channel]) : undefined;
+  }
+
+  /** As `open`, of a disabled one too: to ask the provider about it. */
+  async credentials<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
+    await this.#plain.takeOver();
+    const read = await this.#readWhole(channel);
+    return read === undefined ? undefined : this.#unseal(channel, read);
+  }
+
+  async #open(channel: AppChannel): Promise<Opened> {
+    try {
+      const read = await this.#readWhole(channel);
+      return read?.enabled === true ? { state: 'open', settings: this.#unseal(channel, read) } : { state: 'disabled' };
+    } catch (error) {
+      if (error instanceof AppError) return { state: 'broken', error };
+      throw error;
+    }
+  }
+
+  async #readWhole(channel: AppChannel): Promise<ChannelBinding | undefined> {
+    const read = await this.#bindings.read(channel);
+    if (read === undefined) return undefined;
+    if (read.status === 'broken' || !isWhole(read.value, channel))
+      throw new AppError('internal_error', 'A stored channel binding cannot be read; connect it again.');
+    return read.value;
+  }
+
+  #unseal<Channel extends AppChannel>(channel: Channel, { identifiers, sealed }: ChannelBinding): ChannelSettings[Channel] {
+    const opened = Object.entries(sealed).map(([name, text]) => [name, this.#options.secrets.open(placeOf(channel, name), text)]);
+    return parseChannelSettings(channel, { ...identifiers, ...Object.fromEntries(opened) });
+  }
+
+  /** Connects it, or connects it anew: every field is given each time. On disk when it returns. @throws AppError invalid_request */
+  async connect(channel: AppChannel, settings: unknown): Promise<ChannelView> {
+    // What lies there already is older than these.
+    await this.#plain.takeOver();
+    await this.#keep(channel, settings);
+    return this.#existing(channel);
+  }
+
+  async #keep(channel: AppChannel, settings: unknown): Promise<void> {
+    const parsed: Readonly<Record<string, string | undefined>> = parseChannelSettings(channel, settings);
+    const names: readonly string[] = channelDefinitions[channel].secrets;
+    const entries = Object.entries(parsed).flatMap(([name, value]): (readonly [string, string])[] =>
+      value === undefined ? [] : [[name, value]],
+    );
+    const sealed = entries
+      .filter(([name]) => names.includes(name))
+      .map(([name, text]) => [name, this.#options.secrets.seal(placeOf(channel, name), text)]);
+    const identifiers = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
+    const at = new Date().toISOString();
+    await this.#writers.run(channel, async () => {
+      const before = await this.#bindings.find(channel);
+      await this.#bindings.put(channel, {
+        version: 1,
+        channel,
+        enabled: true,
+        disabledReason: null,
+        identifiers,
+        sealed: Object.fromEntries(sealed),
+        createdAt: before?.createdAt ?? at,
+        updatedAt: at,
+      });
+      await this.#errors.remove(errorName(channel));
+      await this.#stops.clear(channel);
+    });
+    await this.#options.onOpened?.();
+  }
+
+  /**
+   * What the provider tells of the account, for the binding as it was seen: when it was given other credentials since, they are not another account's.
+   * Whether it is enabled stays as it is.
+   */
+  async learn(
+    { channel, updatedAt }: Pick<ChannelView, 'channel' | 'updatedAt'>,
+    identifiers: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    await this.#writers.run(channel, async () => {
+      const before = await this.#bindings.find(channel);
+      if (before === undefined || before.updatedAt !== updatedAt) return;
+      const learned = { ...before.identifiers, ...identifiers };
+      await this.#bindings.put(channel, { ...before, identifiers: learned, updatedAt: new Date().toISOString() });
+    });
+  }
+
+  /** A reason disables it, null enables it again. @throws AppError not_found */
+  async setDisabled(channel: AppChannel, reason: string | null): Promise<ChannelView> {
+    await this.#writers.run(channel, async () => {
+      const before = await this.#bindings.find(channel);
+      if (before === undefined) throw notConnected();
+      await this.#bindings.put(channel, {
+        ...before,
+        enabled: reason === null,
+        disabledReason: reason,
+        updatedAt: new Date().toISOString(),
+      });
+    });
+    if (reason === null) await this.#options.onOpened?.();
+    return this.#existing(channel);
+  }
+
+  /**
+   * The provider refuses what is sent for the binding as it was seen: nothing is sent until a try goes through, or until it is connected anew. What people
+   * write is still taken: an app that is refused for a while takes its webhook away.
+   */
+  async stopSending(seen: StoppedBinding, stop: { readonly reason: string; readonly nowMs: number }): Promise<void> {
+    await this.#stops.stop(seen, stop);
+  }
+
+  /** Whether to try what is next of a binding that was stopped: one caller, now and then. */
+  async mayTrySending(seen: StoppedBinding, nowMs: number): Promise<boolean> {
+    return this.#stops.mayTry(seen, nowMs);
+  }
+
+  /** The provider took a message. */
+  async resumeSending(channel: AppChannel): Promise<void> {
+    if (await this.#stops.clear(channel)) await this.#options.onOpened?.();
+  }
+
+  /** Credentials and status go, conversations stay. @throws AppError not_found */
+  async disconnect(channel: AppChannel): Promise<void> {
+    await this.#plain.takeOver();
+    const hadPlain = await this.#plain.remove(channel);
+    await this.#writers.run(channel, async () => {
+      if (!(await this.#bindings.remove(channel)) && !hadPlain) throw notConnected();
+      await this.#errors.remove(errorName(channel));
+      await this.#stops.clear(channel);
+      for (const direction of ['inbound', 'outbound'] as const) await ignoreMissing(unlink(this.#markOf(channel, direction)));
+    });
+  }
+
+  /** A message has come in, or gone out. */
+  async note(channel: AppChannel, direction: Direction, at = new Date()): Promise<void> {
+    const path = this.#markOf(channel, direction);
+    try {
+      await utimes(path, at, at);
+    } catch (error) {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+      const { folder, folders } = this.#options;
+      await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
+      await writeFile(path, '', { mode: 0o600 });
+      await utimes(path, at, at);
+    }
+  }
+
+  /** The last thing that went wrong, in words for the owner: no token and no text of a message. */
+  async noteError(channel: AppChannel, error: Pick<ChannelError, 'code' | 'message'>): Promise<void> {
+    await this.#errors.put(errorName(channel), { ...error, at: new Date().toISOString() });
+  }
+
+  async sweep(): Promise<void> {
+    await this.#bindings.sweep();
+  }
+
+  async #existing(channel: AppChannel): Promise<ChannelView> {
+    const view = await this.find(channel);
+    if (view === undefined) throw notConnected();
+    return view;
+  }
+
+  #secretState(channel: AppChannel, name: string, sealed: string): 'set' | 'unreadable' {
+    try {
+      this.#options.secrets.open(placeOf(channel, name), sealed);
+      return 'set';
+    } catch {
+      return 'unreadable';
+    }
+  }
+
+  async #lastAt(channel: AppChannel, direction: Direction): Promise<string | null> {
+    const facts = await stat(this.#markOf(channel, direction)).catch(() => undefined);
+    return facts === undefined ? null : facts.mtime.toISOString();
+  }
+
+  #markOf(channel: AppChannel, direction: Direction): string {
+    return join(this.#options.folder, `${channel}.${direction}`);
+  }
+}
+
+/** Has it every field that this channel needs? One that was mended by hand may not. */
+function isWhole(binding: ChannelBinding, channel: AppChannel): boolean {
+  const present = { ...binding.identifiers, ...binding.sealed };
+  const fields = Object.entries(channelDefinitions[channel].settings.shape).filter(([, schema]) => !schema.safeParse(undefined).success);
+  return binding.channel === channel && fields.every(([name]) => Object.hasOwn(present, name));
+}
+
+function placeOf(channel: AppChannel, name: string): string {
+  return `channels/${channel}.${name}`;
+}
+
+function errorName(channel: AppChannel): string {
+  return `${channel}.error`;
+}
+
+function notConnected(): AppError {
+  return new AppError('not_found', 'The channel is not connected.');
+}

@@ -1,0 +1,67 @@
+import { SendingStop, type AppChannel } from '@concierge/contract';
+import { KeyedMutex } from '@concierge/runtime';
+import { RecordFolder, type RecordFolderOptions } from '@concierge/files';
+
+/** What a person may have mended at the provider is not told here: it is tried, by one message for all that wait. */
+const TRY_EVERY_MS = 15 * 60_000;
+
+/** A channel that the provider refuses to send for, as its binding was when that happened. */
+export interface StoppedBinding {
+  readonly channel: AppChannel;
+  readonly updatedAt: string | null;
+}
+
+/**
+ * channels/<channel>.sending.json: the provider refuses what is sent with these credentials. Messages still come in. States of a binding: sending → stopped
+ * → sending again, when one of the tries that are made now and then goes through, or when it is connected anew: a stop is that of one version of the binding.
+ */
+export class SendingStops {
+  readonly #records: RecordFolder<typeof SendingStop>;
+  readonly #writers = new KeyedMutex();
+
+  constructor(place: Omit<RecordFolderOptions<typeof SendingStop>, 'schema' | 'names'>) {
+    this.#records = new RecordFolder({ ...place, schema: SendingStop, names: /^channel_[a-z]\.sending$/u });
+  }
+
+  async find({ channel, updatedAt }: StoppedBinding): Promise<SendingStop | undefined> {
+    const name = nameOf(channel);
+    const stop = (await this.#records.has(name)) ? await this.#records.find(name) : undefined;
+    return stop?.bindingUpdatedAt === updatedAt ? stop : undefined;
+  }
+
+  async stop(
+    { channel, updatedAt }: StoppedBinding,
+    { reason, nowMs }: { readonly reason: string; readonly nowMs: number },
+  ): Promise<void> {
+    if (updatedAt === null) return;
+    await this.#writers.run(channel, async () => {
+      const before = await this.find({ channel, updatedAt });
+      const since = before?.since ?? new Date(nowMs).toISOString();
+      await this.#records.put(nameOf(channel), { version: 1, since, reason, bindingUpdatedAt: updatedAt, tryAgainAt: later(nowMs) });
+    });
+  }
+
+  /** True for one caller each time that a try is due: what it sends shows whether the provider takes messages again. */
+  async mayTry(stopped: StoppedBinding, nowMs: number): Promise<boolean> {
+    return this.#writers.run(stopped.channel, async () => {
+      const stop = await this.find(stopped);
+      if (stop === undefined) return true;
+      if (Date.parse(stop.tryAgainAt) > nowMs) return false;
+      await this.#records.put(nameOf(stopped.channel), { ...stop, tryAgainAt: later(nowMs) });
+      return true;
+    });
+  }
+
+  /** False when it was not stopped. */
+  async clear(channel: AppChannel): Promise<boolean> {
+    return this.#writers.run(channel, async () => this.#records.remove(nameOf(channel)));
+  }
+}
+
+function nameOf(channel: AppChannel): string {
+  return `${channel}.sending`;
+}
+
+function later(nowMs: number): string {
+  return new Date(nowMs + TRY_EVERY_MS).toISOString();
+}

@@ -1,0 +1,242 @@
+import { join } from 'node:path';
+import {
+  AppError,
+  channelNames,
+  ContactAlias,
+  ContactRecord,
+  ContactUnreachable,
+  limits,
+  type AppChannel,
+  type ContactView,
+  type Session,
+} from '@concierge/contract';
+import { namesIn, RecordFolder, type FolderSync } from '@concierge/files';
+import type { TenantIndex } from '@concierge/index';
+import { KeyedMutex, type Log } from '@concierge/runtime';
+import { contactFolderOf, isHashedName, sessionIdOf } from '../sessions/session-id.ts';
+import type { SessionStore } from '../sessions/session-store.ts';
+
+/** Conversations looked through for one page: those of the owner have no contact. */
+const scanMax = 200;
+/** Names looked through by one search. */
+const searchMax = 5000;
+
+export interface ContactsOptions {
+  readonly accountId: string;
+  /** tenants/<id>/contacts */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly sessions: Pick<SessionStore, 'load'>;
+  readonly index: Pick<TenantIndex, 'listSessions'>;
+  /** Names of the agents that talk to contacts. */
+  readonly agents: () => Promise<readonly string[]>;
+  readonly log: Log;
+}
+
+export interface ContactsPage {
+  readonly contacts: ContactView[];
+  readonly nextCursor: string | null;
+}
+
+/**
+ * The people a tenant's agents talk to. Conversations say who and when; a small file says what they are called; an alias leads from another id of the
+ * same person to the one that the conversation is kept under. Notes about a contact lie in the same folder and are `MemoryFiles`' affair.
+ */
+export class Contacts {
+  readonly #options: ContactsOptions;
+  readonly #writers = new KeyedMutex();
+
+  constructor(options: ContactsOptions) {
+    this.#options = options;
+  }
+
+  /** The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one. */
+  async canonicalOf(channel: AppChannel, sender: string): Promise<string> {
+    const aliases = this.#aliases(sender);
+    return (await aliases.has(channel)) ? ((await aliases.find(channel))?.sender ?? sender) : sender;
+  }
+
+  /**
+   * From now on `alias` is `sender`. The first to say so is right: an alias does not move to somebody else. On disk when it returns.
+   * @throws AppError conflict, when it leads to another contact, or has aliases of its own
+   */
+  async addAlias({ channel, alias, sender }: Pick<ContactAlias, 'channel' | 'alias' | 'sender'>): Promise<void> {
+    const canonical = await this.canonicalOf(channel, sender);
+    if (alias === canonical) return;
+    const leadsBack = this.#backReferences(canonical);
+    if ((await this.canonicalOf(channel, alias)) === canonical && (await leadsBack.has(backName(channel, alias)))) return;
+    if ((await this.#aliasesOf(alias)).some((known) => known.channel === channel))
+      throw new AppError('conflict', 'This id is the main one of another contact.');
+    const record = ContactAlias.parse({ version: 1, channel, alias, sender: canonical, since: new Date().toISOString() });
+    const isNew = await this.#aliases(alias).create(channel, record);
+    if (!isNew && (await this.canonicalOf(channel, alias)) !== canonical)
+      throw new AppError('conflict', 'This id belongs to another contact already.');
+    // The way back, for whoever looks at the contact; made again by the next caller if this one dies here.
+    await leadsBack.put(backName(channel, alias), record);
+  }
+
+  /** The app says that nothing can be sent to this chat any more, or that it can again. On disk when it returns. */
+  async noteReach(channel: AppChannel, sender: string, reach: 'reachable' | 'unreachable'): Promise<void> {
+    if (!ContactUnreachable.shape.sender.safeParse(sender).success) return;
+    const marks = this.#unreachable(sender);
+    if (reach === 'reachable') await marks.remove(channel);
+    else await marks.put(channel, { version: 1, channel, sender, since: new Date().toISOString() });
+  }
+
+  /** Since when nothing can be sent there; undefined while the app has not said so. */
+  async unreachableSince(channel: AppChannel, sender: string): Promise<string | undefined> {
+    return (await this.#unreachable(sender).find(channel))?.since;
+  }
+
+  /** What a contact is called. Costs one read when it is known already. */
+  async remember({ sender, displayName }: Pick<ContactRecord, 'sender' | 'displayName'>): Promise<void> {
+    const records = this.#records(sender);
+    await this.#writers.run(sender, async () => {
+      const before = await records.find('contact');
+      const name = clean(displayName) ?? before?.displayName ?? null;
+      if (before !== undefined && before.displayName === name) return;
+      await records.put('contact', { version: 1, sender, displayName: name, firstSeenAt: before?.firstSeenAt ?? new Date().toISOString() });
+    });
+  }
+
+  /** What the file says that lies in this folder of `contacts/`. */
+  async recordIn(folder: string): Promise<ContactRecord | undefined> {
+    return this.#recordsIn(folder).find('contact');
+  }
+
+  /** undefined when nothing is known of such a sender. */
+  async find(sender: string): Promise<ContactView | undefined> {
+    const record = await this.#records(sender).find('contact');
+    const conversations = (await this.#sessionsOf(sender)).toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt));
+    if (record === undefined && conversations.length === 0) return undefined;
+    const firsts = [...(record === undefined ? [] : [record.firstSeenAt]), ...conversations.map(({ createdAt }) => createdAt)];
+    return {
+      sender,
+      displayName: record?.displayName ?? null,
+      aliases: (await this.#aliasesOf(sender)).map(({ channel, alias }) => ({ channel, alias })),
+      firstSeenAt: firsts.toSorted()[0] ?? null,
+      lastSeenAt: conversations[0]?.updatedAt ?? null,
+      conversations: conversations.map(({ id, agent, channel, title, updatedAt }) => ({ sessionId: id, agent, channel, title, updatedAt })),
+    };
+  }
+
+  /** Those who have written, the last one first. */
+  async list({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }): Promise<ContactsPage> {
+    const contacts = new Map<string, ContactView>();
+    let from = cursor;
+    for (let scanned = 0; scanned < scanMax && contacts.size < limit;) {
+      const size = Math.min(limit - contacts.size, scanMax - scanned);
+      const page = await this.#options.index.listSessions({ limit: size, cursor: from });
+      for (const { id } of page.items) {
+        const sender = (await this.#options.sessions.load(id))?.sender ?? null;
+        const view = sender === null || contacts.has(sender) ? undefined : await this.find(sender);
+        if (view !== undefined) contacts.set(view.sender, view);
+      }
+      if (page.nextCursor === null) return { contacts: [...contacts.values()], nextCursor: null };
+      from = page.nextCursor;
+      scanned += page.items.length;
+    }
+    return { contacts: [...contacts.values()], nextCursor: from ?? null };
+  }
+
+  /** By exact id or alias, or by a part of the name or the id, where a name is known. */
+  async search(query: string, limit: number): Promise<ContactView[]> {
+    const senders = new Set<string>([query]);
+    for (const { sender } of await this.#leadsFrom(query)) senders.add(sender);
+    const needle = query.normalize('NFKC').toLowerCase();
+    for (const { sender, displayName } of await this.#known()) {
+      const text = `${displayName ?? ''}\n${sender}`.normalize('NFKC').toLowerCase();
+      if (text.includes(needle)) senders.add(sender);
+    }
+    const views: ContactView[] = [];
+    for (const sender of senders) {
+      const view = await this.find(sender);
+      if (view !== undefined) views.push(view);
+      if (views.length === limit) break;
+    }
+    return views;
+  }
+
+  async #sessionsOf(sender: string): Promise<Session[]> {
+    const agents = await this.#options.agents();
+    const ids = agents.flatMap((agent) => channelNames.map((channel) => sessionIdOf(agent, channel, sender)));
+    const sessions = await Promise.all(ids.map(async (id) => this.#options.sessions.load(id)));
+    return sessions.filter((session) => session !== undefined);
+  }
+
+  async #known(): Promise<ContactRecord[]> {
+    const folders = (await this.#folderNames()).slice(0, searchMax);
+    const records: ContactRecord[] = [];
+    for (const folder of folders) {
+      const record = await this.#recordsIn(folder).find('contact');
+      if (record !== undefined) records.push(record);
+    }
+    return records;
+  }
+
+  async #leadsFrom(alias: string): Promise<ContactAlias[]> {
+    const folder = this.#aliases(alias);
+    const found = await Promise.all((await folder.names()).map(async (channel) => folder.find(channel)));
+    return found.filter((record) => record !== undefined);
+  }
+
+  async #aliasesOf(sender: string): Promise<ContactAlias[]> {
+    const folder = this.#backReferences(sender);
+    const found = await Promise.all((await folder.names()).map(async (name) => folder.find(name)));
+    return found.filter((record) => record !== undefined);
+  }
+
+  async #folderNames(): Promise<string[]> {
+    const names = await namesIn(this.#options.folder);
+    return names.filter(isHashedName);
+  }
+
+  #records(sender: string): RecordFolder<typeof ContactRecord> {
+    return this.#recordsIn(contactFolderOf(sender));
+  }
+
+  #recordsIn(folder: string): RecordFolder<typeof ContactRecord> {
+    return new RecordFolder({ ...this.#place(folder), schema: ContactRecord, names: /^contact$/u });
+  }
+
+  /** contacts/<hash of the alias>/aliases/<channel>.json */
+  #aliases(alias: string): RecordFolder<typeof ContactAlias> {
+    return new RecordFolder({ ...this.#place(contactFolderOf(alias), 'alias'), schema: ContactAlias, names: /^channel_[a-z]$/u });
+  }
+
+  /** contacts/<hash of the contact>/aliases/<channel>-<hash of the alias>.json */
+  #backReferences(sender: string): RecordFolder<typeof ContactAlias> {
+    return new RecordFolder({
+      ...this.#place(contactFolderOf(sender), 'aliases'),
+      schema: ContactAlias,
+      names: /^channel_[a-z]-[0-9a-f]{32}$/u,
+    });
+  }
+
+  #unreachable(sender: string): RecordFolder<typeof ContactUnreachable> {
+    return new RecordFolder({
+      ...this.#place(contactFolderOf(sender), 'unreachable'),
+      schema: ContactUnreachable,
+      names: /^channel_[a-z]$/u,
+    });
+  }
+
+  #place(...names: readonly string[]): { folder: string; store: string; folders: FolderSync; accountId: string; log: Log } {
+    const { folder, folders, accountId, log } = this.#options;
+    return { folder: join(folder, ...names), store: folder, folders, accountId, log };
+  }
+}
+
+function backName(channel: AppChannel, alias: string): string {
+  return `${channel}-${contactFolderOf(alias)}`;
+}
+
+/** Names come from outside: no control characters, no line breaks, not without end. */
+function clean(name: string | null): string | null {
+  if (name === null) return null;
+  const text = name
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .trim();
+  return text === '' ? null : text.slice(0, limits.contactNameMaxCharacters).toWellFormed();
+}

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { AppError, Handoff, HandoffCall, HandoffEnd, limits, type Actor, type HandoffView } from '@concierge/contract';
+import { RecordFolder, type FolderSync } from '@concierge/files';
+import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
+
+const hourMs = 3_600_000;
+
+export interface HandoffsOptions {
+  readonly accountId: string;
+  /** tenants/<id>/handoffs */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly log: Log;
+  readonly now?: () => number;
+}
+
+export interface HandoffRequest {
+  readonly reason: string;
+  readonly by: Actor;
+  /** After this the agent goes on by itself; without it, when somebody says so. */
+  readonly hours?: number | undefined;
+  /** Whom to tell what; nobody without it. */
+  readonly call?: Omit<HandoffCall, 'version' | 'handoffId' | 'sessionId' | 'at'>;
+}
+
+/**
+ * Conversations that a person has, or is asked to have. States of one: none → paused → resumed (somebody said so) or expired (its time is over) →
+ * paused again. The request is a file of the conversation's name, its end another one that names the request: an end that comes late
+ * ends the handoff it was meant for, not the next one.
+ */
+export class Handoffs {
+  readonly #handoffs: RecordFolder<typeof Handoff>;
+  readonly #ends: RecordFolder<typeof HandoffEnd>;
+  readonly #calls: RecordFolder<typeof HandoffCall>;
+  readonly #writers = new KeyedMutex();
+  readonly #now: () => number;
+
+  constructor({ folder, folders, accountId, log, now = Date.now }: HandoffsOptions) {
+    this.#handoffs = new RecordFolder({ folder, folders, accountId, log, schema: Handoff, names: /^[0-9a-f]{32}$/u });
+    this.#ends = new RecordFolder({ folder, folders, accountId, log, schema: HandoffEnd, names: /^[0-9a-f]{32}\.resumed$/u });
+    this.#calls = new RecordFolder({
+      folder: callsFolder(folder),
+      store: folder,
+      folders,
+      accountId,
+      log,
+      schema: HandoffCall,
+      names: /^h_[0-9a-f]{32}$/u,
+    });
+    this.#now = now;
+  }
+
+  /** May the agent not speak in this conversation? Ask right before each send. A file that cannot be read says that it may not. */
+  async isPaused(sessionId: string): Promise<boolean> {
+    const read = await this.#handoffs.read(sessionId);
+    if (read === undefined) return false;
+    return read.status === 'broken' || (await this.#viewOf(read.value)).state === 'paused';
+  }
+
+  /** The last handoff of the conversation; undefined when there never was one. */
+  async find(sessionId: string): Promise<HandoffView | undefined> {
+    const handoff = await this.#handoffs.find(sessionId);
+    return handoff === undefined ? undefined : this.#viewOf(handoff);
+  }
+
+  /** Those that wait for a person, the oldest first; those whose file cannot be read are paused, too. */
+  async paused(): Promise<{ readonly handoffs: HandoffView[]; readonly broken: string[] }> {
+    const handoffs: HandoffView[] = [];
+    const broken: string[] = [];
+    for (const sessionId of await this.#handoffs.names()) {
+      const read = await this.#handoffs.read(sessionId);
+      if (read?.status === 'broken') broken.push(sessionId);
+      else if (read !== undefined) handoffs.push(await this.#viewOf(read.value));
+    }
+    const waiting = handoffs.filter(({ state }) => state === 'paused');
+    return { handoffs: waiting.toSorted((a, b) => a.since.localeCompare(b.since)), broken };
+  }
+
+  /** On disk when it returns. A conversation that is paused already stays as it is; `isNew` says which. @throws AppError invalid_request */
+  async request(
+    sessionId: string,
+    { reason, by, hours, call }: HandoffRequest,
+  ): Promise<{ readonly view: HandoffView; readonly isNew: boolean }> {
+    if (hours !== undefined && !(hours > 0 && hours <= limits.handoffMaxHours))
+      throw new AppError('invalid_request', `A handoff may last up to ${String(limits.handoffMaxHours)} hours.`);
+    return this.#writers.run(sessionId, async () => {
+      const before = await this.find(sessionId);
+      if (before?.state === 'paused') return { view: before, isNew: false };
+      const nowMs = this.#now();
+      const handoff = Handoff.parse({
+        version: 1,
+        id: `h_${randomBytes(16).toString('hex')}`,
+        sessionId,
+        reason,
+        requestedBy: by,
+        since: new Date(nowMs).toISOString(),
+        until: hours === undefined ? null : new Date(nowMs + hours * hourMs).toISOString(),
+      });
+      // First whom to tell: a process that dies after the next line leaves somebody waiting whom nobody knows of.
+      if (call !== undefined)
+        await this.#calls.put(handoff.id, { version: 1, handoffId: handoff.id, sessionId, at: handoff.since, ...call });
+      await this.#handoffs.put(sessionId, handoff);
+      await failpoint('handoff.after-file');
+      return { view: await this.#viewOf(handoff), isNew: true };
+    });
+  }
+
+  /** The agent speaks again. On disk when it returns. */
+  async resume(sessionId: string, by: Actor): Promise<'resumed' | 'not_paused'> {
+    return this.#writers.run(sessionId, async () => {
+      const read = await this.#handoffs.read(sessionId);
+      if (read === undefined) return 'not_paused';
+      if (read.status === 'broken') {
+        await this.#handoffs.remove(sessionId);
+        return 'resumed';
+      }
+      if ((await this.#viewOf(read.value)).state !== 'paused') return 'not_paused';
+      await this.#ends.put(endName(sessionId), { version: 1, handoffId: read.value.id, by, at: new Date(this.#now()).toISOString() });
+      return 'resumed';
+    });
+  }
+
+  /** Those of which not everybody has been told. */
+  async untold(): Promise<HandoffCall[]> {
+    const calls = await Promise.all((await this.#calls.names()).map(async (id) => this.#calls.find(id)));
+    return calls.filter((call) => call !== undefined);
+  }
+
+  /** Everybody has been told. */
+  async told(handoffId: string): Promise<void> {
+    await this.#calls.remove(handoffId);
+  }
+
+  /** The conversation is gone, and with it who had it. */
+  async forget(sessionId: string): Promise<void> {
+    await this.#handoffs.remove(sessionId);
+    await this.#ends.remove(endName(sessionId));
+  }
+
+  async sweep(): Promise<void> {
+    await this.#calls.sweep();
+    await this.#handoffs.sweep();
+  }
+
+  async #viewOf({ id, sessionId, reason, requestedBy, since, until }: Handoff): Promise<HandoffView> {
+    const end = await this.#ends.find(endName(sessionId));
+    const shown = { id, sessionId, reason, requestedBy, since, until };
+    if (end?.handoffId === id) return { ...shown, state: 'resumed', resumedBy: end.by, resumedAt: end.at };
+    const isOver = until !== null && Date.parse(until) <= this.#now();
+    return { ...shown, state: isOver ? 'expired' : 'paused', resumedBy: null, resumedAt: null };
+  }
+}
+
+export function callsFolder(folder: string): string {
+  return join(folder, 'calls');
+}
+
+function endName(sessionId: string): string {
+  return `${sessionId}.resumed`;
+}

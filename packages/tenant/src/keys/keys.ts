@@ -1,0 +1,229 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError, KeyScope, TenantId, type KeyView } from '@concierge/contract';
+import {
+  createFile,
+  isSystemError,
+  keepFolders,
+  makeStoreFolder,
+  namesIn,
+  parseJson,
+  readIfThere,
+  replaceFile,
+  sweepTemporaries,
+  type FolderSync,
+} from '@concierge/files';
+import { background, type Log } from '@concierge/runtime';
+import type { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { encodeKey, keyIdPattern, type KeyClaims } from './key-token.ts';
+
+const usedEveryMs = 60_000;
+/** Compared against when there is no record, so that an unknown key costs what a known one costs. */
+const noHash = '0'.repeat(64);
+
+/** keys/<id>.json */
+export const KeyRecord = z.strictObject({
+  version: z.literal(1),
+  id: z.string().regex(keyIdPattern),
+  accountId: TenantId,
+  /** SHA-256 of the whole key, hex. The key itself is shown once and kept nowhere. */
+  hash: z.string().regex(/^[0-9a-f]{64}$/u),
+  label: z.string(),
+  scopes: z.array(KeyScope).min(1),
+  createdAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime().nullable(),
+  revokedAt: z.iso.datetime().nullable(),
+});
+export type KeyRecord = z.infer<typeof KeyRecord>;
+
+/** Records as they were read at most `limits.keyCacheMs` ago; null where there is none. One for all tenants of a process. */
+export type KeyRecordCache = LRUCache<string, { readonly record: Promise<KeyRecord | null> }>;
+
+export interface KeysOptions {
+  readonly accountId: string;
+  /** tenants/<id>/keys */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly secret: string;
+  readonly cache: KeyRecordCache;
+  readonly log: Log;
+}
+
+export interface KeyRequest {
+  readonly label?: string;
+  readonly scopes: readonly KeyScope[];
+  /** ISO 8601; never, when left out. */
+  readonly expiresAt?: string | null | undefined;
+}
+
+export interface NewKey {
+  readonly id: string;
+  /** The only time it is ever seen. */
+  readonly key: string;
+  readonly scopes: KeyScope[];
+}
+
+/** One tenant's API keys: a file each, so that nobody reads, changes and writes what others change, too. */
+export class Keys {
+  readonly #options: KeysOptions;
+  readonly #usedAtMs = new Map<string, number>();
+
+  constructor(options: KeysOptions) {
+    this.#options = options;
+  }
+
+  /** `granter`: the scopes of whoever asks; the operator has them all. @throws AppError scope_required, invalid_request */
+  async create(request: KeyRequest, granter: readonly KeyScope[]): Promise<NewKey> {
+    const scopes = KeyScope.options.filter((scope) => request.scopes.includes(scope));
+    if (scopes.length === 0)
+      throw new AppError('invalid_request', 'A key needs a scope.', { errors: [{ path: 'scopes', message: 'must name a scope' }] });
+    if (!scopes.every((scope) => covers(granter, scope)))
+      throw new AppError('scope_required', 'A key cannot have more rights than the key that makes it.');
+    const id = `k_${randomBytes(8).toString('hex')}`;
+    const createdAt = new Date().toISOString();
+    const { accountId, secret, folder, folders } = this.#options;
+    const key = encodeKey({ keyId: id, accountId, scopes, issuedAt: createdAt }, secret);
+    const record: KeyRecord = {
+      version: 1,
+      id,
+      accountId,
+      hash: hashOf(key),
+      label: request.label ?? '',
+      scopes,
+      createdAt,
+      expiresAt: request.expiresAt ?? null,
+      revokedAt: null,
+    };
+    await keepFolders(await makeStoreFolder(folder, { store: folder }), folders);
+    await createFile({ folder, name: `${id}.json`, content: JSON.stringify(record, undefined, 2), folders });
+    return { id, key, scopes };
+  }
+
+  /** Oldest first. */
+  async list(): Promise<KeyView[]> {
+    const names = await namesIn(this.#options.folder);
+    const views: KeyView[] = [];
+    for (const name of names) {
+      const id = name.endsWith('.json') ? name.slice(0, -'.json'.length) : '';
+      const record = await this.#read(id);
+      if (record !== null) views.push(await this.#view(record));
+    }
+    return views.toSorted((a, b) => (a.createdAt === b.createdAt ? a.id.localeCompare(b.id) : a.createdAt.localeCompare(b.createdAt)));
+  }
+
+  /** Refused everywhere within a second; here at once. A second time is no error. @throws AppError not_found */
+  async revoke(id: string): Promise<KeyView> {
+    const record = await this.#existing(id);
+    const revoked = { ...record, revokedAt: record.revokedAt ?? new Date().toISOString() };
+    const { folder, folders } = this.#options;
+    await replaceFile({ folder, name: `${id}.json`, content: JSON.stringify(revoked, undefined, 2), folders });
+    this.#options.cache.delete(this.#cacheKey(id));
+    return this.#view(revoked);
+  }
+
+  /** A new key with the old one's label, scopes and end; then the old one is revoked. @throws AppError not_found, scope_required, revoked_key */
+  async rotate(id: string, granter: readonly KeyScope[]): Promise<NewKey> {
+    const { label, scopes, expiresAt, revokedAt } = await this.#existing(id);
+    if (revokedAt !== null) throw new AppError('conflict', 'The key has been revoked.');
+    const next = await this.create({ label, scopes, expiresAt }, granter);
+    await this.revoke(id);
+    return next;
+  }
+
+  /**
+   * Whether a key whose signature is good is in force, by its record. An unknown key, and one of a tenant that does not exist,
+   * costs the same work. @throws AppError invalid_key, revoked_key
+   */
+  async verify(raw: string, claims: KeyClaims): Promise<KeyRecord> {
+    const record = await this.#cached(claims.keyId);
+    const isSame = hashesEqual(hashOf(raw), record?.hash ?? noHash);
+    if (record === null || !isSame || record.accountId !== claims.accountId) throw new AppError('invalid_key');
+    if (record.revokedAt !== null) throw new AppError('revoked_key');
+    if (record.expiresAt !== null && Date.parse(record.expiresAt) <= Date.now())
+      throw new AppError('invalid_key', 'The API key has expired.');
+    this.#noteUse(record.id);
+    return record;
+  }
+
+  async sweep(): Promise<void> {
+    await sweepTemporaries(this.#options.folder);
+  }
+
+  async #existing(id: string): Promise<KeyRecord> {
+    const record = await this.#read(id);
+    if (record === null) throw new AppError('not_found', 'There is no such key.');
+    return record;
+  }
+
+  async #cached(id: string): Promise<KeyRecord | null> {
+    const { cache } = this.#options;
+    const key = this.#cacheKey(id);
+    const cached = cache.get(key);
+    if (cached !== undefined) return cached.record;
+    const record = this.#read(id);
+    cache.set(key, { record });
+    try {
+      return await record;
+    } catch (error) {
+      cache.delete(key);
+      throw error;
+    }
+  }
+
+  async #read(id: string): Promise<KeyRecord | null> {
+    if (!keyIdPattern.test(id)) return null;
+    const text = await readIfThere(join(this.#options.folder, `${id}.json`));
+    if (text === undefined) return null;
+    const parsed = parseJson(KeyRecord, text);
+    if (parsed.status === 'ok' && parsed.value.id === id) return parsed.value;
+    this.#options.log.error({ accountId: this.#options.accountId, keyId: id }, 'key record is damaged, the key is refused');
+    return null;
+  }
+
+  async #view(record: KeyRecord): Promise<KeyView> {
+    const used = await stat(this.#usedPath(record.id)).catch(() => undefined);
+    const { id, label, scopes, createdAt, expiresAt, revokedAt } = record;
+    return { id, label, scopes, createdAt, lastUsedAt: used === undefined ? null : used.mtime.toISOString(), expiresAt, revokedAt };
+  }
+
+  /** The time of last use is the time of a file beside the record: the record itself is only written when it changes. */
+  #noteUse(id: string): void {
+    const nowMs = Date.now();
+    if (nowMs - (this.#usedAtMs.get(id) ?? 0) < usedEveryMs) return;
+    this.#usedAtMs.set(id, nowMs);
+    background(touch(this.#usedPath(id), new Date(nowMs)), this.#options.log);
+  }
+
+  #usedPath(id: string): string {
+    return join(this.#options.folder, `${id}.used`);
+  }
+
+  #cacheKey(id: string): string {
+    return `${this.#options.accountId}/${id}`;
+  }
+}
+
+/** `admin` is everything of the tenant. */
+function covers(scopes: readonly KeyScope[], scope: KeyScope): boolean {
+  return scopes.includes(scope) || scopes.includes('admin');
+}
+
+async function touch(path: string, at: Date): Promise<void> {
+  try {
+    await utimes(path, at, at);
+  } catch (error) {
+    if (!isSystemError(error, 'ENOENT')) throw error;
+    await writeFile(path, '', { mode: 0o600 });
+  }
+}
+
+function hashOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+function hashesEqual(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one, 'hex'), Buffer.from(other, 'hex')];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

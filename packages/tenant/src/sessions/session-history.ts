@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { unlink } from 'node:fs/promises';
+import { HistoryLine, type Session, type SessionMessage, type SessionView, type TurnRecord } from '@concierge/contract';
+import { appendLines, ignoreMissing, parseLines, readIfThere, replaceFile, type FolderSync } from '@concierge/files';
+
+export interface SessionHistoryLines {
+  readonly messages: readonly SessionMessage[];
+  readonly turns: readonly TurnRecord[];
+}
+
+/** sessions/<id>.history.jsonl: what compaction took out of a session. Only ever appended to; a crash may repeat or tear lines. */
+export class SessionHistory {
+  readonly #folder: string;
+  readonly #folders: FolderSync;
+
+  constructor(folder: string, folders: FolderSync) {
+    this.#folder = folder;
+    this.#folders = folders;
+  }
+
+  /** On disk when it returns: the session file without these may be published then. */
+  async append(id: string, lines: readonly HistoryLine[]): Promise<void> {
+    const texts = lines.map((line) => JSON.stringify(line));
+    await appendLines(this.#pathOf(id), texts, { path: this.#folder, folders: this.#folders });
+  }
+
+  /** Each message and turn once, the first time it was written: before anything cut its output short. */
+  async read(id: string): Promise<SessionHistoryLines> {
+    const text = await readIfThere(this.#pathOf(id));
+    const messages = new Map<string, SessionMessage>();
+    const turns = new Map<string, TurnRecord>();
+    for (const line of parseLines(HistoryLine, text ?? '')) {
+      if (line.kind === 'message' && !messages.has(line.message.id)) messages.set(line.message.id, line.message);
+      if (line.kind === 'turn' && !turns.has(line.turn.id)) turns.set(line.turn.id, line.turn);
+    }
+    return { messages: [...messages.values()], turns: [...turns.values()] };
+  }
+
+  /** Each message anew; on disk when it returns. Only for who has the conversation's lease: what is appended meanwhile would be lost. */
+  async rewrite(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
+    const text = await readIfThere(this.#pathOf(id));
+    if (text === undefined) return;
+    const lines: string[] = [];
+    for (const line of parseLines(HistoryLine, text))
+      lines.push(JSON.stringify(line.kind === 'message' ? { ...line, message: await change(line.message) } : line));
+    const name = historyName(id);
+    await replaceFile({ folder: this.#folder, name, content: `${lines.join('\n')}\n`, folders: this.#folders });
+  }
+
+  /** One that compaction took out. A file that does not name it is not parsed. */
+  async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
+    const text = await readIfThere(this.#pathOf(id));
+    if (text?.includes(`"${turnId}"`) !== true) return undefined;
+    const turns = parseLines(HistoryLine, text).flatMap((line) => (line.kind === 'turn' ? [line.turn] : []));
+    return turns.find((turn) => turn.id === turnId);
+  }
+
+  async remove(id: string): Promise<void> {
+    await ignoreMissing(unlink(this.#pathOf(id)));
+  }
+
+  #pathOf(id: string): string {
+    return join(this.#folder, historyName(id));
+  }
+}
+
+function historyName(id: string): string {
+  return `${id}.history.jsonl`;
+}
+
+/**
+ * The whole conversation in order. A message may be in both files, when compaction stopped between the two or only cut its
+ * output short: the place is the session's, the content the history's, which is the original.
+ */
+export function mergeMessages(history: readonly SessionMessage[], current: readonly SessionMessage[]): SessionMessage[] {
+  const originals = new Map(history.map((message) => [message.id, message]));
+  const ids = new Set(current.map((message) => message.id));
+  return [...history.filter((message) => !ids.has(message.id)), ...current.map((message) => originals.get(message.id) ?? message)];
+}
+
+/** Every turn of the conversation once, in order of their ends. */
+export function mergeTurns(history: readonly TurnRecord[], current: readonly TurnRecord[]): TurnRecord[] {
+  const ids = new Set(current.map((turn) => turn.id));
+  return [...history.filter((turn) => !ids.has(turn.id)), ...current];
+}
+
+/** GET /api/sessions/{id}: without what was added to messages for the model. */
+export function viewSession(session: Session, history: readonly SessionMessage[]): SessionView {
+  const { id, createdAt, updatedAt, agent, channel, title, messageCount } = session;
+  return {
+    id,
+    createdAt,
+    updatedAt,
+    agent,
+    channel,
+    title,
+    messageCount,
+    messages: mergeMessages(history, session.messages).map(withoutSent),
+  };
+}
+
+function withoutSent(message: SessionMessage): SessionView['messages'][number] {
+  if (message.role !== 'user') return message;
+  const { sent: _sent, heartbeat: _heartbeat, said: _said, ...seen } = message;
+  return seen;
+}

@@ -1,0 +1,274 @@
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import {
+  ignoreMissing,
+  isSystemError,
+  keepFolders,
+  linkNew,
+  lstatIfThere,
+  makeStoreFolder,
+  namesIn,
+  quickReaddir,
+  removeFolderIn,
+  removeOldTemporaries,
+  temporaryName,
+  temporaryPrefix,
+  writeTemporary,
+  type FolderSync,
+} from '@concierge/files';
+import { background, failpoint, type Log } from '@concierge/runtime';
+import { isHashedName } from './session-id.ts';
+
+const revisionDigits = 10;
+const revisionsKept = 3;
+/** A publication that took longer than this between its check and its end may have been frozen while others published. */
+const frozenAfterMs = 250;
+const birthPrefix = '.birth-';
+const removedPrefix = '.removed-';
+
+/** Somebody else published first, or the session was removed: what was to be published is based on an old revision. */
+export class RevisionConflict extends Error {
+  override readonly name = 'RevisionConflict';
+  readonly sessionId: string;
+  readonly revision: number;
+
+  constructor(sessionId: string, revision: number) {
+    super(`revision ${String(revision)} of session ${sessionId} is not the next one`);
+    this.sessionId = sessionId;
+    this.revision = revision;
+  }
+}
+
+export interface Revisions {
+  /** Ascending. */
+  readonly numbers: readonly number[];
+  /** Tells this session from an earlier one with the same id; '' where nothing tells. */
+  readonly birth: string;
+  readonly temporaries: readonly string[];
+}
+
+export interface SessionRevisionsOptions {
+  /** tenants/<id>/sessions */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly log: Log;
+}
+
+/**
+ * The files of sessions: `.revisions/<id>/<revision>.json`, of which the highest number is the session, and `<id>.json`, another
+ * name of that file for whoever looks in with an editor or makes a backup.
+ *
+ * Publishing is a compare-and-set. The new file is linked to the name of its revision, which fails when somebody has taken
+ * it; then the folder is listed, which shows whether this one is really the next: a writer that was frozen for so long that its
+ * number has been taken and cleared away again finds higher ones and withdraws.
+ */
+export class SessionRevisions {
+  readonly #folder: string;
+  readonly #folders: FolderSync;
+  readonly #log: Log;
+
+  constructor({ folder, folders, log }: SessionRevisionsOptions) {
+    this.#folder = folder;
+    this.#folders = folders;
+    this.#log = log;
+  }
+
+  viewPath(id: string): string {
+    return join(this.#folder, `${id}.json`);
+  }
+
+  /** One directory read. undefined when there is no such folder. */
+  async list(id: string): Promise<Revisions | undefined> {
+    let names: string[];
+    // Most messages of strangers are their first; an error costs ten times this look.
+    if ((await lstatIfThere(this.#revisionsOf(id))) === undefined) return undefined;
+    try {
+      names = await quickReaddir(this.#revisionsOf(id));
+    } catch (error) {
+      if (isSystemError(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+    const numbers: number[] = [];
+    const temporaries: string[] = [];
+    let birth = '';
+    for (const name of names) {
+      if (/^\d{10}\.json$/u.test(name)) numbers.push(Number(name.slice(0, revisionDigits)));
+      else if (name.startsWith(temporaryPrefix)) temporaries.push(name);
+      else if (name.startsWith(birthPrefix)) birth = name;
+    }
+    return { numbers: numbers.toSorted((a, b) => a - b), birth, temporaries };
+  }
+
+  /** undefined when it has been cleared away meanwhile. */
+  async read(id: string, revision: number): Promise<string | undefined> {
+    try {
+      return await readFile(this.#pathOf(id, revision), 'utf8');
+    } catch (error) {
+      if (isSystemError(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  }
+
+  /** On disk when it returns; the birth of the folder it is in. @throws RevisionConflict */
+  async publish(id: string, revision: number, text: string): Promise<string> {
+    const temporary = await this.#writeNext(id, revision, text);
+    try {
+      await failpoint('session.after-temp');
+      if (!(await linkNew(temporary, this.#pathOf(id, revision)))) throw new RevisionConflict(id, revision);
+      await failpoint('session.after-link');
+      const checkedAtMs = performance.now();
+      const listed = await this.#assertNext(id, revision);
+      await failpoint('session.after-check');
+      await Promise.all([this.#settle(id, revision), this.#prune(id, listed, revision)]);
+      // Last: a view that is behind says that its revision may not be on disk yet. It is not waited for itself.
+      await rename(temporary, this.viewPath(id));
+      await failpoint('session.after-publish');
+      if (performance.now() - checkedAtMs > frozenAfterMs) await this.repairView(id);
+      return listed.birth;
+    } catch (error) {
+      await ignoreMissing(unlink(temporary)).catch(() => undefined);
+      // The folder went away under our hands: the session was removed.
+      throw isSystemError(error, 'ENOENT') ? new RevisionConflict(id, revision) : error;
+    }
+  }
+
+  /** Makes `<id>.json` the newest revision, and sees to it that this one is on disk, if the publisher did not come to it. */
+  async repairView(id: string): Promise<void> {
+    // Each pass that changes something looks again: a publication may have come between.
+    for (let pass = 0; pass < 5; pass += 1) {
+      const newest = (await this.list(id))?.numbers.at(-1);
+      if (newest === undefined || (await this.isViewed(id, newest))) return;
+      await this.#settle(id, newest);
+      const temporary = join(this.#folder, temporaryName());
+      try {
+        await link(this.#pathOf(id, newest), temporary);
+        await rename(temporary, this.viewPath(id));
+      } catch (error) {
+        // Pruned meanwhile, so there is a newer one.
+        if (!isSystemError(error, 'ENOENT')) throw error;
+      } finally {
+        // When both names are the same file already, rename(2) does nothing and leaves the temporary name.
+        await ignoreMissing(unlink(temporary));
+      }
+    }
+  }
+
+  /** Out of the way with a file that a damaged disk has made unreadable; the revision before it is the newest then. */
+  async setAside(id: string, revision: number): Promise<void> {
+    await ignoreMissing(rename(this.#pathOf(id, revision), `${this.#pathOf(id, revision)}.broken`));
+  }
+
+  /** Makes a view that has no revisions, such as one from a backup, the session's first one here. */
+  async adopt(id: string, revision: number): Promise<void> {
+    await this.#makeFolder(id);
+    await linkNew(this.viewPath(id), this.#pathOf(id, revision));
+    await Promise.all([this.#folders.sync(this.#revisionsOf(id)), this.#folders.sync(this.#allRevisions())]);
+  }
+
+  /** All revisions go in one step; false when there are none (any more). */
+  async remove(id: string): Promise<boolean> {
+    const away = join(this.#allRevisions(), `${removedPrefix}${id}-${randomBytes(4).toString('hex')}`);
+    try {
+      await rename(this.#revisionsOf(id), away);
+    } catch (error) {
+      if (isSystemError(error, 'ENOENT')) return false;
+      throw error;
+    }
+    await this.#folders.sync(this.#allRevisions());
+    await removeFolderIn(this.#allRevisions(), basename(away));
+    return true;
+  }
+
+  /** Ids that have revisions. */
+  async ids(): Promise<string[]> {
+    return (await this.#names()).filter(isHashedName);
+  }
+
+  /** Finishes removals that were cut off. */
+  async sweep(): Promise<void> {
+    for (const name of await this.#names()) {
+      if (name.startsWith(removedPrefix)) await removeFolderIn(this.#allRevisions(), name);
+    }
+  }
+
+  async #names(): Promise<string[]> {
+    return namesIn(this.#allRevisions());
+  }
+
+  /** A session's folder is made with its first revision only: a later one without a folder belongs to a session that was removed. */
+  async #writeNext(id: string, revision: number, text: string): Promise<string> {
+    const folder = this.#revisionsOf(id);
+    try {
+      return await writeTemporary(folder, text);
+    } catch (error) {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+      if (revision !== 1) throw new RevisionConflict(id, revision);
+    }
+    await this.#makeFolder(id);
+    return writeTemporary(folder, text);
+  }
+
+  async #makeFolder(id: string): Promise<void> {
+    const folder = this.#revisionsOf(id);
+    await keepFolders(await makeStoreFolder(this.#allRevisions(), { store: this.#folder }), this.#folders);
+    try {
+      await mkdir(folder);
+    } catch (error) {
+      if (isSystemError(error, 'EEXIST')) return;
+      throw error;
+    }
+    await writeFile(join(folder, `${birthPrefix}${randomBytes(8).toString('hex')}`), '', { flag: 'wx' });
+  }
+
+  /** Is what was just linked the next revision? If not it is withdrawn. @throws RevisionConflict */
+  async #assertNext(id: string, revision: number): Promise<Revisions> {
+    const listed = await this.list(id);
+    const follows = revision === 1 || listed?.numbers.includes(revision - 1) === true;
+    if (listed !== undefined && listed.numbers.at(-1) === revision && follows) return listed;
+    await ignoreMissing(unlink(this.#pathOf(id, revision)));
+    throw new RevisionConflict(id, revision);
+  }
+
+  /** A first revision is in a new folder, whose own name must stay as well. */
+  async #settle(id: string, revision: number): Promise<void> {
+    const folders = revision === 1 ? [this.#revisionsOf(id), this.#allRevisions()] : [this.#revisionsOf(id)];
+    await Promise.all(folders.map(async (folder) => this.#folders.sync(folder)));
+  }
+
+  /** Of a session's revisions only the newest stays: the others have what was taken out of it. */
+  async dropEarlier(id: string): Promise<void> {
+    const old = (await this.list(id))?.numbers.slice(0, -1) ?? [];
+    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));
+    await this.#folders.sync(this.#revisionsOf(id));
+  }
+
+  async #prune(id: string, listed: Revisions, newest: number): Promise<void> {
+    const folder = this.#revisionsOf(id);
+    const old = listed.numbers.filter((number) => number <= newest - revisionsKept);
+    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));
+    // One of them is our own; only where there are more has somebody left something behind.
+    if (listed.temporaries.length > 1) background(removeOldTemporaries(folder, listed.temporaries), this.#log);
+  }
+
+  /** Is `<id>.json` this revision? Then its publication was finished. */
+  async isViewed(id: string, revision: number): Promise<boolean> {
+    const [view, newest] = await Promise.all([
+      stat(this.viewPath(id)).catch(() => undefined),
+      stat(this.#pathOf(id, revision)).catch(() => undefined),
+    ]);
+    return view !== undefined && newest !== undefined && view.ino === newest.ino && view.dev === newest.dev;
+  }
+
+  #allRevisions(): string {
+    return join(this.#folder, '.revisions');
+  }
+
+  #revisionsOf(id: string): string {
+    return join(this.#folder, '.revisions', id);
+  }
+
+  #pathOf(id: string, revision: number): string {
+    return join(this.#folder, '.revisions', id, `${String(revision).padStart(revisionDigits, '0')}.json`);
+  }
+}

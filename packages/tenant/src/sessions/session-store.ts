@@ -1,0 +1,242 @@
+import { readdir, rename, unlink } from 'node:fs/promises';
+import {
+  Session,
+  type HistoryLine,
+  type RemovedSession,
+  type SessionMessage,
+  type SessionView,
+  type TurnRecord,
+} from '@concierge/contract';
+import { ignoreMissing, isSystemError, lstatIfThere, parseJson, readIfThere, sweepTemporaries, type FolderSync } from '@concierge/files';
+import { removedSessionOf } from '@concierge/index';
+import type { Log } from '@concierge/runtime';
+import { RemovedSessions } from './removed-sessions.ts';
+import type { SessionCache } from './session-cache.ts';
+import { mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
+import { isHashedName } from './session-id.ts';
+import { repairUnpaired } from './session-repair.ts';
+import { RevisionConflict, SessionRevisions, type Revisions } from './session-revisions.ts';
+
+export interface SessionStoreOptions {
+  readonly accountId: string;
+  /** tenants/<id>/sessions */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly cache: SessionCache;
+  readonly log: Log;
+}
+
+/**
+ * A tenant's conversations: the truth, of which the index is a copy. Of two writers only one publishes a revision; the other
+ * gets `RevisionConflict`. What is returned is the caller's own: its lists may be changed, the messages in them not.
+ */
+export class SessionStore {
+  readonly #accountId: string;
+  readonly #folder: string;
+  readonly #revisions: SessionRevisions;
+  readonly #history: SessionHistory;
+  readonly #removed: RemovedSessions;
+  readonly #cache: SessionCache;
+  readonly #log: Log;
+
+  constructor({ accountId, folder, folders, cache, log }: SessionStoreOptions) {
+    this.#accountId = accountId;
+    this.#folder = folder;
+    this.#revisions = new SessionRevisions({ folder, folders, log });
+    this.#history = new SessionHistory(folder, folders);
+    this.#removed = new RemovedSessions(folder, folders);
+    this.#cache = cache;
+    this.#log = log;
+  }
+
+  /** The newest revision; undefined when there is no such session. Costs one directory read when this process wrote it last. */
+  async load(id: string): Promise<Session | undefined> {
+    if (!isHashedName(id)) return undefined;
+    // A revision may be cleared away, or set aside, between the listing and the read: then there is another newest one.
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      const listed = await this.#revisions.list(id);
+      const newest = listed?.numbers.at(-1);
+      if (listed === undefined || newest === undefined) return this.#adoptView(id);
+      const cached = this.#cache.get(this.#cacheKey(id));
+      if (cached?.birth === listed.birth && cached.session.revision === newest) return copyOf(cached.session);
+      const session = await this.#read(id, newest, listed);
+      if (session !== undefined) return session;
+    }
+    throw new Error(`session ${id} changes faster than it can be read`);
+  }
+
+  /**
+   * The record of an ended turn, as long as the session's file has it. Most who ask do so of a turn that is not there: a file that does not name it is
+   * not parsed.
+   */
+  async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
+    const listed = isHashedName(id) ? await this.#revisions.list(id) : undefined;
+    const newest = listed?.numbers.at(-1);
+    if (newest !== undefined && this.#cache.get(this.#cacheKey(id))?.session.revision !== newest) {
+      const text = await this.#revisions.read(id, newest);
+      if (text?.includes(`"${turnId}"`) === false) return undefined;
+    }
+    return (await this.load(id))?.turns.find((record) => record.id === turnId);
+  }
+
+  /** As `findTurn`, of a turn that compaction has taken out of the session's file; reads all of the history. */
+  async findCompactedTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
+    return isHashedName(id) ? this.#history.findTurn(id, turnId) : undefined;
+  }
+
+  /**
+   * Publishes `next` as the session's newest revision; it and its place are on disk when this returns. A new session has
+   * revision 1, any other the loaded one plus 1. After a RevisionConflict load again, and look whether the turn is in there: a
+   * publication that others saw and built on is reported as a conflict, too, if its writer was frozen meanwhile.
+   * @throws RevisionConflict
+   */
+  async publish(next: Session): Promise<void> {
+    if (!isHashedName(next.id)) throw new Error(`not a session id: ${next.id}`);
+    const text = JSON.stringify(next);
+    try {
+      const birth = await this.#revisions.publish(next.id, next.revision, text);
+      this.#cache.set(this.#cacheKey(next.id), { session: copyOf(next), birth }, text.length);
+    } catch (error) {
+      this.#cache.delete(this.#cacheKey(next.id));
+      if (error instanceof RevisionConflict) await this.#forgetLateHistory(next.id);
+      throw error;
+    }
+  }
+
+  /** Call before the session without these messages is published. Repeating lines does no harm. */
+  async appendHistory(id: string, lines: readonly HistoryLine[]): Promise<void> {
+    await this.#history.append(id, lines);
+  }
+
+  /** Messages that compaction has put away, each anew: what was taken back is to be nowhere. Only for who has the conversation's lease. */
+  async rewriteHistory(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
+    if (isHashedName(id)) await this.#history.rewrite(id, change);
+  }
+
+  /** Removes the revisions before the newest, which are kept for a while otherwise. */
+  async dropEarlier(id: string): Promise<void> {
+    if (isHashedName(id)) await this.#revisions.dropEarlier(id);
+  }
+
+  /** The whole conversation, history first. */
+  async view(id: string): Promise<SessionView | undefined> {
+    const session = await this.load(id);
+    if (session === undefined) return undefined;
+    return viewSession(session, (await this.#history.read(id)).messages);
+  }
+
+  /** The session and all of its messages, history first, as `view` numbers them. */
+  async conversation(id: string): Promise<{ readonly session: Session; readonly messages: readonly SessionMessage[] } | undefined> {
+    const session = await this.load(id);
+    if (session === undefined) return undefined;
+    return { session, messages: mergeMessages((await this.#history.read(id)).messages, session.messages) };
+  }
+
+  /** Every ended turn of the session, those in the history included. */
+  async turnRecords(id: string): Promise<TurnRecord[]> {
+    const session = await this.load(id);
+    return session === undefined ? [] : this.turnsOf(session);
+  }
+
+  /** As `turnRecords`, of a session that has been loaded. */
+  async turnsOf(session: Session): Promise<TurnRecord[]> {
+    return mergeTurns((await this.#history.read(session.id)).turns, session.turns);
+  }
+
+  /** Removes the conversation; what it had used stays, and is returned. undefined when there is none. */
+  async remove(id: string): Promise<RemovedSession | undefined> {
+    const session = await this.load(id);
+    if (session === undefined) return undefined;
+    const removed = removedSessionOf(session, await this.turnsOf(session), new Date());
+    await this.#removed.append(removed);
+    await this.#revisions.remove(id);
+    await this.#removeRest(id);
+    return removed;
+  }
+
+  /** What stayed of removed sessions; the last one of several with the same id and creation time counts. */
+  removed(): AsyncIterable<RemovedSession> {
+    return this.#removed.read();
+  }
+
+  /** Ids of all sessions, in no order. */
+  async *ids(): AsyncGenerator<string> {
+    const ids = new Set(await this.#revisions.ids());
+    yield* ids;
+    for (const name of await readdir(this.#folder).catch(noNames)) {
+      const id = /^([0-9a-f]{32})\.json$/u.exec(name)?.[1];
+      if (id !== undefined && !ids.has(id)) yield id;
+    }
+  }
+
+  /** Clears away what writers and removers that died in the middle left. Revisions' temporaries go with the next publication. */
+  async sweep(): Promise<void> {
+    await sweepTemporaries(this.#folder);
+    await this.#revisions.sweep();
+  }
+
+  /** undefined when the file has gone, or had to be set aside. */
+  async #read(id: string, revision: number, listed: Revisions): Promise<Session | undefined> {
+    const text = await this.#revisions.read(id, revision);
+    if (text === undefined) return undefined;
+    const parsed = parseJson(Session, text);
+    if (parsed.status === 'broken' || parsed.value.revision !== revision || parsed.value.id !== id) {
+      const reason = parsed.status === 'broken' ? parsed.reason : 'is of another session or revision';
+      this.#log.error({ accountId: this.#accountId, sessionId: id, revision, reason }, 'session file is damaged and was set aside');
+      await this.#revisions.setAside(id, revision);
+      return undefined;
+    }
+    if (!(await this.#revisions.isViewed(id, revision))) await this.#revisions.repairView(id);
+    const session = repaired(parsed.value);
+    this.#cache.set(this.#cacheKey(id), { session, birth: listed.birth }, text.length);
+    return copyOf(session);
+  }
+
+  /** A view without revisions: from a backup or another system, or what an interrupted removal left. */
+  async #adoptView(id: string): Promise<Session | undefined> {
+    const path = this.#revisions.viewPath(id);
+    const text = (await lstatIfThere(path)) === undefined ? undefined : await readIfThere(path);
+    if (text === undefined) return undefined;
+    const parsed = parseJson(Session, text);
+    if (parsed.status === 'broken' || parsed.value.id !== id) {
+      this.#log.error({ accountId: this.#accountId, sessionId: id }, 'session file is damaged and was set aside');
+      await ignoreMissing(rename(this.#revisions.viewPath(id), `${this.#revisions.viewPath(id)}.broken`));
+      return undefined;
+    }
+    if (await this.#removed.has(id, parsed.value.createdAt)) {
+      await this.#removeRest(id);
+      return undefined;
+    }
+    await this.#revisions.adopt(id, parsed.value.revision);
+    return repaired(parsed.value);
+  }
+
+  async #removeRest(id: string): Promise<void> {
+    this.#cache.delete(this.#cacheKey(id));
+    await this.#history.remove(id);
+    await ignoreMissing(unlink(this.#revisions.viewPath(id)));
+  }
+
+  /** A turn that compacts while its session is removed writes its history for nobody; a later session of this id must not get it. */
+  async #forgetLateHistory(id: string): Promise<void> {
+    if ((await this.#revisions.list(id)) === undefined) await this.#history.remove(id);
+  }
+
+  #cacheKey(id: string): string {
+    return `${this.#accountId}/${id}`;
+  }
+}
+
+/** A file from elsewhere, or edited by hand, may hold calls without results, which no model provider takes. */
+function repaired(session: Session): Session {
+  return { ...session, messages: [...repairUnpaired(session.messages)] };
+}
+
+function copyOf(session: Session): Session {
+  return { ...session, messages: [...session.messages], turns: [...session.turns] };
+}
+
+function noNames(error: unknown): string[] {
+  if (isSystemError(error, 'ENOENT')) return [];
+  throw error;
+}

@@ -1,0 +1,131 @@
+import { join } from 'node:path';
+import { AppError, skillNamePattern, type Skill } from '@concierge/contract';
+import { HeldFolder, StatCache } from '@concierge/files';
+import { SharedRun } from '@concierge/runtime';
+import { parseFrontMatter } from '../agents/front-matter.ts';
+import { readSkillText, skillFileName } from './skill-text.ts';
+import type { TenantFiles } from '../files/tenant-files.ts';
+
+export const skillFileMaxBytes = 256 * 1024;
+const skillsMax = 1000;
+export const bundledFilesMax = 200;
+
+export interface InvalidSkill {
+  readonly path: string;
+  /** May be shown to the tenant. */
+  readonly reason: string;
+}
+
+export interface SkillScan {
+  /** By name. */
+  readonly valid: readonly Skill[];
+  readonly invalid: readonly InvalidSkill[];
+}
+
+export interface LoadedSkill {
+  readonly skill: Skill;
+  /** What follows the front matter. */
+  readonly body: string;
+  /** Other files of the skill, relative to its folder, for `readFile`. */
+  readonly files: readonly string[];
+}
+
+type ScannedSkill = { readonly skill: Skill } | { readonly reason: string };
+
+/**
+ * skills/<name>/SKILL.md. Lists come from the files, not from the index: front matter is parsed once per change of a file, and a
+ * skill that was added is in the next turn's prompt without a restart. The index's copy is for whoever lists skills in SQL.
+ */
+export class Skills {
+  readonly #root: string;
+  readonly #files: TenantFiles;
+  readonly #scan = new SharedRun(async () => this.#scanFiles());
+  readonly #names = new StatCache<string[]>(1);
+  readonly #scanned = new StatCache<ScannedSkill>(skillsMax);
+
+  /** `root`: the tenant's folder. */
+  constructor(root: string, files: TenantFiles) {
+    this.#root = root;
+    this.#files = files;
+  }
+
+  /** By name; those that cannot be used are left out. */
+  async list(): Promise<readonly Skill[]> {
+    return (await this.scan()).valid;
+  }
+
+  /** As the files are now: one `lstat` per skill, shared by all who ask at once. */
+  async scan(): Promise<SkillScan> {
+    return this.#scan.run();
+  }
+
+  /** The whole skill, for the `load_skill` tool. @throws AppError not_found, invalid_request when its front matter is wrong */
+  async load(name: string): Promise<LoadedSkill> {
+    const text = await this.#text(name);
+    const skill = await this.#read(name);
+    if ('reason' in skill) throw new AppError('invalid_request', `The skill ${name} cannot be used: ${skill.reason}.`);
+    const entries = await this.#files.list(`skills/${name}`, { recursive: true, limit: bundledFilesMax });
+    const prefix = `skills/${name}/`;
+    const files = entries
+      .filter((entry) => entry.kind === 'file' && entry.path !== skill.skill.path)
+      .map((entry) => entry.path.slice(prefix.length));
+    return { skill: skill.skill, body: parseFrontMatter(text).body, files };
+  }
+
+  /** A file that the skill brings along. @throws AppError not_found, invalid_request, too_large, unsupported_media_type */
+  async readFile(name: string, file: string): Promise<string> {
+    assertSkillName(name);
+    return (await this.#files.readText(`skills/${name}/${file}`)).text;
+  }
+
+  async #scanFiles(): Promise<SkillScan> {
+    const valid: Skill[] = [];
+    const invalid: InvalidSkill[] = [];
+    for (const name of await this.#folderNames()) {
+      const path = `skills/${name}/${skillFileName}`;
+      const scanned = await this.#scanned.get(join(this.#root, path), async () => this.#read(name));
+      if (scanned === undefined) invalid.push({ path, reason: `has no ${skillFileName}` });
+      else if ('skill' in scanned) valid.push(scanned.skill);
+      else invalid.push({ path, reason: scanned.reason });
+    }
+    return { valid, invalid };
+  }
+
+  /** Folders only: a README beside them is nobody's mistake. */
+  async #folderNames(): Promise<string[]> {
+    const names = await this.#names.get(join(this.#root, 'skills'), async () => {
+      try {
+        await using folder = await HeldFolder.walk(this.#root, ['skills']);
+        const folders: string[] = [];
+        for (const name of (await folder.names()).toSorted()) {
+          if ((await folder.stat(name))?.isDirectory() === true && !name.startsWith('.')) folders.push(name);
+        }
+        return folders.slice(0, skillsMax);
+      } catch (error) {
+        if (error instanceof AppError) return [];
+        throw error;
+      }
+    });
+    return names ?? [];
+  }
+
+  async #text(name: string): Promise<string> {
+    assertSkillName(name);
+    return (await this.#files.readText(`skills/${name}/${skillFileName}`, { maxBytes: skillFileMaxBytes })).text;
+  }
+
+  async #read(name: string): Promise<ScannedSkill> {
+    try {
+      const read = readSkillText(name, skillNamePattern.test(name) ? await this.#text(name) : '');
+      return 'problems' in read ? { reason: read.problems.join('; ') } : { skill: read.skill };
+    } catch (error) {
+      if (error instanceof AppError) return { reason: error.message };
+      throw error;
+    }
+  }
+}
+
+/** @throws AppError not_found */
+function assertSkillName(name: string): void {
+  if (!skillNamePattern.test(name)) throw new AppError('not_found', 'There is no such skill.');
+}

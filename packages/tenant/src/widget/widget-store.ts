@@ -1,0 +1,142 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { join } from 'node:path';
+import { AppError, WidgetBody, WidgetRecord, widgetKeyPrefix, type WidgetAppearance, type WidgetView } from '@concierge/contract';
+import { RecordFolder, StatCache, type FolderSync, type Parsed } from '@concierge/files';
+import { KeyedMutex, type Log } from '@concierge/runtime';
+import type { TenantSecrets } from '../tenant-secrets.ts';
+
+const fileName = 'widget';
+const secretPlace = 'widget.secret';
+const damaged = 'its file is damaged; set it up again';
+// bounded-expression: a constant, of bounded length
+const tenantOfKey = new RegExp(`^${widgetKeyPrefix}(?<accountId>[a-z0-9-]{1,63})_[0-9a-f]{32}$`, 'u');
+
+/** Whose pages carry this key, if it is one at all; the tenant's own record decides. */
+export function tenantOfWidgetKey(key: string): string | undefined {
+  return tenantOfKey.exec(key)?.groups?.['accountId'];
+}
+
+/** What answers visitors need of the settings. */
+export interface OpenWidget {
+  readonly origins: readonly string[];
+  readonly requireSenderToken: boolean;
+  readonly appearance: WidgetAppearance;
+  /** Opened; null when there is none, or none that can be read. */
+  readonly secret: string | null;
+}
+
+export interface WidgetStoreOptions {
+  readonly accountId: string;
+  /** tenants/<id>/widget */
+  readonly folder: string;
+  readonly folders: FolderSync;
+  readonly secrets: TenantSecrets;
+  readonly log: Log;
+}
+
+/** A tenant's web widget: one file, in a folder of its own so that commands in the sandbox cannot put another in its place. */
+export class WidgetStore {
+  readonly #options: WidgetStoreOptions;
+  readonly #records: RecordFolder<typeof WidgetRecord>;
+  readonly #cache = new StatCache<Parsed<WidgetRecord>>(1);
+  readonly #writers = new KeyedMutex();
+
+  constructor(options: WidgetStoreOptions) {
+    const { accountId, folder, folders, log } = options;
+    this.#options = options;
+    this.#records = new RecordFolder({ accountId, folder, folders, log, schema: WidgetRecord, names: /^widget$/u });
+  }
+
+  async view(): Promise<WidgetView> {
+    const read = await this.#read();
+    if (read?.status === 'ok') return this.#viewOf(read.value);
+    const problem = read === undefined ? null : damaged;
+    return { ...WidgetBody.parse({}), key: null, secret: 'unset', updatedAt: null, problem };
+  }
+
+  /** In force when it returns. Key and secret stay; the first time a key is made. @throws AppError invalid_request */
+  async put(body: WidgetBody): Promise<WidgetView> {
+    return this.#change((before) => {
+      if (body.requireSenderToken && (before?.sealedSecret ?? null) === null)
+        throw new AppError('invalid_request', 'Make a secret that signs sender tokens first: nobody could show one.', {
+          errors: [{ path: 'requireSenderToken', message: 'needs a secret' }],
+        });
+      return { ...body, key: before?.key ?? this.#newKey(), sealedSecret: before?.sealedSecret ?? null };
+    });
+  }
+
+  /** The old key is refused from now on. */
+  async rotateKey(): Promise<WidgetView> {
+    return this.#change((before) => ({ ...bodyOf(before), key: this.#newKey(), sealedSecret: before?.sealedSecret ?? null }));
+  }
+
+  /** The secret, the only time it is ever seen. @throws AppError internal_error without SECRETS_KEY */
+  async rotateSecret(): Promise<string> {
+    const secret = `wsec_${randomBytes(32).toString('base64url')}`;
+    const sealedSecret = this.#options.secrets.seal(secretPlace, secret);
+    await this.#change((before) => ({ ...bodyOf(before), key: before?.key ?? this.#newKey(), sealedSecret }));
+    return secret;
+  }
+
+  /** undefined for any key but the one in force, and while the widget is not enabled. One system call when nothing has changed. */
+  async open(key: string): Promise<OpenWidget | undefined> {
+    const read = await this.#read();
+    if (read?.status !== 'ok') return undefined;
+    const { enabled, origins, requireSenderToken, appearance, sealedSecret } = read.value;
+    if (!isSame(key, read.value.key) || !enabled) return undefined;
+    return { origins, requireSenderToken, appearance, secret: sealedSecret === null ? null : (this.#opened(sealedSecret) ?? null) };
+  }
+
+  async sweep(): Promise<void> {
+    await this.#records.sweep();
+  }
+
+  async #read(): Promise<Parsed<WidgetRecord> | undefined> {
+    return this.#cache.get(this.#path, async () => (await this.#records.read(fileName)) ?? { status: 'broken', reason: 'has just gone' });
+  }
+
+  async #change(
+    next: (before: WidgetRecord | undefined) => Omit<WidgetRecord, 'version' | 'createdAt' | 'updatedAt'>,
+  ): Promise<WidgetView> {
+    return this.#writers.run(fileName, async () => {
+      const before = await this.#records.find(fileName);
+      const at = new Date().toISOString();
+      const record: WidgetRecord = { version: 1, ...next(before), createdAt: before?.createdAt ?? at, updatedAt: at };
+      await this.#records.put(fileName, record);
+      this.#cache.forget(this.#path);
+      return this.#viewOf(record);
+    });
+  }
+
+  #viewOf({ enabled, origins, requireSenderToken, appearance, key, sealedSecret, updatedAt }: WidgetRecord): WidgetView {
+    const secret = sealedSecret === null ? 'unset' : this.#opened(sealedSecret) === undefined ? 'unreadable' : 'set';
+    return { enabled, origins, requireSenderToken, appearance, key, secret, updatedAt, problem: null };
+  }
+
+  #opened(sealed: string): string | undefined {
+    try {
+      return this.#options.secrets.open(secretPlace, sealed);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #newKey(): string {
+    return `${widgetKeyPrefix}${this.#options.accountId}_${randomBytes(16).toString('hex')}`;
+  }
+
+  get #path(): string {
+    return join(this.#options.folder, `${fileName}.json`);
+  }
+}
+
+function bodyOf(record: WidgetRecord | undefined): WidgetBody {
+  if (record === undefined) return WidgetBody.parse({});
+  const { enabled, origins, requireSenderToken, appearance } = record;
+  return { enabled, origins, requireSenderToken, appearance };
+}
+
+function isSame(left: string, right: string): boolean {
+  const [one, other] = [Buffer.from(left), Buffer.from(right)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
