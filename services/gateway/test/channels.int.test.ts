@@ -189,7 +189,7 @@ describe('connecting a chat app', () => {
       { path: '', message: 'Unrecognized key: "appSecret"' },
     ]);
     for (const body of [{}, [], 'text', { ...whatsapp, appSecret: '' }, slack]) expect((await put('whatsapp', body)).status).toBe(400);
-    for (const name of ['web', 'channel_e', 'signal']) expect((await put(name, telegram)).status).toBe(404);
+    for (const name of ['web', 'channel_f', 'signal']) expect((await put(name, telegram)).status).toBe(404);
   });
 
   it('is the owner’s: others may look with a key to read, and no tenant sees another’s', async () => {
