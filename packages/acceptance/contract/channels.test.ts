@@ -1,8 +1,8 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
-import { channelSecrets, ChannelTest, ConnectedChannel } from '@concierge/contract';
-import { FakeMeta, FakeSlack, FakeTelegram } from '@concierge/testing';
+import { channelDefinitions, ChannelTest, ConnectedChannel } from '@concierge/contract';
+import { FakeMeta, FakeSlack, FakeTelegram, FakeTwilio } from '@concierge/testing';
 import { z } from 'zod';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
@@ -14,25 +14,40 @@ const apps = {
   messenger: { pageId: '4042', ...metaSecrets },
   telegram: { botToken: '7000:telegram-token', secretToken: 'hook-secret' },
   slack: { botToken: 'xoxb-slack-token', signingSecret: 'the-signing-secret', teamId: 'T1', botUserId: 'U1' },
+  twilio: { accountSid: `AC${'1'.repeat(32)}`, authToken: 'the-auth-token', from: '+15005550006' },
 } as const;
-const spellings = { whatsapp: 'channel_a', messenger: 'channel_b', telegram: 'channel_c', slack: 'channel_d' } as const;
+const spellings = {
+  whatsapp: 'channel_a',
+  messenger: 'channel_b',
+  telegram: 'channel_c',
+  slack: 'channel_d',
+  twilio: 'channel_e',
+} as const;
 
 let contract: ContractSystem;
 let meta: FakeMeta;
 let telegram: FakeTelegram;
 let slack: FakeSlack;
+let twilio: FakeTwilio;
 
 beforeAll(async () => {
   meta = await new FakeMeta({ ...apps.whatsapp, ...apps.messenger }).start();
   telegram = await new FakeTelegram(apps.telegram).start();
   slack = await new FakeSlack(apps.slack).start();
+  twilio = await new FakeTwilio({ ...apps.twilio, senders: [apps.twilio.from] }).start();
   contract = await ContractSystem.start({
     gateways: 2,
-    env: { META_GRAPH_URL: meta.url, TELEGRAM_API_URL: telegram.url, SLACK_API_URL: slack.url, PUBLIC_URL: 'https://chat.example.com' },
+    env: {
+      META_GRAPH_URL: meta.url,
+      TELEGRAM_API_URL: telegram.url,
+      SLACK_API_URL: slack.url,
+      TWILIO_API_URL: twilio.url,
+      PUBLIC_URL: 'https://chat.example.com',
+    },
   });
 });
 afterAll(async () => {
-  for (const open of [contract, meta, telegram, slack]) await open[Symbol.asyncDispose]();
+  for (const open of [contract, meta, telegram, slack, twilio]) await open[Symbol.asyncDispose]();
 });
 
 async function put(tenant: Tenant, channel: string, body: unknown): Promise<ReturnType<ReturnType<Tenant['as']>['request']>> {
@@ -89,7 +104,7 @@ describe('channels', () => {
     const all = seen.join('\n');
     for (const [app, channel] of Object.entries(spellings)) {
       const settings: Readonly<Record<string, string>> = apps[app as keyof typeof apps]; // eslint-disable-line typescript/no-unsafe-type-assertion -- the keys are these, which Object.entries forgets
-      for (const name of channelSecrets[channel]) expect(all).not.toContain(settings[name]);
+      for (const name of channelDefinitions[channel].secrets) expect(all).not.toContain(settings[name]);
     }
   });
 

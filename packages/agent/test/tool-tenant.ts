@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome, type TurnCapabilities } from '@concierge/agent';
-import { replyWindow, surfaceOf } from '@concierge/channel';
+import { replyWindow, channelAdapters } from '@concierge/channel';
 import type { AcceptedTurn } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
@@ -61,8 +61,8 @@ export class ToolTenant implements AsyncDisposable {
     const whole = { ...admin, acceptedAtMs: Date.now(), ...turn };
     const access = whole.agent === 'cs' ? 'cs' : whole.authority;
     const askPerson: TurnCapabilities['askPerson'] = async ({ sessionId, ...wish }) => scope.handoffs.request(sessionId, wish);
-    const findReplyWindow: TurnCapabilities['findReplyWindow'] = (channel, heardMs) =>
-      replyWindow(surfaceOf(channel), { lastInboundMs: heardMs, nowMs: Date.now() });
+    const findReplyWindow: TurnCapabilities['findReplyWindow'] = (channel, to, heardMs) =>
+      replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs: heardMs, nowMs: Date.now() });
     const capabilities = { ...unusedCapabilities, askPerson, findReplyWindow };
     const context = toolScope({ scope, turn: whole, access, allow, capabilities, status });
     const failures: unknown[] = [];

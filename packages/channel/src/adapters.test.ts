@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import type { ChannelSettings } from '@concierge/contract';
-import { channelAdapters, isMediaUrl, takesMediaToken, type Delivery, type InboundItem } from './index.ts';
+import { channelAdapters, mediaAccess, type Delivery, type InboundItem } from './index.ts';
 
 const meta = { accessToken: 'token', verifyToken: 'verify', appSecret: 'secret' };
 const settings: ChannelSettings = {
@@ -9,6 +9,7 @@ const settings: ChannelSettings = {
   channel_b: { pageId: '200', instagramId: '201', ...meta },
   channel_c: { botToken: '300:token', botUsername: 'Shop_Bot', secretToken: 'secret-token' },
   channel_d: { botToken: 'token', signingSecret: 'secret', teamId: 'T1', botUserId: 'UBOT', appId: 'A1' },
+  channel_e: { accountSid: `AC${'0'.repeat(32)}`, authToken: 'token', from: '+15005550006' },
 };
 
 const nowMs = 1_760_000_000_000;
@@ -22,10 +23,10 @@ function items(delivery: Delivery): readonly InboundItem[] {
 }
 
 const parse = {
-  whatsApp: (json: unknown) => items(channelAdapters.channel_a.inbound.parse(bytes(json), settings.channel_a)),
-  messenger: (json: unknown) => items(channelAdapters.channel_b.inbound.parse(bytes(json), settings.channel_b)),
-  telegram: (json: unknown) => items(channelAdapters.channel_c.inbound.parse(bytes(json), settings.channel_c)),
-  slack: (json: unknown) => items(channelAdapters.channel_d.inbound.parse(bytes(json), settings.channel_d)),
+  whatsApp: (json: unknown) => items(channelAdapters.channel_a.parse(bytes(json), settings.channel_a)),
+  messenger: (json: unknown) => items(channelAdapters.channel_b.parse(bytes(json), settings.channel_b)),
+  telegram: (json: unknown) => items(channelAdapters.channel_c.parse(bytes(json), settings.channel_c)),
+  slack: (json: unknown) => items(channelAdapters.channel_d.parse(bytes(json), settings.channel_d)),
 };
 
 function whatsAppValue(value: object, phoneNumberId = '100'): object {
@@ -371,36 +372,36 @@ describe('verification', () => {
   it('accepts the escaped form of a body that came unescaped', () => {
     const signature = sign('{"a":"\\u00e4\\ud83d\\ude00"}', 'secret');
     const request = { headers: { 'X-Hub-Signature-256': signature }, nowMs };
-    expect(whatsApp.inbound.verify({ ...request, body: Buffer.from('{"a":"ä😀"}') }, settings.channel_a)).toBe(true);
-    expect(whatsApp.inbound.verify({ ...request, body: Buffer.from('{"a":"ö😀"}') }, settings.channel_a)).toBe(false);
+    expect(whatsApp.verify({ ...request, body: Buffer.from('{"a":"ä😀"}') }, settings.channel_a)).toBe(true);
+    expect(whatsApp.verify({ ...request, body: Buffer.from('{"a":"ö😀"}') }, settings.channel_a)).toBe(false);
     const large = `"${'ä'.repeat(40_000)}"`;
     const headers = { 'x-hub-signature-256': sign(large.replaceAll('ä', '\\u00e4'), 'secret') };
-    expect(whatsApp.inbound.verify({ headers, body: Buffer.from(large), nowMs }, settings.channel_a)).toBe(false);
+    expect(whatsApp.verify({ headers, body: Buffer.from(large), nowMs }, settings.channel_a)).toBe(false);
   });
 
   it.each(['', 'sha256=', 'sha256=zz', `sha256=${'é'.repeat(64)}`, `sha256=${'0'.repeat(63)}`, `sha256=${'0'.repeat(65)}`])(
     'refuses the header %j without failing',
     (header) => {
       const request = { headers: { 'x-hub-signature-256': header }, body: bytes('{}'), nowMs };
-      expect(whatsApp.inbound.verify(request, settings.channel_a)).toBe(false);
+      expect(whatsApp.verify(request, settings.channel_a)).toBe(false);
     },
   );
 
   it('refuses everything where there is no binding, or none with a secret', () => {
     const headers = { 'x-hub-signature-256': sign('{}', ''), 'x-telegram-bot-api-secret-token': '' };
     const request = { headers, body: bytes('{}'), nowMs };
-    expect(whatsApp.inbound.verify(request, undefined)).toBe(false);
-    expect(whatsApp.inbound.verify(request, { ...settings.channel_a, appSecret: '' })).toBe(false);
-    expect(telegram.inbound.verify(request, undefined)).toBe(false);
-    expect(telegram.inbound.verify(request, { ...settings.channel_c, secretToken: '' })).toBe(false);
+    expect(whatsApp.verify(request, undefined)).toBe(false);
+    expect(whatsApp.verify(request, { ...settings.channel_a, appSecret: '' })).toBe(false);
+    expect(telegram.verify(request, undefined)).toBe(false);
+    expect(telegram.verify(request, { ...settings.channel_c, secretToken: '' })).toBe(false);
     const query = { 'hub.mode': 'subscribe', 'hub.challenge': 'c', 'hub.verify_token': '' };
-    expect(whatsApp.inbound.handshake(query, undefined)).toBeUndefined();
-    expect(whatsApp.inbound.handshake(query, { ...settings.channel_a, verifyToken: '' })).toBeUndefined();
+    expect(whatsApp.handshake?.(query, undefined)).toBeUndefined();
+    expect(whatsApp.handshake?.(query, { ...settings.channel_a, verifyToken: '' })).toBeUndefined();
   });
 
   it.each(['secret-toke', 'secret-tokenX', 'SECRET-TOKEN', ''])('refuses the token %j', (token) => {
     const request = { headers: { 'x-telegram-bot-api-secret-token': token }, body: bytes('{}'), nowMs };
-    expect(telegram.inbound.verify(request, settings.channel_c)).toBe(false);
+    expect(telegram.verify(request, settings.channel_c)).toBe(false);
   });
 
   it.each([
@@ -413,7 +414,7 @@ describe('verification', () => {
     const at = String(nowMs / 1000 + offset);
     const signature = `v0=${createHmac('sha256', 'secret').update(`v0:${at}:{}`).digest('hex')}`;
     const request = { headers: { 'x-slack-request-timestamp': at, 'x-slack-signature': signature }, body: bytes('{}'), nowMs };
-    expect(slack.inbound.verify(request, settings.channel_d)).toBe(isTaken);
+    expect(slack.verify(request, settings.channel_d)).toBe(isTaken);
   });
 });
 
@@ -427,22 +428,20 @@ describe('addresses of files', () => {
     'https://169.254.169.254/latest',
     'not an address',
   ])('do not include %s', (address) => {
-    expect(isMediaUrl('channel_a', address)).toBe(false);
+    expect(mediaAccess(channelAdapters.channel_a.mediaSources, address)).toBeUndefined();
   });
 
   it('are those of the app, and of the operator who has moved it', () => {
-    expect(isMediaUrl('channel_a', 'https://lookaside.fbsbx.com/x')).toBe(true);
-    expect(isMediaUrl('channel_b', 'https://scontent.xx.fbcdn.net/a.jpg')).toBe(true);
-    expect(isMediaUrl('channel_d', 'https://files.slack.com/x')).toBe(true);
-    expect(isMediaUrl('channel_a', 'http://127.0.0.1:4000/media', ['http://127.0.0.1:4000'])).toBe(true);
+    expect(mediaAccess(channelAdapters.channel_a.mediaSources, 'https://lookaside.fbsbx.com/x')).toBe('with_token');
+    expect(mediaAccess(channelAdapters.channel_b.mediaSources, 'https://scontent.xx.fbcdn.net/a.jpg')).toBe('open');
+    expect(mediaAccess(channelAdapters.channel_d.mediaSources, 'https://files.slack.com/x')).toBe('with_token');
+    expect(mediaAccess(channelAdapters.channel_a.mediaSources, 'http://127.0.0.1:4000/media', ['http://127.0.0.1:4000'])).toBe(
+      'with_token',
+    );
   });
 
   it('get the token of the binding only where the app asks for it', () => {
-    expect(['channel_a' as const, 'channel_b' as const, 'channel_c' as const, 'channel_d' as const].map(takesMediaToken)).toEqual([
-      true,
-      false,
-      false,
-      true,
-    ]);
+    const takesToken = Object.values(channelAdapters).map(({ mediaSources }) => mediaSources.withToken.length > 0);
+    expect(takesToken).toEqual([true, false, false, true, true]);
   });
 });

@@ -1,22 +1,65 @@
-import type { AppChannel, ChannelSettings, ReceiptState } from '@concierge/contract';
-
-/** One chat app: what comes from it, as the same few kinds of item whichever app it is. */
-export interface ChannelAdapter<Channel extends AppChannel = AppChannel> {
-  readonly channel: Channel;
-  readonly inbound: InboundAdapter<ChannelSettings[Channel]>;
-}
+import type { AppChannel, ChannelCheck, ChannelSettings, ReceiptState } from '@concierge/contract';
+import type { MediaSources } from './media-sources.ts';
+import type { ChannelSender } from './outbound/channel-sender.ts';
+import type { ProviderUrls } from './outbound/provider-urls.ts';
+import type { SenderOptions } from './outbound/sender-options.ts';
+import type { Surface } from './outbound/surface.ts';
 
 /**
- * What a webhook needs, in the order in which it needs it. `settings` are undefined when there is no such tenant or binding: the same work is done then,
- * and the answer is no.
+ * One channel, whole: all that differs between channels is asked of this object. What can be declared stands in `channelDefinitions` of the contract; the
+ * rest is here, in one folder for each channel, and in one line of `channelAdapters`.
  */
-export interface InboundAdapter<Settings> {
-  /** GET: the challenge to be echoed as it is, or undefined when the app does not ask, or asks with another token. */
-  handshake(query: WebhookQuery, settings: Settings | undefined): string | undefined;
-  /** POST: whether the app, and nobody else, has written these bytes for this binding. Before anything else is read. */
-  verify(request: WebhookRequest, settings: Settings | undefined): boolean;
-  /** Only of a body that `verify` has passed. Never throws: what is not understood becomes `ignored`. */
-  parse(body: Uint8Array, settings: Settings): Delivery;
+export interface ChannelAdapter<Channel extends AppChannel = AppChannel> {
+  /** GET: the challenge to be echoed as it is; undefined when the provider asks with another token. Absent: it never asks. */
+  handshake?(query: WebhookQuery, settings: ChannelSettings[Channel] | undefined): string | undefined;
+  /**
+   * POST: whether the provider alone can have written these bytes for this binding. Before anything else is read. `settings` are undefined when there is no
+   * such tenant or binding: the same work is done then, and the answer is no.
+   */
+  verify(request: WebhookRequest, settings: ChannelSettings[Channel] | undefined): boolean;
+  /** Only of a body that `verify` has passed, with the address that was called. Never throws: what is not understood becomes `ignored`. */
+  parse(body: Uint8Array, settings: ChannelSettings[Channel], url?: string): Delivery;
+  /** The binding's own id at the provider: messages of two of them are not the same, whatever their ids. */
+  selfId(settings: ChannelSettings[Channel]): string;
+  /** The way out with these credentials. It holds no connection, and nothing to close. */
+  openSender(settings: ChannelSettings[Channel], options: SenderOptions): ChannelSender;
+  /** What is known of where the provider brings messages. Absent: that is set by hand, and cannot be asked. */
+  openWebhooks?(settings: ChannelSettings[Channel], options: WebhooksOptions): ChannelWebhooks;
+  /** All surfaces: one, or one for each kind of conversation. */
+  readonly surfaces: readonly Surface[];
+  /** The surface of a conversation, as far as it is known. */
+  surface(conversation: SurfaceHint): Surface;
+  /** The surface depends on which of the binding's accounts was written to. */
+  hasSurfacePerAccount?(identifiers: Readonly<Record<string, string>>): boolean;
+  readonly mediaSources: MediaSources;
+}
+
+export interface SurfaceHint {
+  readonly to?: string;
+  /** Of the binding, as it is stored. */
+  readonly identifiers?: Readonly<Record<string, string>>;
+  /** Which of the binding's accounts was written to. */
+  readonly account?: string | undefined;
+}
+
+/** Addresses that lead to a binding: the first is the one that providers are given. Without PUBLIC_URL they are paths. */
+export type WebhookPlaces = readonly [string, ...string[]];
+
+export interface WebhooksOptions {
+  readonly urls: ProviderUrls;
+  readonly hasPublicUrl: boolean;
+  /** For each question. */
+  readonly timeoutMs: number;
+}
+
+/** What the provider can be asked of its webhook. Never throws for what the network or the provider did. */
+export interface ChannelWebhooks {
+  /** undefined: it is unknown where the provider would reach us, so it is done by hand. */
+  register(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
+  /** As far as the provider can be reached: what it brings to an address without a binding is refused there. */
+  remove(places: WebhookPlaces): Promise<void>;
+  /** undefined: it cannot be asked, and nothing is known to be wrong. */
+  check(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
 }
 
 /** As a query parser gives it; anything but a string is nothing that an app sends. */
@@ -26,6 +69,8 @@ export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** As they came over the wire: a signature is over these, not over what they mean. */
   readonly body: Uint8Array;
+  /** As the provider called it, below PUBLIC_URL and with its query: some signatures are over this, too. Absent without PUBLIC_URL. */
+  readonly url?: string | undefined;
   readonly nowMs: number;
 }
 
@@ -120,7 +165,7 @@ export interface InboundOrder {
 
 export type MediaKind = 'image' | 'video' | 'audio' | 'voice' | 'document' | 'sticker' | 'animation' | 'share' | 'unknown';
 
-/** A file that can be fetched after the message is accepted. Where from is `isMediaUrl`'s decision, also when `url` is null and the app tells it later. */
+/** A file that can be fetched after the message is accepted. Where from is decided by `mediaSources`, also when `url` is null and the app tells it later. */
 export interface MediaReference {
   readonly kind: MediaKind;
   /** Its id at the app, which gives an address for it. */

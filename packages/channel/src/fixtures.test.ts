@@ -106,6 +106,7 @@ function settingsOf(binding: Record<string, string>): ChannelSettings {
       botUserId: field('bot_user_id'),
       appId: field('api_app_id'),
     },
+    channel_e: { accountSid: field('account_sid'), authToken: 'token', from: field('from') },
   };
 }
 
@@ -126,13 +127,13 @@ interface Outcome {
 }
 
 function receive<Channel extends AppChannel>(channel: Channel, fixture: Fixture): Outcome {
-  const { inbound } = channelAdapters[channel];
+  const adapter = channelAdapters[channel];
   const binding = bindingOf(fixture);
   const settings: ChannelSettings[Channel] | undefined = binding === undefined ? undefined : settingsOf(binding)[channel];
-  const challenge = inbound.handshake(fixture.query ?? {}, settings);
+  const challenge = adapter.handshake?.(fixture.query ?? {}, settings);
   const request = requestOf(fixture);
-  const isVerified = inbound.verify(request, settings);
-  return { isVerified, challenge, delivery: isVerified && settings !== undefined ? inbound.parse(request.body, settings) : undefined };
+  const isVerified = adapter.verify(request, settings);
+  return { isVerified, challenge, delivery: isVerified && settings !== undefined ? adapter.parse(request.body, settings) : undefined };
 }
 
 const outcomes = new Map(index.fixtures.map((fixture) => [fixture.id, () => receive(channelOf(fixture), fixture)]));
@@ -288,7 +289,7 @@ function parseDamaged<Channel extends AppChannel>(channel: Channel, fixture: Fix
   const whole: unknown = JSON.parse(bodyOf(fixture).toString());
   for (const by of [null, 0, -1.5, 1e300, '', 'constructor', true, [], [null], {}, { id: null }, [[]]])
     for (const body of damaged(whole, by)) {
-      const delivery = channelAdapters[channel].inbound.parse(Buffer.from(JSON.stringify(body)), settings);
+      const delivery = channelAdapters[channel].parse(Buffer.from(JSON.stringify(body)), settings);
       // Something is told of whatever has come, so that it can be counted.
       if (delivery.kind === 'items' ? delivery.items.length === 0 : delivery.kind === 'malformed')
         throw new Error(`nothing is told of ${JSON.stringify(body)}`);

@@ -3,7 +3,6 @@ export {
   type ChannelAdapter,
   type Delivery,
   type IgnoredReason,
-  type InboundAdapter,
   type InboundAlias,
   type InboundCallback,
   type InboundChoice,
@@ -25,19 +24,20 @@ export {
   type WebhookRequest,
 } from './channel-adapter.ts';
 export { channelAdapters } from './channel-adapters.ts';
-export {
-  ChatAppConnections,
-  type BindingStore,
-  type ConnectionsOptions,
-  type ConnectableTenant,
-} from './connections/chat-app-connections.ts';
-export { isMediaUrl, takesMediaToken } from './media-hosts.ts';
-export type { ChannelSender, CredentialCheck, Destination, OutgoingMessage, TypingRequest } from './outbound/channel-sender.ts';
+export { ChatAppConnections, type BindingStore, type ConnectionsOptions, type ConnectableTenant } from './chat-app-connections.ts';
+export { mediaAccess } from './media-sources.ts';
+export { openSender, readBinding, type OpenBinding } from './open-binding.ts';
+export type {
+  ChannelSender,
+  CredentialCheck,
+  Destination,
+  OutgoingMessage,
+  OutgoingTemplate,
+  TypingRequest,
+} from './outbound/channel-sender.ts';
 export { FileUnavailableError, type FetchedFile, type FileFailure, type FileRequest } from './outbound/fetch-file.ts';
 export { keepTyping } from './outbound/keep-typing.ts';
-export { openSender, type OpenBinding } from './outbound/open-sender.ts';
-export { paceOf, type Pace } from './outbound/pace.ts';
-export { providerEnvironment, toProviderSettings } from './outbound/provider-environment.ts';
+export { providerEnvironment, toProviderSettings, type ProviderSettings } from './outbound/provider-environment.ts';
 export { providerUrls, type ProviderUrls } from './outbound/provider-urls.ts';
 export { renderParts } from './outbound/render-parts.ts';
 export { replyWindow, type ReplyWindow } from './outbound/reply-window.ts';
@@ -45,6 +45,4 @@ export { retryDelayMs, type RetryPosition } from './outbound/retry-delay.ts';
 export type { SendOutcome, SendProblem } from './outbound/send-outcome.ts';
 export type { SenderOptions } from './outbound/sender-options.ts';
 export type { Part } from './outbound/split.ts';
-export { surfaceOf, type Surface } from './outbound/surface.ts';
-export { TelegramSender, type TelegramWebhook } from './telegram/send.ts';
-export { WhatsAppSender, type WhatsAppTemplate } from './whatsapp/send.ts';
+export type { Pace, Surface } from './outbound/surface.ts';

@@ -8,6 +8,7 @@ const settings: ChannelSettings = {
   channel_b: { pageId: '4042', accessToken: 'EAAB-token', verifyToken: 'v', appSecret: 's' },
   channel_c: { botToken: '7000:telegram-token', secretToken: 'hook' },
   channel_d: { botToken: 'xoxb-token', signingSecret: 's', teamId: 'T1', botUserId: 'U1' },
+  channel_e: { accountSid: `AC${'0'.repeat(32)}`, authToken: 'auth-token', from: '+15005550006' },
 };
 
 /** Keeps one binding, as it was given. */
@@ -52,7 +53,7 @@ describe('a provider that takes the question and says nothing', () => {
       return new Response(null);
     });
     const { origin } = new URL(silent.url);
-    const urls = { metaGraph: origin, telegram: origin, slack: origin };
+    const urls = { metaGraph: origin, telegram: origin, slack: origin, twilio: origin };
     const connections = new ChatAppConnections({ urls, publicUrl: 'https://chat.example.com', timeoutMs: 50 });
     const tenant = { accountId: 'acme', channels: new OneBinding() };
     const { shown, isNew } = await connections.connect(tenant, channel, settings[channel]);

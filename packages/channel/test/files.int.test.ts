@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FakeMeta, FakeSlack, FakeTelegram, serveRequests } from '@concierge/testing';
-import { openSender, type ChannelSender, type FileRequest } from '@concierge/channel';
+import { FakeMeta, FakeSlack, FakeTelegram, FakeTwilio, serveRequests } from '@concierge/testing';
+import { openSender, providerUrls, type ChannelSender, type FileRequest } from '@concierge/channel';
 
 const bytes = new TextEncoder().encode('the bytes of a picture');
 const maxBytes = 1000;
@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 function senders(): Readonly<Record<'whatsapp' | 'messenger' | 'telegram' | 'slack', ChannelSender>> {
-  const options = { urls: { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url } };
+  const options = { urls: { ...providerUrls, metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url } };
   const settings = { ...meta, verifyToken: 'v' };
   return {
     whatsapp: openSender({ channel: 'channel_a', settings }, options),
@@ -40,6 +40,18 @@ const at = (url: string): MediaName => ({ id: null, url });
 const failure = (name: string): unknown => expect.objectContaining({ name: 'FileUnavailableError', failure: name });
 
 describe('a file that a person sent', () => {
+  it('comes from Twilio’s store, where its API leads', async () => {
+    const account = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'twilio-token' };
+    await using fakeTwilio = await new FakeTwilio({ ...account, senders: [] }).start();
+    const urls = { ...providerUrls, twilio: fakeTwilio.url };
+    fakeTwilio.addMedia('ME1', { bytes, contentType: 'image/jpeg' });
+    const sender = openSender({ channel: 'channel_e', settings: account }, { urls });
+    const file = await sender.fetchFile({ file: at(fakeTwilio.mediaUrl('ME1')), maxBytes }, signal);
+    expect(file).toEqual({ bytes: Buffer.from(bytes), contentType: 'image/jpeg' });
+    expect(fakeTwilio.calls.map(({ path }) => path)).toEqual([new URL(fakeTwilio.mediaUrl('ME1')).pathname, '/store/ME1']);
+    await expect(sender.fetchFile({ file: at('https://evil.example/x'), maxBytes }, signal)).rejects.toEqual(failure('host_not_allowed'));
+  });
+
   it('comes from WhatsApp in two steps', async () => {
     fakeMeta.addMedia('m1', { bytes, contentType: 'image/jpeg' });
     expect(await senders().whatsapp.fetchFile({ file: named('m1'), maxBytes }, signal)).toEqual({
@@ -98,7 +110,7 @@ describe('a file that a person sent', () => {
   it('is not the page on which Slack asks people to log in', async () => {
     const stranger = openSender(
       { channel: 'channel_d', settings: { ...slack, botToken: 'wrong' } },
-      { urls: { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url } },
+      { urls: { ...providerUrls, metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url } },
     );
     await expect(stranger.fetchFile({ file: at(fakeSlack.fileUrl('F1')), maxBytes }, signal)).rejects.toEqual(failure('refused'));
   });
@@ -124,10 +136,7 @@ describe('a file that a person sent', () => {
       return new Response('stolen');
     });
     await using redirecting = await serveRequests(() => Response.redirect(elsewhere.url, 302));
-    const sender = openSender(
-      { channel: 'channel_d', settings: slack },
-      { urls: { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: redirecting.url } },
-    );
+    const sender = openSender({ channel: 'channel_d', settings: slack }, { urls: { ...providerUrls, slack: redirecting.url } });
     await expect(sender.fetchFile({ file: at(redirecting.url), maxBytes }, signal)).rejects.toEqual(failure('host_not_allowed'));
     expect(seen).toEqual([]);
   });

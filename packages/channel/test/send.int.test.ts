@@ -4,9 +4,11 @@ import {
   FakeMeta,
   FakeSlack,
   FakeTelegram,
+  FakeTwilio,
   freePort,
   graphError,
   slackError,
+  twilioError,
   type FakeProvider,
   type ProviderReply,
 } from '@concierge/testing';
@@ -15,18 +17,18 @@ import {
   keepTyping,
   openSender,
   renderParts,
-  TelegramSender,
-  WhatsAppSender,
   type ChannelSender,
   type Destination,
   type OpenBinding,
   type OutgoingMessage,
   type ProviderUrls,
 } from '@concierge/channel';
+import { TelegramSender } from '../src/telegram/send.ts';
 
 const meta = { accessToken: 'meta-token', appSecret: 'app-secret', verifyToken: 'verify', phoneNumberId: '1065', pageId: '4042' };
 const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };
 const slack = { botToken: 'xoxb-token', signingSecret: 'signing', teamId: 'T1', botUserId: 'U1' };
+const twilio = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'twilio-token', from: '+15005550006' };
 
 const bindings = {
   whatsapp: {
@@ -36,20 +38,23 @@ const bindings = {
   messenger: { channel: 'channel_b', settings: { pageId: meta.pageId, accessToken: meta.accessToken, verifyToken: 'v', appSecret: 's' } },
   telegram: { channel: 'channel_c', settings: telegram },
   slack: { channel: 'channel_d', settings: slack },
+  twilio: { channel: 'channel_e', settings: twilio },
 } as const satisfies Record<string, OpenBinding>;
 type App = keyof typeof bindings;
-const apps = ['whatsapp', 'messenger', 'telegram', 'slack'] as const;
+const apps = ['whatsapp', 'messenger', 'telegram', 'slack', 'twilio'] as const;
 
 const places: Readonly<Record<App, Destination>> = {
   whatsapp: { to: '4930123456' },
   messenger: { to: '1423587017700273' },
   telegram: { to: '427770117' },
   slack: { to: 'D0442US94JD', thread: '1700000000.000100' },
+  twilio: { to: '+4915112345678' },
 };
 
 let fakeMeta: FakeMeta;
 let fakeTelegram: FakeTelegram;
 let fakeSlack: FakeSlack;
+let fakeTwilio: FakeTwilio;
 let nowMs: number;
 const signal = new AbortController().signal;
 
@@ -58,15 +63,16 @@ beforeEach(async () => {
   fakeMeta = await new FakeMeta({ ...meta, now: () => nowMs }).start();
   fakeTelegram = await new FakeTelegram(telegram).start();
   fakeSlack = await new FakeSlack(slack).start();
+  fakeTwilio = await new FakeTwilio({ ...twilio, senders: [twilio.from, `whatsapp:${twilio.from}`] }).start();
   for (const { to } of Object.values(places)) fakeMeta.personWrites(to);
 });
 
 afterEach(async () => {
-  for (const provider of [fakeMeta, fakeTelegram, fakeSlack]) await provider[Symbol.asyncDispose]();
+  for (const provider of [fakeMeta, fakeTelegram, fakeSlack, fakeTwilio]) await provider[Symbol.asyncDispose]();
 });
 
 function urls(): ProviderUrls {
-  return { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url };
+  return { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url, twilio: fakeTwilio.url };
 }
 
 function senderOf(app: App, timeoutMs?: number): ChannelSender {
@@ -74,11 +80,11 @@ function senderOf(app: App, timeoutMs?: number): ChannelSender {
 }
 
 function providerOf(app: App): FakeProvider & { readonly sent: Readonly<Record<string, unknown>>[] } {
-  return { whatsapp: fakeMeta, messenger: fakeMeta, telegram: fakeTelegram, slack: fakeSlack }[app];
+  return { whatsapp: fakeMeta, messenger: fakeMeta, telegram: fakeTelegram, slack: fakeSlack, twilio: fakeTwilio }[app];
 }
 
 function message(app: App, markdown = 'Hello **you**', more: Partial<OutgoingMessage> = {}): OutgoingMessage {
-  const [part] = renderParts(markdown, app);
+  const [part] = renderParts(markdown, channelAdapters[bindings[app].channel].surface({}));
   if (part === undefined) throw new Error('Nothing to send.');
   return { ...places[app], part, form: 'formatted', ...more };
 }
@@ -152,7 +158,7 @@ describe('a message', () => {
         entities: [{ type: 'mention', offset: 0, length: 9 }],
       },
     };
-    const delivery = channelAdapters.channel_c.inbound.parse(Buffer.from(JSON.stringify(update)), { ...telegram, botUsername: 'shop_bot' });
+    const delivery = channelAdapters.channel_c.parse(Buffer.from(JSON.stringify(update)), { ...telegram, botUsername: 'shop_bot' });
     const [heard] = delivery.kind === 'items' ? delivery.items : [];
     if (heard?.kind !== 'message') throw new Error('No message was read.');
     const { messageRef, conversation } = heard;
@@ -187,9 +193,17 @@ describe('a message', () => {
     ]);
   });
 
+  it('goes out as Twilio wants it, with the address for its receipts', async () => {
+    const sender = openSender(bindings.twilio, { urls: urls(), webhookUrl: 'https://chat.example.com/webhook/twilio/t1' });
+    const outcome = await sender.send(message('twilio', 'Hello **you**', { mark: 'm_1.0' }), signal);
+    expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^SM/u) });
+    const StatusCallback = 'https://chat.example.com/webhook/twilio/t1?mark=m_1.0';
+    expect(fakeTwilio.sent).toEqual([{ To: '+4915112345678', From: twilio.from, Body: 'Hello you', StatusCallback }]);
+  });
+
   it.each(apps)('of any length is taken by %s part by part', async (app) => {
     const markdown = `# Long\n\n${'Some **bold** words & [links](https://e.example/?a=1&b=2).\n\n'.repeat(150)}\n\`\`\`js\n${'if (a < b) c();\n'.repeat(400)}\`\`\``;
-    const parts = renderParts(markdown, app);
+    const parts = renderParts(markdown, channelAdapters[bindings[app].channel].surface({}));
     expect(parts.length).toBeGreaterThan(2);
     for (const part of parts) {
       for (const form of ['formatted', 'plain'] as const) {
@@ -213,6 +227,11 @@ describe('a message', () => {
     });
   });
 
+  it('to a contact of Twilio who wrote STOP is over', async () => {
+    fakeTwilio.optOut(places.twilio.to);
+    expect(await senderOf('twilio').send(message('twilio'), signal)).toMatchObject({ kind: 'recipient_failed', code: '21610' });
+  });
+
   it('to somebody who blocked the bot is over', async () => {
     fakeTelegram.block(427_770_117);
     expect(await senderOf('telegram').send(message('telegram'), signal)).toMatchObject({ kind: 'recipient_failed', code: '403' });
@@ -224,9 +243,9 @@ describe('a message', () => {
   });
 
   it('that is a template goes through a closed window', async () => {
-    const sender = new WhatsAppSender(bindings.whatsapp.settings, { urls: urls() });
+    const sender = senderOf('whatsapp');
     const template = { to: '4915199999', name: 'order_ready', language: 'de', bodyParameters: ['Anna'] };
-    expect(await sender.sendTemplate(template, signal)).toMatchObject({ kind: 'sent' });
+    expect(await sender.sendTemplate?.(template, signal)).toMatchObject({ kind: 'sent' });
     expect(fakeMeta.sent[0]).toMatchObject({
       type: 'template',
       template: {
@@ -252,6 +271,7 @@ const busy: Readonly<Record<App, ProviderReply>> = {
   messenger: graphError(613, 'Calls to this api have exceeded the rate limit.'),
   telegram: botError(429, 'Too Many Requests: retry after 14', { retry_after: 14 }),
   slack: { status: 429, headers: { 'retry-after': '14' }, body: { ok: false, error: 'ratelimited' } },
+  twilio: { ...twilioError(20429, 'Too Many Requests', { status: 429 }), headers: { 'retry-after': '14' } },
 };
 
 const strangers: Readonly<Record<App, ProviderReply>> = {
@@ -259,12 +279,13 @@ const strangers: Readonly<Record<App, ProviderReply>> = {
   messenger: graphError(190, 'Error validating access token'),
   telegram: botError(401, 'Unauthorized'),
   slack: slackError('token_revoked'),
+  twilio: twilioError(20003, 'Authenticate', { status: 401 }),
 };
 
 describe.each(apps)('%s', (app) => {
   it('says to wait, and how long where it knows', async () => {
     providerOf(app).failSends(busy[app], { status: 502, body: '<html>502 Bad Gateway</html>' });
-    const hint = app === 'telegram' || app === 'slack' ? { afterMs: 14_000 } : {};
+    const hint = app === 'telegram' || app === 'slack' || app === 'twilio' ? { afterMs: 14_000 } : {};
     expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'retry', ...hint });
     expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'retry', code: 'http_502' });
   });
@@ -303,7 +324,7 @@ describe.each(apps)('%s', (app) => {
 
   it('is tried again when it could not be reached at all, and says so without its address', async () => {
     const nobody = `http://127.0.0.1:${String(await freePort())}`;
-    const outcome = await openSender(bindings[app], { urls: { metaGraph: nobody, telegram: nobody, slack: nobody } }).send(
+    const outcome = await openSender(bindings[app], { urls: { metaGraph: nobody, telegram: nobody, slack: nobody, twilio: nobody } }).send(
       message(app),
       signal,
     );
@@ -314,7 +335,8 @@ describe.each(apps)('%s', (app) => {
   it('tells whether credentials are good', async () => {
     expect(await senderOf(app).checkCredentials(signal)).toMatchObject({ state: 'valid' });
     const { channel, settings } = bindings[app];
-    const wrong = 'accessToken' in settings ? { ...settings, accessToken: 'wrong-token' } : { ...settings, botToken: 'wrong-token' };
+    const secret = ['accessToken', 'authToken'].find((name) => name in settings) ?? 'botToken';
+    const wrong = { ...settings, [secret]: 'wrong-token' };
     // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the settings of the same channel, with another token
     const stranger = openSender({ channel, settings: wrong } as OpenBinding, { urls: urls() });
     expect(await stranger.checkCredentials(signal)).toMatchObject({ state: 'refused' });
@@ -335,7 +357,7 @@ describe.each(apps)('%s', (app) => {
     };
     const before = providerOf(app).calls.length;
     await keepTyping(counted, { ...places[app], inboundMessageId: 'wamid.IN' }, stop.signal);
-    expect(providerOf(app).calls.length - before).toBe(2);
+    expect(providerOf(app).calls.length - before).toBe(app === 'twilio' ? 0 : 2);
     expect(providerOf(app).sent).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ const PERMISSIONS = 0o777;
  * left half done are nobody's to carry around.
  */
 const LEFT_OUT =
-  /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-d]\.)[^/])/u;
+  /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-z]\.)[^/])/u;
 /**
  * Of no use under another id, or of harm: keys (the widget's, too), unanswered turns and the mark in settings/ name the old one, credentials of channels and secrets of event
  * endpoints are sealed for it, and a message or an event that waits to be sent would be sent by both.

@@ -1,73 +1,16 @@
 import { z } from 'zod';
 import { AppError } from './app-error.ts';
-import type { ChannelName, channelSynonyms } from './channel.ts';
+import { appNameOf, channelDefinitions, type ChannelSettings } from './channel-definitions.ts';
+import { AppChannel, AppName } from './channel.ts';
 import { invalidFields } from './invalid-fields.ts';
-
-/** The channels that can be connected: `web` is always there and needs no credentials. */
-export const appChannels = ['channel_a', 'channel_b', 'channel_c', 'channel_d'] as const;
-export type AppChannel = (typeof appChannels)[number];
-export const AppChannel = z.enum(appChannels);
-
-export function isAppChannel(channel: ChannelName): channel is AppChannel {
-  return channel !== 'web';
-}
-
-export type AppName = keyof typeof channelSynonyms;
-
-const appNames = { channel_a: 'whatsapp', channel_b: 'messenger', channel_c: 'telegram', channel_d: 'slack' } as const satisfies Record<
-  AppChannel,
-  AppName
->;
-
-/** The name people know it by: `telegram` for `channel_c`. */
-export function appNameOf(channel: AppChannel): AppName {
-  return appNames[channel];
-}
-
-const identifier = z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/u, 'must be 1 to 128 letters, digits, _, . or -');
-/** Never empty: a signature with an empty secret is one that anybody can make. */
-const secret = z.string().regex(/^[\u0021-\u007E]{1,4096}$/u, 'must be 1 to 4096 visible ASCII characters without spaces');
-/** Goes into no header and no address, so that spaces inside do no harm. */
-const signingSecret = z
-  .string()
-  .regex(/^(?! )[\u0020-\u007E]{1,4096}(?<! )$/u, 'must be 1 to 4096 visible ASCII characters, with spaces at most inside');
-const metaSecrets = { accessToken: secret, verifyToken: signingSecret, appSecret: signingSecret };
-
-/** What connects each chat app (contract §4): PUT /api/channels/{channel}. */
-export const channelSettings = {
-  channel_a: z.strictObject({ phoneNumberId: identifier, ...metaSecrets }).meta({ id: 'WhatsAppSettings' }),
-  channel_b: z.strictObject({ pageId: identifier, instagramId: identifier.optional(), ...metaSecrets }).meta({ id: 'MessengerSettings' }),
-  channel_c: z
-    .strictObject({
-      botToken: secret,
-      /** Without it nobody in a group can be seen to mention the bot. */
-      botUsername: identifier.optional(),
-      // Telegram itself refuses any other.
-      secretToken: z.string().regex(/^[A-Za-z0-9_-]{1,256}$/u, 'must be 1 to 256 letters, digits, _ or -'),
-    })
-    .meta({ id: 'TelegramSettings' }),
-  channel_d: z
-    .strictObject({ botToken: secret, signingSecret, teamId: identifier, botUserId: identifier, appId: identifier.optional() })
-    .meta({ id: 'SlackSettings' }),
-} as const satisfies Record<AppChannel, z.ZodObject>;
-
-export type ChannelSettings = { readonly [Channel in AppChannel]: z.infer<(typeof channelSettings)[Channel]> };
 
 /** @throws AppError invalid_request, naming each field that is missing, wrong or not one of this app's; no value is in it */
 export function parseChannelSettings<Channel extends AppChannel>(channel: Channel, settings: unknown): ChannelSettings[Channel] {
-  const parsed = channelSettings[channel].safeParse(settings);
+  const parsed = channelDefinitions[channel].settings.safeParse(settings);
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of this channel has just read it; TypeScript loses the pairing
   if (parsed.success) return parsed.data as ChannelSettings[Channel];
   throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors: invalidFields(parsed.error) });
 }
-
-/** Fields that are sealed on disk and never shown again; the others are identifiers. */
-export const channelSecrets = {
-  channel_a: ['accessToken', 'verifyToken', 'appSecret'],
-  channel_b: ['accessToken', 'verifyToken', 'appSecret'],
-  channel_c: ['botToken', 'secretToken'],
-  channel_d: ['botToken', 'signingSecret'],
-} as const satisfies { readonly [Channel in AppChannel]: readonly (keyof ChannelSettings[Channel])[] };
 
 /** tenants/<id>/channels/<channel>.json. Written when it is connected, disabled or enabled, and at no other time. */
 export const ChannelBinding = z.strictObject({
@@ -103,7 +46,7 @@ export type SendingStop = z.infer<typeof SendingStop>;
 export const ChannelView = z
   .object({
     channel: AppChannel,
-    app: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
+    app: AppName,
     /**
      * `receive_only`: the provider refuses what is sent with these credentials; messages come in, and are answered once it takes them again. `broken`: its
      * file cannot be read, or its credentials cannot be opened here; connect it again.

@@ -1,30 +1,28 @@
 import { z } from 'zod';
+import { appChannels, appNames, appNamesJoined, channelSynonyms } from './channel-definitions.ts';
 
 /** Canonical names, as the service interface has them; these are hashed into session keys and stored. */
-export const channelNames = ['web', 'channel_a', 'channel_b', 'channel_c', 'channel_d'] as const;
+export const channelNames = ['web', ...appChannels] as const;
 export type ChannelName = (typeof channelNames)[number];
 
-/** The chat apps behind the canonical names (contract §3): synonyms for the same session. */
-export const channelSynonyms = {
-  whatsapp: 'channel_a',
-  messenger: 'channel_b',
-  telegram: 'channel_c',
-  slack: 'channel_d',
-} as const satisfies Record<string, ChannelName>;
+const synonyms: Readonly<Partial<Record<string, AppChannel>>> = channelSynonyms;
 
-const spellings = {
-  web: 'web',
-  channel_a: 'channel_a',
-  channel_b: 'channel_b',
-  channel_c: 'channel_c',
-  channel_d: 'channel_d',
-  ...channelSynonyms,
-} as const;
+export const CanonicalChannel = z.enum(channelNames);
 
 /** Accepts every spelling, yields the canonical name. */
 export const Channel = z
-  .enum([...channelNames, 'whatsapp', 'messenger', 'telegram', 'slack'])
-  .transform((name): ChannelName => spellings[name])
-  .meta({ id: 'Channel', description: 'Origin surface; whatsapp, messenger, telegram and slack are synonyms of channel_a to channel_d.' });
+  .enum([...channelNames, ...appNames])
+  .transform((name): ChannelName => synonyms[name] ?? CanonicalChannel.parse(name))
+  .meta({
+    id: 'Channel',
+    description: `Origin surface; ${appNamesJoined('and')} are synonyms of ${String(appChannels[0])} to ${String(appChannels.at(-1))}.`,
+  });
 
-export const CanonicalChannel = z.enum(channelNames);
+export const AppChannel = z.enum(appChannels);
+export type AppChannel = z.infer<typeof AppChannel>;
+export const AppName = z.enum(appNames);
+export type AppName = z.infer<typeof AppName>;
+
+export function isAppChannel(channel: ChannelName): channel is AppChannel {
+  return channel !== 'web';
+}

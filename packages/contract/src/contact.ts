@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { AppChannel } from './channel-binding.ts';
-import { CanonicalChannel } from './channel.ts';
+import { AppChannel, CanonicalChannel } from './channel.ts';
 import { ContactId } from './chat.ts';
 import { limits } from './limits.ts';
 import { AgentName } from './tenant.ts';

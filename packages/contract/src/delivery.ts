@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Actor } from './actor.ts';
-import { AppChannel } from './channel-binding.ts';
+import { AppChannel } from './channel.ts';
 import { ContactId } from './chat.ts';
 import { OutboundId, OutboundKind } from './outbound.ts';
 import { AgentName } from './tenant.ts';

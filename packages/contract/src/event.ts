@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { AppChannel } from './channel-binding.ts';
-import { CanonicalChannel } from './channel.ts';
+import { AppChannel, CanonicalChannel } from './channel.ts';
 import { ContactId, Usage } from './chat.ts';
 import { errorCodeNames } from './error-code.ts';
 import { JsonObject, FinishReason } from './turn-event.ts';

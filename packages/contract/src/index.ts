@@ -14,7 +14,6 @@ export {
 } from './agent.ts';
 export { AppError, type AppErrorOptions, type InvalidField } from './app-error.ts';
 export {
-  AppChannel,
   ChannelBinding,
   ChannelCheck,
   ChannelError,
@@ -22,16 +21,21 @@ export {
   ChannelTest,
   ChannelView,
   ConnectedChannel,
+  parseChannelSettings,
+} from './channel-binding.ts';
+export {
   appChannels,
   appNameOf,
-  channelSecrets,
-  channelSettings,
-  isAppChannel,
-  parseChannelSettings,
-  type AppName,
+  appNames,
+  appNamesJoined,
+  appNamesWithTemplates,
+  channelDefinitions,
+  channelSynonyms,
+  recipientOf,
+  type ChannelDefinition,
   type ChannelSettings,
-} from './channel-binding.ts';
-export { CanonicalChannel, Channel, channelNames, channelSynonyms, type ChannelName } from './channel.ts';
+} from './channel-definitions.ts';
+export { AppChannel, AppName, CanonicalChannel, Channel, channelNames, isAppChannel, type ChannelName } from './channel.ts';
 export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
 export {
   AdminChatBody,
@@ -121,7 +125,6 @@ export {
 } from './openai.ts';
 export { Problem } from './problem.ts';
 export { limitTokensOf, ModelFacts, overheadShareMax, ProvidersFile, type Embedder } from './provider.ts';
-export { recipientOf, recipientWords } from './recipient.ts';
 export {
   FailureAlert,
   MissedPolicy,

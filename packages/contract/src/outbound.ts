@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Actor } from './actor.ts';
-import { AppChannel } from './channel-binding.ts';
+import { AppChannel } from './channel.ts';
 import { ContactId, MessageText } from './chat.ts';
 import { limits } from './limits.ts';
 import { AgentName } from './tenant.ts';

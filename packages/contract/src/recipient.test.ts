@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AppChannel } from './channel-binding.ts';
+import { recipientOf, type AppChannel } from './channel-definitions.ts';
 import { durationMs } from './duration.ts';
-import { recipientOf } from './recipient.ts';
 import { TimeZone } from './time-zone.ts';
 
 describe('a recipient', () => {
@@ -12,6 +11,8 @@ describe('a recipient', () => {
     ['channel_b', '24000000000000001', '24000000000000001'],
     ['channel_c', ' -1001234567890 ', '-1001234567890'],
     ['channel_d', 'U0442US8QGH', 'U0442US8QGH'],
+    ['channel_e', '+49 (151) 123-456', '+49151123456'],
+    ['channel_e', 'whatsapp:+49 151 123456', 'whatsapp:+49151123456'],
   ])('of %s may be %j', (channel, to, spelled) => {
     expect(recipientOf(channel, to)).toBe(spelled);
   });
@@ -25,6 +26,8 @@ describe('a recipient', () => {
     ['channel_c', '1e5'],
     ['channel_d', '#general'],
     ['channel_d', ''],
+    ['channel_e', '49151123456'],
+    ['channel_e', 'sms:+49151123456'],
   ])('of %s is not %j', (channel, to) => {
     expect(recipientOf(channel, to)).toBeUndefined();
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Actor } from './actor.ts';
-import { AppChannel } from './channel-binding.ts';
-import { Channel } from './channel.ts';
+import { appNamesJoined } from './channel-definitions.ts';
+import { AppChannel, Channel } from './channel.ts';
 import { MessageText } from './chat.ts';
 import { Duration } from './duration.ts';
 import { HttpUrl } from './http-url.ts';
@@ -43,7 +43,7 @@ const AskedDelivery = z
       }),
       z.strictObject({ webhook: HttpUrl }),
     ],
-    'must be {channel, to} with whatsapp, messenger, telegram or slack, {webhook} with an http or https URL, or null',
+    `must be {channel, to} with ${appNamesJoined('or')}, {webhook} with an http or https URL, or null`,
   )
   .nullable();
 

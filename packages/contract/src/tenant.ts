@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AppName } from './channel.ts';
 import { Duration } from './duration.ts';
 import { limitedRecord } from './limited-record.ts';
 import { limits } from './limits.ts';
@@ -56,7 +57,7 @@ export const TenantSettings = z
         /** Who is told on a chat app that a conversation waits for a person. */
         notify: z
           .strictObject({
-            channel: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
+            channel: AppName,
             to: z.string().min(1).max(limits.senderMaxCharacters),
           })
           .optional(),
@@ -81,7 +82,7 @@ export const TenantSettings = z
         /** Where its words go; without it to the place of `handoff.notify`. */
         deliver: z
           .strictObject({
-            channel: z.enum(['whatsapp', 'messenger', 'telegram', 'slack']),
+            channel: AppName,
             to: z.string().min(1).max(limits.senderMaxCharacters),
           })
           .optional(),

@@ -32,6 +32,7 @@ export { FakeMeta, graphError, type FakeMetaOptions, type MetaWebhook } from './
 export type { FakeProvider, ProviderCall, ProviderReply, SendFault } from './providers/fake-provider.ts';
 export { FakeSlack, slackError, type FakeSlackOptions } from './providers/fake-slack.ts';
 export { botError, FakeTelegram } from './providers/fake-telegram.ts';
+export { FakeTwilio, twilioError, twilioSignature, type FakeTwilioOptions } from './providers/fake-twilio.ts';
 export type { WebhookTry } from './providers/webhook-post.ts';
 export { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from './index-backends.ts';
 export { serveRequests, type RequestHandler } from './request-server.ts';

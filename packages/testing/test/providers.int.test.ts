@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { FakeMeta, FakeSlack, FakeTelegram, gate, serveRequests } from '@concierge/testing';
+import { FakeMeta, FakeSlack, FakeTelegram, FakeTwilio, gate, serveRequests, twilioSignature } from '@concierge/testing';
 
 const meta = { accessToken: 't', appSecret: 'app-secret', phoneNumberId: '1', pageId: '2' };
 const slack = { botToken: 'xoxb', signingSecret: 'signing', teamId: 'T1', botUserId: 'U1' };
@@ -233,5 +233,66 @@ describe('what the real Slack refuses', () => {
   ])('is refused here: %s', async (_what, body, answer) => {
     await using provider = await new FakeSlack(slack).start();
     expect(await answerTo(`${provider.url}/chat.postMessage`, body, 'Bearer xoxb')).toEqual(answer);
+  });
+});
+
+describe('the fake Twilio', () => {
+  const account = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'auth-token', senders: ['+15005550006', 'whatsapp:+15005550006'] };
+  const to = '+4915112345678';
+  const message = { To: to, From: '+15005550006', Body: 'Hello' };
+
+  interface Posted {
+    readonly authToken?: string;
+    readonly accountSid?: string;
+  }
+
+  async function post(
+    provider: FakeTwilio,
+    fields: Readonly<Record<string, string>>,
+    { authToken = account.authToken, accountSid = account.accountSid }: Posted = {},
+  ): Promise<unknown> {
+    const authorization = `Basic ${Buffer.from(`${account.accountSid}:${authToken}`).toString('base64')}`;
+    const address = `${provider.url}/2010-04-01/Accounts/${accountSid}/Messages.json`;
+    const answer = await fetch(address, { method: 'POST', headers: { authorization }, body: new URLSearchParams(fields) });
+    return answer.json();
+  }
+
+  it('takes a message, and refuses what the real one refuses, in its words', async () => {
+    await using provider = await new FakeTwilio(account).start();
+    expect(await post(provider, message)).toMatchObject({ sid: expect.stringMatching(/^SM\d{32}$/u), status: 'queued', error_code: null });
+    const { To: _to, ...withoutTo } = message;
+    const { From: _from, ...withoutFrom } = message;
+    expect(await post(provider, withoutTo)).toEqual({
+      code: 21604,
+      message: "A 'To' phone number is required.",
+      more_info: 'https://www.twilio.com/docs/errors/21604',
+      status: 400,
+    });
+    expect(await post(provider, withoutFrom)).toMatchObject({ code: 21603 });
+    expect(await post(provider, { ...message, Body: '' })).toMatchObject({ code: 21602 });
+    expect(await post(provider, { ...message, Body: 'x'.repeat(1601) })).toMatchObject({ code: 21617 });
+    expect(await post(provider, { ...message, Text: 'x' })).toMatchObject({ code: 20001 });
+    expect(await post(provider, { ...message, To: '0151' })).toMatchObject({ code: 21211 });
+    expect(await post(provider, { ...message, From: '+15005550009' })).toMatchObject({ code: 21606 });
+    expect(await post(provider, { ...message, From: 'whatsapp:+15005550006' })).toMatchObject({ code: 21910 });
+    expect(await post(provider, message, { authToken: 'wrong' })).toMatchObject({ code: 20003, status: 401 });
+    expect(await post(provider, message, { accountSid: `AC${'2'.repeat(32)}` })).toMatchObject({ code: 20404, status: 404 });
+    provider.optOut(to);
+    expect(await post(provider, message)).toMatchObject({ code: 21610, message: 'Attempt to send to unsubscribed recipient' });
+  });
+
+  it('brings a signed form, once', async () => {
+    await using provider = await new FakeTwilio(account).start();
+    const seen: { readonly text: string; readonly headers: Headers }[] = [];
+    await using webhook = await serveRequests(async (request) => {
+      seen.push({ headers: request.headers, text: await request.text() });
+      return new Response(null, { status: 500 });
+    });
+    const url = 'https://chat.example.com/webhook/twilio/t1';
+    const tries = await provider.deliver({ MessageSid: 'SM1', Body: 'ä & b' }, { url, through: webhook.url });
+    expect(tries.map(({ status }) => status)).toEqual([500]);
+    const fields = Object.fromEntries(new URLSearchParams(seen[0]?.text));
+    expect(fields).toMatchObject({ AccountSid: account.accountSid, Body: 'ä & b' });
+    expect(seen[0]?.headers.get('x-twilio-signature')).toBe(twilioSignature(account.authToken, { url, fields }));
   });
 });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   appNameOf,
+  channelDefinitions,
   channelSynonyms,
   clip,
   isAppChannel,
@@ -145,9 +146,8 @@ interface Told {
   readonly settings: HandoffSettings;
 }
 
-/** Slack keeps what begins with a slash to itself. */
 export function commandMark(channel: ChannelName): '/' | '!' {
-  return channel === 'channel_d' ? '!' : '/';
+  return isAppChannel(channel) ? channelDefinitions[channel].commandPrefix : '/';
 }
 
 /** The shortest beginning of a conversation's id by which it is known among those that wait. One that fits today's list and not tomorrow's is refused, never mistaken. */

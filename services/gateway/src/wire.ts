@@ -47,6 +47,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
     channels: {
       inbound: new Inbound({ turns, streamQuota, receipts, metrics, providerUrls: config.providerUrls, log }),
       connections: new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl }),
+      publicUrl: config.publicUrl,
       now,
     },
     widget: { limits: new WidgetLimits(rateLimits), script: new WidgetScript(widgetFile) },

@@ -1,3 +1,4 @@
+import { providerUrls } from '@concierge/channel';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -32,7 +33,7 @@ beforeAll(async () => {
   telegramApi = await new FakeTelegram(telegram).start();
   slackApi = await new FakeSlack(slack).start();
   gateway = await TestGateway.start({
-    providerUrls: { metaGraph: meta.url, telegram: telegramApi.url, slack: slackApi.url },
+    providerUrls: { ...providerUrls, metaGraph: meta.url, telegram: telegramApi.url, slack: slackApi.url },
     publicUrl,
   });
 });
@@ -129,10 +130,13 @@ describe('connecting a chat app', () => {
       instagramId: '1784',
     });
     await using instagram = await new FakeMeta({ ...whatsapp, pageId: '1784' }).start();
-    await withGateway({ providerUrls: { metaGraph: instagram.url, telegram: telegramApi.url, slack: slackApi.url } }, async () => {
-      const view = await shown(await put('messenger', { ...messenger, pageId: '1784' }));
-      expect([view.state, credentialsOf(view)?.ok]).toEqual(['enabled', true]);
-    });
+    await withGateway(
+      { providerUrls: { ...providerUrls, metaGraph: instagram.url, telegram: telegramApi.url, slack: slackApi.url } },
+      async () => {
+        const view = await shown(await put('messenger', { ...messenger, pageId: '1784' }));
+        expect([view.state, credentialsOf(view)?.ok]).toEqual(['enabled', true]);
+      },
+    );
   });
 
   it.each([
@@ -163,7 +167,7 @@ describe('connecting a chat app', () => {
 
   it('is possible where no provider can be reached, and says that it was not asked', async () => {
     const nowhere = `http://127.0.0.1:${String(await freePort())}`;
-    await withGateway({ providerUrls: { metaGraph: nowhere, telegram: nowhere, slack: nowhere }, publicUrl }, async () => {
+    await withGateway({ providerUrls: { metaGraph: nowhere, telegram: nowhere, slack: nowhere, twilio: nowhere }, publicUrl }, async () => {
       for (const [app, settings] of Object.entries(apps)) {
         const created = await put(app, settings);
         expect(created.status).toBe(201);
@@ -185,7 +189,7 @@ describe('connecting a chat app', () => {
       { path: '', message: 'Unrecognized key: "appSecret"' },
     ]);
     for (const body of [{}, [], 'text', { ...whatsapp, appSecret: '' }, slack]) expect((await put('whatsapp', body)).status).toBe(400);
-    for (const name of ['web', 'channel_e', 'signal']) expect((await put(name, telegram)).status).toBe(404);
+    for (const name of ['web', 'channel_f', 'signal']) expect((await put(name, telegram)).status).toBe(404);
   });
 
   it('is the owner’s: others may look with a key to read, and no tenant sees another’s', async () => {
@@ -245,14 +249,17 @@ describe('the webhook of Telegram', () => {
   });
 
   it('is registered by hand where nobody said how providers reach the gateway; a test looks at its path', async () => {
-    await withGateway({ providerUrls: { metaGraph: meta.url, telegram: telegramApi.url, slack: slackApi.url } }, async () => {
-      const view = await shown(await put('telegram', telegram));
-      expect([view.webhookUrl, webhookOf(view), telegramApi.webhook]).toEqual([`/webhook/telegram/${tenant.id}`, undefined, undefined]);
-      await setWebhook(`https://any.example.com${view.webhookUrl}`);
-      expect((await test('telegram')).ok).toBe(true);
-      await remove('telegram');
-      expect(telegramApi.webhook).toBeDefined();
-    });
+    await withGateway(
+      { providerUrls: { ...providerUrls, metaGraph: meta.url, telegram: telegramApi.url, slack: slackApi.url } },
+      async () => {
+        const view = await shown(await put('telegram', telegram));
+        expect([view.webhookUrl, webhookOf(view), telegramApi.webhook]).toEqual([`/webhook/telegram/${tenant.id}`, undefined, undefined]);
+        await setWebhook(`https://any.example.com${view.webhookUrl}`);
+        expect((await test('telegram')).ok).toBe(true);
+        await remove('telegram');
+        expect(telegramApi.webhook).toBeDefined();
+      },
+    );
   });
 
   it('is taken from the bot that was connected before', async () => {
@@ -262,7 +269,7 @@ describe('the webhook of Telegram', () => {
       const { url } = pathname.startsWith('/bot8000:') ? second : telegramApi;
       return fetch(`${url}${pathname}`, { method: 'POST', body: await request.text() });
     });
-    const urls = { metaGraph: meta.url, telegram: new URL(both.url).origin, slack: slackApi.url };
+    const urls = { ...providerUrls, metaGraph: meta.url, telegram: new URL(both.url).origin, slack: slackApi.url };
     await withGateway({ providerUrls: urls, publicUrl }, async () => {
       await put('telegram', telegram);
       await put('telegram', { ...telegram, botToken: '8000:second-token' });

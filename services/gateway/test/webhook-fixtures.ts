@@ -105,6 +105,7 @@ export function settingsOf(fixture: Fixture): ChannelSettings[AppChannel] | unde
       botUserId: field('bot_user_id'),
       ...optional('appId', binding['api_app_id']),
     },
+    channel_e: { accountSid: field('account_sid'), authToken: 'token', from: field('from') },
   };
   return settings[channelOf(fixture)];
 }

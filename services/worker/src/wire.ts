@@ -139,12 +139,12 @@ function startEvents({ eventSender: sender }: Outside, { core, registry, stack, 
 /** Sends what is in the outboxes. The reconciler that finds what was forgotten is running. */
 function newDeliveryWorker({ config, core, registry, stack, log }: Building): DeliveryWorker {
   const { redis, tenants, deliveries, events } = core;
-  const { providerUrls: urls, deliveryConcurrency: concurrency } = config;
+  const { deliveryConcurrency: concurrency } = config;
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
   const told = tellDeliveries(events.outgoing);
   const receipts = new DeliveryReceipts({ redis, told });
   const pace = new DeliveryPace(redis);
-  const deliverer = new Deliverer({ urls, pace, receipts, told, metrics: new DeliveryMetrics(registry), log });
+  const deliverer = new Deliverer({ providers: config, pace, receipts, told, metrics: new DeliveryMetrics(registry), log });
   return new DeliveryWorker({
     redis,
     queue: deliveries,

@@ -1,3 +1,4 @@
+import { providerUrls } from '@concierge/channel';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { limits, type AcceptedTurn, type ChatAppMedia, type ChatAppMessage } from '@concierge/contract';
 import { createLog } from '@concierge/runtime';
@@ -21,7 +22,7 @@ beforeEach(async () => {
   fakeMeta = await new FakeMeta({ ...meta, now: () => 0 }).start();
   fakeTelegram = await new FakeTelegram({ botToken: '7000:token' }).start();
   beforeAsking = async () => Promise.resolve();
-  const urls = { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeMeta.url };
+  const urls = { ...providerUrls, metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeMeta.url };
   stage = await TurnStage.start({
     channels: { chatApps: openChatApps({ urls, log }) },
     tools: {
@@ -127,7 +128,7 @@ describe('a turn that is stopped while its files are fetched', () => {
       return new Response('{}');
     });
     const stop = new AbortController();
-    const urls = { metaGraph: fakeMeta.url, telegram: telegram.url, slack: fakeMeta.url };
+    const urls = { ...providerUrls, metaGraph: fakeMeta.url, telegram: telegram.url, slack: fakeMeta.url };
     const run = turnRun(stage.scope, { signal: stop.signal }, message([file({ id: 'f1' })]));
     const fetching = openChatApps({ urls, log }).fetchFiles(run, [run.turn]);
     await asked.opened;

@@ -35,6 +35,7 @@ export class DeliveryStage implements AsyncDisposable {
   readonly registry = new Registry();
   readonly clearing = new AsyncDisposableStack();
   urls: ProviderUrls = providerUrls;
+  publicUrl: string | undefined;
   /** Right before a message would be claimed. */
   beforeSend: () => Promise<void> = async () => Promise.resolve();
   /** Nobody hears it, unless the test has it ring. */
@@ -119,7 +120,7 @@ export class DeliveryStage implements AsyncDisposable {
       },
     };
     return new Deliverer({
-      urls: this.urls,
+      providers: { providerUrls: this.urls, publicUrl: this.publicUrl },
       pace,
       receipts: this.receipts,
       told: async (_scope, { state }) => this.#hear(state),

@@ -4,6 +4,7 @@ import { askGraph, checkGraphAccount, graphErrors, outcomeOfGraphSend, type Grap
 import type { NoAnswer, ProviderAnswer } from '../outbound/ask-provider.ts';
 import type { ChannelSender, CredentialCheck, OutgoingMessage, TypingRequest } from '../outbound/channel-sender.ts';
 import { download, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
+import type { MediaSources } from '../media-sources.ts';
 import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 
@@ -19,6 +20,9 @@ const errors = graphErrors({
   // The last: the app is not live, and writes to its own developers alone.
   binding_failed: [10, 190, '200/2018028'],
 });
+
+/** The page's token is never sent there. */
+export const mediaSources: MediaSources = { withToken: [], open: ['fbcdn.net', 'fbsbx.com', 'cdninstagram.com'] };
 
 const MARK_MAX_CHARACTERS = 1000;
 
@@ -59,7 +63,7 @@ export class MessengerSender implements ChannelSender {
   /** The addresses open by themselves, for a while: the page's token is never sent there. */
   async fetchFile({ file, maxBytes }: FileRequest, signal: AbortSignal): Promise<FetchedFile> {
     if (file.url === null) throw unnamed();
-    return download({ url: file.url, maxBytes, channel: 'channel_b', base: this.#access.base, signal });
+    return download({ url: file.url, maxBytes, sources: mediaSources, base: this.#access.base, signal });
   }
 
   async #ask(body: object, signal: AbortSignal): Promise<ProviderAnswer | NoAnswer> {

@@ -6,7 +6,7 @@ const ANSWER_TIMEOUT_MS = 30_000;
 export interface ProviderRequest {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON by POST; without one it is a GET. */
+  /** Sent by POST, as JSON or as the form that it is; without one it is a GET. */
   readonly body?: unknown;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number;
@@ -21,6 +21,8 @@ export interface ProviderAnswer {
 
 /** `never_left`: no connection, so nothing was done. `lost`: the request may have arrived, its answer did not. */
 export type NoAnswer = { readonly failure: 'never_left' | 'lost'; readonly reason: string };
+
+const jsonType = { 'content-type': 'application/json; charset=utf-8' };
 
 /** What of undici and the system can only be said before a request is on its way. */
 const beforeSending: ReadonlySet<string> = new Set([
@@ -45,12 +47,13 @@ const beforeSending: ReadonlySet<string> = new Set([
  */
 export async function askProvider(request: ProviderRequest): Promise<ProviderAnswer | NoAnswer> {
   const { url, headers, body, signal, timeoutMs = ANSWER_TIMEOUT_MS } = request;
+  const isForm = body instanceof URLSearchParams;
   signal.throwIfAborted();
   try {
     const response = await fetch(url, {
       redirect: 'manual',
-      headers: { accept: 'application/json', ...headers, ...(body !== undefined && { 'content-type': 'application/json; charset=utf-8' }) },
-      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+      headers: { accept: 'application/json', ...headers, ...(body !== undefined && !isForm && jsonType) },
+      ...(body !== undefined && { method: 'POST', body: isForm ? body : JSON.stringify(body) }),
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
     return { status: response.status, headers: response.headers, body: jsonOf(await response.text()) };

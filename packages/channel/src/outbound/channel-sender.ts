@@ -25,6 +25,16 @@ export interface TypingRequest extends Destination {
   readonly inboundMessageId?: string;
 }
 
+/** An approved message of the business: all that may be sent while the window is closed. */
+export interface OutgoingTemplate {
+  readonly to: string;
+  readonly name: string;
+  /** `en_US` */
+  readonly language: string;
+  /** For {{1}}, {{2}} … of its body. */
+  readonly bodyParameters: readonly string[];
+}
+
 export type CredentialCheck =
   /** `identifiers`: what the provider tells of the account and inbound messages are read by, under the names of the binding's settings. */
   | { readonly state: 'valid'; readonly account: string; readonly identifiers?: Readonly<Record<string, string>> }
@@ -42,4 +52,8 @@ export interface ChannelSender {
   readonly checkCredentials: (signal: AbortSignal) => Promise<CredentialCheck>;
   /** What a person sent. @throws FileUnavailableError */
   readonly fetchFile: (file: FileRequest, signal: AbortSignal) => Promise<FetchedFile>;
+  /** As `send`. Absent: the provider has none. */
+  readonly sendTemplate?: (template: OutgoingTemplate, signal: AbortSignal) => Promise<SendOutcome>;
+  /** A pressed button shows that it waits until this is called. False when that failed; nothing else fails for it. Absent: none waits. */
+  readonly acknowledge?: (callbackId: string, signal: AbortSignal) => Promise<boolean>;
 }

@@ -1,13 +1,11 @@
-import type { AppChannel } from '@concierge/contract';
-import type { MediaReference } from '../channel-adapter.ts';
-import { isMediaUrl } from '../media-hosts.ts';
+import { mediaAccess, type MediaSources } from '../media-sources.ts';
 
 const TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 3;
 
 export interface FileRequest {
   /** As the inbound message named it. */
-  readonly file: Pick<MediaReference, 'id' | 'url'>;
+  readonly file: { readonly id: string | null; readonly url: string | null };
   readonly maxBytes: number;
 }
 
@@ -37,9 +35,10 @@ export class FileUnavailableError extends Error {
 
 export interface Download {
   readonly url: string;
+  /** The credentials of the binding, for the hosts that they go to. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly maxBytes: number;
-  readonly channel: AppChannel;
+  readonly sources: MediaSources;
   /** The configured base of the provider's API, which may be the operator's own. */
   readonly base: string;
   readonly signal: AbortSignal;
@@ -69,13 +68,14 @@ export async function download(request: Download): Promise<FetchedFile> {
   }
 }
 
-async function follow({ url, headers, channel, base, signal }: Download): Promise<Response> {
+async function follow({ url, headers, sources, base, signal }: Download): Promise<Response> {
   const origins = [new URL(base).origin];
   let next = URL.parse(url);
   for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
-    if (next === null || !isMediaUrl(channel, next.href, origins))
+    const access = next === null ? undefined : mediaAccess(sources, next.href, origins);
+    if (next === null || access === undefined)
       throw new FileUnavailableError('host_not_allowed', 'The file is on a host that is not the provider’s.');
-    const response = await fetch(next, { redirect: 'manual', ...(headers && { headers }), signal });
+    const response = await fetch(next, { redirect: 'manual', ...(access === 'with_token' && headers && { headers }), signal });
     const location = response.headers.get('location');
     if (response.status < 300 || response.status >= 400 || location === null) return response;
     await response.body?.cancel();

@@ -6,10 +6,11 @@ import { outcomeOfSlackSend } from '../slack/answer.ts';
 import { outcomeOfTelegramSend } from '../telegram/answer.ts';
 import { outcomeOfWhatsAppSend } from '../whatsapp/send.ts';
 import type { NoAnswer, ProviderAnswer } from './ask-provider.ts';
-import { paceOf } from './pace.ts';
 import { replyWindow } from './reply-window.ts';
 import { retryDelayMs } from './retry-delay.ts';
 import type { SendOutcome } from './send-outcome.ts';
+import type { Surface } from './surface.ts';
+import { channelAdapters } from '../channel-adapters.ts';
 
 const Answers = z.array(
   z.object({
@@ -118,23 +119,40 @@ describe('the next try', () => {
   });
 });
 
+const surfaces = Object.values(channelAdapters).flatMap((adapter) => adapter.surfaces);
+
+function surfaceOf(name: string): Surface {
+  const surface = surfaces.find((known) => known.name === name);
+  if (surface === undefined) throw new Error(`no surface ${name}`);
+  return surface;
+}
+
 describe('what is known before sending', () => {
   const lastInboundMs = Date.parse('2026-11-21T12:00:00Z');
   const hours = (count: number): number => lastInboundMs + count * 3_600_000;
 
   it('is whether Meta takes free text: for 24 hours after the person last wrote', () => {
-    expect(replyWindow('whatsapp', { lastInboundMs, nowMs: hours(23.9) }).state).toBe('open');
-    expect(replyWindow('instagram', { lastInboundMs, nowMs: hours(24) }).state).toBe('closed');
-    expect(replyWindow('messenger', { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'closed', sinceMs: undefined });
+    expect(replyWindow(surfaceOf('whatsapp'), { lastInboundMs, nowMs: hours(23.9) }).state).toBe('open');
+    expect(replyWindow(surfaceOf('instagram'), { lastInboundMs, nowMs: hours(24) }).state).toBe('closed');
+    expect(replyWindow(surfaceOf('messenger'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({
+      state: 'closed',
+      sinceMs: undefined,
+    });
   });
 
   it('is that Telegram and Slack have no window', () => {
-    expect(replyWindow('telegram', { lastInboundMs, nowMs: hours(9999) })).toEqual({ state: 'none' });
-    expect(replyWindow('slack', { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'none' });
+    expect(replyWindow(surfaceOf('telegram'), { lastInboundMs, nowMs: hours(9999) })).toEqual({ state: 'none' });
+    expect(replyWindow(surfaceOf('slack'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'none' });
   });
 
   it('is how fast a conversation may go', () => {
-    expect(paceOf('whatsapp', '49301')).toMatchObject({ conversationIntervalMs: 6000, conversationBurst: 45, bindingPerSecond: 80 });
-    expect(paceOf('telegram', '-1001').conversationIntervalMs).toBeGreaterThan(paceOf('telegram', '1001').conversationIntervalMs);
+    expect(surfaceOf('whatsapp').pace('49301')).toMatchObject({
+      conversationIntervalMs: 6000,
+      conversationBurst: 45,
+      bindingPerSecond: 80,
+    });
+    expect(surfaceOf('telegram').pace('-1001').conversationIntervalMs).toBeGreaterThan(
+      surfaceOf('telegram').pace('1001').conversationIntervalMs,
+    );
   });
 });

@@ -13,11 +13,13 @@ describe('where providers are', () => {
       META_GRAPH_URL: 'https://graph.example.com/v26.0',
       TELEGRAM_API_URL: 'http://127.0.0.1:8081/',
       SLACK_API_URL: 'https://slack.example.com/api//',
+      TWILIO_API_URL: 'https://twilio.example.com/',
     };
     expect(read(env).providerUrls).toEqual({
       metaGraph: 'https://graph.example.com/v26.0',
       telegram: 'http://127.0.0.1:8081',
       slack: 'https://slack.example.com/api',
+      twilio: 'https://twilio.example.com',
     });
   });
 

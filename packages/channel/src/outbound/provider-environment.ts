@@ -1,6 +1,6 @@
 import { withoutEnding } from '@concierge/contract';
 import { z } from 'zod';
-import { providerUrls, type ProviderUrls } from './provider-urls.ts';
+import { providerApis, toProviderUrls, type ProviderApi, type ProviderUrls } from './provider-urls.ts';
 
 /** Paths are put below it as they are, so nothing may follow. */
 const base = z
@@ -13,19 +13,20 @@ function isPlain(address: string): boolean {
   return url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '';
 }
 
+type ApiVariables = { readonly [Api in ProviderApi as Api['variable']]: z.ZodDefault<typeof base> };
+
+// eslint-disable-next-line typescript/no-unsafe-type-assertion -- every variable of the table, which Object.fromEntries forgets
+const apiVariables = Object.fromEntries(providerApis.map(({ variable, url }) => [variable, base.default(url)])) as ApiVariables;
+
 /** Where providers are, and where they reach us; spread into the schema of each service that speaks to them. */
-export const providerEnvironment = {
-  META_GRAPH_URL: base.default(providerUrls.metaGraph),
-  TELEGRAM_API_URL: base.default(providerUrls.telegram),
-  SLACK_API_URL: base.default(providerUrls.slack),
-  PUBLIC_URL: base.optional(),
-};
+export const providerEnvironment = { ...apiVariables, PUBLIC_URL: base.optional() };
 
-export type ProviderSettings = ReturnType<typeof toProviderSettings>;
+export interface ProviderSettings {
+  readonly providerUrls: ProviderUrls;
+  /** Where providers reach the gateway, without a slash at its end; undefined: it is not configured. */
+  readonly publicUrl: string | undefined;
+}
 
-export function toProviderSettings(given: z.output<z.ZodObject<typeof providerEnvironment>>) {
-  const { META_GRAPH_URL: metaGraph, TELEGRAM_API_URL: telegram, SLACK_API_URL: slack, PUBLIC_URL: publicUrl } = given;
-  const urls: ProviderUrls = { metaGraph, telegram, slack };
-  /** `publicUrl`: where providers reach the gateway, without a slash at its end; undefined: not known. */
-  return { providerUrls: urls, publicUrl };
+export function toProviderSettings(given: z.output<z.ZodObject<typeof providerEnvironment>>): ProviderSettings {
+  return { providerUrls: toProviderUrls(({ variable }) => given[variable]), publicUrl: given.PUBLIC_URL };
 }

@@ -1,20 +1,22 @@
-import { withoutEnding } from '@concierge/contract';
+import { channelDefinitions, withoutEnding } from '@concierge/contract';
+
+type Definitions = typeof channelDefinitions;
+export type ProviderApi = Definitions[keyof Definitions]['api'];
 
 /** Where providers are. The deployment's configuration and nothing of a tenant: who may name them could read every tenant's tokens. */
-export interface ProviderUrls {
-  /** META_GRAPH_URL, with the version. */
-  readonly metaGraph: string;
-  /** TELEGRAM_API_URL */
-  readonly telegram: string;
-  /** SLACK_API_URL */
-  readonly slack: string;
-}
+export type ProviderUrls = { readonly [Api in ProviderApi as Api['key']]: string };
 
-export const providerUrls: ProviderUrls = {
-  metaGraph: 'https://graph.facebook.com/v23.0',
-  telegram: 'https://api.telegram.org',
-  slack: 'https://slack.com/api',
-};
+/** Each of them once: two channels may have one provider. */
+export const providerApis: readonly ProviderApi[] = [
+  ...new Map(Object.values(channelDefinitions).map(({ api }): [string, ProviderApi] => [api.key, api])).values(),
+];
+
+export const providerUrls: ProviderUrls = toProviderUrls(({ url }) => url);
+
+export function toProviderUrls(urlOf: (api: ProviderApi) => string): ProviderUrls {
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- every key of the table, which Object.fromEntries forgets
+  return Object.fromEntries(providerApis.map((api) => [api.key, urlOf(api)])) as ProviderUrls;
+}
 
 /** `path` below a base that may end in a slash or not. */
 export function below(base: string, path: string): string {

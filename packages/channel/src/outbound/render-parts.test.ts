@@ -1,9 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import { renderParts } from './render-parts.ts';
-import { surfaces, type Surface } from './surface.ts';
+import { channelAdapters } from '../channel-adapters.ts';
+import type { Surface } from './surface.ts';
 
-const textsOf = (markdown: string, surface: Surface): string[] => renderParts(markdown, surface).map(({ text }) => text);
-const one = (markdown: string, surface: Surface): string => textsOf(markdown, surface).join('\n<next>\n');
+const surfaces = Object.values(channelAdapters).flatMap((adapter) => adapter.surfaces);
+
+function surfaceOf(name: string): Surface {
+  const surface = surfaces.find((known) => known.name === name);
+  if (surface === undefined) throw new Error(`no surface ${name}`);
+  return surface;
+}
+
+const textsOf = (markdown: string, surface: string): string[] => renderParts(markdown, surfaceOf(surface)).map(({ text }) => text);
+const one = (markdown: string, surface: string): string => textsOf(markdown, surface).join('\n<next>\n');
 
 const answer = `# Opening hours
 
@@ -107,7 +116,7 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     );
   });
 
-  it.each(surfaces)('has nothing to send to %s where nothing can be seen', (surface) => {
+  it.each(surfaces.map(({ name }) => name))('has nothing to send to %s where nothing can be seen', (surface) => {
     expect(textsOf('', surface)).toEqual([]);
     expect(textsOf(' \n ', surface)).toEqual([]);
     expect(textsOf('\u200B\u2060\uFEFF', surface)).toEqual([]);
@@ -186,7 +195,7 @@ describe('splitting at the limit of a provider', () => {
   });
 
   it('keeps the indentation of code behind a cut', () => {
-    const parts = renderParts(`\`\`\`\n${'    indented\n'.repeat(400)}\`\`\``, 'telegram');
+    const parts = renderParts(`\`\`\`\n${'    indented\n'.repeat(400)}\`\`\``, surfaceOf('telegram'));
     expect(parts.map(({ plain }) => plain).join('\n')).toBe('    indented\n'.repeat(400).trimEnd());
   });
 
@@ -197,16 +206,16 @@ describe('splitting at the limit of a provider', () => {
     expect(parts[1]).toContain('https://e.example/page');
   });
 
-  it.each(surfaces)('loses and doubles no word on the way to %s', (surface) => {
+  it.each(surfaces.map(({ name }) => name))('loses and doubles no word on the way to %s', (surface) => {
     const words = Array.from({ length: 3000 }, (_, index) => `w${String(index)}${index % 17 === 0 ? '.\n\n' : ' '}`).join('');
-    const parts = renderParts(words, surface);
+    const parts = renderParts(words, surfaceOf(surface));
     expect(parts.length).toBeGreaterThan(1);
     for (const form of ['text', 'plain'] as const)
       expect(parts.flatMap((part) => part[form].split(/\s+/u))).toEqual(words.trim().split(/\s+/u));
   });
 
   it('makes parts whose plain form fits too', () => {
-    const parts = renderParts('[a](https://e.example/a/very/long/address) '.repeat(600), 'telegram');
+    const parts = renderParts('[a](https://e.example/a/very/long/address) '.repeat(600), surfaceOf('telegram'));
     expect(parts.every(({ plain }) => plain.length <= 4096)).toBe(true);
   });
 });

@@ -1,21 +1,18 @@
-import { instagramDialect, messengerDialect } from '../messenger/render.ts';
-import { slackDialect } from '../slack/render.ts';
-import { telegramDialect } from '../telegram/render.ts';
-import { whatsAppDialect } from '../whatsapp/render.ts';
-import type { Dialect } from './dialect.ts';
 import { readMarkdown } from './markdown.ts';
 import { splitIntoParts, type Part } from './split.ts';
 import type { Surface } from './surface.ts';
 
-const dialects: Readonly<Record<Surface, Dialect>> = {
-  whatsapp: whatsAppDialect,
-  messenger: messengerDialect,
-  instagram: instagramDialect,
-  telegram: telegramDialect,
-  slack: slackDialect,
-};
+/** `(12/34) `: a message has fewer than a hundred parts on any surface. */
+const NUMBER_MAX_UNITS = 8;
 
 /** Markdown as the messages that a provider takes, in order; none when nothing of it can be seen. */
-export function renderParts(markdown: string, surface: Surface): Part[] {
-  return splitIntoParts(readMarkdown(markdown), dialects[surface]);
+export function renderParts(markdown: string, { dialect, isNumbered = false }: Pick<Surface, 'dialect' | 'isNumbered'>): Part[] {
+  const rich = readMarkdown(markdown);
+  const parts = splitIntoParts(rich, dialect);
+  if (!isNumbered || parts.length < 2) return parts;
+  const shorter = splitIntoParts(rich, { ...dialect, maxLength: dialect.maxLength - NUMBER_MAX_UNITS });
+  return shorter.map(({ text, plain }, index) => {
+    const number = `(${String(index + 1)}/${String(shorter.length)}) `;
+    return { text: number + text, plain: number + plain };
+  });
 }

@@ -1,19 +1,26 @@
-import type { AppChannel } from '@concierge/contract';
+import type { Dialect } from './dialect.ts';
 
-/** What a message is written for. Instagram is reached through the page of `channel_b` and has limits of its own. */
-export const surfaces = ['whatsapp', 'messenger', 'instagram', 'telegram', 'slack'] as const;
-export type Surface = (typeof surfaces)[number];
-
-/** The surface of a conversation; only `channel_b` has two. */
-export function surfaceOf(channel: AppChannel, { instagram = false }: { readonly instagram?: boolean } = {}): Surface {
-  switch (channel) {
-    case 'channel_a':
-      return 'whatsapp';
-    case 'channel_b':
-      return instagram ? 'instagram' : 'messenger';
-    case 'channel_c':
-      return 'telegram';
-    case 'channel_d':
-      return 'slack';
-  }
+/** What a message is written for. A channel may have two: Instagram is reached through the page of Messenger, and has limits of its own. */
+export interface Surface {
+  readonly name: string;
+  readonly dialect: Dialect;
+  /** Messages may arrive in another order than they were sent: the parts of a long one are numbered, within the limit of the dialect. */
+  readonly isNumbered?: boolean;
+  readonly pace: (to: string) => Pace;
+  /** For so long after the contact last wrote free text may be sent; null: always. */
+  readonly replyWindowMs: number | null;
 }
+
+/** How fast a provider lets one binding send. */
+export interface Pace {
+  /** Between two messages to the same conversation, once its burst is used up. */
+  readonly conversationIntervalMs: number;
+  readonly conversationBurst: number;
+  /** From one number, page, bot or app. */
+  readonly bindingPerSecond: number;
+  /** A limit that the provider reports is this conversation's own: the others of the binding go on. */
+  readonly isOwnLimit?: boolean;
+}
+
+/** Meta's rule, for all its apps and for those that reach them through others. */
+export const DAY_WINDOW_MS = 24 * 60 * 60_000;

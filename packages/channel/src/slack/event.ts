@@ -1,7 +1,8 @@
 import type { ChannelSettings } from '@concierge/contract';
 import type { InboundItem, MediaKind, MediaReference } from '../channel-adapter.ts';
 import { ignored, media, messageOrEmpty, orNull, textOrNull } from '../inbound/items.ts';
-import { isMediaUrl } from '../media-hosts.ts';
+import { mediaAccess } from '../media-sources.ts';
+import { mediaSources } from './media-sources.ts';
 import { mentions, plainText } from './text.ts';
 import { Event, File, type Envelope } from './wire.ts';
 
@@ -104,7 +105,7 @@ function referenceTo(json: unknown): MediaReference[] {
   if (file === undefined || absentModes.includes(file.mode) || file.is_external === true) return [];
   const { id, name, mimetype, size } = file;
   const url = file.url_private_download ?? file.url_private;
-  const known = url !== undefined && isMediaUrl('channel_d', url) ? url : null;
+  const known = url !== undefined && mediaAccess(mediaSources, url) !== undefined ? url : null;
   return [media({ kind: kindOf(mimetype), id, url: known, mediaType: orNull(mimetype), fileName: orNull(name), bytes: orNull(size) })];
 }
 

@@ -7,7 +7,8 @@ import { below } from '../outbound/provider-urls.ts';
 import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 import { outcomeOfSlackSend } from './answer.ts';
-import { escapeText } from './render.ts';
+import { mediaSources } from './media-sources.ts';
+import { escapeText } from './surface.ts';
 
 const Ok = z.object({ ok: z.literal(true) });
 const Identity = z.object({
@@ -86,7 +87,7 @@ export class SlackSender implements ChannelSender {
       url,
       headers: { authorization: `Bearer ${this.#settings.botToken}` },
       maxBytes,
-      channel: 'channel_d',
+      sources: mediaSources,
       base: this.#base,
       signal,
     });

@@ -4,6 +4,7 @@ import { askProvider, type NoAnswer, type ProviderAnswer } from '../outbound/ask
 import type { ChannelSender, CredentialCheck, Destination, OutgoingMessage } from '../outbound/channel-sender.ts';
 import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
 import { below } from '../outbound/provider-urls.ts';
+import type { MediaSources } from '../media-sources.ts';
 import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 import { outcomeOfTelegramSend } from './answer.ts';
@@ -32,6 +33,9 @@ const WebhookInfo = z.object({
     allowed_updates: z.array(z.string()).optional(),
   }),
 });
+
+/** Files are fetched from the API itself, at the operator's address of it. */
+export const mediaSources: MediaSources = { withToken: [], open: [] };
 
 /** What the inbound side reads; without the list Telegram sends much that nobody does. */
 const UPDATES = ['message', 'callback_query', 'my_chat_member'];
@@ -95,8 +99,7 @@ export class TelegramSender implements ChannelSender {
       : { state: 'unreachable', message: `Telegram answered with status ${String(answer.status)}.` };
   }
 
-  /** A pressed button shows that it waits until this is called. False when it could not be told; nothing else fails for it. */
-  async answerCallback(callbackId: string, signal: AbortSignal): Promise<boolean> {
+  async acknowledge(callbackId: string, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
     return isDone(await this.#call('answerCallbackQuery', { callback_query_id: callbackId }, signal));
   }
@@ -146,7 +149,7 @@ export class TelegramSender implements ChannelSender {
     return download({
       url: below(this.#base, `file/bot${this.#token}/${escaped}`),
       maxBytes,
-      channel: 'channel_c',
+      sources: mediaSources,
       base: this.#base,
       signal,
     });

@@ -2,8 +2,9 @@ import type { ChannelSettings } from '@concierge/contract';
 import { z } from 'zod';
 import { askGraph, checkGraphAccount, graphErrors, outcomeOfGraphSend, type GraphAccess } from '../meta/graph-answer.ts';
 import type { NoAnswer, ProviderAnswer } from '../outbound/ask-provider.ts';
-import type { ChannelSender, CredentialCheck, OutgoingMessage, TypingRequest } from '../outbound/channel-sender.ts';
+import type { ChannelSender, CredentialCheck, OutgoingMessage, OutgoingTemplate, TypingRequest } from '../outbound/channel-sender.ts';
 import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
+import type { MediaSources } from '../media-sources.ts';
 import type { SenderOptions } from '../outbound/sender-options.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 
@@ -25,17 +26,9 @@ const TELEPHONE_NUMBER = /^\+?\d+$/u;
 const BUSINESS_SCOPED_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/u;
 
 const MediaPlace = z.object({ url: z.string(), file_size: z.number().optional() });
-const MARK_MAX_CHARACTERS = 512;
+export const mediaSources: MediaSources = { withToken: ['lookaside.fbsbx.com'], open: [] };
 
-/** An approved message of the business: all that may be sent while the window is closed. */
-export interface WhatsAppTemplate {
-  readonly to: string;
-  readonly name: string;
-  /** `en_US` */
-  readonly language: string;
-  /** For {{1}}, {{2}} … of its body. */
-  readonly bodyParameters: readonly string[];
-}
+const MARK_MAX_CHARACTERS = 512;
 
 export function outcomeOfWhatsAppSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
   return outcomeOfGraphSend(answer, { readId: (body) => Sent.safeParse(body).data?.messages[0].id, errors });
@@ -70,7 +63,7 @@ export class WhatsAppSender implements ChannelSender {
     );
   }
 
-  async sendTemplate({ to, name, language, bodyParameters }: WhatsAppTemplate, signal: AbortSignal): Promise<SendOutcome> {
+  async sendTemplate({ to, name, language, bodyParameters }: OutgoingTemplate, signal: AbortSignal): Promise<SendOutcome> {
     const parameters = bodyParameters.map((text) => ({ type: 'text', text }));
     const components = parameters.length > 0 ? [{ type: 'body', parameters }] : [];
     return this.#sendContent(
@@ -103,7 +96,7 @@ export class WhatsAppSender implements ChannelSender {
       url: place.data.url,
       headers: { authorization: `Bearer ${this.#access.token}` },
       maxBytes,
-      channel: 'channel_a',
+      sources: mediaSources,
       base: this.#access.base,
       signal,
     });

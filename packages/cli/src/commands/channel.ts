@@ -1,6 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import { AppError, Channel, channelSettings, isAppChannel, appNameOf, type ChannelCheck, type ChannelView } from '@concierge/contract';
+import {
+  AppError,
+  appNameOf,
+  appNames,
+  appNamesJoined,
+  Channel,
+  channelDefinitions,
+  isAppChannel,
+  type ChannelCheck,
+  type ChannelView,
+} from '@concierge/contract';
 import { Command } from 'commander';
 import { table } from '../answer.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -14,7 +24,7 @@ interface ConnectOptions {
 function parseChannel(name: string): ChannelView['channel'] {
   const channel = Channel.safeParse(name);
   if (channel.success && isAppChannel(channel.data)) return channel.data;
-  throw new AppError('invalid_request', `${name} is not a channel that can be connected: whatsapp, messenger, telegram, slack.`);
+  throw new AppError('invalid_request', `${name} is not a channel that can be connected: ${appNames.join(', ')}.`);
 }
 
 async function readSettings(file: string): Promise<Record<string, unknown>> {
@@ -41,7 +51,7 @@ async function connect({ deployment, answer }: CommandContext, tenantId: string,
   const scope = await deployment.scope(tenantId);
   const settings = { ...(given.file === undefined ? {} : await readSettings(given.file)), ...Object.fromEntries(given.set.map(parsePair)) };
   if (Object.keys(settings).length === 0) {
-    const fields = Object.entries(channelSettings[channel].shape);
+    const fields = Object.entries(channelDefinitions[channel].settings.shape);
     const optional = fields.filter(([, schema]) => schema.safeParse(undefined).success).map(([name]) => name);
     const needed = fields.map(([name]) => name).filter((name) => !optional.includes(name));
     const names = `${needed.join(', ')}${optional.length === 0 ? '' : `, and may have ${optional.join(', ')}`}`;
@@ -96,7 +106,7 @@ export function channelCommand(context: CommandContext): Command {
   const command = new Command('channel');
   command
     .command('connect <tenant> <channel>')
-    .description('connect whatsapp, messenger, telegram or slack, or give it new credentials')
+    .description(`connect ${appNamesJoined('or')}, or give it new credentials`)
     .option('--file <path>', 'its settings as a JSON object; - for standard input')
     .option(
       '--set <name=value>',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { channelSettings, ChannelTest, ConnectedChannel, isAppChannel } from '../channel-binding.ts';
-import { Channel } from '../channel.ts';
+import { ChannelTest, ConnectedChannel } from '../channel-binding.ts';
+import { channelDefinitions } from '../channel-definitions.ts';
+import { Channel, isAppChannel } from '../channel.ts';
 import { limitedRecord } from '../limited-record.ts';
 import { defineRoute } from './route.ts';
 
@@ -9,7 +10,7 @@ const params = z.object({ channel: Channel.refine(isAppChannel, 'is not a chat a
 
 /** What an app needs is known by the path: the last form lets the handler name the fields that are missing or wrong for exactly this one. */
 const body = z.union([
-  ...Object.values(channelSettings),
+  ...Object.values(channelDefinitions).map(({ settings }) => settings),
   limitedRecord(z.string().max(100), z.unknown(), 100).meta({ description: 'Anything else: 400, with the fields that are wrong.' }),
 ]);
 

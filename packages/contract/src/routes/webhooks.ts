@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { appNameOf, type AppChannel } from '../channel-binding.ts';
+import { appNameOf, type AppChannel } from '../channel-definitions.ts';
 import { limits } from '../limits.ts';
 import { defineRoute } from './route.ts';
 

@@ -6,8 +6,7 @@ import {
   appNameOf,
   ChannelBinding,
   ChannelError,
-  channelSecrets,
-  channelSettings,
+  channelDefinitions,
   parseChannelSettings,
   type AppChannel,
   type ChannelSettings,
@@ -57,8 +56,8 @@ export class Channels {
   constructor(options: ChannelsOptions) {
     const { folder, folders, accountId, log } = options;
     this.#options = options;
-    this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-d]$/u });
-    this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-d]\.error$/u });
+    this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-z]$/u });
+    this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-z]\.error$/u });
     this.#stops = new SendingStops({ folder, folders, accountId, log });
     this.#plain = new PlainBindings({ folder, folders, accountId, log, keep: async (channel, settings) => this.#keep(channel, settings) });
   }
@@ -163,7 +162,7 @@ export class Channels {
 
   async #keep(channel: AppChannel, settings: unknown): Promise<void> {
     const parsed: Readonly<Record<string, string | undefined>> = parseChannelSettings(channel, settings);
-    const names: readonly string[] = channelSecrets[channel];
+    const names: readonly string[] = channelDefinitions[channel].secrets;
     const entries = Object.entries(parsed).flatMap(([name, value]): (readonly [string, string])[] =>
       value === undefined ? [] : [[name, value]],
     );
@@ -298,7 +297,7 @@ export class Channels {
 /** Has it every field that this channel needs? One that was mended by hand may not. */
 function isWhole(binding: ChannelBinding, channel: AppChannel): boolean {
   const present = { ...binding.identifiers, ...binding.sealed };
-  const fields = Object.entries(channelSettings[channel].shape).filter(([, schema]) => !schema.safeParse(undefined).success);
+  const fields = Object.entries(channelDefinitions[channel].settings.shape).filter(([, schema]) => !schema.safeParse(undefined).success);
   return binding.channel === channel && fields.every(([name]) => Object.hasOwn(present, name));
 }
 

@@ -20,7 +20,7 @@ export class SendingStops {
   readonly #writers = new KeyedMutex();
 
   constructor(place: Omit<RecordFolderOptions<typeof SendingStop>, 'schema' | 'names'>) {
-    this.#records = new RecordFolder({ ...place, schema: SendingStop, names: /^channel_[a-d]\.sending$/u });
+    this.#records = new RecordFolder({ ...place, schema: SendingStop, names: /^channel_[a-z]\.sending$/u });
   }
 
   async find({ channel, updatedAt }: StoppedBinding): Promise<SendingStop | undefined> {

@@ -201,7 +201,7 @@ export class Contacts {
 
   /** contacts/<hash of the alias>/aliases/<channel>.json */
   #aliases(alias: string): RecordFolder<typeof ContactAlias> {
-    return new RecordFolder({ ...this.#place(contactFolderOf(alias), 'alias'), schema: ContactAlias, names: /^channel_[a-d]$/u });
+    return new RecordFolder({ ...this.#place(contactFolderOf(alias), 'alias'), schema: ContactAlias, names: /^channel_[a-z]$/u });
   }
 
   /** contacts/<hash of the contact>/aliases/<channel>-<hash of the alias>.json */
@@ -209,7 +209,7 @@ export class Contacts {
     return new RecordFolder({
       ...this.#place(contactFolderOf(sender), 'aliases'),
       schema: ContactAlias,
-      names: /^channel_[a-d]-[0-9a-f]{32}$/u,
+      names: /^channel_[a-z]-[0-9a-f]{32}$/u,
     });
   }
 
@@ -217,7 +217,7 @@ export class Contacts {
     return new RecordFolder({
       ...this.#place(contactFolderOf(sender), 'unreachable'),
       schema: ContactUnreachable,
-      names: /^channel_[a-d]$/u,
+      names: /^channel_[a-z]$/u,
     });
   }
 

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   AppError,
+  channelDefinitions,
   commonOf,
   durationMs,
   invalidFields,
@@ -10,7 +11,6 @@ import {
   limits,
   NewSchedule,
   recipientOf,
-  recipientWords,
   Schedule,
   SchedulePatch,
   ScheduleId,
@@ -199,7 +199,7 @@ export class Schedules {
   async #assertUsable({ agent, alert, deliver }: Pick<NewSchedule, 'agent' | 'alert' | 'deliver'>): Promise<void> {
     if (alert !== null && durationMs(alert.cooldown) < limits.scheduleMinMs) throw invalid('alert.cooldown', 'must be at least a minute');
     if (deliver !== null && 'to' in deliver && recipientOf(deliver.channel, deliver.to) === undefined)
-      throw invalid('deliver.to', `must be ${recipientWords[deliver.channel]}`);
+      throw invalid('deliver.to', `must be ${channelDefinitions[deliver.channel].recipient.words}`);
     if (!(await this.#options.hasAgent(agent))) throw invalid('agent', `there is no agent ${agent}`);
     if (deliver !== null && 'webhook' in deliver) await this.#options.ensureEndpoint(deliver.webhook);
   }

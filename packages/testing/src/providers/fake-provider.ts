@@ -8,7 +8,7 @@ export interface ProviderCall {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage['headers'];
-  /** The JSON of the body; an empty object without one. */
+  /** The JSON of the body, or the fields of a form; an empty object without one. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -83,7 +83,8 @@ async function readCall(incoming: IncomingMessage): Promise<ProviderCall> {
   for await (const piece of incoming) pieces.push(Buffer.from(piece));
   const text = Buffer.concat(pieces).toString('utf8');
   const url = new URL(incoming.url ?? '/', 'http://provider');
-  const body: unknown = text === '' ? {} : JSON.parse(text);
+  const isForm = incoming.headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true;
+  const body: unknown = isForm ? Object.fromEntries(new URLSearchParams(text)) : JSON.parse(text === '' ? '{}' : text);
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- all these APIs take objects
   const fields = body as Record<string, unknown>;
   return { method: incoming.method ?? 'GET', path: url.pathname, query: url.searchParams, headers: incoming.headers, body: fields };

@@ -109,3 +109,15 @@ export const slackBodies = {
   }),
   'assistant.threads.setStatus': z.strictObject({ channel_id: filled, thread_ts: timestamp, status: z.string() }),
 } as const;
+
+/** Forms have strings alone. */
+export const twilioMessage = z.strictObject({
+  To: filled,
+  From: filled.optional(),
+  MessagingServiceSid: z
+    .string()
+    .regex(/^MG[0-9a-f]{32}$/u)
+    .optional(),
+  Body: filled,
+  StatusCallback: z.url().optional(),
+});

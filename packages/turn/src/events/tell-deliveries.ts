@@ -1,11 +1,8 @@
-import type { AppChannel, DeliveryState } from '@concierge/contract';
+import { channelDefinitions, type DeliveryState } from '@concierge/contract';
 import { Delivery } from '@concierge/tenant';
 import type { DeliveryTold } from '../deliveries/delivery-receipts.ts';
 import { messageState } from './happenings.ts';
 import type { OutgoingEvents } from './outgoing-events.ts';
-
-/** Apps that never say more than that they took a message: there it has arrived as far as anybody knows. */
-const withoutReceipts: readonly AppChannel[] = ['channel_c', 'channel_d'];
 
 /** Tells of messages that have arrived, or will not. @throws what the disk says */
 export function tellDeliveries(outgoing: Pick<OutgoingEvents, 'emit'>): DeliveryTold {
@@ -24,7 +21,8 @@ export function tellDeliveries(outgoing: Pick<OutgoingEvents, 'emit'>): Delivery
 function endOf({ state, message }: Delivery): 'arrived' | 'lost' | undefined {
   const states: Readonly<Record<DeliveryState, 'arrived' | 'lost' | undefined>> = {
     waiting: undefined,
-    sent: withoutReceipts.includes(message.channel) ? 'arrived' : undefined,
+    // A provider without receipts says no more than this: as far as is known, the message has arrived.
+    sent: channelDefinitions[message.channel].hasReceipts ? undefined : 'arrived',
     delivered: 'arrived',
     read: 'arrived',
     failed: 'lost',

@@ -1,6 +1,7 @@
 import {
   OpenAiError,
   Problem,
+  channelDefinitions,
   errorCodes,
   errorShapeOf,
   errorsOf,
@@ -37,7 +38,12 @@ const tags = [
   { name: 'keys', description: 'API keys of the tenant.' },
   { name: 'memory', description: 'What was kept and said before.' },
   { name: 'usage', description: 'Tokens and cost.' },
-  { name: 'channels', description: 'Chat apps: WhatsApp, Messenger with Instagram, Telegram, Slack.' },
+  {
+    name: 'channels',
+    description: `Chat apps: ${Object.values(channelDefinitions)
+      .map(({ label }) => label)
+      .join(', ')}.`,
+  },
   { name: 'deliveries', description: 'What goes out to chat apps, and what became of it.' },
   { name: 'events', description: 'What the tenant\u2019s own systems are told, by signed webhooks.' },
   { name: 'mcp', description: 'MCP servers for the agents, and the agents as an MCP server.' },

@@ -46,7 +46,7 @@ export interface HandlerParts {
   readonly outside: Outside;
   readonly acceptance: MessageAcceptance;
   readonly replies: Replies & { readonly turnStreams: TurnStreams };
-  readonly channels: { readonly inbound: Inbound; readonly connections: ChatAppConnections; readonly now: () => number };
+  readonly channels: { readonly inbound: Inbound; readonly connections: ChatAppConnections; readonly publicUrl: string | undefined; readonly now: () => number };
   readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
   readonly operations: Omit<OperationOptions, 'drain' | 'registry'> & { readonly metrics: GatewayMetrics; readonly log: Log };
   readonly models: TenantHandlersOptions;
@@ -55,7 +55,7 @@ export interface HandlerParts {
 /** A handler for every route of the contract. */
 export function createHandlers({ core, outside, acceptance, replies, channels, widget, operations, models }: HandlerParts): Handlers {
   const { redis, tenants, turns, events } = core;
-  const { inbound, connections, now } = channels;
+  const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
   const { metrics, log, ...operating } = operations;
   const { eventStreams, drain } = replies;
@@ -85,7 +85,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain, log }),
     ...widgetSettingsHandlers(),
     ...widgetHandlers({ turns, acceptance, replies, widget }),
-    ...webhookHandlers({ tenants, inbound, metrics, now }),
+    ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
     ...operationHandlers({ ...operating, drain, registry: metrics.registry }),
   };
 }

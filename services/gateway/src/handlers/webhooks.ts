@@ -3,7 +3,7 @@ import { AppError, type AppChannel } from '@concierge/contract';
 import type { Tenants } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
 import { exchangeOf } from '../http/exchange.ts';
-import { accountOf, appChannelOf, openSettings, type BoundChannel } from '../inbound/bound-channel.ts';
+import { appChannelOf, openSettings, type BoundChannel } from '../inbound/bound-channel.ts';
 import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 
@@ -11,6 +11,8 @@ export interface WebhookOptions {
   readonly tenants: Pick<Tenants, 'find'>;
   readonly inbound: Pick<Inbound, 'take'>;
   readonly metrics: Pick<GatewayMetrics, 'acknowledgements'>;
+  /** Where providers reach this gateway; undefined: it is not configured. */
+  readonly publicUrl: string | undefined;
   readonly now: () => number;
 }
 
@@ -30,7 +32,7 @@ export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verify
       const { from, text } = await receive(
         options,
         { channel, tenantId: params.tenantId },
-        { headers: request.headers, body, nowMs: options.now() },
+        { headers: request.headers, body, url: calledUrl(options, request.originalUrl), nowMs: options.now() },
       );
       exchangeOf(response).accountId = from.scope.accountId;
       stop();
@@ -50,7 +52,7 @@ async function greet<Of extends AppChannel>(
   query: WebhookQuery,
 ): Promise<string> {
   const settings = await openSettings(await tenants.find(tenantId), channel);
-  return channelAdapters[channel].inbound.handshake(query, settings) ?? refuse();
+  return channelAdapters[channel].handshake?.(query, settings) ?? refuse();
 }
 
 /** What is answered: nothing, or the challenge of an app that makes its handshake by POST. */
@@ -59,13 +61,13 @@ async function receive<Of extends AppChannel>(
   { channel, tenantId }: Door<Of>,
   request: WebhookRequest,
 ): Promise<{ readonly from: BoundChannel; readonly text: string }> {
-  const adapter = channelAdapters[channel].inbound;
+  const adapter = channelAdapters[channel];
   const scope = await tenants.find(tenantId);
   const settings = await openSettings(scope, channel);
   const isSigned = adapter.verify(request, settings);
   if (!isSigned || settings === undefined || scope === undefined) return refuse();
-  const from = { scope, channel, account: accountOf(channel, settings) };
-  const delivery = adapter.parse(request.body, settings);
+  const from = { scope, channel, account: adapter.selfId(settings) };
+  const delivery = adapter.parse(request.body, settings, request.url);
   switch (delivery.kind) {
     case 'malformed': {
       throw new AppError('invalid_json');
@@ -78,6 +80,11 @@ async function receive<Of extends AppChannel>(
       return { from, text: '' };
     }
   }
+}
+
+/** A proxy may have taken off the path of PUBLIC_URL and changed the host: what the provider called begins with PUBLIC_URL all the same. */
+function calledUrl({ publicUrl }: WebhookOptions, pathAndQuery: string): string | undefined {
+  return publicUrl === undefined ? undefined : `${publicUrl}${pathAndQuery}`;
 }
 
 function channelOrRefuse(name: string): AppChannel {

@@ -28,14 +28,3 @@ export async function openSettings<Of extends AppChannel>(
     throw error;
   }
 }
-
-const accounts: { readonly [Of in AppChannel]: (settings: ChannelSettings[Of]) => string } = {
-  channel_a: ({ phoneNumberId }) => phoneNumberId,
-  channel_b: ({ pageId }) => pageId,
-  channel_c: ({ botToken }) => botToken.split(':', 1)[0] ?? '',
-  channel_d: ({ teamId }) => teamId,
-};
-
-export function accountOf<Of extends AppChannel>(channel: Of, settings: ChannelSettings[Of]): string {
-  return accounts[channel](settings);
-}

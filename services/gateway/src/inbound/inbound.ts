@@ -1,4 +1,11 @@
-import { TelegramSender, type InboundItem, type InboundMessage, type InboundRevocation, type ProviderUrls } from '@concierge/channel';
+import {
+  readBinding,
+  openSender,
+  type InboundItem,
+  type InboundMessage,
+  type InboundRevocation,
+  type ProviderUrls,
+} from '@concierge/channel';
 import { AppError, appNameOf } from '@concierge/contract';
 import { background, TenantSlots, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, TurnReceipt, Turns } from '@concierge/turn';
@@ -125,7 +132,7 @@ export class Inbound {
         return this.#count(from, item.kind, item.state);
       }
       case 'callback': {
-        background(this.#answerCallback(from, item.callbackId), this.#options.log);
+        background(this.#acknowledge(from, item.callbackId), this.#options.log);
         return this.#count(from, item.kind, '');
       }
       case 'ignored': {
@@ -151,12 +158,11 @@ export class Inbound {
     log.warn({ accountId: scope.accountId, channel, reason }, 'a channel was disabled: its access was revoked');
   }
 
-  /** Only Telegram waits for it. */
-  async #answerCallback({ scope, channel }: BoundChannel, callbackId: string): Promise<void> {
-    const settings = channel === 'channel_c' ? await scope.channels.open(channel) : undefined;
+  async #acknowledge({ scope, channel }: BoundChannel, callbackId: string): Promise<void> {
+    const settings = await scope.channels.open(channel);
     if (settings === undefined) return;
-    const sender = new TelegramSender(settings, { urls: this.#options.providerUrls, timeoutMs: CALLBACK_TIMEOUT_MS });
-    await sender.answerCallback(callbackId, AbortSignal.timeout(CALLBACK_TIMEOUT_MS));
+    const sender = openSender(readBinding(channel, settings), { urls: this.#options.providerUrls, timeoutMs: CALLBACK_TIMEOUT_MS });
+    await sender.acknowledge?.(callbackId, AbortSignal.timeout(CALLBACK_TIMEOUT_MS));
   }
 
   #count({ channel }: BoundChannel, kind: InboundItem['kind'], reason: string): void {

@@ -1,16 +1,8 @@
-import type { ChannelName } from '@concierge/contract';
+import { channelDefinitions, isAppChannel, type ChannelName } from '@concierge/contract';
 import type { ReactNode } from 'react';
 
-const channelLabels: Readonly<Record<ChannelName, string>> = {
-  web: 'Web',
-  channel_a: 'WhatsApp',
-  channel_b: 'Messenger',
-  channel_c: 'Telegram',
-  channel_d: 'Slack',
-};
-
 export function channelLabel(channel: ChannelName): string {
-  return channelLabels[channel];
+  return isAppChannel(channel) ? channelDefinitions[channel].label : 'Web';
 }
 
 export function AgentBadge({ agent }: { readonly agent: string }): ReactNode {

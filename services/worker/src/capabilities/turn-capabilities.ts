@@ -1,5 +1,5 @@
 import type { Dispatcher, RuntimeAccess, ToolAccess, TurnCapabilities } from '@concierge/agent';
-import { replyWindow, surfaceOf } from '@concierge/channel';
+import { replyWindow, channelAdapters } from '@concierge/channel';
 import type { TurnRun } from '@concierge/turn';
 
 /** A turn's sandbox, closed with the turn. */
@@ -41,7 +41,7 @@ export function lendCapabilities(lenders: Lenders, run: TurnRun, rights: TurnRig
     listAgents: subagents.listAgents,
     runSubagents: subagents.runSubagents,
     askPerson: lenders.askPerson(run),
-    findReplyWindow: (channel, lastInboundMs) => replyWindow(surfaceOf(channel), { lastInboundMs, nowMs: Date.now() }),
+    findReplyWindow: (channel, to, lastInboundMs) => replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs, nowMs: Date.now() }),
     readUpload: lenders.readUpload(run),
     [Symbol.asyncDispose]: async () => {
       // First what can still ask for more: a command may start sub-agents through its dispatcher.

@@ -1,4 +1,4 @@
-import { surfaceOf, type OpenBinding, type Surface } from '@concierge/channel';
+import { channelAdapters, type OpenBinding, type Surface } from '@concierge/channel';
 import { appNameOf, type ChannelView, type DeliveryProblem } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { Delivery, TenantScope } from '@concierge/tenant';
@@ -18,7 +18,7 @@ export async function connectionOf(scope: TenantScope, { message }: Delivery): P
   const view = await scope.channels.find(message.channel);
   if (view?.state !== 'enabled' && view?.state !== 'receive_only') return undefined;
   const binding = await openBinding(scope.channels, message.channel);
-  return binding && { scope, binding, view, surface: await surfaceOfMessage(scope, binding, message) };
+  return binding && { scope, binding, view, surface: await surfaceOfMessage(scope, view, message) };
 }
 
 /** Until a person has seen to it at the provider, or connects the app anew; unless that has just been done. */
@@ -34,19 +34,14 @@ export async function stopSending(
   await scope.channels.stopSending(view, { reason, nowMs });
 }
 
-/**
- * A page with an Instagram account speaks to both, and an id does not say where it is from: the conversation says which of them was written to. One that
- * does not is written for in Instagram's way, which Messenger takes, too.
- */
-async function surfaceOfMessage(scope: TenantScope, binding: OpenBinding, { sessionId }: Delivery['message']): Promise<Surface> {
-  if (binding.channel !== 'channel_b') return surfaceOf(binding.channel);
-  const { pageId, instagramId } = binding.settings;
-  if (instagramId === undefined) return surfaceOf(binding.channel);
-  const account = (await scope.sessions.load(sessionId))?.chatApp?.account;
-  return surfaceOf(binding.channel, { instagram: account !== pageId });
-}
-
-/** Telegram limits groups each by itself. */
-export function isOneGroups(surface: Surface, { to }: Delivery): boolean {
-  return surface === 'telegram' && to.startsWith('-');
+/** A conversation says which of the binding's accounts was written to, where that decides. */
+async function surfaceOfMessage(
+  scope: TenantScope,
+  { channel, identifiers }: ChannelView,
+  { sessionId, to }: Delivery['message'],
+): Promise<Surface> {
+  const adapter = channelAdapters[channel];
+  const isAsked = adapter.hasSurfacePerAccount?.(identifiers) === true;
+  const account = isAsked ? (await scope.sessions.load(sessionId))?.chatApp?.account : undefined;
+  return adapter.surface({ to, identifiers, account });
 }

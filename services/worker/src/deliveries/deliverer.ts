@@ -1,20 +1,18 @@
 import {
   openSender,
-  paceOf,
   renderParts,
   replyWindow,
   retryDelayMs,
-  WhatsAppSender,
   type Part,
-  type ProviderUrls,
+  type ProviderSettings,
   type SendOutcome,
   type Surface,
 } from '@concierge/channel';
-import { appNameOf, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import { appNameOf, webhookPaths, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryPace, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
-import { connectionOf, isOneGroups, stopSending, type Connection } from './connection.ts';
+import { connectionOf, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from '../outbound-metrics.ts';
 
 /** An answer that has not come by then does not come; and a part that is being sent ends within the grace of a stop. */
@@ -27,7 +25,7 @@ const HOLD_MAX_MS = 60_000;
 const TRIES_MAX = 30;
 
 export interface DelivererOptions {
-  readonly urls: ProviderUrls;
+  readonly providers: ProviderSettings;
   readonly pace: Pick<DeliveryPace, 'pace' | 'hold' | 'ages' | 'mayTryBinding' | 'noteBindingRefused'>;
   readonly receipts: Pick<DeliveryReceipts, 'catchUp'>;
   /** Hears of each message whose way has ended, before it leaves its lane. */
@@ -122,7 +120,7 @@ export class Deliverer {
     if (next === undefined) return this.#refuse(scope, rendered, nothingToSee);
     if (template === undefined && (await this.#isWindowClosed(scope, rendered, surface)))
       return this.#refuse(scope, rendered, windowClosed(channel));
-    const waitMs = await this.#options.pace.pace(laneOfDelivery(scope, rendered), channel, paceOf(surface, rendered.to));
+    const waitMs = await this.#options.pace.pace(laneOfDelivery(scope, rendered), channel, surface.pace(rendered.to));
     if (waitMs > 0) return this.#parked(waitMs);
     if (await isHeldByPerson(scope, rendered)) return this.#refuse(scope, rendered, heldByPerson);
     return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
@@ -168,13 +166,15 @@ export class Deliverer {
   async #send({ scope, delivery, binding, index, part }: Ready, signal: AbortSignal): Promise<SendOutcome> {
     const { to, message, replyTo } = delivery;
     const { thread, template } = message;
-    const options = { urls: this.#options.urls, timeoutMs: SEND_TIMEOUT_MS };
+    const { providerUrls: urls, publicUrl } = this.#options.providers;
+    const webhookUrl = publicUrl === undefined ? undefined : `${publicUrl}${webhookPaths(message.channel, scope.accountId)[0]}`;
+    const sender = openSender(binding, { urls, timeoutMs: SEND_TIMEOUT_MS, webhookUrl });
     try {
-      if (template !== undefined && binding.channel === 'channel_a') {
+      if (template !== undefined && sender.sendTemplate !== undefined) {
         const { name, language, variables = [] } = template;
-        return await new WhatsAppSender(binding.settings, options).sendTemplate({ to, name, language, bodyParameters: variables }, signal);
+        return await sender.sendTemplate({ to, name, language, bodyParameters: variables }, signal);
       }
-      return await openSender(binding, options).send(
+      return await sender.send(
         {
           to,
           ...(thread !== undefined && { thread }),
@@ -223,7 +223,8 @@ export class Deliverer {
       return;
     }
     await this.#noteProblem(scope, delivery, outcome);
-    if (outcome.kind === 'retry' && outcome.backoff === 'ordinary' && outcome.afterMs !== undefined && !isOneGroups(surface, delivery))
+    const isOwnLimit = surface.pace(delivery.to).isOwnLimit === true;
+    if (outcome.kind === 'retry' && outcome.backoff === 'ordinary' && outcome.afterMs !== undefined && !isOwnLimit)
       await this.#options.pace.hold({ accountId: scope.accountId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
     if (outcome.kind === 'resend_to') await this.#moveContact(scope, delivery, outcome.to);
     if (outcome.kind === 'binding_failed') {

@@ -2,7 +2,7 @@ import {
   channelSynonyms,
   HttpUrl,
   recipientOf,
-  recipientWords,
+  channelDefinitions,
   TimeZone,
   type AppName,
   type ScheduleDelivery,
@@ -67,6 +67,7 @@ export function deliveryOf({ deliver_channel: app, deliver_to: to }: AskedDelive
     return { webhook: url.data };
   }
   const recipient = recipientOf(channelSynonyms[app], to);
-  if (recipient === undefined) throw new ToolError(`"${to}" is nobody on ${app}: give ${recipientWords[channelSynonyms[app]]}.`);
+  if (recipient === undefined)
+    throw new ToolError(`"${to}" is nobody on ${app}: give ${channelDefinitions[channelSynonyms[app]].recipient.words}.`);
   return { channel: channelSynonyms[app], to: recipient };
 }

@@ -1,6 +1,7 @@
 import {
   AgentName,
   appNameOf,
+  appNames,
   limits,
   MissedPolicy,
   OverlapPolicy,
@@ -40,7 +41,7 @@ const schema = z.strictObject({
   timezone: z.string().max(64).optional().describe('IANA zone for cron and at, such as Europe/Berlin. Default: the tenant’s.'),
   agent: AgentName.optional().describe('Which agent runs it. Default admin.'),
   deliver_channel: z
-    .enum(['none', 'whatsapp', 'messenger', 'telegram', 'slack', 'webhook'])
+    .enum(['none', ...appNames, 'webhook'])
     .optional()
     .describe('Where the reply is sent. Default none: it stays in its conversation.'),
   deliver_to: z

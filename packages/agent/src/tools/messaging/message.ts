@@ -1,9 +1,18 @@
-import { appChannels, appNameOf, channelSecrets, limits, MessageTemplate, MessageText, type ChannelView } from '@concierge/contract';
+import {
+  appChannels,
+  appNameOf,
+  AppName,
+  appNames,
+  appNamesWithTemplates,
+  channelDefinitions,
+  limits,
+  MessageTemplate,
+  MessageText,
+  type ChannelView,
+} from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool } from '../tool.ts';
 import { howToConnect, type KeptMessage } from './turn-messaging.ts';
-
-const appName = z.enum(['whatsapp', 'messenger', 'telegram', 'slack']).describe('The chat app.');
 
 export const message = defineTool({
   name: 'message',
@@ -12,13 +21,13 @@ export const message = defineTool({
   description:
     'Sends a message to somebody on a connected chat app, outside this conversation: a customer, a colleague, a group. Use it only when the owner asked for it, or a task of theirs needs it; look the recipient up with contacts instead of guessing. Not for answering the person you are talking to: just answer. The result says what became of the message; never claim that it arrived when the result does not say so.',
   schema: z.strictObject({
-    channel: appName,
+    channel: AppName.describe('The chat app.'),
     to: z
       .string()
       .min(1)
       .max(256)
       .describe(
-        'Who: a phone number with country code (whatsapp), a page-scoped id (messenger), a numeric chat id (telegram), a user or conversation id (slack).',
+        `Who: ${appChannels.map((channel) => `${channelDefinitions[channel].recipient.brief} (${appNameOf(channel)})`).join(', ')}.`,
       ),
     text: MessageText.describe(
       'What to say, in Markdown. Long texts are sent in several parts. With template: what the template says, for the record.',
@@ -30,7 +39,7 @@ export const message = defineTool({
     })
       .optional()
       .describe(
-        'whatsapp only: sends this approved template in place of text, which is all that may be sent more than 24 hours after the contact wrote. Ask the owner which there are; never make one up.',
+        `${appNamesWithTemplates.join(', ')} only: sends this approved template in place of text, which is all that may be sent more than 24 hours after the contact wrote. Ask the owner which there are; never make one up.`,
       ),
   }),
   sideEffect: 'writes',
@@ -56,8 +65,7 @@ export const channels = defineTool({
   name: 'channels',
   domain: 'messaging',
   cs: 'never',
-  description:
-    'Lists the chat apps (whatsapp, messenger, telegram, slack): which are connected, whether they work, what came and went last, and how to connect one. It shows no credentials and cannot change anything.',
+  description: `Lists the chat apps (${appNames.join(', ')}): which are connected, whether they work, what came and went last, and how to connect one. It shows no credentials and cannot change anything.`,
   schema: z.strictObject({}),
   sideEffect: 'none',
   run: async (_input, { messaging }) => {
@@ -72,7 +80,7 @@ export const channels = defineTool({
 });
 
 function describeChannel(view: ChannelView): string {
-  const secrets = channelSecrets[view.channel].map((name) => `${name} ${view.secrets[name] ?? 'missing'}`);
+  const secrets = channelDefinitions[view.channel].secrets.map((name) => `${name} ${view.secrets[name] ?? 'missing'}`);
   const identifiers = Object.entries(view.identifiers).map(([name, value]) => `${name} ${value}`);
   return [
     `${view.app}: ${view.state}${view.reason === null ? '' : ` (${view.reason})`}`,

@@ -1,10 +1,11 @@
 import type { ReplyWindow } from '@concierge/channel';
 import {
   appNameOf,
+  appNamesWithTemplates,
+  channelDefinitions,
   channelSynonyms,
   isAppChannel,
   recipientOf,
-  recipientWords,
   type AcceptedTurn,
   type Actor,
   type AppChannel,
@@ -46,7 +47,7 @@ export type AskPerson = (
 ) => Promise<{ readonly view: HandoffView; readonly isNew: boolean }>;
 
 /** Until when free text may be sent on a channel to a contact who was last heard at this time; undefined: never. */
-export type FindReplyWindow = (channel: AppChannel, lastInboundMs: number | undefined) => ReplyWindow;
+export type FindReplyWindow = (channel: AppChannel, to: string, lastInboundMs: number | undefined) => ReplyWindow;
 
 export interface MessagingSource {
   readonly scope: Pick<TenantScope, 'channels' | 'contacts' | 'handoffs' | 'outbox' | 'sessions'>;
@@ -77,9 +78,13 @@ export class TurnMessaging {
     await this.#assertConnected(channel);
     const recipient = recipientOf(channel, to);
     if (recipient === undefined)
-      throw new ToolError(`"${to}" is nobody on ${app}: give ${recipientWords[channel]}. See contacts for who has written.`);
-    if (template !== undefined && app !== 'whatsapp')
-      throw new ToolError(`Templates are for whatsapp only: leave template out and call message again for ${app}.`);
+      throw new ToolError(
+        `"${to}" is nobody on ${app}: give ${channelDefinitions[channel].recipient.words}. See contacts for who has written.`,
+      );
+    if (template !== undefined && !channelDefinitions[channel].hasTemplates)
+      throw new ToolError(
+        `Templates are for ${appNamesWithTemplates.join(', ')} only: leave template out and call message again for ${app}.`,
+      );
     const sender = await this.#source.scope.contacts.canonicalOf(channel, recipient);
     const sessionId = sessionIdOf(contactsAgent, channel, sender);
     const heardMs = await lastInboundMs(this.#source.scope.sessions, sessionId);
@@ -89,8 +94,8 @@ export class TurnMessaging {
       throw new ToolError(
         `${recipient} has blocked the bot or removed it on ${app}: nothing can be sent there until they let it in again.`,
       );
-    const window = this.#source.findReplyWindow(channel, heardMs);
-    if (window.state === 'closed' && template === undefined) throw windowClosed(app, window.sinceMs);
+    const window = this.#source.findReplyWindow(channel, recipient, heardMs);
+    if (window.state === 'closed' && template === undefined) throw windowClosed(channel, window.sinceMs);
     const kept = { kind: 'message', channel, to: recipient, sessionId, text, ...(template && { template }) } as const;
     return this.#keep(kept, { callId, window });
   }
@@ -109,7 +114,7 @@ export class TurnMessaging {
     const { to, thread } = chatApp.address;
     const inboundAt = new Date(acceptedAtMs).toISOString();
     const kept = { kind: 'reply', channel, to, ...(thread !== null && { thread }), sessionId, text, inboundAt } as const;
-    return this.#keep(kept, { callId, window: this.#source.findReplyWindow(channel, acceptedAtMs) });
+    return this.#keep(kept, { callId, window: this.#source.findReplyWindow(channel, to, acceptedAtMs) });
   }
 
   /** The contact of this conversation; undefined when nothing is known, or there is none. */
@@ -194,17 +199,19 @@ export class TurnMessaging {
   }
 }
 
-/** Free text would be refused by the app: said before it is kept, with what may be done instead. */
-function windowClosed(app: AppName, sinceMs: number | undefined): ToolError {
+/** Free text would be refused by the provider: said before it is kept, with what may be done instead. */
+function windowClosed(channel: AppChannel, sinceMs: number | undefined): ToolError {
+  const { hasTemplates, label } = channelDefinitions[channel];
   const since =
     sinceMs === undefined
       ? 'This contact has not written there, so the window has never been open.'
       : `The window has been closed since ${new Date(sinceMs).toISOString()}.`;
-  const instead =
-    app === 'whatsapp'
-      ? 'Give template, with the name and language of one that WhatsApp has approved for the owner, or wait until they write.'
-      : 'Nothing can be sent until they write; tell the owner.';
-  return new ToolError(`NOT SENT. ${app} takes free text only within 24 hours after the contact’s last message. ${since} ${instead}`);
+  const instead = hasTemplates
+    ? `Give template, with the name and language of one that ${label} has approved for the owner, or wait until they write.`
+    : 'Nothing can be sent until they write; tell the owner.';
+  return new ToolError(
+    `NOT SENT. ${appNameOf(channel)} takes free text only within 24 hours after the contact’s last message. ${since} ${instead}`,
+  );
 }
 
 /** In words for a model that is asked for it. */

@@ -1,42 +1,32 @@
 import type { ChannelCheck, ChannelSettings } from '@concierge/contract';
-import type { ProviderUrls } from '../outbound/provider-urls.ts';
-import { TelegramSender, type TelegramWebhook } from '../telegram/send.ts';
+import type { ChannelWebhooks, WebhookPlaces, WebhooksOptions } from '../channel-adapter.ts';
+import { TelegramSender, type TelegramWebhook } from './send.ts';
 
-type Settings = ChannelSettings['channel_c'];
+/** Telegram is told by a call where to bring messages; at the other providers it is set on their pages. */
+export class TelegramWebhooks implements ChannelWebhooks {
+  readonly #sender: TelegramSender;
+  readonly #secretToken: string;
+  readonly #options: Pick<WebhooksOptions, 'hasPublicUrl' | 'timeoutMs'>;
 
-/** Addresses that lead to a binding: the first is the one that providers are given. Without PUBLIC_URL they are paths. */
-export type WebhookPlaces = readonly [string, ...string[]];
-
-export interface TelegramWebhooksOptions {
-  readonly urls: ProviderUrls;
-  readonly hasPublicUrl: boolean;
-  /** For each question. */
-  readonly timeoutMs: number;
-}
-
-/** Telegram is told by a call where to bring messages; of the other apps a person tells it on their pages. */
-export class TelegramWebhooks {
-  readonly #options: TelegramWebhooksOptions;
-
-  constructor(options: TelegramWebhooksOptions) {
+  constructor(settings: ChannelSettings['channel_c'], options: WebhooksOptions) {
+    this.#sender = new TelegramSender(settings, options);
+    this.#secretToken = settings.secretToken;
     this.#options = options;
   }
 
-  /** undefined: nobody has said where Telegram would reach us, so it is done by hand. */
-  async register(settings: Settings, [url]: WebhookPlaces): Promise<ChannelCheck | undefined> {
+  async register([url]: WebhookPlaces): Promise<ChannelCheck | undefined> {
     if (!this.#options.hasPublicUrl) return undefined;
-    const registered = await this.#sender(settings).registerWebhook({ url, secretToken: settings.secretToken }, this.#deadline());
+    const registered = await this.#sender.registerWebhook({ url, secretToken: this.#secretToken }, this.#deadline());
     if (registered.state === 'valid') return found(true, `Telegram brings messages to ${url}.`);
     return found(false, `Telegram did not take the address ${url}: ${registered.message}`);
   }
 
-  /** As far as Telegram can be reached: what it brings to an address without a binding is refused there. */
-  async remove(settings: Settings, places: WebhookPlaces): Promise<void> {
-    if (this.#options.hasPublicUrl) await this.#sender(settings).removeWebhook(places, this.#deadline());
+  async remove(places: WebhookPlaces): Promise<void> {
+    if (this.#options.hasPublicUrl) await this.#sender.removeWebhook(places, this.#deadline());
   }
 
-  async check(settings: Settings, places: WebhookPlaces): Promise<ChannelCheck> {
-    const webhook = await this.#sender(settings).findWebhook(this.#deadline());
+  async check(places: WebhookPlaces): Promise<ChannelCheck> {
+    const webhook = await this.#sender.findWebhook(this.#deadline());
     if ('failure' in webhook) return found(false, `Telegram did not say where it brings messages: ${webhook.reason}`);
     const problem = this.#problemOf(webhook, places);
     return problem === undefined ? found(true, `Telegram brings messages to ${webhook.url}.`) : found(false, problem);
@@ -60,10 +50,6 @@ export class TelegramWebhooks {
 
   #deadline(): AbortSignal {
     return AbortSignal.timeout(this.#options.timeoutMs);
-  }
-
-  #sender(settings: Settings): TelegramSender {
-    return new TelegramSender(settings, { urls: this.#options.urls });
   }
 }
 

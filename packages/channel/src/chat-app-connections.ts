@@ -9,13 +9,12 @@ import {
   type ChannelView,
   type ConnectedChannel,
 } from '@concierge/contract';
-import type { CredentialCheck } from '../outbound/channel-sender.ts';
-import { openSender, type OpenBinding } from '../outbound/open-sender.ts';
-import type { ProviderUrls } from '../outbound/provider-urls.ts';
-import { replyWindow } from '../outbound/reply-window.ts';
-import { surfaceOf } from '../outbound/surface.ts';
-import { openBindingOf } from './open-binding-of.ts';
-import { TelegramWebhooks, type WebhookPlaces } from './telegram-webhooks.ts';
+import type { ChannelWebhooks, WebhookPlaces } from './channel-adapter.ts';
+import { channelAdapters } from './channel-adapters.ts';
+import type { CredentialCheck } from './outbound/channel-sender.ts';
+import type { ProviderUrls } from './outbound/provider-urls.ts';
+import { replyWindow } from './outbound/reply-window.ts';
+import { readBinding, openSender, openWebhooks, selfIdOf, type OpenBinding } from './open-binding.ts';
 
 /** Where a tenant's bindings are kept. */
 export interface BindingStore {
@@ -46,13 +45,11 @@ export class ChatAppConnections {
   readonly #urls: ProviderUrls;
   readonly #publicUrl: string | undefined;
   readonly #timeoutMs: number;
-  readonly #webhooks: TelegramWebhooks;
 
   constructor({ urls, publicUrl, timeoutMs = limits.channelCheckTimeoutMs }: ConnectionsOptions) {
     this.#urls = urls;
     this.#publicUrl = publicUrl;
     this.#timeoutMs = timeoutMs;
-    this.#webhooks = new TelegramWebhooks({ urls, hasPublicUrl: publicUrl !== undefined, timeoutMs });
   }
 
   async list(tenant: ConnectableTenant): Promise<ConnectedChannel[]> {
@@ -76,12 +73,12 @@ export class ChatAppConnections {
     channel: AppChannel,
     settings: unknown,
   ): Promise<{ readonly shown: ConnectedChannel; readonly isNew: boolean }> {
-    const given = openBindingOf(channel, settings);
+    const given = readBinding(channel, settings);
     const check = await this.#ask(given);
     if (check.state === 'refused' || check.state === 'mismatch') throw new AppError('invalid_request', check.message);
     const before = await readable(tenant, channel);
     const isNew = (await tenant.channels.find(channel)) === undefined;
-    const binding = openBindingOf(channel, { ...given.settings, ...(check.state === 'valid' && check.identifiers) });
+    const binding = readBinding(channel, { ...given.settings, ...(check.state === 'valid' && check.identifiers) });
     const view = await tenant.channels.connect(channel, binding.settings);
     const webhook = await this.#bringHere(tenant, binding, before);
     const checks = [credentialsChecked(check), ...(webhook === undefined ? [] : [webhook])];
@@ -104,8 +101,8 @@ export class ChatAppConnections {
     if (binding === undefined) return { ok: false, checks: [stored] };
     const check = await this.#ask(binding);
     if (check.state === 'valid') await keepNew(tenant, view, check.identifiers);
-    const webhook = binding.channel === 'channel_c' ? [await this.#webhooks.check(binding.settings, this.#placesOf(tenant, channel))] : [];
-    const checks = [stored, credentialsChecked(check), ...webhook];
+    const webhook = await this.#webhooksOf(binding)?.check(this.#placesOf(tenant, channel));
+    const checks = [stored, credentialsChecked(check), ...(webhook === undefined ? [] : [webhook])];
     return { ok: checks.every(({ ok }) => ok), checks };
   }
 
@@ -113,7 +110,7 @@ export class ChatAppConnections {
   async disconnect(tenant: ConnectableTenant, channel: AppChannel): Promise<void> {
     const before = await readable(tenant, channel);
     await tenant.channels.disconnect(channel);
-    if (before?.channel === 'channel_c') await this.#webhooks.remove(before.settings, this.#placesOf(tenant, channel));
+    if (before !== undefined) await this.#webhooksOf(before)?.remove(this.#placesOf(tenant, channel));
   }
 
   async #ask(binding: OpenBinding): Promise<CredentialCheck> {
@@ -122,11 +119,13 @@ export class ChatAppConnections {
 
   /** Another bot than before is left behind in order: it would go on bringing messages that nobody takes. */
   async #bringHere(tenant: ConnectableTenant, binding: OpenBinding, before: OpenBinding | undefined): Promise<ChannelCheck | undefined> {
-    if (binding.channel !== 'channel_c') return undefined;
     const places = this.#placesOf(tenant, binding.channel);
-    if (before?.channel === 'channel_c' && botOf(before.settings) !== botOf(binding.settings))
-      await this.#webhooks.remove(before.settings, places);
-    return this.#webhooks.register(binding.settings, places);
+    if (before !== undefined && selfIdOf(before) !== selfIdOf(binding)) await this.#webhooksOf(before)?.remove(places);
+    return this.#webhooksOf(binding)?.register(places);
+  }
+
+  #webhooksOf(binding: OpenBinding): ChannelWebhooks | undefined {
+    return openWebhooks(binding, { urls: this.#urls, hasPublicUrl: this.#publicUrl !== undefined, timeoutMs: this.#timeoutMs });
   }
 
   #show(tenant: ConnectableTenant, view: ChannelView): ConnectedChannel {
@@ -144,7 +143,7 @@ export class ChatAppConnections {
 async function readable({ channels }: ConnectableTenant, channel: AppChannel): Promise<OpenBinding | undefined> {
   try {
     const settings = await channels.credentials(channel);
-    return settings === undefined ? undefined : openBindingOf(channel, settings);
+    return settings === undefined ? undefined : readBinding(channel, settings);
   } catch (error) {
     if (error instanceof AppError) return undefined;
     throw error;
@@ -162,16 +161,11 @@ function credentialsChecked(check: CredentialCheck): ChannelCheck {
   return { name: 'credentials', ok: false, message: `${notAsked}${check.message}` };
 }
 
-function windowOf({ channel, lastInboundAt }: ChannelView): ConnectedChannel['window'] {
-  const window = replyWindow(surfaceOf(channel), {
+function windowOf({ channel, identifiers, lastInboundAt }: ChannelView): ConnectedChannel['window'] {
+  const window = replyWindow(channelAdapters[channel].surface({ identifiers }), {
     lastInboundMs: lastInboundAt === null ? undefined : Date.parse(lastInboundAt),
     nowMs: Date.now(),
   });
   const untilMs = window.state === 'open' ? window.untilMs : window.state === 'closed' ? window.sinceMs : undefined;
   return { state: window.state, until: untilMs === undefined ? null : new Date(untilMs).toISOString() };
-}
-
-/** The digits before the colon stay when a token is made anew. */
-function botOf({ botToken }: ChannelSettings['channel_c']): string {
-  return botToken.split(':', 1)[0] ?? botToken;
 }

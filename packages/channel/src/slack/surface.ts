@@ -1,6 +1,7 @@
 import { ZERO_WIDTH_SPACE, aroundLines, beforeLines, fenced, ticked, writeMarkup, type Dialect } from '../outbound/dialect.ts';
 import { utf16Units } from '../outbound/plain-text.ts';
 import type { RichText } from '../outbound/rich-text.ts';
+import type { Surface } from '../outbound/surface.ts';
 
 const markup = {
   escape: escapeText,
@@ -27,4 +28,11 @@ function render(rich: RichText): string {
   return writeMarkup(rich, markup);
 }
 
-export const slackDialect: Dialect = { maxLength: 4000, render, lengthOf: (rich) => utf16Units(render(rich)) };
+const dialect: Dialect = { maxLength: 4000, render, lengthOf: (rich) => utf16Units(render(rich)) };
+
+export const slackSurface: Surface = {
+  name: 'slack',
+  dialect,
+  pace: () => ({ conversationIntervalMs: 1000, conversationBurst: 1, bindingPerSecond: 30 }),
+  replyWindowMs: null,
+};

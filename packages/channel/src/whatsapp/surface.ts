@@ -10,6 +10,7 @@ import {
 } from '../outbound/dialect.ts';
 import { utf16Units } from '../outbound/plain-text.ts';
 import type { RichText } from '../outbound/rich-text.ts';
+import { DAY_WINDOW_MS, type Surface } from '../outbound/surface.ts';
 
 const markup = {
   escape: (text: string) => text,
@@ -29,4 +30,13 @@ function render(rich: RichText): string {
 }
 
 /** The app has no way to escape its signs: a lone `*` stays one, as when a person types it. */
-export const whatsAppDialect: Dialect = { maxLength: 4096, render, lengthOf: (rich) => utf16Units(render(rich)) };
+export function whatsAppDialect(maxLength: number): Dialect {
+  return { maxLength, render, lengthOf: (rich) => utf16Units(render(rich)) };
+}
+
+export const whatsAppSurface: Surface = {
+  name: 'whatsapp',
+  dialect: whatsAppDialect(4096),
+  pace: () => ({ conversationIntervalMs: 6000, conversationBurst: 45, bindingPerSecond: 80 }),
+  replyWindowMs: DAY_WINDOW_MS,
+};

@@ -1,1 +1,0 @@
-export { metaHandshake as handshakeMessenger } from '../inbound/meta.ts';

@@ -1,0 +1,38 @@
+import type { ChannelAdapter } from '../channel-adapter.ts';
+import { isSignedByMeta, metaHandshake } from '../inbound/meta.ts';
+import { plainDialect, utf16Units, utf8Bytes } from '../outbound/plain-text.ts';
+import { DAY_WINDOW_MS, type Surface } from '../outbound/surface.ts';
+import { parseMessenger } from './parse.ts';
+import { mediaSources, MessengerSender } from './send.ts';
+
+const messengerSurface: Surface = {
+  name: 'messenger',
+  dialect: plainDialect({ maxLength: 2000, count: utf16Units }),
+  pace: () => ({ conversationIntervalMs: 500, conversationBurst: 2, bindingPerSecond: 300 }),
+  replyWindowMs: DAY_WINDOW_MS,
+};
+
+const instagramSurface: Surface = {
+  name: 'instagram',
+  dialect: plainDialect({ maxLength: 1000, count: utf8Bytes }),
+  pace: () => ({ conversationIntervalMs: 500, conversationBurst: 2, bindingPerSecond: 100 }),
+  replyWindowMs: DAY_WINDOW_MS,
+};
+
+/** Messenger, and Instagram through the page that it is linked with. */
+export const messenger: ChannelAdapter<'channel_b'> = {
+  handshake: metaHandshake,
+  verify: isSignedByMeta,
+  parse: parseMessenger,
+  selfId: ({ pageId }) => pageId,
+  openSender: (settings, options) => new MessengerSender(settings, options),
+  surfaces: [messengerSurface, instagramSurface],
+  /**
+   * An id does not say where it is from: the account that was written to does. A conversation that names none is written for in Instagram's way, which
+   * Messenger takes, too.
+   */
+  surface: ({ identifiers = {}, account }) =>
+    identifiers['instagramId'] === undefined || account === identifiers['pageId'] ? messengerSurface : instagramSurface,
+  hasSurfacePerAccount: ({ instagramId }) => instagramId !== undefined,
+  mediaSources,
+};

@@ -1,1 +1,0 @@
-export { isSignedByMeta as verifyMessenger } from '../inbound/meta.ts';

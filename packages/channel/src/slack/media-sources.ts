@@ -1,0 +1,3 @@
+import type { MediaSources } from '../media-sources.ts';
+
+export const mediaSources: MediaSources = { withToken: ['slack.com'], open: [] };

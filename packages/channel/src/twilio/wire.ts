@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { maybe } from '../inbound/json.ts';
+
+/** What is read of Twilio's forms. Fields that do not apply are missing, or empty. */
+
+const text = maybe(z.string().min(1));
+const degrees = maybe(
+  z
+    .string()
+    .regex(/^-?\d{1,3}(?:\.\d{1,20})?$/u)
+    .transform(Number),
+);
+
+export const Callback = z.object({
+  MessageSid: text,
+  AccountSid: z.string(),
+  MessagingServiceSid: text,
+  From: text,
+  To: text,
+  /** Only of what became of a message of ours. */
+  MessageStatus: text,
+  ErrorCode: text,
+  Body: text,
+  NumMedia: maybe(
+    z
+      .string()
+      .regex(/^\d{1,2}$/u)
+      .transform(Number),
+  ),
+  /** Where the messaging service looks after the words by which contacts leave and come back. */
+  OptOutType: text,
+  ProfileName: text,
+  OriginalRepliedMessageSid: text,
+  ButtonText: text,
+  ButtonPayload: text,
+  ListId: text,
+  ListTitle: text,
+  Latitude: degrees,
+  Longitude: degrees,
+  Label: text,
+  Address: text,
+  ReferralSourceType: text,
+  ReferralSourceId: text,
+});
+export type Callback = z.infer<typeof Callback>;

@@ -1,1 +1,0 @@
-export { metaHandshake as handshakeWhatsApp } from '../inbound/meta.ts';

@@ -1,0 +1,17 @@
+import type { ChannelAdapter } from '../channel-adapter.ts';
+import { isSignedByMeta, metaHandshake } from '../inbound/meta.ts';
+import { parseWhatsApp } from './parse.ts';
+import { mediaSources, WhatsAppSender } from './send.ts';
+import { whatsAppSurface } from './surface.ts';
+
+/** WhatsApp Cloud API. */
+export const whatsapp: ChannelAdapter<'channel_a'> = {
+  handshake: metaHandshake,
+  verify: isSignedByMeta,
+  parse: parseWhatsApp,
+  selfId: ({ phoneNumberId }) => phoneNumberId,
+  openSender: (settings, options) => new WhatsAppSender(settings, options),
+  surfaces: [whatsAppSurface],
+  surface: () => whatsAppSurface,
+  mediaSources,
+};

@@ -1,1 +1,0 @@
-export { isSignedByMeta as verifyWhatsApp } from '../inbound/meta.ts';
