@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { findingsOf } from './auditor.ts';
+import { findingsOf } from './audit/auditor.ts';
 import { holds } from './holds.ts';
 import { runChaos, runFailPoints, runNaive, runRollingRestart } from './scenarios.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, type ServiceProcess, type TestRedis } from '@concierge/testing';
-import { callsInFlight, type Evidence, type LedgerLine } from './evidence.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import { callsInFlight, type Evidence, type LedgerLine } from './audit/evidence.ts';
+import type { SeededRandom } from './load/seeded-random.ts';
 
 /** What can be broken: the processes of the system, or of its naive counterpart. */
 export interface Fleet {

@@ -1,9 +1,9 @@
-import { renderReport } from './auditor.ts';
+import { renderReport } from './audit/auditor.ts';
 import { allClockSteps } from './clocks/walk-clocks.ts';
 import { runCronKills } from './cron/cron-kills.ts';
 import { streamFaults } from './redis/lost-streams.ts';
 import { redisFaults } from './redis/redis-faults.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from './load/seeded-random.ts';
 import { runSandboxKills } from './sandbox/sandbox-kills.ts';
 import {
   runChaos,

@@ -2,8 +2,8 @@
 import { createWriteStream } from 'node:fs';
 import { callTools, hang, say, startScriptedModel, type RecordedRequest, type Script, type ScriptedCall } from '@concierge/testing';
 import { readModelConfig } from './config.ts';
-import type { LedgerLine } from './evidence.ts';
-import { effectToken, readRequest, type TurnRequest } from './request.ts';
+import type { LedgerLine } from './audit/evidence.ts';
+import { effectToken, readRequest, type TurnRequest } from './load/request.ts';
 
 const { port, ledger: ledgerFile } = readModelConfig();
 const ledger = createWriteStream(ledgerFile, { flags: 'a' });

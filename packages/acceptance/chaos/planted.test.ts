@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { TurnRecord } from '@concierge/contract';
-import { cleanRun, event, messagesOf, recordOf, replyTranscript, sessionFile, transcript, turnIds } from './audit-fixture.ts';
-import type { AuditInput } from './audit-input.ts';
-import { reportOn } from './auditor.ts';
-import type { Transcript } from './evidence.ts';
+import { cleanRun, event, messagesOf, recordOf, replyTranscript, sessionFile, transcript, turnIds } from './audit/audit-fixture.ts';
+import type { AuditInput } from './audit/audit-input.ts';
+import { reportOn } from './audit/auditor.ts';
+import type { Transcript } from './audit/evidence.ts';
 
 type Fault = AuditInput['faults'][number];
 type Call = AuditInput['ledger'][number];

@@ -1,4 +1,4 @@
-import type { Evidence } from './evidence.ts';
+import type { Evidence } from './audit/evidence.ts';
 
 export interface RefusedRequest {
   readonly gateway: string;

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, freePort, ServiceProcess, System, type SystemOptions, type TenantKeys } from '@concierge/testing';
-import { audit, renderFindings, type AuditReport } from './auditor.ts';
-import { callsInFlight, Evidence, type LedgerLine } from './evidence.ts';
+import { audit, renderFindings, type AuditReport } from './audit/auditor.ts';
+import { callsInFlight, Evidence, type LedgerLine } from './audit/evidence.ts';
 import { FaultInjector, type FaultPlan, type Fleet } from './faults.ts';
-import { Load } from './load.ts';
-import { planLoad, type LoadSize } from './load-plan.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { Load } from './load/load.ts';
+import { planLoad, type LoadSize } from './load/load-plan.ts';
+import { SeededRandom } from './load/seeded-random.ts';
 
 /** What is put to the test: the system as it ships, or the naive one. */
 export interface Target extends Fleet, AsyncDisposable {

@@ -1,9 +1,9 @@
-import type { AuditReport } from './auditor.ts';
+import type { AuditReport } from './audit/auditor.ts';
 import type { FaultPlan } from './faults.ts';
 import { findFakeTime, SteppedClocks } from './clocks/stepped-clocks.ts';
 import { walkClocks, type ClockStep } from './clocks/walk-clocks.ts';
 import { walkFailPoints, type FailPoint } from './failpoints.ts';
-import type { LoadSize } from './load-plan.ts';
+import type { LoadSize } from './load/load-plan.ts';
 import { NaiveSystem } from './naive.ts';
 import { ChaosRig, startSystem } from './rig.ts';
 import { hangEach, hangPreload, type ServiceKind } from './neighbours/hangs.ts';

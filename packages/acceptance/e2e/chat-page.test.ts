@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { say, startScriptedModel, status, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
-import { ConsoleVisit } from './console-visit.ts';
+import { ConsolePage } from './console-page.ts';
 
 let model: ScriptedModel;
 let system: System;
@@ -13,10 +13,10 @@ let tenants = 0;
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
 /** A visit with a tenant of its own. */
-async function visitWith(options: BrowserContextOptions = {}): Promise<ConsoleVisit> {
+async function visitWith(options: BrowserContextOptions = {}): Promise<ConsolePage> {
   tenants += 1;
   keys = await system.createTenant(`tenant-${String(tenants)}`);
-  const visit = await ConsoleVisit.open(browser, system.uiUrls[0] ?? '', options);
+  const visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '', options);
   await visit.enter(keys.admin);
   return visit;
 }
@@ -36,7 +36,7 @@ inBrowser('the chat page', () => {
   });
 
   it('says what is wrong with a wrong key, and keeps a right one for the tab alone', async () => {
-    await using visit = await ConsoleVisit.open(browser, system.uiUrls[0] ?? '');
+    await using visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
     await visit.signIn('ck_live_wrong');
     expect(await visit.page.getByRole('alert').textContent()).toContain('API key is not valid');
     keys = await system.createTenant('tenant-keys');
@@ -91,7 +91,7 @@ inBrowser('the chat page', () => {
   it('reads replies as text when the renderer cannot be loaded, and works where the browser keeps nothing', async () => {
     tenants += 1;
     keys = await system.createTenant(`tenant-${String(tenants)}`);
-    await using visit = await ConsoleVisit.open(browser, 'about:blank');
+    await using visit = await ConsolePage.open(browser, 'about:blank');
     await visit.page.addInitScript(() => {
       for (const name of ['localStorage', 'sessionStorage']) {
         Object.defineProperty(globalThis, name, {

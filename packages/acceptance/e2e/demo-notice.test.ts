@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { System } from '@concierge/testing';
 import type { Browser } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
-import { ConsoleVisit } from './console-visit.ts';
+import { ConsolePage } from './console-page.ts';
 
 let system: System;
 let browser: Browser;
@@ -22,7 +22,7 @@ inBrowser('the console without a model provider', () => {
 
   it('says before the first message that the demo model answers', async () => {
     const keys = await system.createTenant('acme');
-    await using visit = await ConsoleVisit.open(browser, system.uiUrls[0] ?? '');
+    await using visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
     await visit.enter(keys.admin);
     const notice = visit.page.getByText('The built-in demo model answers');
     await notice.waitFor();

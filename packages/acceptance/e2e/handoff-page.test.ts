@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startScriptedModel, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
 import type { Browser } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
-import { ConsoleVisit } from './console-visit.ts';
+import { ConsolePage } from './console-page.ts';
 
 let model: ScriptedModel;
 let system: System;
@@ -24,18 +24,18 @@ async function write(message: string): Promise<{ readonly reply: string; readonl
   return (await response.json()) as { reply: string; contact_id: string };
 }
 
-async function visitWith(): Promise<ConsoleVisit> {
+async function visitWith(): Promise<ConsolePage> {
   tenants += 1;
   keys = await system.createTenant(`handoff-${String(tenants)}`);
   await write('Where is my parcel? [[say:On its way.]]');
-  const visit = await ConsoleVisit.open(browser, system.uiUrls[0] ?? '');
+  const visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
   await visit.enter(keys.admin);
   return visit;
 }
 
-const banner = ({ page }: ConsoleVisit) => page.getByRole('region', { name: 'Handed over' });
-const waiting = ({ page }: ConsoleVisit) => page.getByRole('region', { name: 'Waiting for a person' });
-const answer = ({ page }: ConsoleVisit) => page.getByLabel('Answer as a person');
+const banner = ({ page }: ConsolePage) => page.getByRole('region', { name: 'Handed over' });
+const waiting = ({ page }: ConsolePage) => page.getByRole('region', { name: 'Waiting for a person' });
+const answer = ({ page }: ConsolePage) => page.getByLabel('Answer as a person');
 
 inBrowser('a handover in the console', () => {
   beforeAll(async () => {

@@ -3,7 +3,7 @@ import { sessionIdOf, signSenderToken } from '@concierge/tenant';
 import { eventually, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
-import { ShopVisit } from './shop-visit.ts';
+import { ShopPage } from './shop-page.ts';
 import { Shop } from './shop.ts';
 
 let model: ScriptedModel;
@@ -29,7 +29,7 @@ function signed(sub: string, seconds: number): string {
 async function visit({
   requireSenderToken = false,
   ...options
-}: BrowserContextOptions & { requireSenderToken?: boolean } = {}): Promise<ShopVisit> {
+}: BrowserContextOptions & { requireSenderToken?: boolean } = {}): Promise<ShopPage> {
   tenants += 1;
   ({ tenantId } = await system.createTenant(`shop-${String(tenants)}`));
   const { widget } = await system.scope(tenantId);
@@ -38,7 +38,7 @@ async function visit({
   const { appearance } = await widget.view();
   const view = await widget.put({ enabled: true, origins: [shop.origin], requireSenderToken, appearance });
   key = view.key ?? '';
-  return await ShopVisit.begin(browser, [shop.origin, system.url], options);
+  return await ShopPage.begin(browser, [shop.origin, system.url], options);
 }
 
 /** Puts what a member of staff says into the conversation. */
@@ -133,7 +133,7 @@ inBrowser('the web widget', () => {
     await tab.open();
     await tab.say('mine [[say:only for you]]');
     await tab.hears('only for you');
-    const other = await ShopVisit.begin(browser, [shop.origin, system.url]);
+    const other = await ShopPage.begin(browser, [shop.origin, system.url]);
     const elsewhere = await other.tab(shop.origin);
     await elsewhere.open();
     await elsewhere.hears('How can we help?');

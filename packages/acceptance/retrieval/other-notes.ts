@@ -1,4 +1,4 @@
-import { SeededRandom } from '../chaos/seeded-random.ts';
+import { SeededRandom } from '../chaos/load/seeded-random.ts';
 
 /** One note, as it is written below memory/. */
 export interface WrittenNote {

@@ -1,18 +1,18 @@
 export { sessionBounds, usedTokens, type ContextBudget } from './compaction/context-budget.ts';
-export { makeRoom, type CompactionRun } from './compaction/make-room.ts';
+export { compact, type CompactionRun } from './compaction/compact.ts';
 export { Dispatcher, DispatchRequest, exitCodes, type DispatcherOptions, type DispatchReply } from './dispatcher/dispatcher.ts';
 export { CommandGate } from './dispatcher/command-gate.ts';
 export { OUTCOME_UNKNOWN } from './loop/call-tools.ts';
 export { Conversation, type ConversationStart } from './loop/conversation.ts';
 export type { LoopRun, LoopTools, ToolOutcome } from './loop/loop-run.ts';
 export type { ShownImages } from './loop/model-messages.ts';
-export { breakOff, runAgentLoop } from './loop/run-agent-loop.ts';
+export { closeOpenCalls, runAgentLoop } from './loop/run-agent-loop.ts';
 export { dynamicContext, heartbeatNews, timestamp, type HeartbeatNews, type UserTurn } from './prompt/dynamic-context.ts';
 export { fitContext, type PromptCut } from './prompt/fit-context.ts';
-export type { MediaFile, SaidMessage } from './prompt/said-message.ts';
+export type { MediaFile, UserMessageInput } from './prompt/user-message.ts';
 export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export { allTools } from './tools/all-tools.ts';
-export { ToolBox, ToolSet, type ToolBoxOptions } from './tools/tool-box.ts';
+export { TurnTools, ToolRegistry, type TurnToolsOptions } from './tools/turn-tools.ts';
 export type {
   ChildOutcome,
   ChildTask,
@@ -33,4 +33,4 @@ export type {
 } from './tools/runtime/runtime-access.ts';
 export type { ToolAccess } from './tools/tool-access.ts';
 export { contactOf, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
-export { attachedTool, defineTool, ToolError, type AttachedTool, type Tool } from './tools/tool.ts';
+export { mcpTool, defineTool, ToolError, type McpTool, type Tool } from './tools/tool.ts';

@@ -1,6 +1,6 @@
 import { limits, onOneLine, type JsonObject } from '@concierge/contract';
 import { z } from 'zod';
-import type { OwnTool } from './tools/tool.ts';
+import type { BuiltInTool } from './tools/tool.ts';
 
 /** JSON Schema as the tools' arguments use it. */
 const Schema = z.looseObject({
@@ -34,7 +34,7 @@ const domains: Readonly<Record<string, string>> = {
 const MS_PER_SECOND = 1000;
 
 /** docs/tools.md: every tool as models see it and who has it, made from the registry. */
-export function toolsPage(tools: readonly OwnTool[]): string {
+export function toolsPage(tools: readonly BuiltInTool[]): string {
   const sections = Object.entries(domains).map(([domain, title]) =>
     domainSection(
       title,
@@ -53,18 +53,18 @@ What agents can do. This page is made from the tool registry by \`npm run docs\`
 does not have is refused however it is called. Every tool checks its arguments and refuses unknown ones; every failure is an answer to the model and
 ends no turn. A result has at most 64 KiB.`;
 
-function overview(tools: readonly OwnTool[]): string {
+function overview(tools: readonly BuiltInTool[]): string {
   const rows = tools.map(
     ({ name, domain, cs, sideEffect }) => `| [\`${name}\`](#${name}) | ${domain} | ${whoHas(cs)} | ${effect(sideEffect)} |`,
   );
   return ['| Tool | Domain | cs | Side effects |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-function domainSection(title: string, tools: readonly OwnTool[]): string {
+function domainSection(title: string, tools: readonly BuiltInTool[]): string {
   return tools.length === 0 ? '' : `\n## ${title}\n${tools.map(toolSection).join('')}`;
 }
 
-function toolSection(tool: OwnTool): string {
+function toolSection(tool: BuiltInTool): string {
   const forAdmin = tool.description('admin');
   const forCs = tool.description('cs');
   const parts = [
@@ -84,16 +84,16 @@ function quoted(text: string): string {
     .join('\n');
 }
 
-function facts({ cs, sideEffect, timeoutMs }: OwnTool): string {
+function facts({ cs, sideEffect, timeoutMs }: BuiltInTool): string {
   return `cs: ${whoHas(cs)}. Side effects: ${effect(sideEffect)}. ${endsAfter(timeoutMs)}`;
 }
 
-function endsAfter(timeoutMs: OwnTool['timeoutMs']): string {
+function endsAfter(timeoutMs: BuiltInTool['timeoutMs']): string {
   if (typeof timeoutMs === 'number') return `Ends after ${String(timeoutMs / MS_PER_SECOND)} s at the latest.`;
   return `Ends when its own \`timeoutMs\` says, after ${String(limits.toolTimeoutMaxMs / MS_PER_SECOND)} s at the latest.`;
 }
 
-function whoHas(cs: OwnTool['cs']): string {
+function whoHas(cs: BuiltInTool['cs']): string {
   switch (cs) {
     case 'full':
       return 'yes';
@@ -104,7 +104,7 @@ function whoHas(cs: OwnTool['cs']): string {
   }
 }
 
-function effect(sideEffect: OwnTool['sideEffect']): string {
+function effect(sideEffect: BuiltInTool['sideEffect']): string {
   return sideEffect === 'none' ? 'none' : 'yes; never run twice';
 }
 

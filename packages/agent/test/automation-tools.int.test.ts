@@ -106,7 +106,7 @@ describe('cron', () => {
     const { call } = box();
     await call('cron', { action: 'create', name: 'Once', message: 'Go.', at: soon });
     await call('cron', { action: 'create', name: 'There', message: 'Go.', at: soon, timezone: 'America/New_York' }, 'c2');
-    await call('cron', { action: 'create', name: 'Said', message: 'Go.', at: `${soon}:00-03:00` }, 'c3');
+    await call('cron', { action: 'create', name: 'ReceivedMessage', message: 'Go.', at: `${soon}:00-03:00` }, 'c3');
     expect((await scope.schedules.list()).schedules.map(({ schedule }) => schedule)).toEqual(
       expect.arrayContaining(['08', '14', '12'].map((hour) => ({ at: `${year}-01-15T${hour}:00:00.000Z` }))),
     );

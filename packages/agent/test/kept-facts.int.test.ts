@@ -4,7 +4,7 @@ import { resolveProviders, type ModelMessage } from '@concierge/model';
 // eslint-disable-next-line no-restricted-imports -- a test that wants a provider over HTTP chooses the adapter
 import { Models } from '@concierge/model/openai';
 import { hang, say, startScriptedModel, status, type RecordedRequest, type ScriptedModel } from '@concierge/testing';
-import { makeRoom, type SummaryPatience } from '../src/compaction/make-room.ts';
+import { compact, type SummaryPatience } from '../src/compaction/compact.ts';
 import type { ContextBudget } from '../src/compaction/context-budget.ts';
 import { emptySession, userMessage } from '../src/fixtures/loop-fixture.ts';
 import { RecordedWriter } from '../src/fixtures/recorded-writer.ts';
@@ -77,7 +77,7 @@ class Chats {
         writer: new RecordedWriter(),
         signal: new AbortController().signal,
       };
-      const isSmaller = await makeRoom({ ...run, onFallback: (error) => failures.push(error), ...(patience && { patience }) }, 'due');
+      const isSmaller = await compact({ ...run, onFallback: (error) => failures.push(error), ...(patience && { patience }) }, 'due');
       compactions += isSmaller ? 1 : 0;
       messages = modelMessages(conversation, new Map());
       const reply = { id: `${turnId}.1`, turnId, at, role: 'assistant', text: `${answer} ${String(index)}` } as const;

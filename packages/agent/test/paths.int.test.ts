@@ -228,8 +228,8 @@ describe('what lies in the workspace and is no plain file', () => {
 
 describe('names that some reader takes for one', () => {
   it('cannot both be made, whatever makes them', async () => {
-    expect(await admin.call('write', { path: 'twins/Note.md', content: 'x' })).toMatchObject({ isError: false });
-    for (const path of ['twins/note.md', 'twins/NOTE.MD', 'Twins/other.md'])
+    expect(await admin.call('write', { path: 'duplicates/Note.md', content: 'x' })).toMatchObject({ isError: false });
+    for (const path of ['duplicates/note.md', 'duplicates/NOTE.MD', 'Duplicates/other.md'])
       expect(await admin.call('write', { path, content: 'x' })).toMatchObject({
         isError: true,
         output: expect.stringContaining('differs only in case'),
@@ -238,7 +238,7 @@ describe('names that some reader takes for one', () => {
     expect(await admin.call('manage_skill', file('references/A.md'))).toMatchObject({ isError: false });
     for (const name of ['references/a.md', 'References/b.md', 'skill.md'])
       expect(await admin.call('manage_skill', file(name))).toMatchObject({ isError: true });
-    expect(await readdir(join(root, 'twins'))).toEqual(['Note.md']);
+    expect(await readdir(join(root, 'duplicates'))).toEqual(['Note.md']);
   });
 });
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome, type TurnCapabilities } from '@concierge/agent';
+import { allTools, TurnTools, toolScope, ToolRegistry, type ToolOutcome, type TurnCapabilities } from '@concierge/agent';
 import { replyWindow, channelAdapters } from '@concierge/channel';
 import type { AcceptedTurn } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
@@ -60,14 +60,14 @@ export class ToolTenant implements AsyncDisposable {
     };
     const whole = { ...admin, acceptedAtMs: Date.now(), ...turn };
     const access = whole.agent === 'cs' ? 'cs' : whole.authority;
-    const askPerson: TurnCapabilities['askPerson'] = async ({ sessionId, ...wish }) => scope.handoffs.request(sessionId, wish);
+    const requestStaff: TurnCapabilities['requestStaff'] = async ({ sessionId, ...wish }) => scope.handoffs.request(sessionId, wish);
     const findReplyWindow: TurnCapabilities['findReplyWindow'] = (channel, to, heardMs) =>
       replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs: heardMs, nowMs: Date.now() });
-    const capabilities = { ...unusedCapabilities, askPerson, findReplyWindow };
+    const capabilities = { ...unusedCapabilities, requestStaff, findReplyWindow };
     const context = toolScope({ scope, turn: whole, access, allow, capabilities, status });
     const failures: unknown[] = [];
-    const tools = new ToolBox({
-      set: new ToolSet(allTools, context.access, allow),
+    const tools = new TurnTools({
+      set: new ToolRegistry(allTools, context.access, allow),
       context,
       onFailure: (failure) => failures.push(failure),
     });

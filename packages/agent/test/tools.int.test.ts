@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { allTools, ToolBox, toolScope, ToolSet, type ToolOutcome, type TurnStatus } from '@concierge/agent';
+import { allTools, TurnTools, toolScope, ToolRegistry, type ToolOutcome, type TurnStatus } from '@concierge/agent';
 import type { AcceptedTurn, Session } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
@@ -53,7 +53,7 @@ function box(turn: Partial<AcceptedTurn> = {}): Box {
     status,
   });
   const failures: unknown[] = [];
-  const tools = new ToolBox({ set: new ToolSet(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
+  const tools = new TurnTools({ set: new ToolRegistry(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
   return {
     failures,
     call: async (name, input = {}) => tools.call({ id: '1', name, arguments: JSON.stringify(input) }, signal),

@@ -1,4 +1,4 @@
-import type { AppChannel, ChannelCheck, ChannelSettings, ReceiptState } from '@concierge/contract';
+import type { MessagingChannel, ChannelCheck, ChannelSettings, ReceiptState } from '@concierge/contract';
 import type { MediaSources } from './media-sources.ts';
 import type { ChannelSender } from './outbound/channel-sender.ts';
 import type { ProviderUrls } from './outbound/provider-urls.ts';
@@ -9,7 +9,7 @@ import type { Surface } from './outbound/surface.ts';
  * One channel, whole: all that differs between channels is asked of this object. What can be declared stands in `channelDefinitions` of the contract; the
  * rest is here, in one folder for each channel, and in one line of `channelAdapters`.
  */
-export interface ChannelAdapter<Channel extends AppChannel = AppChannel> {
+export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChannel> {
   /** GET: the challenge to be echoed as it is; undefined when the provider asks with another token. Absent: it never asks. */
   handshake?(query: WebhookQuery, settings: ChannelSettings[Channel] | undefined): string | undefined;
   /**

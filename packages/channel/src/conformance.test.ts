@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { appChannels, appNameOf, channelDefinitions, recipientOf } from '@concierge/contract';
+import { messagingChannels, appNameOf, channelDefinitions, recipientOf } from '@concierge/contract';
 import { channelAdapters, providerUrls, renderParts, type WebhookRequest } from './index.ts';
 
 /** What every channel keeps, whichever it is: a new one is in here by its line in the registry. */
@@ -18,12 +18,12 @@ const bodies: readonly Uint8Array[] = [
   Uint8Array.from([0xff, 0xfe, 0x00, 0xd8]),
 ];
 
-describe.each(appChannels.map((channel) => ({ channel, name: appNameOf(channel) })))('$name', ({ channel, name }) => {
+describe.each(messagingChannels.map((channel) => ({ channel, name: appNameOf(channel) })))('$name', ({ channel, name }) => {
   const adapter = channelAdapters[channel];
   const definition = channelDefinitions[channel];
 
   it('is known by a name, a label and a provider of its own', () => {
-    expect(appChannels.filter((other) => appNameOf(other) === name)).toEqual([channel]);
+    expect(messagingChannels.filter((other) => appNameOf(other) === name)).toEqual([channel]);
     expect(definition.label).not.toBe('');
     expect(providerUrls[definition.api.key]).toBe(definition.api.url);
   });

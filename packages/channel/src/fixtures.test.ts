@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import type { AppChannel, ChannelSettings } from '@concierge/contract';
+import type { MessagingChannel, ChannelSettings } from '@concierge/contract';
 import { z } from 'zod';
 import {
   channelAdapters,
@@ -78,7 +78,7 @@ function bindingOf({ binding }: Fixture): Record<string, string> | undefined {
   return typeof binding === 'string' ? index.bindings[binding] : (binding ?? undefined);
 }
 
-function channelOf(fixture: Fixture): AppChannel {
+function channelOf(fixture: Fixture): MessagingChannel {
   switch (bindingOf(fixture)?.['provider'] ?? '') {
     case 'messenger':
     case 'instagram':
@@ -126,7 +126,7 @@ interface Outcome {
   readonly delivery: Delivery | undefined;
 }
 
-function receive<Channel extends AppChannel>(channel: Channel, fixture: Fixture): Outcome {
+function receive<Channel extends MessagingChannel>(channel: Channel, fixture: Fixture): Outcome {
   const adapter = channelAdapters[channel];
   const binding = bindingOf(fixture);
   const settings: ChannelSettings[Channel] | undefined = binding === undefined ? undefined : settingsOf(binding)[channel];
@@ -250,16 +250,16 @@ describe('deliveries as the apps send them', () => {
     expect(paired.map((pair) => pair.is)).toEqual(paired.map((pair) => pair.wanted));
   });
 
-  // The second delivery of a message is the first one's twin only for whoever remembers the first.
-  const isTwin = ({ id }: Fixture): boolean => id.includes('seq_duplicate');
-  const silent = accepted.filter((fixture) => fixture.expected.outcome === 'ignore' && !isTwin(fixture));
+  // The second delivery of a message is the first one's duplicate only for whoever remembers the first.
+  const isDuplicate = ({ id }: Fixture): boolean => id.includes('seq_duplicate');
+  const silent = accepted.filter((fixture) => fixture.expected.outcome === 'ignore' && !isDuplicate(fixture));
 
   it.each(named(silent))('say nothing, and say why: %s', (_id, fixture) => {
     expect(messagesOf(fixture)).toEqual([]);
     expect(itemsOf(fixture)).not.toEqual([]);
   });
 
-  it.each(named(accepted.filter(isTwin)))('have the same id when they come again: %s', (_id, fixture) => {
+  it.each(named(accepted.filter(isDuplicate)))('have the same id when they come again: %s', (_id, fixture) => {
     const [first] = itemsOf(index.fixtures.find(({ id }) => id === fixture.id.replace('seq_duplicate', 'text')) ?? fixture);
     expect(messagesOf(fixture)).toEqual([first]);
   });
@@ -284,7 +284,7 @@ function* damaged(value: unknown, by: unknown): Generator {
     for (const other of damaged(part, by)) yield Array.isArray(value) ? value.with(Number(key), other) : { ...value, [key]: other };
 }
 
-function parseDamaged<Channel extends AppChannel>(channel: Channel, fixture: Fixture): void {
+function parseDamaged<Channel extends MessagingChannel>(channel: Channel, fixture: Fixture): void {
   const settings: ChannelSettings[Channel] = settingsOf(bindingOf(fixture) ?? {})[channel];
   const whole: unknown = JSON.parse(bodyOf(fixture).toString());
   for (const by of [null, 0, -1.5, 1e300, '', 'constructor', true, [], [null], {}, { id: null }, [[]]])

@@ -24,7 +24,7 @@ export {
   type WebhookRequest,
 } from './channel-adapter.ts';
 export { channelAdapters } from './channel-adapters.ts';
-export { ChatAppConnections, type BindingStore, type ConnectionsOptions, type ConnectableTenant } from './chat-app-connections.ts';
+export { ChannelConnections, type BindingStore, type ConnectionsOptions, type ConnectableTenant } from './channel-connections.ts';
 export { mediaAccess } from './media-sources.ts';
 export { openSender, readBinding, type OpenBinding } from './open-binding.ts';
 export type {

@@ -1,31 +1,34 @@
-import { parseChannelSettings, type AppChannel, type ChannelSettings } from '@concierge/contract';
+import { parseChannelSettings, type MessagingChannel, type ChannelSettings } from '@concierge/contract';
 import type { ChannelWebhooks, WebhooksOptions } from './channel-adapter.ts';
 import { channelAdapters } from './channel-adapters.ts';
 import type { ChannelSender } from './outbound/channel-sender.ts';
 import type { SenderOptions } from './outbound/sender-options.ts';
 
 /** A channel and what connects it. */
-export type OpenBinding<Channel extends AppChannel = AppChannel> = {
+export type OpenBinding<Channel extends MessagingChannel = MessagingChannel> = {
   [Each in Channel]: { readonly channel: Each; readonly settings: ChannelSettings[Each] };
 }[Channel];
 
 /** What was given to connect this channel, read. @throws AppError invalid_request */
-export function readBinding<Channel extends AppChannel>(channel: Channel, settings: unknown): OpenBinding<Channel> {
+export function readBinding<Channel extends MessagingChannel>(channel: Channel, settings: unknown): OpenBinding<Channel> {
   return { channel, settings: parseChannelSettings(channel, settings) };
 }
 
 /** The way out for a binding. It holds no connection of its own, and nothing to close. */
-export function openSender<Channel extends AppChannel>({ channel, settings }: OpenBinding<Channel>, options: SenderOptions): ChannelSender {
+export function openSender<Channel extends MessagingChannel>(
+  { channel, settings }: OpenBinding<Channel>,
+  options: SenderOptions,
+): ChannelSender {
   return channelAdapters[channel].openSender(settings, options);
 }
 
-export function openWebhooks<Channel extends AppChannel>(
+export function openWebhooks<Channel extends MessagingChannel>(
   { channel, settings }: OpenBinding<Channel>,
   options: WebhooksOptions,
 ): ChannelWebhooks | undefined {
   return channelAdapters[channel].openWebhooks?.(settings, options);
 }
 
-export function selfIdOf<Channel extends AppChannel>({ channel, settings }: OpenBinding<Channel>): string {
+export function selfIdOf<Channel extends MessagingChannel>({ channel, settings }: OpenBinding<Channel>): string {
   return channelAdapters[channel].selfId(settings);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { appChannels, appNameOf, type AppChannel, type ChannelSettings, type ChannelView } from '@concierge/contract';
+import { messagingChannels, appNameOf, type MessagingChannel, type ChannelSettings, type ChannelView } from '@concierge/contract';
 import { gate, serveRequests } from '@concierge/testing';
-import { ChatAppConnections, type BindingStore } from '@concierge/channel';
+import { ChannelConnections, type BindingStore } from '@concierge/channel';
 
 const settings: ChannelSettings = {
   channel_a: { phoneNumberId: '1065', accessToken: 'EAAB-token', verifyToken: 'v', appSecret: 's' },
@@ -24,12 +24,12 @@ class OneBinding implements BindingStore {
     return this.#view;
   }
 
-  async credentials<Channel extends AppChannel>(): Promise<ChannelSettings[Channel] | undefined> {
+  async credentials<Channel extends MessagingChannel>(): Promise<ChannelSettings[Channel] | undefined> {
     // eslint-disable-next-line typescript/no-unsafe-type-assertion -- it was given for the one channel of the test
     return this.#settings as ChannelSettings[Channel] | undefined;
   }
 
-  async connect(channel: AppChannel, given: unknown): Promise<ChannelView> {
+  async connect(channel: MessagingChannel, given: unknown): Promise<ChannelView> {
     this.#settings = given;
     const none = { reason: null, createdAt: null, updatedAt: null, lastInboundAt: null, lastOutboundAt: null, lastError: null };
     this.#view = { channel, app: appNameOf(channel), state: 'enabled', identifiers: {}, secrets: {}, ...none };
@@ -46,7 +46,7 @@ class OneBinding implements BindingStore {
 }
 
 describe('a provider that takes the question and says nothing', () => {
-  it.each(appChannels)('does not keep anybody from connecting %s', async (channel) => {
+  it.each(messagingChannels)('does not keep anybody from connecting %s', async (channel) => {
     const never = gate();
     await using silent = await serveRequests(async () => {
       await never.opened;
@@ -54,8 +54,8 @@ describe('a provider that takes the question and says nothing', () => {
     });
     const { origin } = new URL(silent.url);
     const urls = { metaGraph: origin, telegram: origin, slack: origin, twilio: origin };
-    const connections = new ChatAppConnections({ urls, publicUrl: 'https://chat.example.com', timeoutMs: 50 });
-    const tenant = { accountId: 'acme', channels: new OneBinding() };
+    const connections = new ChannelConnections({ urls, publicUrl: 'https://chat.example.com', timeoutMs: 50 });
+    const tenant = { tenantId: 'acme', channels: new OneBinding() };
     const { shown, isNew } = await connections.connect(tenant, channel, settings[channel]);
     expect([isNew, shown.state]).toEqual([true, 'enabled']);
     expect(shown.checks?.map(({ ok }) => ok)).not.toContain(true);

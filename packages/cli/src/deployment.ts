@@ -1,10 +1,10 @@
-import type { ChatAppConnections } from '@concierge/channel';
+import type { ChannelConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
 import type { IndexStore } from '@concierge/index';
 import { createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
-import type { HandoffDesk, Turns } from '@concierge/turn';
+import type { HandoffRequests, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 
 const REDIS_TIMEOUT_MS = 3000;
@@ -62,8 +62,8 @@ export class Deployment {
     });
   }
 
-  async connections(): Promise<ChatAppConnections> {
-    const { ChatAppConnections: Connections } = await import('@concierge/channel');
+  async connections(): Promise<ChannelConnections> {
+    const { ChannelConnections: Connections } = await import('@concierge/channel');
     return new Connections({ urls: this.config.providerUrls, publicUrl: this.config.publicUrl });
   }
 
@@ -83,7 +83,7 @@ export class Deployment {
     return (await this.#openTurnPath()).turns;
   }
 
-  async handoffDesk(): Promise<HandoffDesk> {
+  async handoffRequests(): Promise<HandoffRequests> {
     return (await this.#openTurnPath()).handoffs.desk;
   }
 

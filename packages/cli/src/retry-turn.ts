@@ -15,7 +15,7 @@ interface RetryContext {
  */
 export async function retryTurn({ scope, turns }: RetryContext, turnId: string): Promise<TurnReceipt> {
   const turn = await turns.find(scope, turnId);
-  if (turn === undefined) throw new AppError('not_found', `${scope.accountId} has no turn ${turnId}.`);
+  if (turn === undefined) throw new AppError('not_found', `${scope.tenantId} has no turn ${turnId}.`);
   if (turn.status !== 'failed' && turn.status !== 'cancelled')
     throw new AppError('conflict', `${turnId} is ${turn.status}: only a failed or cancelled turn is tried again.`);
   const session = await scope.sessions.load(turn.contact_id);

@@ -57,14 +57,14 @@ export async function exportTenant(scope: TenantScope, file: string): Promise<Ex
   });
   try {
     await pipeline(
-      archive(scope.accountId, walk, () => (counts.files += 1)),
+      archive(scope.tenantId, walk, () => (counts.files += 1)),
       createWriteStream(partial, { flags: 'wx', mode: FILE_MODE, flush: true }),
     );
     await rename(partial, file);
   } finally {
     await rm(partial, { force: true });
   }
-  return { tenantId: scope.accountId, ...counts, bytes: (await stat(file)).size };
+  return { tenantId: scope.tenantId, ...counts, bytes: (await stat(file)).size };
 }
 
 /** The bytes of the archive. Of one entry at a time: its content is read when its bytes are asked for. */

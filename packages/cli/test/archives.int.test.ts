@@ -28,7 +28,7 @@ const at = '2026-11-20T10:00:00.000Z';
 const accepted: AcceptedTurn = {
   version: 1,
   turnId: 't_1',
-  accountId: 'copy',
+  tenantId: 'copy',
   sessionId: conversation,
   acceptedAtMs: 1,
   origin: 'api',
@@ -92,7 +92,7 @@ describe('concierge tenant export and import', () => {
     expect(await concierge.json('tenant', 'import', archive)).toMatchObject({ tenantId: 'acme' });
     await concierge.withScope('acme', async (scope, tenants) => {
       expect((await scope.files.readText('memory/notes.md')).text).toBe('Jo likes tea.');
-      expect((await tenants.authenticate(keys.admin)).scope.accountId).toBe('acme');
+      expect((await tenants.authenticate(keys.admin)).scope.tenantId).toBe('acme');
     });
   });
 
@@ -113,12 +113,12 @@ describe('concierge tenant export and import', () => {
     await concierge.json('tenant', 'export', 'acme', archive);
     const copy = WithKeys.parse(await concierge.json('tenant', 'import', archive, '--as', 'copy'));
     await concierge.withScope('copy', async (scope, tenants) => {
-      expect((await tenants.authenticate(copy.keys.admin)).scope.accountId).toBe('copy');
+      expect((await tenants.authenticate(copy.keys.admin)).scope.tenantId).toBe('copy');
       expect(await scope.keys.list()).toHaveLength(2);
       // Its inbox was left behind with the old id's turns, folder and all.
       expect(await scope.inbox.accept(accepted)).toBe('accepted');
       expect(await scope.identity()).toMatch(/^copy\/[0-9a-f]{16}$/u);
-      expect((await tenants.authenticate(keys.admin)).scope.accountId).toBe('acme');
+      expect((await tenants.authenticate(keys.admin)).scope.tenantId).toBe('acme');
     });
   });
 

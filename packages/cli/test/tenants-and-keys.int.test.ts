@@ -47,7 +47,7 @@ describe('concierge tenant', () => {
       async (_, tenants) => await expect(tenants.authenticate(keys.admin)).rejects.toMatchObject({ code: 'tenant_suspended' }),
     );
     await concierge.json('tenant', 'resume', 'acme');
-    await concierge.withScope('acme', async (_, tenants) => expect((await tenants.authenticate(keys.admin)).scope.accountId).toBe('acme'));
+    await concierge.withScope('acme', async (_, tenants) => expect((await tenants.authenticate(keys.admin)).scope.tenantId).toBe('acme'));
   });
 
   it('deletes a tenant and everything of it', async () => {

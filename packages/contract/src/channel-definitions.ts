@@ -153,27 +153,27 @@ export const channelDefinitions = {
 } as const satisfies Record<string, ChannelDefinition>;
 
 type Definitions = typeof channelDefinitions;
-export type AppChannel = keyof Definitions;
-export type ChannelSettings = { readonly [Channel in AppChannel]: z.infer<Definitions[Channel]['settings']> };
-type AppName = Definitions[AppChannel]['name'];
-type ByName = { readonly [Channel in AppChannel as Definitions[Channel]['name']]: Channel };
+export type MessagingChannel = keyof Definitions;
+export type ChannelSettings = { readonly [Channel in MessagingChannel]: z.infer<Definitions[Channel]['settings']> };
+type AppName = Definitions[MessagingChannel]['name'];
+type ByName = { readonly [Channel in MessagingChannel as Definitions[Channel]['name']]: Channel };
 
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table, which Object.keys forgets
-export const appChannels = Object.keys(channelDefinitions) as readonly AppChannel[];
+export const messagingChannels = Object.keys(channelDefinitions) as readonly MessagingChannel[];
 
 /** The name people know it by: `telegram` for `channel_c`. */
-export function appNameOf(channel: AppChannel): AppName {
+export function appNameOf(channel: MessagingChannel): AppName {
   return channelDefinitions[channel].name;
 }
 
-export const appNames: readonly AppName[] = appChannels.map(appNameOf);
+export const appNames: readonly AppName[] = messagingChannels.map(appNameOf);
 
 /** The channels behind the names people know (contract §3): synonyms for the same session. */
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- each name with its channel, as the table pairs them
-export const channelSynonyms = Object.fromEntries(appChannels.map((channel) => [appNameOf(channel), channel])) as ByName;
+export const channelSynonyms = Object.fromEntries(messagingChannels.map((channel) => [appNameOf(channel), channel])) as ByName;
 
 /** Those that take approved messages while their reply window is closed. */
-export const appNamesWithTemplates: readonly AppName[] = appChannels
+export const appNamesWithTemplates: readonly AppName[] = messagingChannels
   .filter((channel) => channelDefinitions[channel].hasTemplates)
   .map(appNameOf);
 
@@ -183,7 +183,7 @@ export function appNamesJoined(conjunction: 'and' | 'or'): string {
 }
 
 /** The recipient as the channel spells it; undefined when it can be none. */
-export function recipientOf(channel: AppChannel, to: string): string | undefined {
+export function recipientOf(channel: MessagingChannel, to: string): string | undefined {
   const { pattern, spell }: RecipientForm = channelDefinitions[channel].recipient;
   const text = to.trim();
   const plain = spell === undefined ? text : spell(text);

@@ -1,4 +1,4 @@
-export { Actor, actorName } from './actor.ts';
+export { Actor, actorName } from './values/actor.ts';
 export {
   AgentFrontMatter,
   AgentView,
@@ -11,8 +11,8 @@ export {
   toolsOfAgent,
   type AgentDefinition,
   type AgentRules,
-} from './agent.ts';
-export { AppError, type AppErrorOptions, type InvalidField } from './app-error.ts';
+} from './tenants/agent.ts';
+export { AppError, type AppErrorOptions, type InvalidField } from './errors/app-error.ts';
 export {
   ChannelBinding,
   ChannelCheck,
@@ -22,9 +22,9 @@ export {
   ChannelView,
   ConnectedChannel,
   parseChannelSettings,
-} from './channel-binding.ts';
+} from './channels/channel-binding.ts';
 export {
-  appChannels,
+  messagingChannels,
   appNameOf,
   appNames,
   appNamesJoined,
@@ -35,8 +35,16 @@ export {
   type ChannelDefinition,
   type ChannelSettings,
 } from './channel-definitions.ts';
-export { AppChannel, AppName, CanonicalChannel, Channel, channelNames, isAppChannel, type ChannelName } from './channel.ts';
-export { ChatAppAddress, ChatAppMedia, ChatAppMessage, mediaKinds } from './chat-app-message.ts';
+export {
+  MessagingChannel,
+  AppName,
+  CanonicalChannel,
+  Channel,
+  channelNames,
+  isMessagingChannel,
+  type ChannelName,
+} from './channels/channel.ts';
+export { ChannelAddress, ChannelMedia, ChannelMessage, mediaKinds } from './channels/channel-message.ts';
 export {
   AdminChatBody,
   AgentChatBody,
@@ -48,10 +56,10 @@ export {
   MessageText,
   Usage,
   type ChatBody,
-} from './chat.ts';
-export { clip, cutText, truncate } from './clip.ts';
-export { hasMoreValues } from './count-values.ts';
-export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './contact.ts';
+} from './turns/chat.ts';
+export { clip, cutText, truncate } from './values/clip.ts';
+export { hasMoreValues } from './values/count-values.ts';
+export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
 export {
   DeliveryPartView,
   DeliveryProblem,
@@ -62,9 +70,9 @@ export {
   TryOutcome,
   deliveryStates,
   receiptStates,
-} from './delivery.ts';
-export { Duration, durationMs } from './duration.ts';
-export { errorCodeNames, errorCodes, type ErrorCode } from './error-code.ts';
+} from './channels/delivery.ts';
+export { Duration, durationMs } from './values/duration.ts';
+export { errorCodeNames, errorCodes, type ErrorCode } from './errors/error-code.ts';
 export {
   EventEndpoint,
   EventEndpointHealth,
@@ -74,7 +82,7 @@ export {
   EventEndpointView,
   EventEndpointWithSecret,
   NewEventEndpoint,
-} from './event-endpoint.ts';
+} from './tenants/event-endpoint.ts';
 export {
   EventId,
   EventRecord,
@@ -86,7 +94,7 @@ export {
   TurnWarning,
   eventData,
   type EventData,
-} from './event.ts';
+} from './tenants/event.ts';
 export {
   Handoff,
   HandoffBody,
@@ -99,14 +107,14 @@ export {
   PersonMessageReceipt,
   WaitingHandoff,
   type HandoffWish,
-} from './handoff.ts';
-export { HttpUrl } from './http-url.ts';
-export { invalidFields, invalidFieldsText, invalidFieldText } from './invalid-fields.ts';
-export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './key.ts';
+} from './channels/handoff.ts';
+export { HttpUrl } from './values/http-url.ts';
+export { invalidFields, invalidFieldsText, invalidFieldText } from './errors/invalid-fields.ts';
+export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './tenants/key.ts';
 export { codePoints, limits } from './limits.ts';
-export { onOneLine, withoutEnding, withoutSpans } from './linear-text.ts';
-export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './outbound.ts';
-export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './mcp.ts';
+export { onOneLine, withoutEnding, withoutSpans } from './values/linear-text.ts';
+export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './channels/outbound.ts';
+export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './tenants/mcp.ts';
 export {
   ChatCompletion,
   ChatCompletionBody,
@@ -122,9 +130,9 @@ export {
   type InputPart,
   type OutputMessage,
   type OutputText,
-} from './openai.ts';
-export { Problem } from './problem.ts';
-export { limitTokensOf, ModelFacts, overheadShareMax, ProvidersFile, type Embedder } from './provider.ts';
+} from './turns/openai.ts';
+export { Problem } from './errors/problem.ts';
+export { limitTokensOf, ModelFacts, overheadShareMax, ProvidersFile, type Embedder } from './tenants/provider.ts';
 export {
   FailureAlert,
   MissedPolicy,
@@ -136,7 +144,7 @@ export {
   SchedulePatch,
   ScheduleTiming,
   ScheduleView,
-} from './schedule.ts';
+} from './tenants/schedule.ts';
 export {
   AssistantMessage,
   HistoryLine,
@@ -151,15 +159,15 @@ export {
   toSessionOrigin,
   TurnStep,
   UserMessage,
-} from './session.ts';
-export { RunDelivery, RunDeliveryEnd, RunOutcome, RunTurn, ScheduleRun, ScheduleRunId, ScheduleRunView } from './schedule-run.ts';
-export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './skill.ts';
-export { viewStep, viewSteps } from './step-view.ts';
-export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenant.ts';
-export { TimeZone } from './time-zone.ts';
+} from './turns/session.ts';
+export { RunDelivery, RunDeliveryEnd, RunOutcome, RunTurn, ScheduleRun, ScheduleRunId, ScheduleRunView } from './tenants/schedule-run.ts';
+export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './tenants/skill.ts';
+export { viewStep, viewSteps } from './turns/step-view.ts';
+export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenants/tenant.ts';
+export { TimeZone } from './values/time-zone.ts';
 export {
   csToolNames,
-  isAttachedToolName,
+  isMcpToolName,
   isListed,
   isToolName,
   mayUseTool,
@@ -168,7 +176,7 @@ export {
   toolTokens,
   type CsToolName,
   type ToolName,
-} from './tool-policy.ts';
+} from './tenants/tool-policy.ts';
 export {
   FinishReason,
   JsonObject,
@@ -179,10 +187,11 @@ export {
   type TerminalEvent,
   type TurnEvent,
   type TurnEventType,
-} from './turn-event.ts';
-export { readArguments, toolCallEnd, toolCallStart, type TurnOutput } from './turn-output.ts';
+} from './turns/turn-event.ts';
+export { readArguments, toolCallEnd, toolCallStart, type TurnOutput } from './turns/turn-output.ts';
 export {
   AcceptedTurn,
+  StoredTurn,
   Authority,
   ModelUsage,
   TurnGrant,
@@ -192,9 +201,9 @@ export {
   TurnStatus,
   TurnStepView,
   TurnView,
-} from './turn.ts';
-export { UploadId, UploadRef, UploadType, uploadTypes } from './upload.ts';
-export { RemovedSession, UsageDay, UsageRow } from './usage.ts';
+} from './turns/turn.ts';
+export { UploadId, UploadRef, UploadType, uploadTypes } from './turns/upload.ts';
+export { RemovedSession, UsageDay, UsageRow } from './turns/usage.ts';
 export {
   SenderClaims,
   WidgetAppearance,
@@ -206,7 +215,7 @@ export {
   WidgetReply,
   WidgetView,
   widgetKeyPrefix,
-} from './widget.ts';
+} from './channels/widget.ts';
 export { FileItem } from './routes/files.ts';
 export { MemoryHit, MemoryNote, NotedContact } from './routes/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';

@@ -12,15 +12,15 @@ import {
 } from '@concierge/runtime';
 import { Tenants } from '@concierge/tenant';
 import {
-  Doorbells,
+  WakeupQueue,
   EventQueue,
-  HandoffCalls,
-  HandoffDesk,
+  HandoffNotifications,
+  HandoffRequests,
   handoffRequested,
   Lanes,
   openDeliveryQueue,
   outboxBellOf,
-  OutgoingEvents,
+  WebhookEvents,
   Turns,
   type DueQueue,
 } from '@concierge/turn';
@@ -42,11 +42,11 @@ export interface CoreOptions {
  * them.
  */
 export interface TurnPath {
-  readonly queue: { readonly lanes: Lanes; readonly doorbells: Doorbells };
+  readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
   readonly turns: Turns;
   readonly deliveries: DueQueue;
-  readonly events: { readonly outgoing: OutgoingEvents; readonly queue: EventQueue };
-  readonly handoffs: { readonly desk: HandoffDesk; readonly calls: HandoffCalls };
+  readonly events: { readonly outgoing: WebhookEvents; readonly queue: EventQueue };
+  readonly handoffs: { readonly desk: HandoffRequests; readonly calls: HandoffNotifications };
 }
 
 /** What gateway, worker and cron share. */
@@ -67,22 +67,22 @@ export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, 
   await assertNoEviction(redis, log);
   const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
   const path = openTurnPath(redis, stack, log);
-  const outboxBell = outboxBellOf(path.deliveries);
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, outboxBell, log });
+  const wakeOutbox = outboxBellOf(path.deliveries);
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, log });
   return { ...path, redis, index, tenants };
 }
 
 /** As part of `openCore`; alone where a command needs no tenants' files. */
 export function openTurnPath(redis: Redis, stack: AsyncDisposableStack, log: Log): TurnPath {
   const deliveries = stack.adopt(openDeliveryQueue(redis, log), stopPart);
-  const queue = { lanes: new Lanes(redis), doorbells: stack.adopt(new Doorbells(redis, log), stopPart) };
+  const queue = { lanes: new Lanes(redis), wakeupQueue: stack.adopt(new WakeupQueue(redis, log), stopPart) };
   const turns = stack.adopt(new Turns({ redis, ...queue, log }), stopPart);
   const eventQueue = stack.adopt(new EventQueue(redis, log), stopPart);
-  const events = { outgoing: new OutgoingEvents({ queue: eventQueue, log }), queue: eventQueue };
-  const calls = new HandoffCalls({
+  const events = { outgoing: new WebhookEvents({ queue: eventQueue, log }), queue: eventQueue };
+  const calls = new HandoffNotifications({
     turns,
     onRequested: async (scope, handoff) => events.outgoing.emit(scope, handoffRequested(handoff)),
     log,
   });
-  return { queue, turns, deliveries, events, handoffs: { desk: new HandoffDesk({ turns, calls }), calls } };
+  return { queue, turns, deliveries, events, handoffs: { desk: new HandoffRequests({ turns, calls }), calls } };
 }

@@ -1,6 +1,6 @@
 import { closeSync, fsync } from 'node:fs';
 import { promisify } from 'node:util';
-import { quickOpenFolder } from './quick-look.ts';
+import { quickOpenFolder } from './stat-policy.ts';
 import { SharedRun } from './shared-run.ts';
 
 const fsyncInPool = promisify(fsync);

@@ -1,7 +1,7 @@
 import { rename, rmdir, unlink } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { temporaryName, temporaryPrefix } from './atomic-file.ts';
-import { HeldFolder } from './path-walk.ts';
+import { FolderHandle } from './path-walk.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 
 /** Each level holds a descriptor open, so a tree that a tenant nested without end must not be followed to its end. */
@@ -16,7 +16,7 @@ const removalsMax = 100;
  * followed. What lies deeper than descriptors can follow is moved to the top of the folder, and removed from there. Closes the folder.
  * @throws AppError conflict, when it is filled as fast as it is emptied
  */
-export async function emptyFolder(folder: HeldFolder): Promise<void> {
+export async function emptyFolder(folder: FolderHandle): Promise<void> {
   await using top = folder;
   for (let pass = 1; pass <= emptyingPassesMax; pass += 1) {
     const names = await top.names();
@@ -27,9 +27,9 @@ export async function emptyFolder(folder: HeldFolder): Promise<void> {
 }
 
 interface Emptied {
-  readonly folder: HeldFolder;
+  readonly folder: FolderHandle;
   /** Where the removal began. */
-  readonly top: HeldFolder;
+  readonly top: FolderHandle;
   readonly depth: number;
 }
 
@@ -65,7 +65,7 @@ export interface Sweep {
 }
 
 /** Removes what writers that died in the middle left behind; how many. Closes the folder. */
-export async function sweepFolder(folder: HeldFolder, sweep: Sweep, depth = 0): Promise<number> {
+export async function sweepFolder(folder: FolderHandle, sweep: Sweep, depth = 0): Promise<number> {
   await using held = folder;
   let removed = 0;
   for (const name of await held.names()) {
@@ -85,7 +85,7 @@ export async function sweepFolder(folder: HeldFolder, sweep: Sweep, depth = 0): 
 }
 
 /** Removes a folder and all that is in it, if it is there. @throws AppError conflict, when it is filled as fast as it is emptied */
-export async function removeTree(parent: HeldFolder, name: string): Promise<void> {
+export async function removeTree(parent: FolderHandle, name: string): Promise<void> {
   for (let attempt = 1; attempt <= removalsMax; attempt += 1) {
     const folder = await enterIfThere(parent, name, 'to remove');
     if (folder === undefined) return;
@@ -101,7 +101,7 @@ function beingFilled(): AppError {
 
 /** As `removeTree`, for a folder in one of the service's own. */
 export async function removeFolderIn(path: string, name: string): Promise<void> {
-  const parent = await HeldFolder.open(path).catch((error: unknown) => {
+  const parent = await FolderHandle.open(path).catch((error: unknown) => {
     if (error instanceof AppError && error.code === 'not_found') return undefined;
     throw error;
   });
@@ -111,7 +111,7 @@ export async function removeFolderIn(path: string, name: string): Promise<void> 
 }
 
 /** Bytes of all plain files below. Closes the folder. */
-export async function folderBytes(folder: HeldFolder, depth = 0): Promise<number> {
+export async function folderBytes(folder: FolderHandle, depth = 0): Promise<number> {
   await using held = folder;
   let bytes = 0;
   for (const name of await held.names()) {
@@ -125,7 +125,7 @@ export async function folderBytes(folder: HeldFolder, depth = 0): Promise<number
 }
 
 /** undefined when it went away, or became something else, since it was listed. */
-export async function enterIfThere(folder: HeldFolder, name: string, purpose?: 'to remove'): Promise<HeldFolder | undefined> {
+export async function enterIfThere(folder: FolderHandle, name: string, purpose?: 'to remove'): Promise<FolderHandle | undefined> {
   try {
     return await (purpose === undefined ? folder.enter(name) : folder.enterToRemove(name));
   } catch (error) {

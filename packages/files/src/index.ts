@@ -17,9 +17,9 @@ export { emptyFolder, enterIfThere, folderBytes, maxDepth, removeFolderIn, remov
 export { parseJson, parseLines, readFreshIfThere, readIfThere, type Parsed } from './json-file.ts';
 export { namesIn } from './names-in.ts';
 export { foldName, invalidPath, nameProblem, parsePath } from './path-rules.ts';
-export { HeldFolder, isPlainFile } from './path-walk.ts';
-export { appendPlainFile, assertNoTwin, etagMatches, etagOf, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
-export { lstatIfThere, quickReaddir } from './quick-look.ts';
+export { FolderHandle, isPlainFile } from './path-walk.ts';
+export { appendPlainFile, assertNoDuplicate, etagMatches, etagOf, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
+export { lstatIfThere, quickReaddir } from './stat-policy.ts';
 export { RecordFolder, type RecordFolderOptions } from './record-folder.ts';
 export { SharedRun } from './shared-run.ts';
 export { signatureOf, StatCache } from './stat-cache.ts';

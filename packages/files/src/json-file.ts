@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { invalidFieldsText } from '@concierge/contract';
 import type { z } from 'zod';
-import { quickReadText } from './quick-look.ts';
+import { quickReadText } from './stat-policy.ts';
 import { isSystemError } from './system-error.ts';
 
 /** What a file turned out to be. `broken` carries the reason for the log, not for a client. */

@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs';
 import { chmod, lchown, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { invalidPath } from './path-rules.ts';
-import { lstatIfThere } from './quick-look.ts';
+import { lstatIfThere } from './stat-policy.ts';
 import { isSystemError } from './system-error.ts';
 
 const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -25,7 +25,7 @@ export interface OpenFile {
  * A folder held open. Names are resolved against the open descriptor, one part at a time and never through a link, so nothing
  * that happens to the path meanwhile leads out of it (openat(2) by way of /proc/self/fd). Whoever opens one closes it.
  */
-export class HeldFolder implements AsyncDisposable {
+export class FolderHandle implements AsyncDisposable {
   readonly #handle: FileHandle;
   readonly #path: string;
 
@@ -35,18 +35,18 @@ export class HeldFolder implements AsyncDisposable {
   }
 
   /** The folder itself may be any path of ours. @throws AppError not_found */
-  static async open(path: string): Promise<HeldFolder> {
+  static async open(path: string): Promise<FolderHandle> {
     try {
       // Not O_NOFOLLOW: where the data directory lies, and by which links, is the operator's business.
-      return new HeldFolder(await open(path, O_RDONLY | O_DIRECTORY), path);
+      return new FolderHandle(await open(path, O_RDONLY | O_DIRECTORY), path);
     } catch (error) {
       throw refusal(error);
     }
   }
 
   /** Down through the names; `create` makes those that are missing. @throws AppError not_found, invalid_request */
-  static async walk(root: string, names: readonly string[], options: { readonly create?: boolean } = {}): Promise<HeldFolder> {
-    let folder = await HeldFolder.open(root);
+  static async walk(root: string, names: readonly string[], options: { readonly create?: boolean } = {}): Promise<FolderHandle> {
+    let folder = await FolderHandle.open(root);
     for (const name of names) {
       const parent = folder;
       try {
@@ -64,9 +64,9 @@ export class HeldFolder implements AsyncDisposable {
     return `${this.#path}/${name}`;
   }
 
-  async enter(name: string): Promise<HeldFolder> {
+  async enter(name: string): Promise<FolderHandle> {
     try {
-      return new HeldFolder(await open(this.at(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW), this.at(name));
+      return new FolderHandle(await open(this.at(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW), this.at(name));
     } catch (error) {
       throw refusal(error);
     }
@@ -76,7 +76,7 @@ export class HeldFolder implements AsyncDisposable {
    * As `enter`, for a folder that is about to be removed: a tenant that shares the service's user id cannot keep it by taking the
    * permissions away. The folder is opened first and changed through its descriptor, so a link by this name changes nothing behind it.
    */
-  async enterToRemove(name: string): Promise<HeldFolder> {
+  async enterToRemove(name: string): Promise<FolderHandle> {
     if (hasProcFd && process.getuid?.() !== 0) {
       const named = await open(this.at(name), O_PATH | O_DIRECTORY | O_NOFOLLOW).catch((error: unknown) => {
         throw refusal(error);

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { AppError } from '@concierge/contract';
 import { writeTemporary } from './atomic-file.ts';
 import { foldName, invalidPath } from './path-rules.ts';
-import { assertPlainFile, type HeldFolder } from './path-walk.ts';
+import { assertPlainFile, type FolderHandle } from './path-walk.ts';
 import { ignoreMissing } from './system-error.ts';
 
 /** What tenants' own files get: their sandbox runs as somebody else and must be able to read them. */
@@ -17,7 +17,7 @@ export interface PlainFile {
 }
 
 /** The content of a plain file in a held folder. @throws AppError not_found, invalid_request, too_large */
-export async function readPlainFile(folder: HeldFolder, name: string, maxBytes: number): Promise<PlainFile> {
+export async function readPlainFile(folder: FolderHandle, name: string, maxBytes: number): Promise<PlainFile> {
   const { handle, stats } = await folder.openFile(name);
   try {
     if (stats.size > maxBytes) throw tooLarge(maxBytes);
@@ -28,7 +28,7 @@ export async function readPlainFile(folder: HeldFolder, name: string, maxBytes: 
 }
 
 /** The first bytes of a plain file in a held folder, and how many it has in all. @throws AppError not_found, invalid_request */
-export async function readPlainHead(folder: HeldFolder, name: string, maxBytes: number): Promise<{ bytes: Buffer; size: number }> {
+export async function readPlainHead(folder: FolderHandle, name: string, maxBytes: number): Promise<{ bytes: Buffer; size: number }> {
   const { handle, stats } = await folder.openFile(name);
   try {
     const buffer = Buffer.allocUnsafe(Math.min(stats.size, maxBytes));
@@ -61,9 +61,9 @@ async function readBounded(handle: FileHandle, expected: number, maxBytes: numbe
  * Temp, fsync, rename, fsync of the folder, in a held folder. Refuses to replace anything but a plain file, and to make a
  * name that differs from an existing one only in case. @throws AppError invalid_request
  */
-export async function writePlainFile(folder: HeldFolder, name: string, content: string | Uint8Array): Promise<void> {
+export async function writePlainFile(folder: FolderHandle, name: string, content: string | Uint8Array): Promise<void> {
   const existing = await folder.stat(name);
-  if (existing === undefined) await assertNoTwin(folder, name);
+  if (existing === undefined) await assertNoDuplicate(folder, name);
   else assertPlainFile(existing);
   const temporary = await writeTemporary(folder.at(''), content, visibleMode);
   try {
@@ -77,9 +77,9 @@ export async function writePlainFile(folder: HeldFolder, name: string, content: 
 }
 
 /** Appends and fsyncs; makes the file when there is none. @throws AppError invalid_request */
-export async function appendPlainFile(folder: HeldFolder, name: string, content: Uint8Array): Promise<void> {
+export async function appendPlainFile(folder: FolderHandle, name: string, content: Uint8Array): Promise<void> {
   const existing = await folder.stat(name);
-  if (existing === undefined) await assertNoTwin(folder, name);
+  if (existing === undefined) await assertNoDuplicate(folder, name);
   const handle = await folder.openForAppend(name, visibleMode);
   try {
     for (let written = 0; written < content.length;) {
@@ -93,7 +93,7 @@ export async function appendPlainFile(folder: HeldFolder, name: string, content:
 }
 
 /** `notes.md` beside `Notes.md` would be one file on some disks and two on others. @throws AppError invalid_request */
-export async function assertNoTwin(folder: HeldFolder, name: string): Promise<void> {
+export async function assertNoDuplicate(folder: FolderHandle, name: string): Promise<void> {
   const folded = foldName(name);
   for (const other of await folder.names()) {
     if (other !== name && foldName(other) === folded) throw invalidPath(`collides with ${other}, which differs only in case`);

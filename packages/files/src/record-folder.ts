@@ -6,7 +6,7 @@ import { createFile, replaceFile, sweepTemporaries, type AtomicWrite } from './a
 import type { FolderSync } from './folder-sync.ts';
 import { parseJson, readIfThere, type Parsed } from './json-file.ts';
 import { namesIn } from './names-in.ts';
-import { lstatIfThere } from './quick-look.ts';
+import { lstatIfThere } from './stat-policy.ts';
 import { keepFolders, makeStoreFolder } from './store-folder.ts';
 import { isSystemError } from './system-error.ts';
 
@@ -19,7 +19,7 @@ export interface RecordFolderOptions<Schema extends z.ZodType> {
   /** What its names look like, without `.json`; other files in the folder are not its own. */
   readonly names: Pick<RegExp, 'test'>;
   readonly folders: FolderSync;
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly log: Log;
 }
 
@@ -48,13 +48,13 @@ export class RecordFolder<Schema extends z.ZodType> {
 
   /** undefined when there is none, and for a name that no record of this folder has. */
   async read(name: string): Promise<Parsed<z.output<Schema>> | undefined> {
-    const { folder, schema, names, accountId, log } = this.#options;
+    const { folder, schema, names, tenantId, log } = this.#options;
     if (!names.test(name)) return undefined;
     const path = join(folder, `${name}.json`);
     const text = await readIfThere(path);
     if (text === undefined) return undefined;
     const parsed = parseJson(schema, text);
-    if (parsed.status === 'broken') log.error({ accountId, path, reason: parsed.reason }, 'a file is damaged and is not used');
+    if (parsed.status === 'broken') log.error({ tenantId, path, reason: parsed.reason }, 'a file is damaged and is not used');
     return parsed;
   }
 

@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 import { LRUCache } from 'lru-cache';
-import { lstatIfThere } from './quick-look.ts';
+import { lstatIfThere } from './stat-policy.ts';
 import { isSystemError } from './system-error.ts';
 
 /** A change this soon after another may leave the same times behind: what was read so early is read again. */

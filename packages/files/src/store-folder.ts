@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AppError } from '@concierge/contract';
 import type { FolderSync } from './folder-sync.ts';
-import { lstatIfThere } from './quick-look.ts';
+import { lstatIfThere } from './stat-policy.ts';
 import { isSystemError } from './system-error.ts';
 
 export interface StoreFolder {

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { enterIfThere, maxDepth } from './folder-tree.ts';
-import { HeldFolder, type OpenFile } from './path-walk.ts';
+import { FolderHandle, type OpenFile } from './path-walk.ts';
 import { isSystemError } from './system-error.ts';
 
 const CHUNK_BYTES = 256 * 1024;
@@ -33,7 +33,7 @@ export interface TreeWalk {
 }
 
 interface Level {
-  readonly folder: HeldFolder;
+  readonly folder: FolderHandle;
   /** '' at the top, else with a slash at its end. */
   readonly prefix: string;
   readonly depth: number;
@@ -46,7 +46,7 @@ interface Level {
  * tenant swaps for a link meanwhile leads nowhere. An entry's content is to be read before the next entry is asked for.
  */
 export async function* walkTree(root: string, walk: TreeWalk = {}): AsyncGenerator<TreeEntry> {
-  yield* walkLevel({ folder: await HeldFolder.open(root), prefix: '', depth: 0, isOwn: false }, walk);
+  yield* walkLevel({ folder: await FolderHandle.open(root), prefix: '', depth: 0, isOwn: false }, walk);
 }
 
 async function* walkLevel(level: Level, walk: TreeWalk): AsyncGenerator<TreeEntry> {
@@ -70,7 +70,7 @@ async function* walkLevel(level: Level, walk: TreeWalk): AsyncGenerator<TreeEntr
   }
 }
 
-async function enterUnlessDeep({ folder, depth }: Level, name: string): Promise<HeldFolder | undefined> {
+async function enterUnlessDeep({ folder, depth }: Level, name: string): Promise<FolderHandle | undefined> {
   return depth < maxDepth ? enterIfThere(folder, name) : undefined;
 }
 
@@ -84,7 +84,7 @@ async function* readEntry(path: string, { handle, stats }: OpenFile, walk: TreeW
 }
 
 /** undefined when it went away, or is no file to be given away. */
-async function openIfPlain(folder: HeldFolder, name: string, isOwn: boolean): Promise<OpenFile | undefined> {
+async function openIfPlain(folder: FolderHandle, name: string, isOwn: boolean): Promise<OpenFile | undefined> {
   try {
     return await (isOwn ? folder.openOwnFile(name) : folder.openFile(name));
   } catch (error) {

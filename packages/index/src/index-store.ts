@@ -11,16 +11,16 @@ export interface IndexStore {
    * The one tenant's part. With a `source`, a read that meets an index that was never built, or was lost, rebuilds it first, so
    * that deleting it changes no answer. Cheap: nothing is opened before the first use.
    */
-  forTenant(accountId: string, source?: IndexSource): TenantIndex;
+  forTenant(tenantId: string, source?: IndexSource): TenantIndex;
   /** True until a rebuild has filled this tenant's index from its files; true again after the index was lost. */
-  isFresh(accountId: string): Promise<boolean>;
+  isFresh(tenantId: string): Promise<boolean>;
   /**
    * Makes the index say what the files say, in one transaction at the end; readers see the old content until then. What is
    * written while it runs is kept.
    */
-  rebuild(accountId: string, source: IndexSource): Promise<DriftReport>;
+  rebuild(tenantId: string, source: IndexSource): Promise<DriftReport>;
   /** Forgets all of a tenant. */
-  drop(accountId: string): Promise<void>;
+  drop(tenantId: string): Promise<void>;
   /** For readiness: rejects when the database does not answer. */
   check(): Promise<void>;
   close(): Promise<void>;

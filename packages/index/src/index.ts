@@ -8,7 +8,7 @@ export { PassageIndex, type SourceName, type StaleSession } from './passages/pas
 export type { FoundPassage, PassageRank } from './passages/passage-queries.ts';
 export { tenantOwner, type PassageKind, type PassageScope } from './passages/passage-scope.ts';
 export { embeddedText, withoutSpeakers, type Passage } from './passages/passage.ts';
-export type { PassageChanges } from './passages/put-passages.ts';
+export type { PassageChanges } from './passages/upsert-passages.ts';
 export { readQuestion, termFor, weightOf, type QuestionTerm } from './passages/question.ts';
 export { TenantIndex } from './tenant-index.ts';
 export type { DriftReport, IndexedTurn, IndexSource, Page, SessionPut, SourceSession, TableDrift, TurnsQuery } from './types.ts';

@@ -36,28 +36,28 @@ export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions)
 /** An index over a backend that somebody else has set up. */
 export function storeOver(backend: IndexBackend): IndexStore {
   const rebuilds = new KeyedMutex();
-  const isFresh = async (accountId: string): Promise<boolean> =>
-    (await backend.readBuilt(accountId, async () => Promise.resolve())) === undefined;
-  const build = async (accountId: string, source: IndexSource): Promise<void> => {
-    await rebuilds.run(accountId, async () => {
-      if (await isFresh(accountId)) await rebuildIndex(backend, accountId, source);
+  const isFresh = async (tenantId: string): Promise<boolean> =>
+    (await backend.readBuilt(tenantId, async () => Promise.resolve())) === undefined;
+  const build = async (tenantId: string, source: IndexSource): Promise<void> => {
+    await rebuilds.run(tenantId, async () => {
+      if (await isFresh(tenantId)) await rebuildIndex(backend, tenantId, source);
     });
   };
   return {
-    forTenant: (accountId, source) =>
-      new TenantIndex({ accountId: named(accountId), backend, build: source && (async () => build(accountId, source)) }),
-    isFresh: async (accountId) => isFresh(named(accountId)),
-    rebuild: async (accountId, source) => rebuilds.run(named(accountId), async () => rebuildIndex(backend, accountId, source)),
-    drop: async (accountId) => backend.drop(named(accountId)),
+    forTenant: (tenantId, source) =>
+      new TenantIndex({ tenantId: named(tenantId), backend, build: source && (async () => build(tenantId, source)) }),
+    isFresh: async (tenantId) => isFresh(named(tenantId)),
+    rebuild: async (tenantId, source) => rebuilds.run(named(tenantId), async () => rebuildIndex(backend, tenantId, source)),
+    drop: async (tenantId) => backend.drop(named(tenantId)),
     check: async () => backend.check(),
     close: async () => backend.close(),
   };
 }
 
 /** The id becomes a folder's name. */
-function named(accountId: string): string {
-  if (!tenantIdPattern.test(accountId)) throw new TypeError(`${JSON.stringify(accountId)} is not a tenant id`);
-  return accountId;
+function named(tenantId: string): string {
+  if (!tenantIdPattern.test(tenantId)) throw new TypeError(`${JSON.stringify(tenantId)} is not a tenant id`);
+  return tenantId;
 }
 
 /** Where the system does not tell its boots apart, a power cut cannot be noticed: `concierge reindex --all` after one. */

@@ -28,14 +28,14 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
 
   const open = async (databaseUrl: string) => openIndex({ databaseUrl, dataDir: '/nonexistent', log: silentLog });
 
-  async function fill(accountId: string): Promise<void> {
-    const index = store.forTenant(accountId);
-    await index.putSession(session(1, { title: `of ${accountId}`, turns: [turn('t1')] }));
+  async function fill(tenantId: string): Promise<void> {
+    const index = store.forTenant(tenantId);
+    await index.putSession(session(1, { title: `of ${tenantId}`, turns: [turn('t1')] }));
     await index.replaceSkills([skill('booking')]);
-    const passage = { title: '', heading: '', text: `a passage of ${accountId}`, place: 1, atMs: 0 };
+    const passage = { title: '', heading: '', text: `a passage of ${tenantId}`, place: 1, atMs: 0 };
     await index.passages.put({ kind: 'note', owner: 'owner', ref: 'MEMORY.md' }, { stamp: '1', passages: [passage] });
     await index.passages.putVectors('m', [{ hash: 'h', vector: Float32Array.of(1, 0) }]);
-    await store.rebuild(accountId, new Files(session(1, { title: `of ${accountId}`, turns: [turn('t1')] })));
+    await store.rebuild(tenantId, new Files(session(1, { title: `of ${tenantId}`, turns: [turn('t1')] })));
   }
 
   it('shows no row to a query that does not say whose it is, not even to the owner of the tables', async () => {

@@ -23,7 +23,7 @@ describe('the SQLite files of the index', () => {
   });
 
   const indexFolder = () => join(folder.path, 'index');
-  const fileOf = (accountId: string) => join(indexFolder(), accountId, 'data.db');
+  const fileOf = (tenantId: string) => join(indexFolder(), tenantId, 'data.db');
   function openStore(options: { bootId?: string; openMax?: number } = {}): IndexStore {
     const { bootId = 'this boot', ...rest } = options;
     const store = storeOver(new SqliteBackend({ folder: indexFolder(), bootId, log: silentLog, ...rest }));

@@ -48,8 +48,8 @@ export class McpServers {
    * The server's tools: remembered ones at once, though they may be an hour old; else asked for, for a few seconds at most.
    * @throws McpServerError, also when it failed a moment ago
    */
-  async tools(accountId: string, server: McpServer, signal: AbortSignal): Promise<McpToolList> {
-    const known = this.#knownOf(accountId, server);
+  async tools(tenantId: string, server: McpServer, signal: AbortSignal): Promise<McpToolList> {
+    const known = this.#knownOf(tenantId, server);
     const age = this.#now() - known.listedAtMs;
     if (known.list !== undefined && age < FRESH_MS) return known.list;
     if (known.failure !== undefined && this.#now() - known.failedAtMs < FAILED_MS) {
@@ -63,17 +63,17 @@ export class McpServers {
   }
 
   /** Asked just now, whatever is remembered. @throws McpServerError */
-  async freshTools(accountId: string, server: McpServer, signal: AbortSignal): Promise<McpToolList> {
-    return this.#ask(this.#knownOf(accountId, server), signal);
+  async freshTools(tenantId: string, server: McpServer, signal: AbortSignal): Promise<McpToolList> {
+    return this.#ask(this.#knownOf(tenantId, server), signal);
   }
 
   /** @throws McpServerError */
   async call(
-    accountId: string,
+    tenantId: string,
     server: McpServer,
     { tool, input, signal }: { readonly tool: string; readonly input: Readonly<Record<string, unknown>>; readonly signal: AbortSignal },
   ): Promise<McpCallResult> {
-    return this.#knownOf(accountId, server).connection.call(tool, input, signal);
+    return this.#knownOf(tenantId, server).connection.call(tool, input, signal);
   }
 
   async close(): Promise<void> {
@@ -82,8 +82,8 @@ export class McpServers {
     await Promise.all(open.map(async (connection) => connection.close()));
   }
 
-  #knownOf(accountId: string, server: McpServer): Known {
-    const key = JSON.stringify([accountId, server.name, server.revision]);
+  #knownOf(tenantId: string, server: McpServer): Known {
+    const key = JSON.stringify([tenantId, server.name, server.revision]);
     const kept = this.#known.get(key);
     if (kept !== undefined) return kept;
     const connection = new McpConnection(server, this.#options);

@@ -1,4 +1,4 @@
-export { duringActivity, type Activity } from './activity.ts';
+export { duringActivity, type Activity } from './watchdog/activity.ts';
 export { background } from './background.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig } from './config.ts';
@@ -15,7 +15,7 @@ export {
   type StartOptions,
 } from './lifecycle.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
-export { MemoryWatch } from './memory-watch.ts';
+export { MemoryWatch } from './watchdog/memory-watch.ts';
 export { newMetrics } from './metrics.ts';
 export { serveMetrics } from './metrics-server.ts';
 export {
@@ -49,4 +49,4 @@ export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { isUnavailable } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
-export { eventLoopStallMs } from './watchdog.ts';
+export { eventLoopStallMs } from './watchdog/watchdog.ts';

@@ -1,7 +1,7 @@
 import { ConfigError } from './config.ts';
 import { createLog, type Log } from './log.ts';
 import type { ProcessSettings } from './service-environment.ts';
-import { startWatchdog } from './watchdog.ts';
+import { startWatchdog } from './watchdog/watchdog.ts';
 
 /** What one service has open. It is closed in the reverse of the order in which it was opened. */
 export class ServiceStack extends AsyncDisposableStack {

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Log } from './log.ts';
 import { noteRedisFailures } from './unavailable.ts';
-import { writeTogether } from './write-together.ts';
+import { corkWrites } from './cork-writes.ts';
 
 /** `producer`: fails fast, for whoever has a client waiting. `worker`: waits as long as it takes, for blocking reads. `subscriber`: waits, and resubscribes by itself. */
 export type RedisRole = 'producer' | 'worker' | 'subscriber';
@@ -51,7 +51,7 @@ function optionsOf(role: RedisRole): ClientOptions {
 export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   const options = optionsOf(role);
   const redis = url.startsWith('unix:') ? new Redis({ ...options, path: url.slice('unix:'.length) }) : new Redis(url, options);
-  writeTogether(redis);
+  corkWrites(redis);
   noteRedisFailures(redis);
   let down = false;
   redis.on('error', (error: unknown) => {

@@ -41,7 +41,7 @@ export interface RunOptions {
 
 /** What a sandbox is made for. Fixed when it is opened: nothing a tenant can reach changes it. */
 export interface SandboxRequest {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly turnId: string;
   /** Names the process that opened it, for the reaper: its sandboxes may go when it is gone. */
   readonly ownerId: string;

@@ -56,7 +56,7 @@ const handedOverDepthMax = 64;
  * be the tenant's own: there is nothing behind it that is not in the sandbox, and it is left alone.
  * @throws SandboxUnavailable when the tenant's folder is not there
  */
-export async function prepareWorkspace({ root, masked, readOnly, accountId }: SandboxRequest): Promise<Workspace> {
+export async function prepareWorkspace({ root, masked, readOnly, tenantId }: SandboxRequest): Promise<Workspace> {
   for (const name of [...masked, ...readOnly]) assertTopName(name);
   const stats = await lookAt(root);
   if (stats?.isDirectory() !== true) throw new SandboxUnavailable('The workspace is not there.');
@@ -67,7 +67,7 @@ export async function prepareWorkspace({ root, masked, readOnly, accountId }: Sa
     if (found?.isDirectory() === true) maskedFolders.push(name);
     else if (found?.isFile() === true) maskedFiles.push({ name, inode: found.ino });
   }
-  const owner = await ownerOf({ root, stats, masked, accountId });
+  const owner = await ownerOf({ root, stats, masked, tenantId });
   return { root, owner, maskedFolders, maskedFiles, readOnly: await thoseThere(root, readOnly) };
 }
 
@@ -115,17 +115,17 @@ function assertTopName(name: string): void {
  * An ordinary user's worker shares its own id with the sandbox. A worker that is root must not: it takes the id that the folder has, and
  * gives a folder that is root's own to the tenant's id, once; after that whatever is made in it gets the id of the folder it is in.
  */
-async function ownerOf({ root, stats, masked, accountId }: OwnedFolder): Promise<Owner> {
+async function ownerOf({ root, stats, masked, tenantId }: OwnedFolder): Promise<Owner> {
   const own = process.getuid?.() ?? 0;
   if (own !== 0) return { uid: own, gid: process.getgid?.() ?? own };
   if (!isToBeHandedOver(stats)) return { uid: stats.uid, gid: stats.gid === 0 ? stats.uid : stats.gid };
   const folder = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  const owner = ownerForTenant(accountId);
+  const owner = ownerForTenant(tenantId);
   await handOver(folder, { owner, except: new Set(masked), depth: 0 });
   return owner;
 }
 
-interface OwnedFolder extends Pick<SandboxRequest, 'root' | 'masked' | 'accountId'> {
+interface OwnedFolder extends Pick<SandboxRequest, 'root' | 'masked' | 'tenantId'> {
   readonly stats: Stats;
 }
 

@@ -48,7 +48,7 @@ export class Workspaces implements AsyncDisposable {
 
   request(changes: Partial<SandboxRequest> = {}): SandboxRequest {
     return {
-      accountId: 'acme',
+      tenantId: 'acme',
       turnId: `turn-${randomBytes(4).toString('hex')}`,
       ownerId: `owner-${randomBytes(4).toString('hex')}`,
       root: this.root,

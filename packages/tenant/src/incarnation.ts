@@ -18,19 +18,19 @@ export async function markIncarnation(root: string): Promise<void> {
  * after a deletion has another mark, so the same request to it is another turn. Tenants from before there were marks have their id alone.
  */
 export class Incarnation {
-  readonly #accountId: string;
+  readonly #tenantId: string;
   readonly #path: string;
   readonly #cache = new StatCache<string>(1);
 
   /** `root`: the tenant's folder. */
-  constructor(accountId: string, root: string) {
-    this.#accountId = accountId;
+  constructor(tenantId: string, root: string) {
+    this.#tenantId = tenantId;
     this.#path = join(root, incarnationFile);
   }
 
   /** One system call when nothing has changed. */
   async identity(): Promise<string> {
     const mark = await this.#cache.get(this.#path, async () => (await readIfThere(this.#path)) ?? '');
-    return mark === undefined || mark === '' ? this.#accountId : `${this.#accountId}/${mark}`;
+    return mark === undefined || mark === '' ? this.#tenantId : `${this.#tenantId}/${mark}`;
   }
 }

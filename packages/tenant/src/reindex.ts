@@ -5,7 +5,7 @@ import type { SessionStore } from './sessions/session-store.ts';
 import type { Skills } from './skills/skills.ts';
 
 export interface FilesSourceOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly sessions: SessionStore;
   readonly skills: Skills;
   readonly log: Log;
@@ -21,14 +21,14 @@ export class FilesSource implements IndexSource {
 
   /** A session that cannot be read is logged and left out: one bad file must not keep the others from being found. */
   async *sessions(): AsyncGenerator<SourceSession> {
-    const { accountId, sessions, log } = this.#options;
+    const { tenantId, sessions, log } = this.#options;
     for await (const id of sessions.ids()) {
       try {
         const session = await sessions.load(id);
         if (session === undefined) continue;
         yield { session, turns: await sessions.turnsOf(session) };
       } catch (error) {
-        log.error({ accountId, sessionId: id, err: error }, 'session cannot be read, the index is rebuilt without it');
+        log.error({ tenantId, sessionId: id, err: error }, 'session cannot be read, the index is rebuilt without it');
       }
     }
   }

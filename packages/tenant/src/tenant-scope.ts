@@ -16,7 +16,7 @@ import { LaneOrder } from './inbox/lane-order.ts';
 import type { Keys } from './keys/keys.ts';
 import { McpServerStore } from './agents/mcp-servers.ts';
 import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
-import { Outbox, type OutboxBell } from './outbox/outbox.ts';
+import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
 import { FilesSource } from './reindex.ts';
 import { Schedules } from './schedules/schedules.ts';
@@ -32,7 +32,7 @@ import { WidgetStore } from './widget/widget-store.ts';
 import { WorkspaceMeter } from './files/workspace-meter.ts';
 
 export interface TenantScopeOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id> */
   readonly root: string;
   readonly index: IndexStore;
@@ -44,8 +44,8 @@ export interface TenantScopeOptions {
   readonly sessionCache: SessionCache;
   /** Without one, memory is searched by words alone. */
   readonly embedder: Embedder | undefined;
-  /** Rung when something is to be sent. */
-  readonly outboxBell: OutboxBell | undefined;
+  /** Woken when something is to be sent. */
+  readonly wakeOutbox: WakeOutbox | undefined;
   readonly log: Log;
 }
 
@@ -61,7 +61,7 @@ export interface TenantDriftReport extends DriftReport {
  * another tenant.
  */
 export class TenantScope {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** The tenant's folder on this machine: for the sandbox's mount and for archives, not for reading paths that a tenant names. */
   readonly root: string;
   readonly index: TenantIndex;
@@ -97,17 +97,17 @@ export class TenantScope {
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
 
-  constructor({ accountId, root, index, keys, secretsKey, folders, writer, sessionCache, embedder, outboxBell, log }: TenantScopeOptions) {
-    this.accountId = accountId;
+  constructor({ tenantId, root, index, keys, secretsKey, folders, writer, sessionCache, embedder, wakeOutbox, log }: TenantScopeOptions) {
+    this.tenantId = tenantId;
     this.root = root;
     this.keys = keys;
-    this.secrets = new TenantSecrets(accountId, secretsKey);
-    this.#incarnation = new Incarnation(accountId, root);
-    this.#settings = new Settings({ accountId, root, folders, log });
+    this.secrets = new TenantSecrets(tenantId, secretsKey);
+    this.#incarnation = new Incarnation(tenantId, root);
+    this.#settings = new Settings({ tenantId, root, folders, log });
     const quota = new MemoryQuota({ root, folders, maxBytes: async () => memoryLimitOf(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
-    this.sessions = new SessionStore({ accountId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
+    this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
     this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, writer, log });
     this.laneOrder = new LaneOrder({ folder: join(root, 'inbox', '.order'), folders, writer });
     this.skills = new Skills(root, this.files);
@@ -115,7 +115,7 @@ export class TenantScope {
     const reindex = async (): Promise<void> => {
       // The index is disposable, and prompts do not ask it: a skill that was saved stays saved.
       await this.reindexSkills().catch((error: unknown) =>
-        log.error({ accountId, err: error }, 'skills are not in the index until a reindex'),
+        log.error({ tenantId, err: error }, 'skills are not in the index until a reindex'),
       );
     };
     this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
@@ -125,20 +125,20 @@ export class TenantScope {
       maxBytes: async () => (await this.settings()).limits?.workspaceBytes ?? limits.workspaceMaxBytes,
     });
     this.context = new ContextFiles({ root, skills: this.skills, log });
-    this.mcp = new McpServerStore({ accountId, folder: join(root, 'mcp'), folders, secrets: this.secrets, log });
+    this.mcp = new McpServerStore({ tenantId, folder: join(root, 'mcp'), folders, secrets: this.secrets, log });
     this.#indexStore = index;
-    this.#source = new FilesSource({ accountId, sessions: this.sessions, skills: this.skills, log });
-    this.index = index.forTenant(accountId, this.#source);
-    const place = { accountId, folders, log };
+    this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, log });
+    this.index = index.forTenant(tenantId, this.#source);
+    const place = { tenantId, folders, log };
     this.channels = new Channels({
       ...place,
       folder: join(root, 'channels'),
       secrets: this.secrets,
-      onOpened: async () => this.outbox.ringAll(),
+      onOpened: async () => this.outbox.wakeAll(),
     });
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
-    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), bell: outboxBell });
+    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
     const { sessions, index: ownIndex, events } = this;
     this.contacts = new Contacts({
@@ -157,7 +157,7 @@ export class TenantScope {
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
     const { memory } = this;
-    this.memorySearch = new MemorySearch({ accountId, root, memory, sessions, passages: this.index.passages, embedder, log });
+    this.memorySearch = new MemorySearch({ tenantId, root, memory, sessions, passages: this.index.passages, embedder, log });
     this.contactNotes = new ContactNotes({ memory, memorySearch: this.memorySearch, contacts: this.contacts });
   }
 
@@ -198,7 +198,7 @@ export class TenantScope {
   async reindex(): Promise<TenantDriftReport> {
     await this.files.sweep();
     await this.sweep();
-    const lists = await this.#indexStore.rebuild(this.accountId, this.#source);
+    const lists = await this.#indexStore.rebuild(this.tenantId, this.#source);
     return { ...lists, memory: await this.memorySearch.readAll(AbortSignal.timeout(REINDEX_TIMEOUT_MS)) };
   }
 

@@ -12,12 +12,12 @@ const ivBytes = 12;
  * tenant and the place as associated data, so that a sealed text that is copied to another tenant or another field does not open.
  */
 export class TenantSecrets {
-  readonly #accountId: string;
+  readonly #tenantId: string;
   readonly #key: Buffer | undefined;
 
   /** `secret`: SECRETS_KEY, of any length and form. Without one nothing can be sealed or opened. */
-  constructor(accountId: string, secret: string | undefined) {
-    this.#accountId = accountId;
+  constructor(tenantId: string, secret: string | undefined) {
+    this.#tenantId = tenantId;
     this.#key = secret === undefined ? undefined : Buffer.from(hkdfSync('sha256', secret, '', 'concierge tenant secrets', keyBytes));
   }
 
@@ -49,6 +49,6 @@ export class TenantSecrets {
   }
 
   #associated(place: string): Buffer {
-    return Buffer.from(JSON.stringify([this.#accountId, place]));
+    return Buffer.from(JSON.stringify([this.#tenantId, place]));
   }
 }

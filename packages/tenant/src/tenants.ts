@@ -12,7 +12,7 @@ import { decodeKey, type KeyClaims } from './keys/key-token.ts';
 import { callsFolder } from './contacts/handoffs.ts';
 import { Inbox } from './inbox/inbox.ts';
 import { Keys, type KeyRecord, type KeyRecordCache } from './keys/keys.ts';
-import { Outbox, type OutboxBell } from './outbox/outbox.ts';
+import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { SessionCache } from './sessions/session-cache.ts';
 import { writeStarter } from './starter.ts';
 import { TenantScope } from './tenant-scope.ts';
@@ -37,8 +37,8 @@ export interface TenantsOptions {
   readonly secretsKey?: string | undefined;
   /** Makes memory found by meaning, too. */
   readonly embedder?: Embedder | undefined;
-  /** Rung when something is to be sent on a chat app; without it whoever looks through the outboxes finds it a few seconds later. */
-  readonly outboxBell?: OutboxBell | undefined;
+  /** Woken when something is to be sent on a chat app; without it whoever looks through the outboxes finds it a few seconds later. */
+  readonly wakeOutbox?: WakeOutbox | undefined;
   readonly log: Log;
 }
 
@@ -75,9 +75,8 @@ export class Tenants {
 
   /** A new tenant, whole or not at all. It has no key yet. @throws AppError conflict, invalid_request */
   async create(id: string, { plan = 'standard' }: { readonly plan?: z.infer<typeof TenantPlan> } = {}): Promise<TenantScope> {
-    const accountId = TenantId.safeParse(id);
-    if (!accountId.success)
-      throw new AppError('invalid_request', `A tenant id ${accountId.error.issues[0]?.message ?? 'has another form'}.`);
+    const tenantId = TenantId.safeParse(id);
+    if (!tenantId.success) throw new AppError('invalid_request', `A tenant id ${tenantId.error.issues[0]?.message ?? 'has another form'}.`);
     const building = join(this.#folder, `.new-${id}-${randomBytes(6).toString('hex')}`);
     await mkdir(building, { recursive: true });
     try {
@@ -106,10 +105,10 @@ export class Tenants {
       .toSorted();
   }
 
-  /** What is accepted and not yet answered, for the sweeper: one directory read, without opening the tenant. */
-  async inboxTurnIds(accountId: string): Promise<string[]> {
+  /** What is accepted and not yet answered, for the reconciler: one directory read, without opening the tenant. */
+  async inboxTurnIds(tenantId: string): Promise<string[]> {
     const { log } = this.#options;
-    const inbox = new Inbox({ folder: join(this.#rootOf(accountId), 'inbox'), folders: this.#folders, writer: this.#writer, log });
+    const inbox = new Inbox({ folder: join(this.#rootOf(tenantId), 'inbox'), folders: this.#folders, writer: this.#writer, log });
     return await inbox.turnIds();
   }
 
@@ -119,40 +118,40 @@ export class Tenants {
   }
 
   /** Conversations in which something is to be sent, for whoever looks after them: one directory read, without opening the tenant. */
-  async outboxLanes(accountId: string): Promise<string[]> {
+  async outboxLanes(tenantId: string): Promise<string[]> {
     const { log } = this.#options;
-    return await new Outbox({ accountId, folder: join(this.#rootOf(accountId), 'outbox'), folders: this.#folders, log }).lanes();
+    return await new Outbox({ tenantId, folder: join(this.#rootOf(tenantId), 'outbox'), folders: this.#folders, log }).lanes();
   }
 
-  /** Events that are still to be sent, for the sweeper: directory reads, without opening the tenant. */
-  async waitingEventIds(accountId: string): Promise<string[]> {
-    return await this.#eventFiles(accountId).waitingIds();
+  /** Events that are still to be sent, for the reconciler: directory reads, without opening the tenant. */
+  async waitingEventIds(tenantId: string): Promise<string[]> {
+    return await this.#eventFiles(tenantId).waitingIds();
   }
 
   /** Clears away events that were kept long enough, without opening the tenant. */
-  async sweepEvents(accountId: string): Promise<void> {
-    await this.#eventFiles(accountId).sweep();
+  async sweepEvents(tenantId: string): Promise<void> {
+    await this.#eventFiles(tenantId).sweep();
   }
 
   /** Ids of handoffs of which not everybody has been told yet, for whoever tells them: one directory read, without opening the tenant. */
-  async untoldHandoffs(accountId: string): Promise<string[]> {
-    const files = await namesIn(callsFolder(join(this.#rootOf(accountId), 'handoffs')));
+  async pendingHandoffs(tenantId: string): Promise<string[]> {
+    const files = await namesIn(callsFolder(join(this.#rootOf(tenantId), 'handoffs')));
     return files.filter((file) => file.startsWith('h_'));
   }
 
   /** For whoever fires schedules: ids of the tenant's, each with what changes when its file or its history does. Opens nothing. */
-  async scheduleMarks(accountId: string): Promise<ReadonlyMap<string, string>> {
-    return await markSchedules(join(this.#rootOf(accountId), 'cron'));
+  async scheduleVersions(tenantId: string): Promise<ReadonlyMap<string, string>> {
+    return await markSchedules(join(this.#rootOf(tenantId), 'cron'));
   }
 
   /** Another one after each change of tenant.json. */
-  async settingsMark(accountId: string): Promise<string> {
-    return await fileMark(join(this.#rootOf(accountId), 'tenant.json'));
+  async settingsVersion(tenantId: string): Promise<string> {
+    return await fileMark(join(this.#rootOf(tenantId), 'tenant.json'));
   }
 
   /** For those who know the tenant without a key: workers, schedules, webhooks, operators. @throws AppError not_found */
-  async open(accountId: string): Promise<TenantScope> {
-    const scope = await this.find(accountId);
+  async open(tenantId: string): Promise<TenantScope> {
+    const scope = await this.find(tenantId);
     if (scope === undefined) throw new AppError('not_found', 'There is no such tenant.');
     return scope;
   }
@@ -161,15 +160,15 @@ export class Tenants {
    * As `open`; undefined when there is no such tenant: what names it may have outlived it. A known tenant is looked for as well: another
    * process may have deleted it, and a caller cannot tell by the time of an answer which tenants there are.
    */
-  async find(accountId: string): Promise<TenantScope | undefined> {
-    const isThere = tenantIdPattern.test(accountId) && (await lstatIfThere(this.#rootOf(accountId)))?.isDirectory() === true;
+  async find(tenantId: string): Promise<TenantScope | undefined> {
+    const isThere = tenantIdPattern.test(tenantId) && (await lstatIfThere(this.#rootOf(tenantId)))?.isDirectory() === true;
     if (!isThere) {
-      this.#scopes.delete(accountId);
+      this.#scopes.delete(tenantId);
       return undefined;
     }
     // Another caller may have been here while this one looked: a tenant has one scope in a process, which holds its locks.
-    const scope = this.#scopes.get(accountId) ?? this.#newScope(accountId);
-    this.#scopes.set(accountId, scope);
+    const scope = this.#scopes.get(tenantId) ?? this.#newScope(tenantId);
+    this.#scopes.set(tenantId, scope);
     return scope;
   }
 
@@ -194,8 +193,8 @@ export class Tenants {
    * @throws AppError invalid_key
    */
   async openWidget(key: string): Promise<{ readonly scope: TenantScope; readonly widget: OpenWidget }> {
-    const accountId = tenantOfWidgetKey(key);
-    const scope = accountId === undefined ? undefined : await this.find(accountId);
+    const tenantId = tenantOfWidgetKey(key);
+    const scope = tenantId === undefined ? undefined : await this.find(tenantId);
     const widget = await scope?.widget.open(key);
     if (scope === undefined || widget === undefined) throw new AppError('invalid_key', 'The publishable key is not valid.');
     this.#sweepOnce(scope);
@@ -251,33 +250,33 @@ export class Tenants {
     return claims;
   }
 
-  #eventFiles(accountId: string): EventFiles {
+  #eventFiles(tenantId: string): EventFiles {
     const { log } = this.#options;
-    return new EventFiles({ accountId, folder: join(this.#rootOf(accountId), 'events'), folders: this.#folders, log });
+    return new EventFiles({ tenantId, folder: join(this.#rootOf(tenantId), 'events'), folders: this.#folders, log });
   }
 
-  #newScope(accountId: string): TenantScope {
-    const { index, secretsKey, embedder, outboxBell, log } = this.#options;
+  #newScope(tenantId: string): TenantScope {
+    const { index, secretsKey, embedder, wakeOutbox, log } = this.#options;
     return new TenantScope({
-      accountId,
-      root: this.#rootOf(accountId),
+      tenantId,
+      root: this.#rootOf(tenantId),
       index,
-      keys: this.#newKeys(accountId),
+      keys: this.#newKeys(tenantId),
       secretsKey,
       folders: this.#folders,
       writer: this.#writer,
       sessionCache: this.#sessionCache,
       embedder,
-      outboxBell,
+      wakeOutbox,
       log,
     });
   }
 
-  #newKeys(accountId: string): Keys {
+  #newKeys(tenantId: string): Keys {
     const { keySecret, log } = this.#options;
     return new Keys({
-      accountId,
-      folder: join(this.#rootOf(accountId), 'keys'),
+      tenantId,
+      folder: join(this.#rootOf(tenantId), 'keys'),
       folders: this.#folders,
       secret: keySecret,
       cache: this.#keyRecords,
@@ -287,12 +286,12 @@ export class Tenants {
 
   /** Not when it is opened: recovery opens every tenant there is. */
   #sweepOnce(scope: TenantScope): void {
-    if (this.#swept.has(scope.accountId)) return;
-    this.#swept.add(scope.accountId);
+    if (this.#swept.has(scope.tenantId)) return;
+    this.#swept.add(scope.tenantId);
     background(scope.sweep(), this.#options.log);
   }
 
-  #rootOf(accountId: string): string {
-    return join(this.#folder, accountId);
+  #rootOf(tenantId: string): string {
+    return join(this.#folder, tenantId);
   }
 }

@@ -2,7 +2,7 @@ import { readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { FolderSync } from '@concierge/files';
-import { TenantEvents, type Happening } from '../src/events/tenant-events.ts';
+import { TenantEvents, type WebhookEventInput } from '../src/events/tenant-events.ts';
 import { TenantSecrets } from '../src/tenant-secrets.ts';
 import { silentLog, temporaryFolder, type Folder } from './support.ts';
 
@@ -22,11 +22,11 @@ afterEach(async () => folder[Symbol.asyncDispose]());
 
 function open(secretsKey: string): TenantEvents {
   const secrets = new TenantSecrets('acme', secretsKey);
-  const place = { accountId: 'acme', folder: join(folder.path, 'events'), folders: new FolderSync(), log: silentLog };
+  const place = { tenantId: 'acme', folder: join(folder.path, 'events'), folders: new FolderSync(), log: silentLog };
   return new TenantEvents({ ...place, secrets, now: () => nowMs });
 }
 
-function missed(key: string, at = new Date(nowMs).toISOString()): Happening<'schedule.missed'> {
+function missed(key: string, at = new Date(nowMs).toISOString()): WebhookEventInput<'schedule.missed'> {
   const run = { scheduleId: 's', name: 'Report', runId: key, scheduledAt: at, missedSince: null, reason: null };
   return { type: 'schedule.missed', key, at, data: run };
 }
@@ -80,7 +80,7 @@ describe('event endpoints', () => {
     const elsewhere = open('another key for secrets');
     expect(await elsewhere.endpoints.get(id)).toMatchObject({ state: 'broken' });
     await expect(elsewhere.endpoints.open(id)).rejects.toThrow('give it a new one');
-    expect(await elsewhere.endpoints.hindrance(id)).toContain('cannot be read');
+    expect(await elsewhere.endpoints.blockedReason(id)).toContain('cannot be read');
     const { secret } = await elsewhere.endpoints.rotateSecret(id);
     expect((await elsewhere.endpoints.open(id)).secrets).toEqual([secret]);
   });

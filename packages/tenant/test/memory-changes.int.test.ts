@@ -129,10 +129,10 @@ describe('where the kernel does not tell of changes', () => {
   let search: MemorySearch;
   beforeEach(() => {
     nowMs = 0;
-    const { accountId, root, memory, sessions } = scope;
+    const { tenantId, root, memory, sessions } = scope;
     const { passages } = scope.index;
     const far = { noteEvents: 'never', now: () => nowMs } as const;
-    search = new MemorySearch({ accountId, root, memory, sessions, passages, embedder: undefined, log: silentLog, ...far });
+    search = new MemorySearch({ tenantId, root, memory, sessions, passages, embedder: undefined, log: silentLog, ...far });
   });
 
   it('a search sees an edit within five seconds, and looks at notes no more often than that', async () => {
@@ -157,10 +157,10 @@ describe('where the kernel does not tell of changes', () => {
   it('a search reads for a while only, the latest notes first, and says what is left', async () => {
     for (let number = 0; number < NOTES; number += 1)
       await writeFile(join(scope.root, 'memory', `n${String(number)}.md`), `Note ${String(number)} about a canoe.\n`);
-    const { accountId, root, memory, sessions } = scope;
+    const { tenantId, root, memory, sessions } = scope;
     const { passages } = scope.index;
     const slow = { noteEvents: 'never', now: () => (nowMs += 300) } as const;
-    const slowly = new MemorySearch({ accountId, root, memory, sessions, passages, embedder: undefined, log: silentLog, ...slow });
+    const slowly = new MemorySearch({ tenantId, root, memory, sessions, passages, embedder: undefined, log: silentLog, ...slow });
     const left: number[] = [];
     do left.push((await asked('canoe', slowly)).unread.notes);
     while (left.at(-1) !== 0);

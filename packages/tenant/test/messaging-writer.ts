@@ -9,7 +9,7 @@ import { silentLog } from './support.ts';
 
 /** A process of its own that writes to all messaging stores until it is killed. Prints the call of each message that was accepted. */
 const [, , root = '', scheduleId = ''] = argv;
-const place = { accountId: 'acme', folders: new FolderSync(), log: silentLog };
+const place = { tenantId: 'acme', folders: new FolderSync(), log: silentLog };
 const outbox = new Outbox({ ...place, folder: `${root}/outbox` });
 const channels = new Channels({ ...place, folder: `${root}/channels`, secrets: new TenantSecrets('acme', 'a key for secrets') });
 const schedules = new Schedules({

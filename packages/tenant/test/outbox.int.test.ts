@@ -27,7 +27,7 @@ let outbox: Outbox;
 
 /** As another process has it. */
 function another(): Outbox {
-  return new Outbox({ accountId: 'acme', folder, folders: new FolderSync(), log: silentLog, now: () => nowMs });
+  return new Outbox({ tenantId: 'acme', folder, folders: new FolderSync(), log: silentLog, now: () => nowMs });
 }
 
 beforeEach(async () => {

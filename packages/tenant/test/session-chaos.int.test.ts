@@ -14,7 +14,7 @@ import { newSession, newSessionId, silentLog, temporaryFolder, until } from './s
 const writerPath = fileURLToPath(new URL('./session-writer.ts', import.meta.url));
 const points = ['session.after-temp', 'session.after-link', 'session.after-publish'] as const;
 const storeIn = (folder: string): SessionStore =>
-  new SessionStore({ accountId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });
+  new SessionStore({ tenantId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });
 
 interface Writer {
   readonly process: ChildProcess;

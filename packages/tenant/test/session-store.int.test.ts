@@ -11,7 +11,7 @@ import { newSession, newSessionId, silentLog, temporaryFolder, turnRecord, userM
 
 /** Each is like another process: it shares nothing but the files. */
 const storeIn = (folder: string): SessionStore =>
-  new SessionStore({ accountId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });
+  new SessionStore({ tenantId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });
 
 const revisionsOf = (folder: string, id: string): string => join(folder, '.revisions', id);
 const revisionNames = async (folder: string, id: string): Promise<string[]> =>

@@ -13,7 +13,7 @@ import { silentLog, temporaryFolder, until, type Folder } from './support.ts';
 
 const writerPath = fileURLToPath(new URL('./settings-writer.ts', import.meta.url));
 const code = (name: string): object => expect.objectContaining({ code: name });
-const settingsIn = (root: string): Settings => new Settings({ accountId: 'acme', root, folders: new FolderSync(), log: silentLog });
+const settingsIn = (root: string): Settings => new Settings({ tenantId: 'acme', root, folders: new FolderSync(), log: silentLog });
 const inForce = async (root: string): Promise<{ settings: TenantSettings; problem: string | null }> => {
   const settings = settingsIn(root);
   return { settings: await settings.current(), problem: settings.problem };

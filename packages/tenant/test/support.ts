@@ -100,7 +100,7 @@ export function acceptedTurn(turnId: string): AcceptedTurn {
   return {
     version: 1,
     turnId,
-    accountId: 'acme',
+    tenantId: 'acme',
     sessionId: newSessionId(),
     acceptedAtMs: 1,
     origin: 'api',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { chdir, cwd } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { emptyFolder, HeldFolder } from '@concierge/files';
+import { emptyFolder, FolderHandle } from '@concierge/files';
 import { startTenants, temporaryFolder } from './support.ts';
 
 const swapperPath = fileURLToPath(new URL('./folder-swapper.ts', import.meta.url));
@@ -99,7 +99,7 @@ describe('emptying a folder', () => {
     await fill(other.path, 2);
     await symlink(other.path, join(folder.path, 'link'));
     await symlink(join(other.path, 'f0'), join(folder.path, 'file-link'));
-    await emptyFolder(await HeldFolder.open(folder.path));
+    await emptyFolder(await FolderHandle.open(folder.path));
     expect(await readdir(folder.path)).toEqual([]);
     expect(await readdir(other.path)).toHaveLength(2);
   });

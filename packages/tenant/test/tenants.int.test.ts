@@ -73,7 +73,7 @@ describe('tenants', () => {
     await world.tenants.setSuspended('acme', true);
     for (const tenants of [world.tenants, other]) await expect(tenants.authenticate(key)).rejects.toThrow(code('tenant_suspended'));
     await world.tenants.setSuspended('acme', false);
-    expect((await other.authenticate(key)).scope.accountId).toBe('acme');
+    expect((await other.authenticate(key)).scope.tenantId).toBe('acme');
     expect(await scope.settings()).toEqual({ plan: 'standard' });
   });
 });
@@ -89,7 +89,7 @@ describe('keys', () => {
       scopes: ['cs'],
     });
     const authenticated = await (await world.another()).authenticate(made.key);
-    expect(authenticated.scope.accountId).toBe('acme');
+    expect(authenticated.scope.tenantId).toBe('acme');
     expect(authenticated.key).toMatchObject({ id: made.id, scopes: ['cs'], label: 'website' });
     expect(await readFile(join(world.dataDir, 'tenants', 'acme', 'keys', `${made.id}.json`), 'utf8')).not.toContain(made.key);
   });

@@ -41,7 +41,7 @@ describe('the settings of a web widget', () => {
   it('are nothing before they are made, and then one private file in a covered folder', async () => {
     expect(await scope.widget.view()).toMatchObject({ enabled: false, key: null, secret: 'unset', problem: null });
     const { key } = await scope.widget.put(enabled);
-    expect(WidgetKey.parse(key)).toContain(`ck_pub_${scope.accountId}_`);
+    expect(WidgetKey.parse(key)).toContain(`ck_pub_${scope.tenantId}_`);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(workspaceRules.masked).toContain('widget');
     await expect(scope.files.readText('widget/widget.json')).rejects.toMatchObject({ code: 'not_found' });
@@ -70,7 +70,7 @@ describe('the settings of a web widget', () => {
     expect((await tenants.openWidget(key ?? '')).widget.secret).toBe(secret);
     const elsewhere = tenantsWith('t'.repeat(40));
     expect((await elsewhere.openWidget(key ?? '')).widget.secret).toBeNull();
-    expect(await (await elsewhere.open(scope.accountId)).widget.view()).toMatchObject({ secret: 'unreadable' });
+    expect(await (await elsewhere.open(scope.tenantId)).widget.view()).toMatchObject({ secret: 'unreadable' });
   });
 
   it('are seen by every process as soon as they change', async () => {
@@ -79,7 +79,7 @@ describe('the settings of a web widget', () => {
     await other.openWidget(key ?? '');
     const after = await scope.widget.rotateKey();
     await expect(other.openWidget(key ?? '')).rejects.toMatchObject({ code: 'invalid_key' });
-    expect((await other.openWidget(after.key ?? '')).scope.accountId).toBe(scope.accountId);
+    expect((await other.openWidget(after.key ?? '')).scope.tenantId).toBe(scope.tenantId);
   });
 
   it('that are damaged answer nobody, say so, and are made anew', async () => {

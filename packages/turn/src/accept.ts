@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
-import type { Doorbells } from './doorbells.ts';
+import type { WakeupQueue } from './wakeup-queue.ts';
 import { keyOf } from './keys.ts';
 import { LaneRepair } from './lane-repair.ts';
-import { mayWait, type Lanes, type Placed } from './lanes.ts';
-import { Ripener } from './ripener.ts';
+import { mayWait, type Lanes, type EnqueueOutcome } from './lanes.ts';
+import { DebounceTimer } from './debounce-timer.ts';
 import { freshSenderOf, newTurnId, turnIdOf } from './turn-ids.ts';
 
 export interface TurnReceipt {
@@ -25,24 +25,24 @@ export interface AcceptedInOrder {
 export interface AcceptOptions {
   readonly redis: Redis;
   readonly lanes: Lanes;
-  readonly doorbells: Doorbells;
+  readonly wakeupQueue: WakeupQueue;
   readonly log: Log;
   readonly now?: () => number;
 }
 
 /**
  * The only way in. Order is part of the meaning: session key and limits, then the inbox file, fsynced, and from there on the
- * turn is accepted; then its place in the lane; then the doorbell. What fails after the file is no error to the caller: the sweeper
+ * turn is accepted; then its place in the lane; then the wake-up. What fails after the file is no error to the caller: the reconciler
  * finishes it. A turn that gets no place in its lane gets a number on disk before the caller hears of it, so that no later one overtakes it.
  */
 export class TurnAcceptance {
   readonly #options: AcceptOptions;
-  readonly #ripener: Ripener;
+  readonly #debounceTimer: DebounceTimer;
   readonly #repair: LaneRepair;
 
   constructor(options: AcceptOptions) {
     this.#options = options;
-    this.#ripener = new Ripener(options);
+    this.#debounceTimer = new DebounceTimer(options);
     this.#repair = new LaneRepair(options);
   }
 
@@ -116,9 +116,9 @@ export class TurnAcceptance {
     let isNumbered = await scope.laneOrder.isUsed(last.turn.sessionId);
     for (const { input, turn, placing } of enqueued) {
       const placed = await placing;
-      if (isNumbered && placed?.kind === 'laid') await this.#number(scope, turn);
+      if (isNumbered && placed?.kind === 'enqueued') await this.#number(scope, turn);
       outcomes.push(await orRefusal(this.#settle(scope, { input, turn }, placed)));
-      isNumbered ||= placed === null || placed.kind === 'exists' || (placed.kind === 'laid' && placed.isUnclear);
+      isNumbered ||= placed === null || placed.kind === 'exists' || (placed.kind === 'enqueued' && placed.isUnclear);
     }
     if (!isNumbered) return;
     await this.#repair.repair(scope, last.turn).catch((error: unknown) => this.#warn(error, last.turn, 'the lane is put in order later'));
@@ -130,12 +130,12 @@ export class TurnAcceptance {
     const sessionId = await this.#resolveSession(scope, input, turnId);
     // What Redis knows of it is asked with its place in the lane: nearly all messages are new.
     const ended = input.dedupeId === null ? null : await this.#findEnded(scope, turnId, sessionId);
-    return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, accountId: scope.accountId }) };
+    return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, tenantId: scope.tenantId }) };
   }
 
-  /** Null: not yet. It is on disk: accepted. The sweeper lays it as soon as Redis answers. */
-  async #enqueue({ busy, holdMs }: TurnInput, turn: AcceptedTurn): Promise<Placed | null> {
-    return this.#options.lanes.place(turn, { busy, holdMs, found: 'accepted' }).catch((error: unknown) => {
+  /** Null: not yet. It is on disk: accepted. The reconciler lays it as soon as Redis answers. */
+  async #enqueue({ busy, debounceMs }: TurnInput, turn: AcceptedTurn): Promise<EnqueueOutcome | null> {
+    return this.#options.lanes.enqueue(turn, { busy, debounceMs, found: 'accepted' }).catch((error: unknown) => {
       this.#warn(error, turn, 'accepted, but not yet in its lane');
       return null;
     });
@@ -144,7 +144,7 @@ export class TurnAcceptance {
   async #settle(
     scope: TenantScope,
     { input, turn }: { readonly input: TurnInput; readonly turn: AcceptedTurn },
-    placed: Placed | null,
+    placed: EnqueueOutcome | null,
   ): Promise<TurnReceipt> {
     const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
     if (placed === null) {
@@ -152,7 +152,7 @@ export class TurnAcceptance {
       return receipt;
     }
     switch (placed.kind) {
-      case 'laid': {
+      case 'enqueued': {
         if (placed.isUnclear) await this.#number(scope, turn);
         await failpoint('accept.after-lane');
         this.#letRun(placed);
@@ -169,7 +169,7 @@ export class TurnAcceptance {
         throw new AppError('too_many_waiting', `At most ${bounds}.`, { retryAfterSeconds: 5 });
       }
       case 'exists': {
-        // Still on its way: the sweeper laid our file before we did. Ended: it was run between our look and our write.
+        // Still on its way: the reconciler enqueued our file before we did. Ended: it was run between our look and our write.
         if (placed.state === 'waiting' || placed.state === 'running') {
           // By the time of its acceptance, perhaps: an earlier one of another clock stands before it now.
           await this.#number(scope, turn);
@@ -210,7 +210,7 @@ export class TurnAcceptance {
   async requestCancel(scope: TenantScope, turnId: string): Promise<boolean> {
     if ((await scope.inbox.read(turnId)) === undefined) return false;
     await scope.inbox.markCancelled(turnId);
-    background(this.#options.doorbells.ring(await this.#options.lanes.cancel(turnId)), this.#options.log);
+    background(this.#options.wakeupQueue.wake(await this.#options.lanes.cancel(turnId)), this.#options.log);
     return true;
   }
 
@@ -234,7 +234,7 @@ export class TurnAcceptance {
     const unknown = (cause?: unknown): AppError =>
       new AppError('overloaded', 'The service cannot look the session up right now.', { cause, retryAfterSeconds: 2 });
     const [agent, { isReady }] = await Promise.all([
-      redis.hget(keyOf.held({ accountId: scope.accountId, sessionId }), 'agent'),
+      redis.hget(keyOf.held({ tenantId: scope.tenantId, sessionId }), 'agent'),
       lanes.readiness(),
     ]).catch((error: unknown) => {
       throw unknown(error);
@@ -245,13 +245,13 @@ export class TurnAcceptance {
   }
 
   /** The same message, accepted earlier: still known to Redis, or already part of its session file or the index. */
-  async #findTwin(scope: TenantScope, turnId: string, sessionId: string): Promise<Twin | null> {
+  async #findDuplicate(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
     const [requestHash, session] = await this.#options.redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
     if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
     return await this.#findEnded(scope, turnId, sessionId);
   }
 
-  async #findEnded(scope: TenantScope, turnId: string, sessionId: string): Promise<Twin | null> {
+  async #findEnded(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
     const saved = await scope.sessions.findTurn(sessionId, turnId);
     if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
     const indexed = await scope.index.findTurn(turnId).catch((): null => null);
@@ -266,24 +266,24 @@ export class TurnAcceptance {
   async #attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
     const first = await scope.inbox.read(turn.turnId);
     if (first === undefined) {
-      const twin = await this.#findTwin(scope, turn.turnId, turn.sessionId);
-      if (twin !== null) return replay(twin, input);
+      const duplicate = await this.#findDuplicate(scope, turn.turnId, turn.sessionId);
+      if (duplicate !== null) return replay(duplicate, input);
       throw new AppError('overloaded', 'The same request is just being answered; try again.', { retryAfterSeconds: 1 });
     }
     const receipt = replay(first, input);
-    if (input.busy !== 'reject') await this.#placeTwin(scope, input, first);
+    if (input.busy !== 'reject') await this.#enqueueDuplicate(scope, input, first);
     return receipt;
   }
 
   /**
    * Whoever wrote it may have died before it had its place, and somebody hears now that it is accepted: what they say next must not overtake it. With
-   * `reject` its place decides whether it is accepted at all; the sweeper comes for that one.
+   * `reject` its place decides whether it is accepted at all; the reconciler comes for that one.
    */
-  async #placeTwin(scope: TenantScope, { busy, holdMs }: TurnInput, first: AcceptedTurn): Promise<void> {
+  async #enqueueDuplicate(scope: TenantScope, { busy, debounceMs }: TurnInput, first: AcceptedTurn): Promise<void> {
     try {
       const cancelled = await scope.inbox.isCancelled(first.turnId);
-      const placed = await this.#options.lanes.place(first, { busy, holdMs, found: 'orphan', cancelled });
-      if (placed.kind === 'laid') this.#letRun(placed);
+      const placed = await this.#options.lanes.enqueue(first, { busy, debounceMs, found: 'orphan', cancelled });
+      if (placed.kind === 'enqueued') this.#letRun(placed);
       if (await scope.laneOrder.isUsed(first.sessionId)) await this.#repair.repair(scope, first);
     } catch (error) {
       this.#warn(error, first, 'accepted before, and perhaps not yet in its lane');
@@ -292,18 +292,18 @@ export class TurnAcceptance {
     }
   }
 
-  #letRun({ rings, ripeInMs }: Extract<Placed, { kind: 'laid' }>): void {
-    background(this.#options.doorbells.ring(rings), this.#options.log);
-    if (ripeInMs !== null) this.#ripener.expect(ripeInMs);
+  #letRun({ wakeups, dueInMs }: Extract<EnqueueOutcome, { kind: 'enqueued' }>): void {
+    background(this.#options.wakeupQueue.wake(wakeups), this.#options.log);
+    if (dueInMs !== null) this.#debounceTimer.expect(dueInMs);
   }
 
   #now(): number {
     return (this.#options.now ?? Date.now)();
   }
 
-  /** Stops the timer of lanes that are held back; sweepers start what still waits. */
+  /** Stops the timer of lanes that are debounced; reconcilers start what still waits. */
   async stop(): Promise<void> {
-    await this.#ripener.stop();
+    await this.#debounceTimer.stop();
   }
 }
 
@@ -311,17 +311,17 @@ interface Prepared {
   readonly input: TurnInput;
   readonly turn: AcceptedTurn;
   /** It was accepted before, and has ended. */
-  readonly ended: Twin | null;
+  readonly ended: Duplicate | null;
 }
 
 interface Enqueued {
   readonly input: TurnInput;
   readonly turn: AcceptedTurn;
-  readonly placing: Promise<Placed | null>;
+  readonly placing: Promise<EnqueueOutcome | null>;
 }
 
-function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sessionId' | 'acceptedAtMs' | 'accountId'>): AcceptedTurn {
-  const { busy, holdMs: _holdMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
+function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sessionId' | 'acceptedAtMs' | 'tenantId'>): AcceptedTurn {
+  const { busy, debounceMs: _holdMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
   const collects = busy === 'collect' ? { collects: true as const } : {};
   return { ...kept, ...collects, ...facts, version: 1 };
 }
@@ -334,14 +334,14 @@ async function orRefusal(accepting: Promise<TurnReceipt>): Promise<TurnReceipt |
   });
 }
 
-interface Twin {
+interface Duplicate {
   readonly turnId: string;
   readonly sessionId: string;
   readonly requestHash: string;
 }
 
-function replay(twin: Twin, input: TurnInput): TurnReceipt {
-  if (twin.requestHash !== input.requestHash)
+function replay(duplicate: Duplicate, input: TurnInput): TurnReceipt {
+  if (duplicate.requestHash !== input.requestHash)
     throw new AppError('idempotency_conflict', 'This Idempotency-Key was used with another request.');
-  return { turnId: twin.turnId, sessionId: twin.sessionId, replayed: true };
+  return { turnId: duplicate.turnId, sessionId: duplicate.sessionId, replayed: true };
 }

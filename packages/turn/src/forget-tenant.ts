@@ -6,7 +6,7 @@ const KEYS_AT_ONCE = 500;
 /** Kinds of keys whose name goes on with the tenant's id, and then ends, or goes on with `/` or, of a share, `@`. */
 const kindsByTenant = new Set([
   'lane',
-  'held',
+  'lease',
   'line',
   'admitted',
   'deliveries-seen',
@@ -23,17 +23,17 @@ const kindsByTenant = new Set([
  * Drops what Redis knows of a deleted tenant: its turns with the words that were streamed, its lanes and its due work. A tenant of the same
  * name that is made later meets nothing of it.
  */
-export async function forgetTenant(redis: Redis, accountId: string): Promise<void> {
+export async function forgetTenant(redis: Redis, tenantId: string): Promise<void> {
   const pages = redis.scanStream({ match: `${queuePrefix}:*`, count: KEYS_AT_ONCE });
   for await (const page of pages) {
     const keys = Array.isArray(page) ? page.map(String) : [];
-    const own = [...keys.filter((key) => isKeyOf(key, accountId)), ...(await turnKeysOf(redis, keys, accountId))];
+    const own = [...keys.filter((key) => isKeyOf(key, tenantId)), ...(await turnKeysOf(redis, keys, tenantId))];
     if (own.length > 0) await redis.unlink(...own);
   }
   for (const dueWork of [keyOf.due, keyOf.heldBack, ...['schedules', 'events', 'deliveries'].flatMap(setsOf)]) {
-    for await (const page of redis.zscanStream(dueWork, { match: `${accountId}/*`, count: KEYS_AT_ONCE })) {
+    for await (const page of redis.zscanStream(dueWork, { match: `${tenantId}/*`, count: KEYS_AT_ONCE })) {
       // Members and their scores in turns; no score has a slash.
-      const members = Array.isArray(page) ? page.map(String).filter((member) => member.startsWith(`${accountId}/`)) : [];
+      const members = Array.isArray(page) ? page.map(String).filter((member) => member.startsWith(`${tenantId}/`)) : [];
       if (members.length > 0) await redis.zrem(dueWork, ...members);
     }
   }
@@ -44,17 +44,17 @@ function setsOf(kind: string): string[] {
   return [due, `${due}:claimed`];
 }
 
-function isKeyOf(key: string, accountId: string): boolean {
-  if (key.startsWith(keyOf.dueWork(`events/${accountId}/`))) return true;
+function isKeyOf(key: string, tenantId: string): boolean {
+  if (key.startsWith(keyOf.dueWork(`events/${tenantId}/`))) return true;
   const [kind = '', ...rest] = key.slice(queuePrefix.length + 1).split(':');
-  return kindsByTenant.has(kind) && rest.join(':').split(/[/@]/u, 1)[0] === accountId;
+  return kindsByTenant.has(kind) && rest.join(':').split(/[/@]/u, 1)[0] === tenantId;
 }
 
 /** A turn's keys carry its id alone: its record says whose it is. */
-async function turnKeysOf(redis: Redis, keys: readonly string[], accountId: string): Promise<string[]> {
+async function turnKeysOf(redis: Redis, keys: readonly string[], tenantId: string): Promise<string[]> {
   const prefix = keyOf.turn('');
   const turnIds = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
   const accounts = await Promise.all(turnIds.map(async (turnId) => redis.hget(keyOf.turn(turnId), 'account')));
-  const own = turnIds.filter((_, index) => accounts[index] === accountId);
+  const own = turnIds.filter((_, index) => accounts[index] === tenantId);
   return own.flatMap((turnId) => [keyOf.turn(turnId), keyOf.events(turnId)]);
 }

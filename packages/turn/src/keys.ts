@@ -3,8 +3,8 @@
  * deployment grows by hashing its tenants over several queues.
  */
 export const queuePrefix = 'concierge:{q0}';
-/** The queue of doorbells for turns at this depth; BullMQ allows no colon in it. */
-export function doorbellQueueOf(depth: number): string {
+/** The queue of wakeupQueue for turns at this depth; BullMQ allows no colon in it. */
+export function wakeupQueueName(depth: number): string {
   return depth === 0 ? 'turns' : `turns-${String(depth)}`;
 }
 
@@ -13,10 +13,10 @@ export const keyOf = {
   events: (turnId: string): string => `${queuePrefix}:events:${turnId}`,
   /** Ids of the turns of a session that have not ended, the one that runs first. */
   lane: (lane: Lane): string => `${queuePrefix}:lane:${laneMember(lane)}`,
-  held: (lane: Lane): string => `${queuePrefix}:held:${laneMember(lane)}`,
-  /** Run id of the Redis for which the lanes have been laid from the inboxes; missing in a Redis that came back empty. */
-  laid: `${queuePrefix}:laid`,
-  layLock: `${queuePrefix}:lay-lock`,
+  held: (lane: Lane): string => `${queuePrefix}:lease:${laneMember(lane)}`,
+  /** Run id of the Redis for which the lanes have been enqueued from the inboxes; missing in a Redis that came back empty. */
+  enqueued: `${queuePrefix}:ready`,
+  restoreLock: `${queuePrefix}:restore-lock`,
   scanLock: `${queuePrefix}:scan-lock`,
   /** Set by the first look through an inbox that finds the turn without a lane. */
   seenWithoutLane: (turnId: string): string => `${queuePrefix}:seen-without-lane:${turnId}`,
@@ -26,7 +26,7 @@ export const keyOf = {
   workerFacts: `${queuePrefix}:worker-facts`,
   due: `${queuePrefix}:due`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */
-  heldBack: `${queuePrefix}:held-back`,
+  heldBack: `${queuePrefix}:debounced`,
   /** Due work of a kind, by the time at which each piece is to be looked at; rebuilt from files (due/due.lua). */
   dueWork: (kind: string): string => `${queuePrefix}:due:${kind}`,
   /** Set together with all of a kind; missing in a Redis that came back empty. */
@@ -41,18 +41,18 @@ export const keyOf = {
   /** How fast a conversation, or a binding, is going. */
   pace: (member: string): string => `${queuePrefix}:pace:${member}`,
   /** Until when a binding waits that an app has told to. */
-  paceHold: (member: string): string => `${queuePrefix}:pace-hold:${member}`,
+  throttledUntil: (member: string): string => `${queuePrefix}:pace-hold:${member}`,
   /** Receipts of a message whose sender has not written down yet that it was sent. */
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
   /** Of which messages of a tenant there are such, the oldest first. */
-  earlyReceiptsOf: (accountId: string): string => `${queuePrefix}:early-receipts-of:${accountId}`,
+  earlyReceiptsOf: (tenantId: string): string => `${queuePrefix}:early-receipts-of:${tenantId}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,
   eventClearLock: `${queuePrefix}:event-clear-lock`,
   /** Bytes that a tenant's turns have written to their streams, in one portion of time. */
-  streamBytes: (accountId: string, portion: number): string => `${queuePrefix}:stream-bytes:${accountId}:${String(portion)}`,
+  streamBytes: (tenantId: string, portion: number): string => `${queuePrefix}:stream-bytes:${tenantId}:${String(portion)}`,
   /** Sessions that end where a told history does, by when. */
-  historyMarks: (name: string): string => `${queuePrefix}:history-marks:${name}`,
-  requests: (accountId: string): string => `${queuePrefix}:requests:${accountId}`,
+  historyCursors: (name: string): string => `${queuePrefix}:history-cursors:${name}`,
+  requests: (tenantId: string): string => `${queuePrefix}:requests:${tenantId}`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,
   /** Pub/sub: ids of turns to cancel. */
@@ -61,10 +61,10 @@ export const keyOf = {
 
 /** One session's place to queue. */
 export interface Lane {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly sessionId: string;
 }
 
-export function laneMember({ accountId, sessionId }: Lane): string {
-  return `${accountId}/${sessionId}`;
+export function laneMember({ tenantId, sessionId }: Lane): string {
+  return `${tenantId}/${sessionId}`;
 }

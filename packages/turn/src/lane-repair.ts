@@ -1,10 +1,10 @@
 import type { TenantScope } from '@concierge/tenant';
-import type { Doorbells } from './doorbells.ts';
+import type { WakeupQueue } from './wakeup-queue.ts';
 import type { Lanes, Lease } from './lanes.ts';
 
 export interface LaneRepairOptions {
-  readonly lanes: Pick<Lanes, 'place' | 'order'>;
-  readonly doorbells: Pick<Doorbells, 'ring'>;
+  readonly lanes: Pick<Lanes, 'enqueue' | 'order'>;
+  readonly wakeupQueue: Pick<WakeupQueue, 'wake'>;
 }
 
 /** Makes lanes say what the disk says about the order of acceptance (docs/decisions/0004-order-of-acceptance.md). */
@@ -21,7 +21,7 @@ export class LaneRepair {
    * @returns whether that was so
    */
   async repair(scope: TenantScope, { sessionId }: { readonly sessionId: string }, own?: Lease): Promise<boolean> {
-    const { lanes, doorbells } = this.#options;
+    const { lanes, wakeupQueue } = this.#options;
     const { numbered, mentioned } = await scope.laneOrder.read(sessionId);
     const gone: string[] = [];
     for (const turnId of [...mentioned, ...numbered]) {
@@ -32,11 +32,11 @@ export class LaneRepair {
         continue;
       }
       const cancelled = await scope.inbox.isCancelled(turnId);
-      const placed = await lanes.place(turn, { busy: 'queue', found: 'orphan', cancelled });
-      if (placed.kind === 'laid') await doorbells.ring(placed.rings);
+      const placed = await lanes.enqueue(turn, { busy: 'queue', found: 'orphan', cancelled });
+      if (placed.kind === 'enqueued') await wakeupQueue.wake(placed.wakeups);
     }
-    const { moved, rings } = await lanes.order({ accountId: scope.accountId, sessionId }, numbered, own);
-    await doorbells.ring(rings);
+    const { moved, wakeups } = await lanes.order({ tenantId: scope.tenantId, sessionId }, numbered, own);
+    await wakeupQueue.wake(wakeups);
     await this.#forgetEnded(scope, sessionId, gone);
     return moved;
   }

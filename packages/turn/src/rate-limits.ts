@@ -23,11 +23,11 @@ export class RateLimits {
   }
 
   async take(
-    accountId: string,
+    tenantId: string,
     { limit, windowSeconds }: { readonly limit: number; readonly windowSeconds: number },
   ): Promise<RateLimitState> {
     const args = [limit, windowSeconds * 1000, randomUUID()];
-    const [allowed, remaining, waitMs] = Reply.parse(await script.run(this.#redis, [keyOf.requests(accountId)], args));
+    const [allowed, remaining, waitMs] = Reply.parse(await script.run(this.#redis, [keyOf.requests(tenantId)], args));
     return { allowed: allowed === 1, remaining: Math.max(0, remaining), resetSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
   }
 }

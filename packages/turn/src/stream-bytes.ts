@@ -35,20 +35,20 @@ export class StreamBytes {
     this.#log = log;
   }
 
-  add(accountId: string, bytes: number): void {
-    this.#uncounted.set(accountId, (this.#uncounted.get(accountId) ?? 0) + bytes);
+  add(tenantId: string, bytes: number): void {
+    this.#uncounted.set(tenantId, (this.#uncounted.get(tenantId) ?? 0) + bytes);
     this.#timer ??= setTimeout(() => void this.flush(), COUNT_EVERY_MS);
   }
 
   /** Of the last hour, as far as is known; what is not known yet is being asked. */
-  sumOf(accountId: string): number {
-    const known = this.#sums.get(accountId) ?? { bytes: 0, askedAtMs: -Infinity };
+  sumOf(tenantId: string): number {
+    const known = this.#sums.get(tenantId) ?? { bytes: 0, askedAtMs: -Infinity };
     const nowMs = performance.now();
     if (nowMs - known.askedAtMs > SUM_AGE_MS) {
       known.askedAtMs = nowMs;
       if (this.#sums.size >= SUMS_MAX) this.#sums.clear();
-      this.#sums.set(accountId, known);
-      void this.#ask(accountId, known);
+      this.#sums.set(tenantId, known);
+      void this.#ask(tenantId, known);
     }
     return known.bytes;
   }
@@ -61,8 +61,8 @@ export class StreamBytes {
     this.#uncounted.clear();
     const portion = portionNow();
     const commands = this.#redis.pipeline();
-    for (const [accountId, bytes] of counted) {
-      const key = keyOf.streamBytes(accountId, portion);
+    for (const [tenantId, bytes] of counted) {
+      const key = keyOf.streamBytes(tenantId, portion);
       commands.incrby(key, bytes).expire(key, PORTIONS * PORTION_SECONDS);
     }
     await commands.exec().catch((error: unknown) => {
@@ -70,14 +70,14 @@ export class StreamBytes {
     });
   }
 
-  async #ask(accountId: string, sum: Sum): Promise<void> {
+  async #ask(tenantId: string, sum: Sum): Promise<void> {
     const newest = portionNow();
-    const keys = Array.from({ length: PORTIONS }, (_, index) => keyOf.streamBytes(accountId, newest - index));
+    const keys = Array.from({ length: PORTIONS }, (_, index) => keyOf.streamBytes(tenantId, newest - index));
     try {
       const portions = await this.#redis.mget(keys);
       sum.bytes = portions.reduce((bytes, portion) => bytes + Number(portion ?? 0), 0);
     } catch (error) {
-      this.#log.debug({ err: error, accountId }, 'the bytes of streams are not known');
+      this.#log.debug({ err: error, tenantId }, 'the bytes of streams are not known');
     }
   }
 }

@@ -2,13 +2,13 @@ import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } f
 import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
-import type { Doorbells } from './doorbells.ts';
-import { endOf } from './ended-turn.ts';
+import type { WakeupQueue } from './wakeup-queue.ts';
+import { endOf } from './replay-turn.ts';
 import { foldStream, withoutRepeats, type FoldedStream } from './fold-steps.ts';
 import { LaneRepair, withoutOvertaking } from './lane-repair.ts';
 import type { Lanes, Lease } from './lanes.ts';
 import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
-import { eventsOf, isTold, retellSteps, streamLost } from './retelling.ts';
+import { eventsOf, isShown, replaySteps, streamLost } from './replay-steps.ts';
 import { compareIds, firstEntryId, readEntries, type StreamEntry } from './stream-entry.ts';
 import type { StreamBytes } from './stream-bytes.ts';
 import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
@@ -19,7 +19,7 @@ export interface AttemptOptions {
   readonly handlers: TurnHandlers;
   readonly redis: Redis;
   readonly lanes: Lanes;
-  readonly doorbells: Doorbells;
+  readonly wakeupQueue: WakeupQueue;
   readonly tenants: Tenants;
   readonly log: Log;
   /** In this process, now. */
@@ -68,7 +68,7 @@ export class TurnAttempt {
   async run(): Promise<void> {
     try {
       await failpoint('turn.after-lease');
-      const scope = await this.#options.tenants.open(this.#lease.accountId);
+      const scope = await this.#options.tenants.open(this.#lease.tenantId);
       if ((await scope.settings()).suspended === true) {
         await this.#release(SUSPENDED_WAIT_MS, false);
         return;
@@ -77,7 +77,7 @@ export class TurnAttempt {
       const { sessionId, turnId } = this.#lease;
       const [turn, isNumbered] = await Promise.all([scope.inbox.read(turnId), scope.laneOrder.isUsed(sessionId)]);
       if (isNumbered && (await new LaneRepair(this.#options).repair(scope, this.#lease, this.#lease))) {
-        this.#options.log.info({ turnId, accountId: this.#lease.accountId }, 'an earlier turn of its session goes first');
+        this.#options.log.info({ turnId, tenantId: this.#lease.tenantId }, 'an earlier turn of its session goes first');
         return;
       }
       if (turn === undefined) await this.#endWithoutInbox(scope);
@@ -93,11 +93,11 @@ export class TurnAttempt {
     const { handlers } = this.#options;
     const end = lease.starts > limits.turnMaxStarts ? await handlers.failTurn(run, 'turn_crashed') : await handlers.runTurn(run);
     await failpoint('turn.after-save');
-    if (end.isRepeated === true) await this.#tellSaved(run, writer);
-    const rings = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });
+    if (end.isRepeated === true) await this.#replaySaved(run, writer);
+    const wakeups = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });
     await failpoint('turn.after-done');
     background(this.#clear(scope, turn, isNumbered), this.#options.log);
-    await this.#options.doorbells.ring(rings);
+    await this.#options.wakeupQueue.wake(wakeups);
   }
 
   /** The turn's number goes after the turn: it keeps the order of those that still wait. One that it was given since it began goes with the next repair. */
@@ -122,7 +122,7 @@ export class TurnAttempt {
       // No steps yet: they are recorded again as they are told again.
       const writer = this.#writer(scope, { folded: { ...folded, openCalls: new Set() }, steps: [], persisted: journal.length, before });
       const known = journal.length >= folded.steps.length ? journal : folded.steps;
-      retellSteps(writer, known);
+      replaySteps(writer, known);
       return { writer, run: { ...facts, writer, steps: known, reset: null, openCalls: new Set() } };
     }
     const { steps, openCalls, interruptedText } = folded;
@@ -131,9 +131,9 @@ export class TurnAttempt {
   }
 
   async #earlierAttempts(scope: TenantScope): Promise<Earlier> {
-    const { turnId, attempt, relaid, orphan, cancelled, cutEpoch } = this.#lease;
+    const { turnId, attempt, restored, orphan, cancelled, cutEpoch } = this.#lease;
     const { inbox } = scope;
-    const seldom = attempt > 1 || relaid || orphan || cutEpoch !== null;
+    const seldom = attempt > 1 || restored || orphan || cutEpoch !== null;
     if (cancelled || (seldom && (await inbox.isCancelled(turnId)))) this.#stop.abort(new TurnCancelled('cancelled before it began'));
     if (!seldom) return { journal: [], folded: nothingYet, before: null, isLost: false };
     const journal = withoutRepeats(await inbox.readJournal(turnId));
@@ -151,12 +151,12 @@ export class TurnAttempt {
   }
 
   /** What was published is what counts: a stream that says anything else, or not all of it, is told again. */
-  async #tellSaved({ scope, turn }: TurnRun, writer: TurnWriter): Promise<void> {
+  async #replaySaved({ scope, turn }: TurnRun, writer: TurnWriter): Promise<void> {
     await writer.flush();
     const session = await scope.sessions.view(turn.sessionId);
     const messages = session?.messages.filter(({ turnId }) => turnId === turn.turnId) ?? [];
     const entries = await readEntries(this.#options.redis, turn.turnId, null);
-    if (isTold(entries, messages)) return;
+    if (isShown(entries, messages)) return;
     writer.emit(streamLost);
     for (const event of messages.flatMap((message) => eventsOf(message))) writer.emit(event);
   }
@@ -185,7 +185,7 @@ export class TurnAttempt {
         this.#stop.abort(reason);
       },
       onWritten: (characters) => {
-        streamBytes.add(scope.accountId, characters);
+        streamBytes.add(scope.tenantId, characters);
       },
     });
   }
@@ -202,7 +202,7 @@ export class TurnAttempt {
       (await scope.sessions.findTurn(sessionId, turnId)) ?? (await scope.index.findTurn(turnId).catch(() => undefined))?.record;
     if (record === undefined) {
       const data = { code: 'not_found', message: 'This turn is not in the inbox any more.', retryable: false, turnId } as const;
-      await this.#options.doorbells.ring(await writer.finish({ type: 'error', data }, { state: 'failed' }));
+      await this.#options.wakeupQueue.wake(await writer.finish({ type: 'error', data }, { state: 'failed' }));
       return;
     }
     const session = await scope.sessions.view(sessionId);
@@ -210,12 +210,12 @@ export class TurnAttempt {
     for (const message of session?.messages ?? []) {
       if (message.turnId === turnId) for (const event of eventsOf(message)) writer.emit(event);
     }
-    await this.#options.doorbells.ring(await writer.finish(endOf(record), { state: record.status }));
+    await this.#options.wakeupQueue.wake(await writer.finish(endOf(record), { state: record.status }));
   }
 
   async #giveBack(error: unknown): Promise<void> {
     const { log } = this.#options;
-    const facts = { turnId: this.#lease.turnId, accountId: this.#lease.accountId, attempt: this.#lease.attempt };
+    const facts = { turnId: this.#lease.turnId, tenantId: this.#lease.tenantId, attempt: this.#lease.attempt };
     if (error instanceof LeaseLost) {
       log.warn({ ...facts, err: error }, 'lost the lease');
       // When the stream could not be written the lease may still be ours.
@@ -236,8 +236,8 @@ export class TurnAttempt {
   }
 
   async #release(waitMs: number, charged: boolean): Promise<void> {
-    const rings = await this.#options.lanes.release(this.#lease, { waitMs, charged });
-    await this.#options.doorbells.ring(rings);
+    const wakeups = await this.#options.lanes.release(this.#lease, { waitMs, charged });
+    await this.#options.wakeupQueue.wake(wakeups);
   }
 }
 
@@ -249,5 +249,5 @@ function isCut(entries: readonly StreamEntry[], { cutEpoch }: Lease): boolean {
 /** Redis came back without it, or without all of it: a step is in the stream before it is in the journal. */
 function isStreamLost(folded: FoldedStream, journal: readonly TurnStep[], lease: Lease): boolean {
   const isEmpty = folded.steps.length === 0 && folded.lastPublicId === firstEntryId;
-  return (lease.relaid && isEmpty) || journal.length > folded.steps.length;
+  return (lease.restored && isEmpty) || journal.length > folded.steps.length;
 }

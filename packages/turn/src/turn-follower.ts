@@ -20,7 +20,7 @@ export interface FollowerOptions {
   readonly sink: FollowSink;
   readonly log: Log;
   /** For a stream that is gone, or has lost its end: what the reader lacks of the ended turn, from its session file; null while it is still on its way. */
-  readonly retell: (after: string | null) => Promise<StreamEntry[] | null>;
+  readonly replay: (after: string | null) => Promise<StreamEntry[] | null>;
 }
 
 const RETRY_MS = 500;
@@ -120,7 +120,7 @@ export class TurnFollower {
       await this.#passEntries(entries);
       return;
     }
-    const told = await this.#options.retell(this.#last);
+    const told = await this.#options.replay(this.#last);
     if (told === null) await this.#passLive(entries);
     else await this.#passEnded(told);
   }
@@ -132,7 +132,7 @@ export class TurnFollower {
     }
     const newest = await this.#newest();
     if (this.#isSeenEnd(newest)) this.#pass('', this.#last, true);
-    // Accepted, but not in its lane yet (or laid again in a moment): no write to the stream will be heard of.
+    // Accepted, but not in its lane yet (or enqueued again in a moment): no write to the stream will be heard of.
     else if (newest === null) this.#tryLater();
   }
 

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { retellTurn } from './ended-turn.ts';
+import { replayTurn } from './replay-turn.ts';
 import { TurnFold, type FoldedTurn } from './fold-events.ts';
 import { keyOf, queuePrefix } from './keys.ts';
 import { TurnFollower, type FollowSink } from './turn-follower.ts';
@@ -68,7 +68,7 @@ export class TurnStreams {
       turnId,
       sink,
       log: this.#log,
-      retell: async (after) => await this.#retell(scope, turnId, after),
+      replay: async (after) => await this.#replay(scope, turnId, after),
     });
     const leave = (): void => {
       follower.close();
@@ -84,7 +84,7 @@ export class TurnStreams {
     try {
       const newest = await newestEntry(this.#redis, turnId);
       if (newest !== null) return isTerminal(newest) && compareIds(after, newest.id) >= 0;
-      return (await this.#retell(scope, turnId, after))?.length === 0;
+      return (await this.#replay(scope, turnId, after))?.length === 0;
     } catch (error) {
       this.#log.debug({ err: error, turnId }, 'cannot tell yet whether a turn has been read to its end');
       return false;
@@ -107,7 +107,7 @@ export class TurnStreams {
       signal.removeEventListener('abort', stop);
     }
     let entries = await readEntries(this.#redis, turnId, null);
-    if (!entries.some((entry) => entry.type === 'done' || entry.type === 'error')) entries = (await retellTurn(scope, turnId, null)) ?? [];
+    if (!entries.some((entry) => entry.type === 'done' || entry.type === 'error')) entries = (await replayTurn(scope, turnId, null)) ?? [];
     const fold = new TurnFold();
     for (const entry of entries) {
       const event = toEvent(entry);
@@ -165,9 +165,9 @@ export class TurnStreams {
   }
 
   /** Of a turn that is not in the inbox any more: it has ended, whatever Redis says of it. */
-  async #retell(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof retellTurn> {
+  async #replay(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
     if (await scope.inbox.has(turnId)) return null;
-    return await retellTurn(scope, turnId, after);
+    return await replayTurn(scope, turnId, after);
   }
 
   async #checkSubscriber(): Promise<void> {

@@ -3,9 +3,9 @@ import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
 import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
-import { answerDoorbells, depths, type Doorbells } from './doorbells.ts';
+import { takeWakeups, depths, type WakeupQueue } from './wakeup-queue.ts';
 import { keyOf, laneMember, type Lane } from './keys.ts';
-import { RENEW_EVERY_MS, type Lanes, type Lease, type Ring } from './lanes.ts';
+import { RENEW_EVERY_MS, type Lanes, type Lease, type Wakeup } from './lanes.ts';
 import { StartGate } from './start-gate.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 import { StreamBytes } from './stream-bytes.ts';
@@ -16,7 +16,7 @@ const ALONE_MS = 10_000;
 const ALONE_DOUBLINGS_MAX = 6;
 
 export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
-  readonly queue: { readonly lanes: Lanes; readonly doorbells: Doorbells };
+  readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
   /** One connection of its own: it hears of cancels. */
   readonly subscriber: Redis;
   readonly capacity: WorkerCapacity;
@@ -49,7 +49,7 @@ interface RunningTurn {
   readonly stop: AbortController;
 }
 
-/** Answers doorbells: takes a lane's lease, runs its head, announces the end. Renews the leases it holds and says that it lives. */
+/** Answers wakeupQueue: takes a lane's lease, runs its head, announces the end. Renews the leases it holds and says that it lives. */
 export class TurnWorker {
   readonly id: string;
   readonly #options: TurnWorkerOptions;
@@ -57,9 +57,9 @@ export class TurnWorker {
   readonly #streamBytes: StreamBytes;
   readonly #gate = new StartGate();
   /** Lanes whose head is to be alone, while another is. */
-  readonly #suspects = new Map<string, Ring>();
+  readonly #suspects = new Map<string, Wakeup>();
   readonly #running = new Map<string, RunningTurn>();
-  readonly #bells: readonly Worker[];
+  readonly #wakeups: readonly Worker[];
   readonly #startedAt = new Date().toISOString();
   #pulse: NodeJS.Timeout | undefined;
   #draining = false;
@@ -72,8 +72,8 @@ export class TurnWorker {
     const { redis, log, queue, tenants, handlers, capacity } = options;
     this.#attempts = { ...queue, redis, tenants, handlers, log, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
     const { concurrency } = capacity;
-    this.#bells = depths.map((depth) =>
-      answerDoorbells({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
+    this.#wakeups = depths.map((depth) =>
+      takeWakeups({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
     );
     options.subscriber.on('message', (_channel: string, turnId: string) => {
       this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
@@ -96,14 +96,14 @@ export class TurnWorker {
       background(this.#beat(), this.#options.log);
       background(this.#renew(), this.#options.log);
     }, RENEW_EVERY_MS);
-    for (const bells of this.#bells) background(bells.run(), this.#options.log);
+    for (const wakeups of this.#wakeups) background(wakeups.run(), this.#options.log);
   }
 
   /** No new turns; running ones get the grace, then go on elsewhere after their last finished step. */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
     await failpoint('worker.draining');
-    const closed = Promise.all(this.#bells.map(async (bells) => await bells.close()));
+    const closed = Promise.all(this.#wakeups.map(async (wakeups) => await wakeups.close()));
     const timer = setTimeout(() => {
       this.#graceOver = true;
       for (const { stop } of this.#running.values()) stop.abort(new WorkerDraining('the worker stops'));
@@ -118,11 +118,11 @@ export class TurnWorker {
 
   async #answer(lane: DepthLane): Promise<void> {
     while (this.#gate.isClosed) await this.#gate.opened();
-    const { lanes, doorbells } = this.#options.queue;
+    const { lanes, wakeupQueue } = this.#options.queue;
     const leave = this.#gate.enter();
     try {
       const answer = await lanes.lease(lane, this.id);
-      if (answer.kind === 'idle') await doorbells.ring(answer.rings);
+      if (answer.kind === 'idle') await wakeupQueue.wake(answer.wakeups);
       if (answer.kind === 'leased') await this.#run(answer.lease, leave);
       if (answer.kind !== 'alone') return;
       leave();
@@ -139,7 +139,7 @@ export class TurnWorker {
       this.#suspects.set(laneMember(lane), { ...lane, turnId, backlog: 1, at: Date.now() });
       return;
     }
-    const { lanes, doorbells } = this.#options.queue;
+    const { lanes, wakeupQueue } = this.#options.queue;
     const aloneMs = ALONE_MS * 2 ** Math.min(voids, ALONE_DOUBLINGS_MAX);
     await this.#gate.close(aloneMs);
     const leave = this.#gate.enter();
@@ -156,7 +156,7 @@ export class TurnWorker {
     };
     try {
       const answer = await lanes.lease(lane, this.id, { alone: true });
-      if (answer.kind === 'idle') await doorbells.ring(answer.rings);
+      if (answer.kind === 'idle') await wakeupQueue.wake(answer.wakeups);
       // A turn that has crashed often in spite of its steps keeps the others out for the whole time.
       if (answer.kind === 'leased') await this.#run(answer.lease, answer.lease.isLastStart ? () => undefined : proven);
     } finally {
@@ -168,7 +168,7 @@ export class TurnWorker {
     this.#gate.open();
     for (const [member, next] of this.#suspects) {
       this.#suspects.delete(member);
-      background(this.#options.queue.doorbells.ring([{ ...next, at: Date.now() }]), this.#options.log);
+      background(this.#options.queue.wakeupQueue.wake([{ ...next, at: Date.now() }]), this.#options.log);
       return;
     }
   }
@@ -185,11 +185,11 @@ export class TurnWorker {
     // The lease can come back to the same worker while its old attempt still waits for something: that one has lost it.
     this.#running.get(lease.turnId)?.stop.abort(new LeaseLost('this worker has a newer lease'));
     this.#running.set(lease.turnId, running);
-    // A doorbell that was being answered when the grace ended.
+    // A wake-up that was being answered when the grace ended.
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
-      const { turnId, accountId } = lease;
-      await duringActivity({ turnId, accountId }, async () => new TurnAttempt({ ...this.#attempts, onProgress }, lease, stop).run());
+      const { turnId, tenantId } = lease;
+      await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, onProgress }, lease, stop).run());
     } finally {
       clearTimeout(timeout);
       if (this.#running.get(lease.turnId) === running) {

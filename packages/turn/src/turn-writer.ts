@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { failpoint, isRedisFull, type Log } from '@concierge/runtime';
 import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Inbox } from '@concierge/tenant';
-import type { Appended, Finished, Lanes, Lease, Ring, StreamWrite, TurnEnding } from './lanes.ts';
-import { retellSteps } from './retelling.ts';
+import type { Appended, Finished, Lanes, Lease, Wakeup, StreamWrite, TurnEnding } from './lanes.ts';
+import { replaySteps } from './replay-steps.ts';
 import { LeaseLost, WorkerDraining } from './stop-reasons.ts';
 import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
 
@@ -56,7 +56,7 @@ export interface TurnWriterOptions {
 }
 
 /**
- * The only voice of a running turn. Events and steps go to the stream in the order they were given, several in one write;
+ * The only output of a running turn. Events and steps go to the stream in the order they were given, several in one write;
  * each write is refused once the lease has passed on. While Redis has no memory a write waits. When the stream has lost entries (Redis was killed before its
  * last second was on disk), the whole turn is told again.
  */
@@ -158,7 +158,7 @@ export class TurnWriter {
   }
 
   /** Announces the end and frees the lane: call only when the session file has been published. @throws LeaseLost */
-  async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<Ring[]> {
+  async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<Wakeup[]> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     while (this.#writing !== undefined) await this.#writing;
@@ -167,7 +167,7 @@ export class TurnWriter {
     const finished = await this.#finish([...this.#pending, pendingOf(event)], end);
     const told = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), pendingOf(event)], end) : finished;
     if (told.kind !== 'finished') throw this.#loseLease();
-    return [...told.rings];
+    return [...told.wakeups];
   }
 
   async #finish(pending: readonly Pending[], end: Omit<TurnEnding, 'payload'>): Promise<Finished> {
@@ -234,11 +234,11 @@ export class TurnWriter {
   /** All of the turn so far, for a stream that has lost some of it; `text_reset` comes first. What was still pending is in it. */
   #wholeTurn(): Pending[] {
     const whole: Pending[] = [];
-    const voice = {
+    const output = {
       emit: (event: TurnEvent) => void whole.push(pendingOf(event)),
       record: (step: TurnStep) => void whole.push(pendingStep(step)),
     };
-    retellSteps(voice, this.#steps, this.#openCalls);
+    replaySteps(output, this.#steps, this.#openCalls);
     if (this.#openText !== '') whole.push({ type: 'text_delta', json: '', delta: this.#openText });
     this.#pending = [];
     this.#entries = null;

@@ -3,14 +3,14 @@ import type { Redis } from 'ioredis';
 import { eventually } from '@concierge/testing';
 import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, type Lanes } from '../src/index.ts';
 import { takeTask } from '../src/take-task.ts';
-import { laidTurn, LaneStage } from './lane-stage.ts';
+import { enqueuedTurn, LaneStage } from './lane-stage.ts';
 import { input, log, parse, Rig } from './rig.ts';
 
 // A lease is waited for.
 jest.setTimeout(40_000);
 
 const HOUR_MS = 3_600_000;
-const lane = { accountId: 'acme', sessionId: 's1' };
+const lane = { tenantId: 'acme', sessionId: 's1' };
 
 describe('the clock of a machine', () => {
   afterEach(() => {
@@ -33,13 +33,13 @@ describe('the clock of a machine', () => {
     expect((await scope.sessions.load(sessionId))?.messages.at(-1)).toMatchObject({ text: 'whole' });
   });
 
-  it('that is an hour ahead does not keep the sweeper from what its gateway has accepted', async () => {
+  it('that is an hour ahead does not keep the reconciler from what its gateway has accepted', async () => {
     await using rig = await Rig.start();
     const scope = await rig.scope();
     const ahead = await rig.gateway({ now: () => Date.now() + HOUR_MS, refuses: new Promise(() => undefined) });
     const { turnId } = await ahead.accept(scope, input('x'));
     await rig.worker();
-    rig.sweeper.start();
+    rig.reconciler.start();
     expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
   });
 });
@@ -67,23 +67,23 @@ describe('when the clock of Redis is set', () => {
   }
 
   it('back, a dead worker’s turn is taken over when its lease has passed all the same', async () => {
-    await stage.place(laidTurn('s1'));
+    await stage.place(enqueuedTurn('s1'));
     const { turnId } = await stage.take('s1');
     await setBack(HOUR_MS);
-    const rung = await eventually(
+    const woken = await eventually(
       async () => {
         await lanes.readiness({ notesTime: true });
-        const rings = await lanes.sweep(10);
-        return rings.length > 0 && rings;
+        const wakeups = await lanes.sweep(10);
+        return wakeups.length > 0 && wakeups;
       },
       { timeoutMs: 15_000 },
     );
-    expect(rung).toMatchObject([{ turnId }]);
+    expect(woken).toMatchObject([{ turnId }]);
     expect((await stage.take('s1')).turnId).toBe(turnId);
   });
 
   it('forward, a living worker keeps its lease', async () => {
-    await stage.place(laidTurn('s1'));
+    await stage.place(enqueuedTurn('s1'));
     const lease = await stage.take('s1');
     await setBack(-HOUR_MS);
     expect(await lanes.sweep(10)).toEqual([]);
@@ -92,7 +92,7 @@ describe('when the clock of Redis is set', () => {
   });
 
   it('forward, a turn is as old as the time in which it was seen', async () => {
-    await stage.place(laidTurn('s1'));
+    await stage.place(enqueuedTurn('s1'));
     await lanes.release(await stage.take('s1'), { waitMs: 0, charged: false });
     await redis.hincrby(keyOf.turn((await redis.lindex(keyOf.lane(lane), 0)) ?? ''), 'began', -HOUR_MS);
     await setBack(-HOUR_MS);
@@ -112,15 +112,15 @@ describe('when the clock of Redis is set', () => {
 
   it('back, a conversation whose sender died is sent in again, and one that was told to wait waits no longer', async () => {
     const [pace, queue] = [new DeliveryPace(redis), openDeliveryQueue(redis, log)];
-    const place = { accountId: 'acme', lane: 'l1' };
+    const place = { tenantId: 'acme', lane: 'l1' };
     const key = { tenantId: 'acme', name: 'l1' };
     await queue.add([{ ...key, delayMs: 0 }]);
     await queue.claimOne(key);
-    await pace.hold({ accountId: 'acme', channel: 'channel_a' }, 500);
+    await pace.hold({ tenantId: 'acme', channel: 'channel_a' }, 500);
     const rules = { conversationIntervalMs: 1, conversationBurst: 1, bindingPerSecond: 1000 };
     // Almost over, on the clock that was.
     await redis.zincrby(`${keyOf.dueWork('deliveries')}:claimed`, HOUR_MS - 9500, 'acme/l1');
-    await redis.incrby(keyOf.paceHold('acme/channel_a'), HOUR_MS);
+    await redis.incrby(keyOf.throttledUntil('acme/channel_a'), HOUR_MS);
     await redis.hincrby(`${queuePrefix}:clock`, 'last', HOUR_MS);
     expect(await queue.claimOne(key)).toBeUndefined();
     expect(await pace.pace(place, 'channel_a', rules)).toBeGreaterThan(0);

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { connectRedis, redisReady } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually } from '@concierge/testing';
-import { Doorbells, keyOf, Lanes, Turns, type TurnReceipt } from '../src/index.ts';
+import { WakeupQueue, keyOf, Lanes, Turns, type TurnReceipt } from '../src/index.ts';
 import { input, log, Rig } from './rig.ts';
 
-// One lane is let go by the sweeper, which comes round every two seconds.
+// One lane is let go by the reconciler, which comes round every two seconds.
 jest.setTimeout(40_000);
 
 /** Nobody waits for it: a later message or somebody else lets go. */
@@ -31,8 +31,8 @@ afterEach(async () => {
 });
 
 /** As a message from a chat app is accepted. */
-async function say(text: string, { holdMs = SOON_MS, turns = rig.turns } = {}): Promise<TurnReceipt> {
-  return await turns.accept(scope, input(text, { busy: 'collect', holdMs }));
+async function say(text: string, { debounceMs = SOON_MS, turns = rig.turns } = {}): Promise<TurnReceipt> {
+  return await turns.accept(scope, input(text, { busy: 'collect', debounceMs }));
 }
 
 /** Nobody has noticed it yet. */
@@ -46,13 +46,13 @@ async function timeHasCome(sessionId: string): Promise<void> {
 async function startGateway(): Promise<{ readonly turns: Turns } & AsyncDisposable> {
   const redis = connectRedis({ url: rig.server.url, role: 'producer', log });
   await redisReady(redis, 10_000);
-  const doorbells = new Doorbells(redis, log);
-  const turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+  const wakeupQueue = new WakeupQueue(redis, log);
+  const turns = new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log });
   return {
     turns,
     [Symbol.asyncDispose]: async () => {
       await turns.stop();
-      await doorbells.stop();
+      await wakeupQueue.stop();
       redis.disconnect();
     },
   };
@@ -62,7 +62,7 @@ describe('quick messages', () => {
   it('wait for one another, and are there when the first one begins', async () => {
     await rig.worker();
     const receipts = [];
-    for (const text of ['a', 'b', 'c', 'd']) receipts.push(await say(text, { holdMs: HOUR_MS }));
+    for (const text of ['a', 'b', 'c', 'd']) receipts.push(await say(text, { debounceMs: HOUR_MS }));
     receipts.push(await say('e'));
     const [first = '', ...others] = receipts.map(({ turnId }) => turnId);
     expect(await scope.inbox.read(first)).toMatchObject({ collects: true });
@@ -73,19 +73,19 @@ describe('quick messages', () => {
 
   it('are let go at once by one with a picture', async () => {
     await rig.worker();
-    const { turnId: first } = await say('look at this', { holdMs: HOUR_MS });
-    const { turnId: picture } = await say('', { holdMs: 0 });
+    const { turnId: first } = await say('look at this', { debounceMs: HOUR_MS });
+    const { turnId: picture } = await say('', { debounceMs: 0 });
     await rig.read(scope, first);
     expect(behind[0]).toEqual([picture]);
   });
 
-  it('are found by the sweeper when the gateway that would have let them go has died', async () => {
+  it('are found by the reconciler when the gateway that would have let them go has died', async () => {
     await rig.worker();
     await using gateway = await startGateway();
-    const { turnId, sessionId } = await say('anybody?', { holdMs: HOUR_MS, turns: gateway.turns });
+    const { turnId, sessionId } = await say('anybody?', { debounceMs: HOUR_MS, turns: gateway.turns });
     await gateway.turns.stop();
     await timeHasCome(sessionId);
-    rig.sweeper.start();
+    rig.reconciler.start();
     await rig.read(scope, turnId);
     expect(rig.started).toEqual([turnId]);
   });
@@ -93,7 +93,7 @@ describe('quick messages', () => {
   it('wait together, whichever gateway took them', async () => {
     await rig.worker();
     await using gateway = await startGateway();
-    const { turnId: first } = await say('one', { holdMs: HOUR_MS });
+    const { turnId: first } = await say('one', { debounceMs: HOUR_MS });
     const { turnId: second } = await say('two', { turns: gateway.turns });
     await rig.read(scope, first);
     expect(behind[0]).toEqual([second]);
@@ -101,24 +101,24 @@ describe('quick messages', () => {
 
   it('are all run, in order, after Redis lost everything while they waited', async () => {
     await rig.worker();
-    const receipts = [await say('one', { holdMs: HOUR_MS }), await say('two', { holdMs: HOUR_MS })];
+    const receipts = [await say('one', { debounceMs: HOUR_MS }), await say('two', { debounceMs: HOUR_MS })];
     await rig.server.flush();
-    rig.sweeper.start();
-    const { turnId: third } = await say('three', { holdMs: 0 });
+    rig.reconciler.start();
+    const { turnId: third } = await say('three', { debounceMs: 0 });
     await eventually(async () => (await scope.inbox.turnIds()).length === 0);
     expect(rig.started).toEqual([...receipts.map(({ turnId }) => turnId), third]);
   });
 
   it('end when they are cancelled, without having waited', async () => {
     await rig.worker();
-    const { turnId, sessionId } = await say('never mind', { holdMs: HOUR_MS });
+    const { turnId, sessionId } = await say('never mind', { debounceMs: HOUR_MS });
     await rig.turns.cancel(scope, turnId);
     await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
     expect((await scope.sessions.load(sessionId))?.turns).toMatchObject([{ id: turnId, status: 'cancelled' }]);
   });
 
   it('are one turn when they are brought twice', async () => {
-    const again = { busy: 'collect', holdMs: HOUR_MS, dedupeId: 'channel:1' } as const;
+    const again = { busy: 'collect', debounceMs: HOUR_MS, dedupeId: 'channel:1' } as const;
     const [one, other] = [await rig.turns.accept(scope, input('hi', again)), await rig.turns.accept(scope, input('hi', again))];
     expect(other).toEqual({ ...one, replayed: true });
     expect(await scope.inbox.turnIds()).toEqual([one.turnId]);

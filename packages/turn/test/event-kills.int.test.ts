@@ -16,7 +16,7 @@ async function tellAndDie(rig: EventRig, place: string, failpoint: string): Prom
   expect(signal).toBe('SIGKILL');
 }
 
-/** Dies there; another worker and its sweeper go on. */
+/** Dies there; another worker and its reconciler go on. */
 async function sentBy(failpoint: string): Promise<{ ids: Set<string | undefined>; requests: number; sent: number }> {
   await using rig = await EventRig.start();
   const receiver = await rig.receiver();
@@ -34,19 +34,19 @@ const singly = { ids: 1, requests: 1, sent: 1 };
 
 describe('an event under kill -9', () => {
   it('is sent all the same, with one id, and twice only when the answer was lost', async () => {
-    const places = ['after-file', 'before-bell', 'after-bell', 'before-send', 'after-send', 'before-move'];
+    const places = ['after-file', 'before-wake-up', 'after-wake-up', 'before-send', 'after-send', 'before-move'];
     const outcomes = await Promise.all(
       places.map(async (place) => {
         const { ids, requests, sent } = await sentBy(`events.${place}`);
         return [place, { ids: ids.size, requests, sent }] as const;
       }),
     );
-    // Whether the bell was answered before the process died is left to chance there.
-    const told = outcomes.map(([place, outcome]) => [place, place === 'after-bell' ? { ...outcome, requests: 1 } : outcome]);
+    // Whether the wake-up was answered before the process died is left to chance there.
+    const told = outcomes.map(([place, outcome]) => [place, place === 'after-wake-up' ? { ...outcome, requests: 1 } : outcome]);
     expect(Object.fromEntries(told)).toEqual({
       'after-file': singly,
-      'before-bell': singly,
-      'after-bell': singly,
+      'before-wake-up': singly,
+      'after-wake-up': singly,
       'before-send': singly,
       'after-send': { ...singly, requests: 2 },
       'before-move': singly,

@@ -1,7 +1,7 @@
 import type { EventView } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { connectRedis, createLog } from '@concierge/runtime';
-import { Tenants, type Happening, type TenantScope } from '@concierge/tenant';
+import { Tenants, type WebhookEventInput, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis, WebhookReceiver } from '@concierge/testing';
 import { Outbound, OutboundError } from '@concierge/web';
 import type { Redis } from 'ioredis';
@@ -11,7 +11,7 @@ import {
   eventFetchPolicy,
   EventSender,
   EventWorker,
-  OutgoingEvents,
+  WebhookEvents,
   keyOf,
   queuePrefix,
 } from '../src/index.ts';
@@ -32,7 +32,7 @@ export class EventRig implements AsyncDisposable {
   readonly redis: TestRedis;
   readonly tenants: Tenants;
   readonly queue: EventQueue;
-  readonly outgoing: OutgoingEvents;
+  readonly outgoing: WebhookEvents;
   readonly reconciler: EventReconciler;
   readonly dataDir: string;
   readonly tried: string[] = [];
@@ -62,7 +62,7 @@ export class EventRig implements AsyncDisposable {
       await this.queue.stop();
       client.disconnect();
     });
-    this.outgoing = new OutgoingEvents({ queue: this.queue, log });
+    this.outgoing = new WebhookEvents({ queue: this.queue, log });
     this.reconciler = new EventReconciler({ redis: client, queue: this.queue, tenants: this.tenants, log, now: () => this.now() });
   }
 
@@ -144,7 +144,7 @@ export class EventRig implements AsyncDisposable {
   }
 }
 
-export function turnEnded(key: string, reply = 'Hello.'): Happening<'turn.completed'> {
+export function turnEnded(key: string, reply = 'Hello.'): WebhookEventInput<'turn.completed'> {
   const at = '2026-11-21T20:00:00.000Z';
   const conversation = { contact_id: '0'.repeat(32), agent: 'cs', channel: 'web', origin: 'api' } as const;
   const data = { turnId: key, ...conversation, acceptedAt: at, usage, finishReason: 'stop' } as const;

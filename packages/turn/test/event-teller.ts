@@ -3,10 +3,10 @@ import { openIndex } from '@concierge/index';
 import { armFailpoints, connectRedis, createLog } from '@concierge/runtime';
 import { Tenants } from '@concierge/tenant';
 import { Outbound } from '@concierge/web';
-import { EventQueue, eventFetchPolicy, EventSender, EventWorker, OutgoingEvents } from '../src/index.ts';
+import { EventQueue, eventFetchPolicy, EventSender, EventWorker, WebhookEvents } from '../src/index.ts';
 import { secrets, turnEnded } from './event-rig.ts';
 
-/** A process of its own that tells of one happening and sends it, until its fail point breaks it. */
+/** A process of its own that tells of one webhookEvent and sends it, until its fail point breaks it. */
 const [, , redisUrl = '', dataDir = '', allow = '', failpoints = ''] = argv;
 const log = createLog({ service: 'test', level: env['TEST_LOG'] ?? 'silent' });
 armFailpoints(failpoints);
@@ -16,4 +16,4 @@ const tenants = new Tenants({ dataDir, index, ...secrets, log });
 const queue = new EventQueue(redis, log);
 const sender = new EventSender({ fetch: new Outbound({ allow: [allow] }).fetcher(eventFetchPolicy), explain: String });
 new EventWorker({ redis, queue, tenants, sender, log }).start();
-await new OutgoingEvents({ queue, log }).emit(await tenants.open('acme'), turnEnded('t_1'));
+await new WebhookEvents({ queue, log }).emit(await tenants.open('acme'), turnEnded('t_1'));

@@ -79,7 +79,7 @@ describe('an event', () => {
     expect(other.received).toEqual([]);
   });
 
-  it('is one, however often and by whomever the same happening is told', async () => {
+  it('is one, however often and by whomever the same webhookEvent is told', async () => {
     await endpoint();
     await Promise.all([rig.turnEnds('t_1'), rig.turnEnds('t_1'), rig.turnEnds('t_1')]);
     startWorker();
@@ -120,7 +120,7 @@ describe('an event', () => {
     expect(rig.tried.at(-1)).toBe('turn.completed dead');
     receiver.answer = () => ({ status: 200 });
     const scope = await rig.scope();
-    await rig.outgoing.ring(scope, [await scope.events.redrive(dead.id)]);
+    await rig.outgoing.wake(scope, [await scope.events.redrive(dead.id)]);
     const sent = await rig.eventThat(({ status }) => status === 'sent');
     expect(sent).toMatchObject({ id: dead.id, tries: 1, reason: null });
     expect(sent.log).toHaveLength(11);
@@ -184,7 +184,7 @@ describe('an event', () => {
     await expect(events.redrive(dead.id)).rejects.toThrow('It answered 410 Gone.');
     await events.endpoints.update(id, { enabled: true });
     receiver.answer = () => ({ status: 200 });
-    await rig.outgoing.ring(await rig.scope(), (await events.redriveAll(id, 0)).events);
+    await rig.outgoing.wake(await rig.scope(), (await events.redriveAll(id, 0)).events);
     await rig.eventThat(({ status }) => status === 'sent');
     expect(await events.endpoints.get(id)).toMatchObject({ state: 'enabled', reason: null, failingSince: null });
   });
@@ -237,8 +237,8 @@ it('an endpoint that fails goes behind the others after a few tries, however muc
   await endpoint({ types: [] });
   const scope = await rig.scope();
   const waiting = Array.from({ length: 30 }, async (_, turn) => scope.events.emitTo(failing.url(), turnEnded(`t_${String(turn)}`)));
-  await rig.outgoing.ring(scope, await Promise.all(waiting));
-  await rig.outgoing.ring(scope, [await scope.events.emitTo(receiver.url(), turnEnded('t_good'))]);
+  await rig.outgoing.wake(scope, await Promise.all(waiting));
+  await rig.outgoing.wake(scope, [await scope.events.emitTo(receiver.url(), turnEnded('t_good'))]);
   let before = 0;
   receiver.answer = () => {
     before = failing.received.length;
@@ -250,7 +250,7 @@ it('an endpoint that fails goes behind the others after a few tries, however muc
 });
 
 describe('what waits', () => {
-  it('is sent although its bell was lost', async () => {
+  it('is sent although its wake-up was lost', async () => {
     await endpoint();
     await (await rig.scope()).events.emit(turnEnded('t_1'));
     startWorker();

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import { TestRedis } from '@concierge/testing';
-import { Lanes, type Lease, type Ring } from '../src/index.ts';
+import { Lanes, type Lease, type Wakeup } from '../src/index.ts';
 import type { Appended, EntryToWrite, TurnEnding } from '../src/lanes.ts';
 
 let clock = 1_000_000;
 
 /** A turn that was accepted after those made before it. */
-export function laidTurn(sessionId: string, facts: Partial<AcceptedTurn> = {}): AcceptedTurn {
+export function enqueuedTurn(sessionId: string, facts: Partial<AcceptedTurn> = {}): AcceptedTurn {
   clock += 1;
   return {
     version: 1,
     turnId: `t_${randomBytes(16).toString('hex')}`,
-    accountId: 'acme',
+    tenantId: 'acme',
     sessionId,
     acceptedAtMs: clock,
     origin: 'api',
@@ -52,28 +52,28 @@ export class LaneStage implements AsyncDisposable {
     await this.open();
   }
 
-  /** As a sweeper does when it has looked through all inboxes. */
-  async open(): Promise<Ring[]> {
+  /** As a reconciler does when it has looked through all inboxes. */
+  async open(): Promise<Wakeup[]> {
     const { runId } = await this.lanes.readiness();
     this.#generation += 1;
     return await this.lanes.open({ runId, generation: this.#generation });
   }
 
-  async place(given: AcceptedTurn, found: 'accepted' | 'orphan' | 'emptied' = 'accepted'): Promise<Ring[]> {
-    const placed = await this.lanes.place(given, { busy: 'queue', found });
-    if (placed.kind !== 'laid') throw new Error(`was ${placed.kind}`);
-    return [...placed.rings];
+  async place(given: AcceptedTurn, found: 'accepted' | 'orphan' | 'emptied' = 'accepted'): Promise<Wakeup[]> {
+    const placed = await this.lanes.enqueue(given, { busy: 'queue', found });
+    if (placed.kind !== 'enqueued') throw new Error(`was ${placed.kind}`);
+    return [...placed.wakeups];
   }
 
-  /** Lays a turn that collects. @returns what was rung for, and when the lane ripens */
-  async collect(given: AcceptedTurn, holdMs: number): Promise<{ rings: readonly Ring[]; ripeInMs: number | null }> {
-    const placed = await this.lanes.place({ ...given, collects: true }, { busy: 'collect', holdMs, found: 'accepted' });
-    if (placed.kind !== 'laid') throw new Error(`was ${placed.kind}`);
-    return { rings: placed.rings, ripeInMs: placed.ripeInMs };
+  /** Lays a turn that collects. @returns what was woken for, and when the lane is due */
+  async collect(given: AcceptedTurn, debounceMs: number): Promise<{ wakeups: readonly Wakeup[]; dueInMs: number | null }> {
+    const placed = await this.lanes.enqueue({ ...given, collects: true }, { busy: 'collect', debounceMs, found: 'accepted' });
+    if (placed.kind !== 'enqueued') throw new Error(`was ${placed.kind}`);
+    return { wakeups: placed.wakeups, dueInMs: placed.dueInMs };
   }
 
-  async take(sessionId: string, { accountId = 'acme', depth = 0, worker = 'w' } = {}): Promise<Lease> {
-    const answer = await this.lanes.lease({ accountId, sessionId, depth }, worker, { alone: true });
+  async take(sessionId: string, { tenantId = 'acme', depth = 0, worker = 'w' } = {}): Promise<Lease> {
+    const answer = await this.lanes.lease({ tenantId, sessionId, depth }, worker, { alone: true });
     if (answer.kind !== 'leased') throw new Error(`was ${answer.kind}`);
     return answer.lease;
   }
@@ -83,10 +83,10 @@ export class LaneStage implements AsyncDisposable {
     return (await this.lanes.append(lease, { entries, before: null }, { payload: '', progress })).kind;
   }
 
-  /** @returns what is rung for; null when the lease belongs to another */
-  async finish(lease: Lease, end: TurnEnding): Promise<readonly Ring[] | null> {
+  /** @returns what is woken for; null when the lease belongs to another */
+  async finish(lease: Lease, end: TurnEnding): Promise<readonly Wakeup[] | null> {
     const finished = await this.lanes.finish(lease, { entries: [{ seq: 1000, type: 'done', json: '{}' }], before: null }, end);
-    return finished.kind === 'finished' ? finished.rings : null;
+    return finished.kind === 'finished' ? finished.wakeups : null;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis';
 import { limits, type AcceptedTurn } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
-import { keyOf, queuePrefix, RateLimits, type Lanes, type Lease, type Ring } from '../src/index.ts';
-import { laidTurn as turn, LaneStage } from './lane-stage.ts';
+import { keyOf, queuePrefix, RateLimits, type Lanes, type Lease, type Wakeup } from '../src/index.ts';
+import { enqueuedTurn as turn, LaneStage } from './lane-stage.ts';
 
 let stage: LaneStage;
 let redis: Redis;
@@ -20,31 +20,31 @@ beforeEach(async () => {
   await stage.empty();
 });
 
-const place = async (...given: Parameters<LaneStage['place']>): Promise<Ring[]> => await stage.place(...given);
+const place = async (...given: Parameters<LaneStage['place']>): Promise<Wakeup[]> => await stage.place(...given);
 const take = async (...lane: Parameters<LaneStage['take']>): Promise<Lease> => await stage.take(...lane);
 
 describe('a lane', () => {
-  it('rings for its first turn only and runs turns in order of acceptance', async () => {
+  it('wakeups for its first turn only and runs turns in order of acceptance', async () => {
     const [first, second] = [turn('s1'), turn('s1')];
     expect((await place(first)).map(({ turnId }) => turnId)).toEqual([first.turnId]);
     expect(await place(second)).toEqual([]);
     const lease = await take('s1');
     expect(lease.turnId).toBe(first.turnId);
-    const rings = await stage.finish(lease, { payload: 'x', state: 'done' });
-    expect(rings?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
+    const wakeups = await stage.finish(lease, { payload: 'x', state: 'done' });
+    expect(wakeups?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
     expect((await take('s1')).turnId).toBe(second.turnId);
   });
 
   it('is leased to one worker at a time', async () => {
     await place(turn('s1'));
     await take('s1');
-    expect(await lanes.lease({ accountId: 'acme', sessionId: 's1', depth: 0 }, 'other')).toEqual({ kind: 'held' });
+    expect(await lanes.lease({ tenantId: 'acme', sessionId: 's1', depth: 0 }, 'other')).toEqual({ kind: 'held' });
   });
 
   it('knows a turn it has already', async () => {
     const given = turn('s1', { requestHash: 'abc' });
     await place(given);
-    expect(await lanes.place(given, { busy: 'queue', found: 'orphan' })).toEqual({
+    expect(await lanes.enqueue(given, { busy: 'queue', found: 'orphan' })).toEqual({
       kind: 'exists',
       state: 'waiting',
       requestHash: 'abc',
@@ -54,9 +54,9 @@ describe('a lane', () => {
 
   it('refuses when it is busy and the caller asked for that, and when it is full', async () => {
     await place(turn('s1'));
-    expect(await lanes.place(turn('s1'), { busy: 'reject', found: 'accepted' })).toEqual({ kind: 'busy' });
+    expect(await lanes.enqueue(turn('s1'), { busy: 'reject', found: 'accepted' })).toEqual({ kind: 'busy' });
     for (let waiting = 0; waiting < limits.laneMaxWaiting; waiting += 1) await place(turn('s1'));
-    expect(await lanes.place(turn('s1'), { busy: 'queue', found: 'accepted' })).toEqual({ kind: 'full' });
+    expect(await lanes.enqueue(turn('s1'), { busy: 'queue', found: 'accepted' })).toEqual({ kind: 'full' });
     expect(await place(turn('s1'), 'orphan')).toEqual([]);
   });
 });
@@ -67,9 +67,9 @@ describe('a share', () => {
     expect(await place(turn('s1'))).toHaveLength(1);
     expect(await place(turn('s2'))).toHaveLength(1);
     expect(await place(turn('s3'))).toHaveLength(0);
-    expect(await place(turn('q1', { accountId: 'quiet' }))).toHaveLength(1);
-    const rings = await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
-    expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['s3']);
+    expect(await place(turn('q1', { tenantId: 'quiet' }))).toHaveLength(1);
+    const wakeups = await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
+    expect(wakeups?.map(({ sessionId }) => sessionId)).toEqual(['s3']);
   });
 
   it('grows with the workers', async () => {
@@ -84,14 +84,14 @@ describe('a share', () => {
     await place(turn('s1'));
     await place(turn('s1'));
     await place(turn('s2'));
-    const rings = await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
-    expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
+    const wakeups = await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
+    expect(wakeups?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
   });
 });
 
 describe('a tenant with as many conversations in its line as may be', () => {
   const accept = async (given: AcceptedTurn, found: 'accepted' | 'orphan' = 'accepted'): Promise<string> =>
-    (await lanes.place(given, { busy: 'queue', found })).kind;
+    (await lanes.enqueue(given, { busy: 'queue', found })).kind;
 
   it('gets no more of them, goes on in those it has, and keeps nobody else out', async () => {
     const known = turn('known');
@@ -99,10 +99,10 @@ describe('a tenant with as many conversations in its line as may be', () => {
     // As if so many had been accepted.
     await redis.eval("for n = 1, ARGV[1] do redis.call('RPUSH', KEYS[1], n) end", 1, `${queuePrefix}:line:acme`, limits.tenantMaxWaiting);
     expect(await accept(turn('new'))).toBe('full');
-    expect(await accept(turn('known'))).toBe('laid');
-    expect(await accept(turn('new', { accountId: 'other' }))).toBe('laid');
+    expect(await accept(turn('known'))).toBe('enqueued');
+    expect(await accept(turn('new', { tenantId: 'other' }))).toBe('enqueued');
     // It was accepted before, whatever Redis knew of it.
-    expect(await accept(turn('old'), 'orphan')).toBe('laid');
+    expect(await accept(turn('old'), 'orphan')).toBe('enqueued');
   });
 });
 
@@ -121,8 +121,8 @@ describe('a share of turns that others started', () => {
     ] as const)
       expect(await place(turn(session, depth === 0 ? {} : grant(depth)))).toEqual([]);
     await take('parent');
-    const rings = await stage.finish(await take('child', { depth: 1 }), { payload: 'x', state: 'done' });
-    expect(rings).toMatchObject([{ sessionId: 'sibling', depth: 1 }]);
+    const wakeups = await stage.finish(await take('child', { depth: 1 }), { payload: 'x', state: 'done' });
+    expect(wakeups).toMatchObject([{ sessionId: 'sibling', depth: 1 }]);
   });
 
   it('gives its place in a lane to a turn of another depth only through that one’s own line', async () => {
@@ -132,14 +132,14 @@ describe('a share of turns that others started', () => {
     const next = turn('s1');
     await place(next);
     await place(turn('s2', grant(1)));
-    const rings = await stage.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' });
-    expect(rings?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
+    const wakeups = await stage.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' });
+    expect(wakeups?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
     expect(await stage.finish(await take('busy'), { payload: 'x', state: 'done' })).toMatchObject([{ turnId: next.turnId, depth: 0 }]);
-    expect(await lanes.lease({ accountId: 'acme', sessionId: 's1', depth: 1 }, 'w')).toEqual({ kind: 'idle', rings: [] });
+    expect(await lanes.lease({ tenantId: 'acme', sessionId: 's1', depth: 1 }, 'w')).toEqual({ kind: 'idle', wakeups: [] });
     expect((await take('s1')).turnId).toBe(next.turnId);
   });
 
-  it('is found again by a Redis that came back empty, whatever was laid first', async () => {
+  it('is found again by a Redis that came back empty, whatever was enqueued first', async () => {
     await lanes.heartbeat({ id: 'w', share: 1, facts: {}, leaving: false });
     const [child, later] = [turn('s1', grant(1)), turn('s1')];
     await redis.flushall();
@@ -147,8 +147,8 @@ describe('a share of turns that others started', () => {
     await place(later);
     await place(turn('s2'), 'emptied');
     await place(child, 'emptied');
-    const rings = await stage.open();
-    expect(rings.toSorted((left, right) => left.depth - right.depth)).toMatchObject([
+    const wakeups = await stage.open();
+    expect(wakeups.toSorted((left, right) => left.depth - right.depth)).toMatchObject([
       { sessionId: 's2', depth: 0 },
       { sessionId: 's1', turnId: child.turnId, depth: 1 },
     ]);
@@ -189,7 +189,7 @@ describe('a lease', () => {
   it('counts starts until a step is finished, and not those that were given back uncharged', async () => {
     await place(turn('s1'));
     expect((await take('s1')).starts).toBe(1);
-    await redis.hset(keyOf.held({ accountId: 'acme', sessionId: 's1' }), 'until', 0);
+    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId: 's1' }), 'until', 0);
     const second = await take('s1');
     expect(second).toMatchObject({ starts: 2, attempt: 2 });
     await lanes.release(second, { waitMs: 0, charged: false });
@@ -209,7 +209,7 @@ describe('a lease', () => {
     await stage.open();
     const after = await take('s1');
     expect(Number(after.epoch)).toBeGreaterThan(Number(before.epoch));
-    expect(after.relaid).toBe(true);
+    expect(after.restored).toBe(true);
     expect(await stage.append(before, [])).toBe('lost');
   });
 
@@ -218,7 +218,7 @@ describe('a lease', () => {
     await place(turn('s2'));
     const [kept, lost] = [await take('s1'), await take('s2')];
     await lanes.cancel(kept.turnId);
-    await redis.hset(keyOf.held({ accountId: 'acme', sessionId: 's2' }), 'epoch', '99');
+    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId: 's2' }), 'epoch', '99');
     const renewed = await lanes.renew([kept, lost]);
     expect(renewed.lost).toEqual([lost]);
     expect(renewed.cancelled).toEqual([kept]);
@@ -226,7 +226,7 @@ describe('a lease', () => {
 });
 
 describe('the sweep', () => {
-  it('rings again for a doorbell that nobody answered, later each time', async () => {
+  it('wakeups again for a wake-up that nobody answered, later each time', async () => {
     const given = turn('s1');
     await place(given);
     expect(await lanes.sweep(10)).toEqual([]);
@@ -243,21 +243,21 @@ describe('the sweep', () => {
     await take('s1');
     await redis.zadd(keyOf.due, 0, 'acme/s1');
     expect(await lanes.sweep(10)).toEqual([]);
-    await redis.hset(keyOf.held({ accountId: 'acme', sessionId: 's1' }), 'until', 1);
+    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId: 's1' }), 'until', 1);
     await redis.zadd(keyOf.due, 0, 'acme/s1');
     expect(await lanes.sweep(10)).toHaveLength(1);
   });
 });
 
 describe('a Redis that came back empty', () => {
-  it('runs nothing until every inbox is laid, and then in order of acceptance', async () => {
+  it('runs nothing until every inbox is enqueued, and then in order of acceptance', async () => {
     const [old, middle, fresh] = [turn('s1'), turn('s1'), turn('s1')];
     await redis.flushall();
     expect(await place(fresh)).toEqual([]);
     expect(await place(middle, 'emptied')).toEqual([]);
     expect(await place(old, 'emptied')).toEqual([]);
-    const rings = await stage.open();
-    expect(rings.map(({ turnId }) => turnId)).toEqual([old.turnId]);
+    const wakeups = await stage.open();
+    expect(wakeups.map(({ turnId }) => turnId)).toEqual([old.turnId]);
     const order: string[] = [];
     await eventually(async () => {
       const lease = await take('s1');
@@ -270,13 +270,13 @@ describe('a Redis that came back empty', () => {
 });
 
 describe('a lane that is put in order', () => {
-  const laneTurns = async (): Promise<string[]> => await redis.lrange(keyOf.lane({ accountId: 'acme', sessionId: 's1' }), 0, -1);
-  const lane = { accountId: 'acme', sessionId: 's1' };
+  const laneTurns = async (): Promise<string[]> => await redis.lrange(keyOf.lane({ tenantId: 'acme', sessionId: 's1' }), 0, -1);
+  const lane = { tenantId: 'acme', sessionId: 's1' };
 
   it('has turns without a number first, as they stood, then the others by their numbers', async () => {
     const [late, plain, early, last] = [turn('s1'), turn('s1'), turn('s1'), turn('s1')];
     for (const given of [late, plain, early, last]) await place(given);
-    expect(await lanes.order(lane, [early.turnId, late.turnId])).toEqual({ moved: false, rings: [] });
+    expect(await lanes.order(lane, [early.turnId, late.turnId])).toEqual({ moved: false, wakeups: [] });
     expect(await laneTurns()).toEqual([plain, last, early, late].map(({ turnId }) => turnId));
     expect((await take('s1')).turnId).toBe(plain.turnId);
   });
@@ -285,18 +285,18 @@ describe('a lane that is put in order', () => {
     const [running, plain] = [turn('s1'), turn('s1')];
     for (const given of [running, plain]) await place(given);
     const lease = await take('s1');
-    expect(await lanes.order(lane, [running.turnId])).toEqual({ moved: false, rings: [] });
+    expect(await lanes.order(lane, [running.turnId])).toEqual({ moved: false, wakeups: [] });
     expect(await laneTurns()).toEqual([running.turnId, plain.turnId]);
     expect((await lanes.renew([lease])).lost).toEqual([]);
   });
 
-  it('takes the caller’s lease back as if it had not been given, and rings for the new head', async () => {
+  it('takes the caller’s lease back as if it had not been given, and wakeups for the new head', async () => {
     const [later, earlier] = [turn('s1'), turn('s1')];
     for (const given of [later, earlier]) await place(given);
     const lease = await take('s1');
-    const { moved, rings } = await lanes.order(lane, [earlier.turnId, later.turnId], lease);
+    const { moved, wakeups } = await lanes.order(lane, [earlier.turnId, later.turnId], lease);
     expect(moved).toBe(true);
-    expect(rings.map(({ turnId }) => turnId)).toEqual([earlier.turnId]);
+    expect(wakeups.map(({ turnId }) => turnId)).toEqual([earlier.turnId]);
     expect(await stage.append(lease, [])).toBe('lost');
     await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
     expect(await take('s1')).toMatchObject({ turnId: later.turnId, attempt: 1, starts: 1 });
@@ -308,9 +308,9 @@ describe('a lane that is put in order', () => {
     const [child, person] = [turn('s1', { grant }), turn('s1')];
     for (const given of [child, person]) await place(given);
     const lease = await take('s1', { depth: 1 });
-    const { moved, rings } = await lanes.order(lane, [person.turnId, child.turnId], lease);
+    const { moved, wakeups } = await lanes.order(lane, [person.turnId, child.turnId], lease);
     expect(moved).toBe(true);
-    expect(rings).toMatchObject([{ turnId: person.turnId, depth: 0 }]);
+    expect(wakeups).toMatchObject([{ turnId: person.turnId, depth: 0 }]);
     expect((await take('s1')).turnId).toBe(person.turnId);
     // The place at the other depth is free again.
     expect(await place(turn('s2', { grant }))).toHaveLength(1);

@@ -134,7 +134,7 @@ describe('every reader ends with what the session file says', () => {
     const asking = rig.read(scope, turnId);
     await begun.opened;
     await rig.server.losePower(written);
-    rig.sweeper.start();
+    rig.reconciler.start();
     const asker = await asking;
     expectRising(asker);
     const text = await saved(sessionId);
@@ -176,7 +176,7 @@ describe('a turn whose end Redis has lost', () => {
   it('is ended again by the next worker, which finds it in its lane and not in the inbox', async () => {
     const { turnId, sessionId, words } = await loseEnd();
     await rig.worker();
-    rig.sweeper.start();
+    rig.reconciler.start();
     const events = parse(await rig.read(scope, turnId));
     expect(events.at(-1)?.type).toBe('done');
     expect(await reply(turnId)).toBe(words);
@@ -193,7 +193,7 @@ describe('a reader who resumes when the stream is gone', () => {
       throw new Error('died before it was announced');
     };
     await rig.worker();
-    rig.sweeper.start();
+    rig.reconciler.start();
     const { turnId } = await rig.turns.accept(scope, input('x'));
     const seen = parse(await rig.read(scope, turnId)).at(-2)?.id ?? '';
     await eventually(async () => (await scope.inbox.read(turnId)) === undefined);

@@ -36,7 +36,7 @@ interface Order {
 /** Runs everything; the session has no numbers any more then. */
 async function runAll(): Promise<Order> {
   await rig.worker();
-  rig.sweeper.start();
+  rig.reconciler.start();
   await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 25_000 });
   await eventually(async () => (await scope.laneOrder.sessionIds()).length === 0);
   const session = await scope.sessions.load(sessionIdOf('cs', 'web', 'ann'));
@@ -57,7 +57,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     expect(await runAll()).toEqual(orderOf(first, second));
   });
 
-  it('when only a worker comes across it: no gateway could repair the lane, and no sweeper looks through the inbox', async () => {
+  it('when only a worker comes across it: no gateway could repair the lane, and no reconciler looks through the inbox', async () => {
     const redis = rig.server.client();
     await takeTask(redis, keyOf.scanLock, { forMs: HOUR_MS });
     const arrival = gate();
@@ -66,7 +66,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     const first = await never.accept(scope, input('first'));
     const second = await late.accept(scope, input('second'));
     arrival.open();
-    await eventually(async () => (await redis.llen(keyOf.lane({ accountId: 'acme', sessionId: first.sessionId }))) === 1);
+    await eventually(async () => (await redis.llen(keyOf.lane({ tenantId: 'acme', sessionId: first.sessionId }))) === 1);
     redis.disconnect();
     expect(await runAll()).toEqual(orderOf(first, second));
   });
@@ -97,7 +97,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     const third = await one.accept(scope, input('third'));
     arrival.open();
     const redis = rig.server.client();
-    await eventually(async () => (await redis.llen(keyOf.lane({ accountId: 'acme', sessionId: first.sessionId }))) === 3);
+    await eventually(async () => (await redis.llen(keyOf.lane({ tenantId: 'acme', sessionId: first.sessionId }))) === 3);
     redis.disconnect();
     expect(await runAll()).toEqual(orderOf(first, second, third));
   });
@@ -259,7 +259,7 @@ describe('an earlier turn without a place', () => {
       seen.push(await run.waitingBehind(20));
       return run.turn.text;
     };
-    const second = await other.accept(scope, input('second', { busy: 'collect', holdMs: HOUR_MS }));
+    const second = await other.accept(scope, input('second', { busy: 'collect', debounceMs: HOUR_MS }));
     expect(await runAll()).toEqual(orderOf(first, second));
     expect(seen[0]).toEqual([second.turnId]);
   });
@@ -286,7 +286,7 @@ describe('a turn that takes others along', () => {
     const redis = rig.server.client();
     // As if it had been accepted by a gateway that could not repair the lane.
     const third = await unheard.accept(scope, input('third', { busy: 'collect' }));
-    await redis.rpush(keyOf.lane({ accountId: 'acme', sessionId: first.sessionId }), third.turnId);
+    await redis.rpush(keyOf.lane({ tenantId: 'acme', sessionId: first.sessionId }), third.turnId);
     redis.disconnect();
     goOn.open();
     await rig.read(scope, first.turnId);

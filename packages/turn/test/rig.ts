@@ -4,8 +4,8 @@ import { background, connectRedis, createLog, redisReady } from '@concierge/runt
 import type { Redis } from 'ioredis';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
-import { Doorbells, Lanes, Sweeper, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
-import type { LeaseAnswer, Placed } from '../src/lanes.ts';
+import { WakeupQueue, Lanes, TurnReconciler, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
+import type { LeaseAnswer, EnqueueOutcome } from '../src/lanes.ts';
 
 export const log = createLog({ service: 'test', level: 'silent' });
 
@@ -20,7 +20,7 @@ export class Rig implements AsyncDisposable {
   readonly tenants: Tenants;
   readonly turns: Turns;
   readonly streams: TurnStreams;
-  readonly sweeper: Sweeper;
+  readonly reconciler: TurnReconciler;
   readonly started: string[] = [];
   /** What workers were answered that asked for a lease. */
   readonly answers: { readonly sessionId: string; readonly kind: LeaseAnswer['kind'] }[] = [];
@@ -30,7 +30,7 @@ export class Rig implements AsyncDisposable {
     return run.turn.text;
   };
   readonly #redis;
-  readonly #doorbells: Doorbells;
+  readonly #wakeupQueue: WakeupQueue;
   readonly #closers: (() => Promise<unknown>)[] = [];
 
   private constructor(server: TestRedis, dataDir: string, index: IndexStore) {
@@ -39,10 +39,10 @@ export class Rig implements AsyncDisposable {
     this.index = index;
     this.#redis = connectRedis({ url: server.url, role: 'worker', log });
     this.tenants = new Tenants({ dataDir, index, keySecret: 'k'.repeat(32), log });
-    this.#doorbells = new Doorbells(this.#redis, log);
-    const parts = { redis: this.#redis, lanes: new Lanes(this.#redis), doorbells: this.#doorbells, tenants: this.tenants, log };
+    this.#wakeupQueue = new WakeupQueue(this.#redis, log);
+    const parts = { redis: this.#redis, lanes: new Lanes(this.#redis), wakeupQueue: this.#wakeupQueue, tenants: this.tenants, log };
     this.turns = new Turns(parts);
-    this.sweeper = new Sweeper(parts);
+    this.reconciler = new TurnReconciler(parts);
     this.streams = new TurnStreams({ redis: this.#redis, subscriber: connectRedis({ url: server.url, role: 'subscriber', log }), log });
   }
 
@@ -51,7 +51,7 @@ export class Rig implements AsyncDisposable {
     const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
     const rig = new Rig(await TestRedis.start(), folder.path, index);
     rig.#closers.push(async () => await folder[Symbol.asyncDispose]());
-    await rig.sweeper.reconcile();
+    await rig.reconciler.reconcile();
     return rig;
   }
 
@@ -61,7 +61,7 @@ export class Rig implements AsyncDisposable {
     const worker = new TurnWorker({
       redis,
       subscriber,
-      queue: { lanes: new WatchedLanes(redis, this.answers), doorbells: this.#doorbells },
+      queue: { lanes: new WatchedLanes(redis, this.answers), wakeupQueue: this.#wakeupQueue },
       tenants: this.tenants,
       log,
       capacity: { concurrency, tenantShare: tenantShare ?? concurrency },
@@ -87,12 +87,12 @@ export class Rig implements AsyncDisposable {
   }: { now?: () => number; refuses?: Promise<void>; hears?: number } = {}): Promise<Turns> {
     const redis = connectRedis({ url: this.server.url, role: 'producer', log });
     await redisReady(redis, 10_000);
-    const doorbells = new Doorbells(redis, log);
+    const wakeupQueue = new WakeupQueue(redis, log);
     const lanes = refuses === undefined ? new Lanes(redis) : new UnheardLanes(redis, refuses, hears);
-    const turns = new Turns({ redis, lanes, doorbells, log, now });
+    const turns = new Turns({ redis, lanes, wakeupQueue, log, now });
     this.#closers.unshift(async () => {
       await turns.stop();
-      await doorbells.stop();
+      await wakeupQueue.stop();
       redis.disconnect();
     });
     return turns;
@@ -112,11 +112,11 @@ export class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.sweeper.stop();
+    await this.reconciler.stop();
     await this.turns.stop();
     for (const close of this.#closers) await close();
     await this.streams.stop();
-    await this.#doorbells.stop();
+    await this.#wakeupQueue.stop();
     this.#redis.disconnect();
     await this.index.close();
     await this.server[Symbol.asyncDispose]();
@@ -163,13 +163,13 @@ class UnheardLanes extends Lanes {
     this.#heard = heard;
   }
 
-  override async place(...given: Parameters<Lanes['place']>): Promise<Placed> {
+  override async enqueue(...given: Parameters<Lanes['enqueue']>): Promise<EnqueueOutcome> {
     const [, { found }] = given;
     this.#heard -= 1;
-    if (this.#heard >= 0) return await super.place(...given);
+    if (this.#heard >= 0) return await super.enqueue(...given);
     if (found === 'accepted')
       background(
-        this.#arrival.then(async () => await super.place(...given)),
+        this.#arrival.then(async () => await super.enqueue(...given)),
         log,
       );
     return await Promise.reject(new Error('Command timed out'));

@@ -3,12 +3,12 @@ import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
-import { doorbellQueueOf, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
+import { wakeupQueueName, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
 import { turnIdOf } from '../src/turn-ids.ts';
-import { laidTurn, LaneStage } from './lane-stage.ts';
+import { enqueuedTurn, LaneStage } from './lane-stage.ts';
 import { input, parse, Rig } from './rig.ts';
 
-// The sweeper rings for turns whose worker died.
+// The reconciler wakeups for turns whose worker died.
 jest.setTimeout(40_000);
 
 describe('what a death of its worker is to a turn', () => {
@@ -35,7 +35,7 @@ describe('what a death of its worker is to a turn', () => {
 
   it('is its last start only when it was alone: neighbours never get there', async () => {
     const sessions = ['poison', 'one', 'two'];
-    for (const sessionId of sessions) await stage.place(laidTurn(sessionId));
+    for (const sessionId of sessions) await stage.place(enqueuedTurn(sessionId));
     for (const worker of ['w1', 'w2', 'w3', 'w4', 'w5']) {
       const leases = await startBeside(sessions, worker);
       expect(Math.max(...leases.map(({ starts }) => starts))).toBeLessThanOrEqual(limits.turnMaxStarts);
@@ -47,7 +47,7 @@ describe('what a death of its worker is to a turn', () => {
   });
 
   it('ends it after exactly three starts when it was alone', async () => {
-    await stage.place(laidTurn('poison'));
+    await stage.place(enqueuedTurn('poison'));
     const starts: number[] = [];
     for (const worker of ['w1', 'w2', 'w3', 'w4']) {
       const lease = await stage.take('poison', { worker });
@@ -58,7 +58,7 @@ describe('what a death of its worker is to a turn', () => {
   });
 
   it('is not its doing when it finished a step, or lives on elsewhere', async () => {
-    for (const sessionId of ['poison', 'proven', 'given back']) await stage.place(laidTurn(sessionId));
+    for (const sessionId of ['poison', 'proven', 'given back']) await stage.place(enqueuedTurn(sessionId));
     for (const worker of ['w1', 'w2']) await die(...(await startBeside(['poison'], worker)));
     const [poison, proven, givenBack] = await startBeside(['poison', 'proven', 'given back'], 'w3');
     if (poison === undefined || proven === undefined || givenBack === undefined) throw new Error('three leases');
@@ -78,7 +78,7 @@ describe('what a death of its worker is to a turn', () => {
   }
 
   it('ends it after a bounded number of starts although it finishes a step in each of them', async () => {
-    await stage.place(laidTurn('poison'));
+    await stage.place(enqueuedTurn('poison'));
     const starts: number[] = [];
     for (let worker = 0; worker <= limits.turnMaxCrashes; worker += 1) {
       starts.push((await advanceAndDie('poison', `w${String(worker)}`)).starts);
@@ -88,7 +88,7 @@ describe('what a death of its worker is to a turn', () => {
   });
 
   it('is the last start of a turn that finishes steps only when it was alone: neighbours never get there', async () => {
-    for (const sessionId of ['poison', 'neighbour']) await stage.place(laidTurn(sessionId));
+    for (const sessionId of ['poison', 'neighbour']) await stage.place(enqueuedTurn(sessionId));
     for (let round = 0; round < 2 * limits.turnMaxCrashes; round += 1) {
       const leases = await startBeside(['poison', 'neighbour'], `w${String(round)}`);
       expect(Math.max(...leases.map(({ starts }) => starts))).toBeLessThanOrEqual(limits.turnMaxStarts);
@@ -101,7 +101,7 @@ describe('what a death of its worker is to a turn', () => {
   });
 
   it('is not what a worker that stops or gives it back does to a turn, however often', async () => {
-    await stage.place(laidTurn('long'));
+    await stage.place(enqueuedTurn('long'));
     for (let round = 0; round < 3 * limits.turnMaxCrashes; round += 1) {
       const lease = await stage.take('long', { worker: `w${String(round)}` });
       expect(lease).toMatchObject({ starts: 1, isLastStart: false });
@@ -111,18 +111,18 @@ describe('what a death of its worker is to a turn', () => {
   });
 
   it('makes the last start of a turn that finishes steps one in which it is alone', async () => {
-    await stage.place(laidTurn('suspect'));
+    await stage.place(enqueuedTurn('suspect'));
     for (let worker = 1; worker < limits.turnMaxCrashes; worker += 1) await advanceAndDie('suspect', `w${String(worker)}`);
-    const lane = { accountId: 'acme', sessionId: 'suspect', depth: 0 };
+    const lane = { tenantId: 'acme', sessionId: 'suspect', depth: 0 };
     expect(await stage.lanes.lease(lane, 'w')).toMatchObject({ kind: 'alone', voids: 0 });
     const { isLastStart } = await stage.take('suspect');
     expect(isLastStart).toBe(true);
   });
 
   it('makes the next start one that a worker asks for when it can be alone', async () => {
-    await stage.place(laidTurn('suspect'));
+    await stage.place(enqueuedTurn('suspect'));
     for (const worker of ['w1', 'w2']) await die(...(await startBeside(['suspect'], worker)));
-    const lane = { accountId: 'acme', sessionId: 'suspect', depth: 0 };
+    const lane = { tenantId: 'acme', sessionId: 'suspect', depth: 0 };
     expect(await stage.lanes.lease(lane, 'w3')).toMatchObject({ kind: 'alone', voids: 0 });
     expect(await stage.lanes.lease(lane, 'w3', { alone: true })).toMatchObject({ kind: 'leased', lease: { starts: 3 } });
   });
@@ -146,14 +146,14 @@ describe('a worker', () => {
   /** A turn whose worker has died twice. */
   async function acceptSuspect(sender: string): Promise<TurnReceipt> {
     const dedupeId = `suspect:${sender}`;
-    const lane = { accountId: 'acme', sessionId: sessionIdOf('cs', 'web', sender) };
+    const lane = { tenantId: 'acme', sessionId: sessionIdOf('cs', 'web', sender) };
     await redis.hset(keyOf.held(lane), { turn: turnIdOf(await scope.identity(), dedupeId), starts: 2, until: 1, worker: 'dead' });
     return await rig.turns.accept(scope, input(sender, { sender, dedupeId }));
   }
 
-  /** So many doorbells are being answered. */
-  function doorbellsAnswered(count: number): () => Promise<boolean> {
-    return async () => (await redis.llen(`${queuePrefix}:${doorbellQueueOf(0)}:active`)) >= count;
+  /** So many wakeupQueue are being answered. */
+  function wakeupsTaken(count: number): () => Promise<boolean> {
+    return async () => (await redis.llen(`${queuePrefix}:${wakeupQueueName(0)}:active`)) >= count;
   }
 
   it('starts a suspect when no other turn may be what kills it, and none beside it', async () => {
@@ -175,7 +175,7 @@ describe('a worker', () => {
       if (text === 'suspect') {
         seen['neighbour'] = proven.has('neighbour');
         later.open(await rig.turns.accept(scope, input('later', { sender: 'bob' })));
-        await eventually(doorbellsAnswered(2));
+        await eventually(wakeupsTaken(2));
       }
       if (text === 'later') seen['suspect'] = proven.has('suspect');
       await prove(run);
@@ -200,7 +200,7 @@ describe('a worker', () => {
     rig.play = async (run) => {
       running += 1;
       most = Math.max(most, running);
-      if (rig.started.length === 1) await eventually(doorbellsAnswered(4));
+      if (rig.started.length === 1) await eventually(wakeupsTaken(4));
       // Others would begin meanwhile.
       await eventually(() => running > 1, { timeoutMs: 200 }).catch(() => undefined);
       running -= 1;
@@ -209,7 +209,7 @@ describe('a worker', () => {
     const suspects = [];
     for (const sender of ['a', 'b', 'c', 'd']) suspects.push(await acceptSuspect(sender));
     await rig.worker();
-    rig.sweeper.start();
+    rig.reconciler.start();
     for (const { turnId } of suspects) expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
     expect(most).toBe(1);
   });

@@ -48,7 +48,7 @@ describe('removing a tenant whose agents are at work', () => {
     const begun = gate();
     const seen: string[][] = [];
     rig.play = async (run) => {
-      if (run.turn.accountId === 'bolt') return 'bolt is answered';
+      if (run.turn.tenantId === 'bolt') return 'bolt is answered';
       run.writer.emit(textDelta('the secret word'));
       await run.writer.flush();
       begun.open();
@@ -87,7 +87,7 @@ describe('removing a tenant whose agents are at work', () => {
     expect(await remove('acme', 50)).toEqual({ stillRunning: 1 });
     goOn.open();
     await eventually(() => ended);
-    await rig.sweeper.reconcile();
+    await rig.reconciler.reconcile();
     expect(await tenantFolders()).toEqual([]);
     expect(await leftOf('acme', 'words of a deleted tenant')).toEqual([]);
   });

@@ -8,7 +8,7 @@ import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts
 import { turnIdOf } from '../src/turn-ids.ts';
 import { input, parse, Rig, textDelta } from './rig.ts';
 
-// Recovery is made of waits: leases run out, the sweeper comes round.
+// Recovery is made of waits: leases run out, the reconciler comes round.
 jest.setTimeout(40_000);
 
 let rig: Rig;
@@ -61,7 +61,7 @@ describe('an accepted turn', () => {
     expect(resumed.map(({ type }) => type)).toEqual(['text_reset', 'text_delta', 'done']);
   });
 
-  it('is told again without a repeat to a reader who was cut off in the retelling', async () => {
+  it('is told again without a repeat to a reader who was cut off in the replay', async () => {
     const scope = await rig.scope();
     await rig.worker();
     const { turnId } = await rig.turns.accept(scope, input('hello'));
@@ -112,7 +112,7 @@ describe('the same message', () => {
     );
     await scope.sessions.publish({ ...session, revision: session.revision + 1, turns: [] });
     await rig.server.flush();
-    const database = join(rig.dataDir, 'index', scope.accountId, 'data.db');
+    const database = join(rig.dataDir, 'index', scope.tenantId, 'data.db');
     await rm(database);
     await mkdir(database);
     await expect(scope.index.findTurn(first.turnId)).rejects.toMatchObject({ code: 'ERR_SQLITE_ERROR' });
@@ -192,7 +192,7 @@ describe('cancelling', () => {
     const second = await rig.turns.accept(scope, input('second'));
     await rig.turns.cancel(scope, second.turnId);
     await rig.server.flush();
-    await rig.sweeper.reconcile();
+    await rig.reconciler.reconcile();
     await rig.worker();
     expect(parse(await rig.read(scope, first.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'stop' } });
     expect(parse(await rig.read(scope, second.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'cancelled' } });
@@ -201,15 +201,15 @@ describe('cancelling', () => {
 });
 
 describe('what a crash leaves', () => {
-  it('is an inbox file without a lane: the sweeper lays it', async () => {
+  it('is an inbox file without a lane: the reconciler lays it', async () => {
     const scope = await rig.scope();
     await rig.worker();
     const turnId = turnIdOf(await scope.identity(), 'orphan');
     const { busy: _busy, contactId: _contact, dedupeId: _dedupe, ...kept } = input('orphan');
-    const facts = { version: 1, turnId, accountId: 'acme', sessionId: 'a'.repeat(32), acceptedAtMs: Date.now() - 60_000 } as const;
+    const facts = { version: 1, turnId, tenantId: 'acme', sessionId: 'a'.repeat(32), acceptedAtMs: Date.now() - 60_000 } as const;
     await scope.inbox.accept({ ...kept, ...facts });
     await eventually(async () => {
-      await rig.sweeper.reconcile();
+      await rig.reconciler.reconcile();
       return rig.started.includes(turnId);
     });
     expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
@@ -256,9 +256,9 @@ describe('what a crash leaves', () => {
     const { turnId, sessionId } = await rig.turns.accept(scope, input('x'));
     await begun.opened;
     const redis = rig.server.client();
-    await redis.hset(keyOf.held({ accountId: 'acme', sessionId }), 'until', 0);
+    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId }), 'until', 0);
     await redis.zadd(keyOf.due, 0, `acme/${sessionId}`);
-    await rig.sweeper.reconcile();
+    await rig.reconciler.reconcile();
     const sse = await rig.read(scope, turnId);
     thaw.open();
     await eventually(() => refused instanceof LeaseLost);
@@ -285,7 +285,7 @@ describe('what a crash leaves', () => {
     await begun.opened;
     await rig.server.flush();
     await eventually(async () => {
-      await rig.sweeper.reconcile();
+      await rig.reconciler.reconcile();
       return rig.started.length === 2;
     });
     const events = parse(await reading);
@@ -301,7 +301,7 @@ describe('what a crash leaves', () => {
       return run.turn.text;
     };
     await rig.worker();
-    rig.sweeper.start();
+    rig.reconciler.start();
     const poison = await rig.turns.accept(scope, input('poison'));
     const next = await rig.turns.accept(scope, input('fine'));
     expect(parse(await rig.read(scope, poison.turnId)).at(-1)).toMatchObject({ type: 'error', data: { code: 'turn_crashed' } });

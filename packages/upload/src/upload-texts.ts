@@ -27,11 +27,11 @@ export class UploadTexts {
   }
 
   /** undefined for an image, which a model is given as it is. Once the signal aborts, a PDF that is not read yet is answered with a note. */
-  async read(scope: Pick<TenantScope, 'accountId' | 'uploads'>, upload: UploadRef, signal: AbortSignal): Promise<string | undefined> {
+  async read(scope: Pick<TenantScope, 'tenantId' | 'uploads'>, upload: UploadRef, signal: AbortSignal): Promise<string | undefined> {
     const kept = await scope.uploads.text(upload.id);
     if (kept !== undefined || upload.type !== 'application/pdf') return kept;
     try {
-      const text = await this.#textIn(await scope.uploads.bytes(upload.id), { tenantId: scope.accountId, signal });
+      const text = await this.#textIn(await scope.uploads.bytes(upload.id), { tenantId: scope.tenantId, signal });
       await scope.uploads.saveText(upload.id, text);
       return text;
     } catch (error) {

@@ -1,7 +1,7 @@
 import { ConciergeError } from '@concierge/client';
 import type { WidgetConversation, WidgetMessage } from '@concierge/contract';
 import { randomText, type BrowserMemory, type KeptMessage } from './browser-memory.ts';
-import { Exchange } from './exchange.ts';
+import { MessageStream } from './exchange.ts';
 import { wordsFor } from './failure.ts';
 import type { Gateway, Who } from './gateway.ts';
 
@@ -37,7 +37,7 @@ export class Conversation {
   readonly #options: ConversationOptions;
   #told: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
   #tag: string | null = null;
-  #exchanges: Exchange[] = [];
+  #exchanges: MessageStream[] = [];
   /** Every key that was run here: what has ended here is not taken up again because another tab is slower. */
   readonly #known = new Set<string>();
   #refreshing: Promise<void> | null = null;
@@ -75,7 +75,7 @@ export class Conversation {
   }
 
   /** How many messages others have said after this one. One that is not told any more is older than all that are. */
-  saidAfter(messageId: string): number {
+  countAfter(messageId: string): number {
     const at = this.#told.messages.findIndex(({ id }) => id === messageId);
     return this.#told.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
   }
@@ -150,7 +150,7 @@ export class Conversation {
 
   #run(message: KeptMessage): void {
     const { gateway, who } = this.#options;
-    const exchange = new Exchange({ gateway, who, message, onChange: () => this.#changed() });
+    const exchange = new MessageStream({ gateway, who, message, onChange: () => this.#changed() });
     this.#exchanges.push(exchange);
     this.#known.add(message.key);
     this.#changed();
@@ -170,7 +170,7 @@ export class Conversation {
   }
 }
 
-function entriesOf(exchange: Exchange): Entry[] {
+function entriesOf(exchange: MessageStream): Entry[] {
   const { key, text, reply, isOpen } = exchange;
   const said: Entry = { id: `${key}.said`, from: 'visitor', text, state: 'still' };
   if (reply === '' && !isOpen) return [said];

@@ -9,7 +9,7 @@ declare global {
   }
 }
 
-/** Said to whoever sets the widget up; visitors see nothing of it. */
+/** ReceivedMessage to whoever sets the widget up; visitors see nothing of it. */
 function tell(words: string): void {
   console.warn(`Concierge: ${words}`); // eslint-disable-line no-console -- the only place where a site's owner looks
 }

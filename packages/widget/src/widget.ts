@@ -139,7 +139,7 @@ export class Widget {
     if (messageId !== seen?.messageId || withPerson !== seen.withPerson) {
       this.#memory.keepSeen(this.#who(), { messageId, withPerson, atMs: Date.now() });
     }
-    panel.showUnread(conversation.saidAfter(messageId));
+    panel.showUnread(conversation.countAfter(messageId));
   }
 
   /** How soon to ask what a person says; null: not before the panel is opened. */

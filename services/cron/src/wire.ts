@@ -1,9 +1,9 @@
 import { openCore } from '@concierge/core';
 import { newMetrics, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
-import { DeliveryReconciler, forgetTenant, Sweeper } from '@concierge/turn';
+import { DeliveryReconciler, forgetTenant, TurnReconciler } from '@concierge/turn';
 import type { Config } from './config.ts';
 import { RemovedTenants } from './removed-tenants.ts';
-import { ScheduleAttention } from './schedules/schedule-attention.ts';
+import { ScheduleRunner } from './schedules/schedule-runner.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
 import { ScheduleMetrics } from './schedules/schedule-metrics.ts';
 
@@ -14,8 +14,8 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, new RemovedTenants({ tenants, forget: async (tenantId) => forgetTenant(redis, tenantId), log }));
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
-  startPart(stack, new Sweeper({ redis, ...queue, tenants, log }));
+  startPart(stack, new TurnReconciler({ redis, ...queue, tenants, log }));
   const metrics = new ScheduleMetrics(registry);
-  const attention = new ScheduleAttention({ turns, outgoingEvents: events.outgoing, metrics, log, now: Date.now });
-  startPart(stack, new ScheduleClock({ redis, tenants, attention, log, now: Date.now }));
+  const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, metrics, log, now: Date.now });
+  startPart(stack, new ScheduleClock({ redis, tenants, runner, log, now: Date.now }));
 }

@@ -5,8 +5,8 @@ import { openIndex, type IndexStore } from '@concierge/index';
 import { connectRedis, createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
-import { Doorbells, EventQueue, Lanes, OutgoingEvents, Sweeper, Turns } from '@concierge/turn';
-import { ScheduleAttention } from '../src/schedules/schedule-attention.ts';
+import { WakeupQueue, EventQueue, Lanes, WebhookEvents, TurnReconciler, Turns } from '@concierge/turn';
+import { ScheduleRunner } from '../src/schedules/schedule-runner.ts';
 import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 import { ScheduleMetrics } from '../src/schedules/schedule-metrics.ts';
 
@@ -42,10 +42,10 @@ export class CronRig implements AsyncDisposable {
     const rig = new CronRig({ redis, dataDir: folder.path, index, stack });
     await rig.tenants.create('acme');
     const client = connectRedis({ url: redis.url, role: 'worker', log });
-    const doorbells = new Doorbells(client, log);
-    await new Sweeper({ redis: client, lanes: new Lanes(client), doorbells, tenants: rig.tenants, log }).reconcile();
+    const wakeupQueue = new WakeupQueue(client, log);
+    await new TurnReconciler({ redis: client, lanes: new Lanes(client), wakeupQueue, tenants: rig.tenants, log }).reconcile();
     stack.defer(async () => {
-      await doorbells.stop();
+      await wakeupQueue.stop();
       client.disconnect();
     });
     return rig;
@@ -54,22 +54,22 @@ export class CronRig implements AsyncDisposable {
   /** What one process of the service has, with nothing shared but files and Redis. */
   replica(): ScheduleClock {
     const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
-    const doorbells = new Doorbells(redis, log);
+    const wakeupQueue = new WakeupQueue(redis, log);
     this.#stack.defer(async () => {
-      await doorbells.stop();
+      await wakeupQueue.stop();
       redis.disconnect();
     });
     const now = (): number => this.nowMs;
     const eventQueue = new EventQueue(redis, log);
     this.#stack.defer(async () => await eventQueue.stop());
-    const attention = new ScheduleAttention({
-      turns: new Turns({ redis, lanes: new Lanes(redis), doorbells, log }),
-      outgoingEvents: new OutgoingEvents({ queue: eventQueue, log }),
+    const runner = new ScheduleRunner({
+      turns: new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log }),
+      webhookEvents: new WebhookEvents({ queue: eventQueue, log }),
       metrics: this.#metrics,
       log,
       now,
     });
-    return new ScheduleClock({ redis, tenants: this.#newTenants(), attention, log, now });
+    return new ScheduleClock({ redis, tenants: this.#newTenants(), runner, log, now });
   }
 
   async scope(): Promise<TenantScope> {

@@ -5,9 +5,9 @@ import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { docsScript, docsScriptPath } from './docs/docs-page.ts';
 import type { Handlers } from './http/call.ts';
-import { beginExchange } from './http/exchange.ts';
+import { beginRequest } from './http/exchange.ts';
 import { handleError } from './http/handle-error.ts';
-import type { ErasedHandler, RouteServer } from './http/serve-route.ts';
+import type { UntypedHandler, RouteServer } from './http/serve-route.ts';
 import { allowPreflight } from './widget/cross-origin.ts';
 import type { GatewayMetrics } from './metrics.ts';
 
@@ -29,7 +29,7 @@ export function createApp({ server, handlers, tenants, metrics, log }: AppOption
   app.set('strict routing', true);
   // Nothing here depends on a client's address: no forwarded header is believed.
   app.set('trust proxy', false);
-  app.use(beginExchange(), securityHeaders());
+  app.use(beginRequest(), securityHeaders());
   app.get(docsScriptPath, docsScript());
   mountRoutes(app, { server, handlers, tenants });
   app.use(() => {
@@ -75,9 +75,9 @@ function expressPath(route: Route): string {
   return route.below === true ? `${path}{/{*below}}` : path;
 }
 
-function handlerOf(handlers: Handlers, route: Route): ErasedHandler {
+function handlerOf(handlers: Handlers, route: Route): UntypedHandler {
   // What a call holds was parsed with the schemas of this very route: here the compiler has to be told.
-  return handlers[route.id as RouteId] as unknown as ErasedHandler; // eslint-disable-line typescript/no-unsafe-type-assertion -- see above
+  return handlers[route.id as RouteId] as unknown as UntypedHandler; // eslint-disable-line typescript/no-unsafe-type-assertion -- see above
 }
 
 function allowed(all: readonly Route[]): string {

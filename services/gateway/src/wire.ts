@@ -1,8 +1,8 @@
-import { ChatAppConnections } from '@concierge/channel';
+import { ChannelConnections } from '@concierge/channel';
 import { openCore } from '@concierge/core';
 import { openOutside } from '@concierge/core/outside';
 import { background, openConnection, stopPart, type ServiceParts } from '@concierge/runtime';
-import { DeliveryReceipts, RateLimits, StreamBytes, tellDeliveries, TurnStreams } from '@concierge/turn';
+import { DeliveryReceipts, RateLimits, StreamBytes, emitDeliveries, TurnStreams } from '@concierge/turn';
 import { widgetFile } from '@concierge/widget';
 import { createApp } from './app.ts';
 import { MessageAcceptance } from './chat/message-acceptance.ts';
@@ -15,9 +15,9 @@ import { RouteServer } from './http/serve-route.ts';
 import { Inbound } from './inbound/inbound.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './ops/queue-dashboard.ts';
-import { ModelNames } from './handlers/model-names.ts';
-import { readinessChecks } from './handlers/readiness-checks.ts';
-import { isDemoModel } from './handlers/workers-alive.ts';
+import { ModelNames } from './openai/model-names.ts';
+import { readinessChecks } from './operations/readiness-checks.ts';
+import { isDemoModel } from './operations/workers-alive.ts';
 import { EventStreams } from './sse/event-streams.ts';
 import { sweepReceivedFiles } from './upload/receive-files.ts';
 import { WidgetLimits } from './widget/widget-limits.ts';
@@ -37,7 +37,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const drain = new Drain();
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const streamQuota = new StreamQuota(new StreamBytes(redis, log));
-  const receipts = new DeliveryReceipts({ redis, told: tellDeliveries(events.outgoing) });
+  const receipts = new DeliveryReceipts({ redis, told: emitDeliveries(events.outgoing) });
   const rateLimits = new RateLimits(redis);
   const handlers = createHandlers({
     core,
@@ -46,14 +46,14 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
     replies: { turnStreams, eventStreams, drain },
     channels: {
       inbound: new Inbound({ turns, streamQuota, receipts, metrics, providerUrls: config.providerUrls, log }),
-      connections: new ChatAppConnections({ urls: config.providerUrls, publicUrl: config.publicUrl }),
+      connections: new ChannelConnections({ urls: config.providerUrls, publicUrl: config.publicUrl }),
       publicUrl: config.publicUrl,
       now,
     },
     widget: { limits: new WidgetLimits(rateLimits), script: new WidgetScript(widgetFile) },
     operations: {
       checks: readinessChecks({ redis, index, dataDir: config.dataDir }),
-      queueDashboard: new QueueDashboard([...queue.doorbells.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
+      queueDashboard: new QueueDashboard([...queue.wakeupQueue.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
       metrics,
       log,
     },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@concierge/testing';
-import { postTelegram, telegram } from './chat-apps.ts';
+import { postTelegram, telegram } from './channels.ts';
 import { TestGateway } from './test-gateway.ts';
 
 let gateway: TestGateway;

@@ -6,7 +6,7 @@ import { openIndex } from '@concierge/index';
 import { connectRedis, createLog, ServiceStack } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
-import { Doorbells, Lanes, Sweeper, TurnWorker } from '@concierge/turn';
+import { WakeupQueue, Lanes, TurnReconciler, TurnWorker } from '@concierge/turn';
 import type { Config } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
 import { askPlainly, type FilePart } from './ask.ts';
@@ -135,15 +135,15 @@ export class TestGateway implements AsyncDisposable {
     const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
     const subscriber = connectRedis({ url: this.redis.url, role: 'subscriber', log });
     const lanes = new Lanes(redis);
-    const doorbells = new Doorbells(redis, log);
-    const sweeper = new Sweeper({ redis, lanes, doorbells, tenants: this.tenants, log });
-    sweeper.start();
+    const wakeupQueue = new WakeupQueue(redis, log);
+    const reconciler = new TurnReconciler({ redis, lanes, wakeupQueue, tenants: this.tenants, log });
+    reconciler.start();
     const handlers = scriptedTurns(() => this.script);
     const worker = new TurnWorker({
       handlers,
       redis,
       subscriber,
-      queue: { lanes, doorbells },
+      queue: { lanes, wakeupQueue },
       tenants: this.tenants,
       log,
       capacity: { concurrency: 16, tenantShare: 16 },
@@ -152,8 +152,8 @@ export class TestGateway implements AsyncDisposable {
     await worker.start();
     this.#cleanUp.defer(async () => {
       await worker.stop(0);
-      await sweeper.stop();
-      await doorbells.stop();
+      await reconciler.stop();
+      await wakeupQueue.stop();
       redis.disconnect();
       subscriber.disconnect();
     });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { appNameOf, type AcceptedTurn, type AppChannel } from '@concierge/contract';
+import { appNameOf, type AcceptedTurn, type MessagingChannel } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TestGateway } from './test-gateway.ts';
@@ -51,7 +51,7 @@ function told({ sender, text, chatApp, ...turn }: AcceptedTurn, expected: Expect
   };
 }
 
-function wanted(expected: ExpectedMessage, channel: AppChannel): object {
+function wanted(expected: ExpectedMessage, channel: MessagingChannel): object {
   const { conversation_id: conversation, thread_id: thread = null, is_group: isGroup, sender_id: person } = expected;
   // The fixtures name a page and a person of it; what an answer is addressed to is the person, in the limits of the account beside them.
   const to = channel === 'channel_b' ? person : conversation;
@@ -80,15 +80,15 @@ const named = (some: readonly Fixture[]): [string, Fixture][] => some.map((fixtu
 const posts = fixtures.filter(({ method }) => method === 'POST');
 const taken = posts.filter(({ expected }) => ['inbound', 'mixed', 'ignore'].includes(expected.outcome));
 // Only whoever has seen the first delivery ignores the second: see the sequences.
-const isTwin = ({ id }: Fixture): boolean => id.includes('seq_duplicate');
+const isDuplicate = ({ id }: Fixture): boolean => id.includes('seq_duplicate');
 
 const signedNonsense = posts.filter(({ expected }) => ['bad_request', 'signature_only'].includes(expected.outcome));
 
 describe('a delivery of a chat app', () => {
-  it.each(named(taken.filter((fixture) => !isTwin(fixture))))('is taken once and for all: %s', async (_id, fixture) => {
+  it.each(named(taken.filter((fixture) => !isDuplicate(fixture))))('is taken once and for all: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
     const channel = channelOf(fixture);
-    expect((await post(fixture, scope.accountId, channel)).status).toBe(200);
+    expect((await post(fixture, scope.tenantId, channel)).status).toBe(200);
     const turns = await acceptedBy(scope);
     const { messages, messages_count: count = messages.length } = fixture.expected;
     expect(turns).toHaveLength(count);
@@ -99,7 +99,7 @@ describe('a delivery of a chat app', () => {
     expect(count === messages.length ? all : all.filter((one) => expected.includes(one))).toEqual(expected);
     // Whoever revokes our access is not listened to any more.
     const isRevoked = (await scope.channels.find(channel))?.state === 'disabled';
-    const again = await post(fixture, scope.accountId, appNameOf(channel));
+    const again = await post(fixture, scope.tenantId, appNameOf(channel));
     expect(again.status).toBe(isRevoked ? 401 : 200);
     expect(await again.text()).toMatch(isRevoked ? /invalid_signature/u : /^$/u);
     expect(await acceptedBy(scope)).toHaveLength(count);
@@ -109,14 +109,14 @@ describe('a delivery of a chat app', () => {
     'is refused without its signature: %s',
     async (_id, fixture) => {
       const scope = await connected(fixture);
-      expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(401);
+      expect((await post(fixture, scope.tenantId, channelOf(fixture))).status).toBe(401);
       expect(await acceptedBy(scope)).toEqual([]);
     },
   );
 
   it.each(named(signedNonsense))('is malformed when it is signed and not in the format of the app: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
-    expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(400);
+    expect((await post(fixture, scope.tenantId, channelOf(fixture))).status).toBe(400);
   });
 
   it.each(sequences)(
@@ -126,7 +126,7 @@ describe('a delivery of a chat app', () => {
       const [first] = all;
       if (first === undefined) throw new Error('a sequence has steps');
       const scope = await connected(first);
-      for (const fixture of all) expect((await post(fixture, scope.accountId, channelOf(fixture))).status).toBe(200);
+      for (const fixture of all) expect((await post(fixture, scope.tenantId, channelOf(fixture))).status).toBe(200);
       const accepted = await acceptedBy(scope);
       const heard = accepted.filter(({ origin }) => origin === 'webhook');
       expect(heard).toHaveLength(total);
@@ -143,7 +143,7 @@ describe('a handshake', () => {
     const query = new URLSearchParams(
       Object.entries(fixture.query ?? {}).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
     );
-    const tenantId = fixture.binding === null ? 'nobody' : scope.accountId;
+    const tenantId = fixture.binding === null ? 'nobody' : scope.tenantId;
     const answer = await gateway.ask(undefined, `/webhook/${channelOf(fixture)}/${tenantId}?${query.toString()}`);
     const challenge = fixture.expected.response_body;
     // Whatever else is wrong, the contract has one answer for it.
@@ -155,7 +155,7 @@ describe('a handshake', () => {
 
   it.each(named(posts.filter(({ expected }) => expected.outcome === 'handshake')))('by POST: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
-    const answer = await post(fixture, scope.accountId, channelOf(fixture));
+    const answer = await post(fixture, scope.tenantId, channelOf(fixture));
     expect([answer.status, await answer.text()]).toEqual([200, fixture.expected.response_body]);
     expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
   });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { AppChannel, ChannelSettings } from '@concierge/contract';
+import type { MessagingChannel, ChannelSettings } from '@concierge/contract';
 import { z } from 'zod';
 
 const folder = new URL('../../../packages/channel/test/fixtures/', import.meta.url);
@@ -69,7 +69,7 @@ function bindingOf({ binding }: Fixture): Readonly<Record<string, string>> | und
   return typeof binding === 'string' ? bindings[binding] : (binding ?? undefined);
 }
 
-export function channelOf(fixture: Fixture): AppChannel {
+export function channelOf(fixture: Fixture): MessagingChannel {
   switch (bindingOf(fixture)?.['provider'] ?? '') {
     case 'messenger':
     case 'instagram':
@@ -84,7 +84,7 @@ export function channelOf(fixture: Fixture): AppChannel {
 }
 
 /** What the fixture's tenant connects; undefined for those that nobody can connect. */
-export function settingsOf(fixture: Fixture): ChannelSettings[AppChannel] | undefined {
+export function settingsOf(fixture: Fixture): ChannelSettings[MessagingChannel] | undefined {
   const binding = bindingOf(fixture);
   if (binding === undefined || binding['app_secret'] === '' || binding['signing_secret'] === '') return undefined;
   const field = (name: string): string => binding[name] ?? 'none';

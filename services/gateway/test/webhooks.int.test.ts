@@ -5,7 +5,7 @@ import { sessionIdOf } from '@concierge/tenant';
 import { eventually, FakeTelegram } from '@concierge/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { providerUrls } from '@concierge/channel';
-import { postTelegram, postWhatsApp, telegram, whatsApp, whatsAppBody, type WhatsAppText } from './chat-apps.ts';
+import { postTelegram, postWhatsApp, telegram, whatsApp, whatsAppBody, type WhatsAppText } from './channels.ts';
 import { sayItBack } from './scripted-turns.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 

@@ -2,14 +2,14 @@ import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
-import { OutgoingEvents } from '@concierge/turn';
+import { WebhookEvents } from '@concierge/turn';
 import { ModelError } from '@concierge/model';
 import { TurnCancelled } from '@concierge/turn';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { EventView } from '@concierge/contract';
 import { say, Script, turnRun } from './fixtures/scripted-run.ts';
 import { unconnected } from './fixtures/unconnected.ts';
-import { tellTurnEnd } from './follow-ups.ts';
+import { emitTurnEnd } from './follow-ups.ts';
 import { TurnMetrics } from './turn/turn-metrics.ts';
 import type { ChosenModel } from './turn/prepare-turn.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
@@ -18,13 +18,13 @@ const log = createLog({ service: 'test', level: 'silent' });
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let index: IndexStore;
 let scope: TenantScope;
-let rung: string[];
+let woken: string[];
 
 beforeEach(async () => {
   directory = await temporaryDirectory();
   index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
   scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log }).create('acme');
-  rung = [];
+  woken = [];
 });
 afterEach(async () => {
   await index.close();
@@ -32,11 +32,11 @@ afterEach(async () => {
 });
 
 function runner(model: ChosenModel): TurnRunner {
-  const queue = { add: async ({ name }: { readonly name: string }) => Promise.resolve(void rung.push(name)) };
-  const followUps = [tellTurnEnd(new OutgoingEvents({ queue, log }))];
+  const queue = { add: async ({ name }: { readonly name: string }) => Promise.resolve(void woken.push(name)) };
+  const followUps = [emitTurnEnd(new WebhookEvents({ queue, log }))];
   return new TurnRunner({
     modelFor: () => model,
-    lenders: unconnected,
+    capabilityFactories: unconnected,
     metrics: new TurnMetrics(newMetrics('test'), () => 0),
     followUps,
     log,
@@ -68,7 +68,7 @@ describe('the end of a turn', () => {
         },
       },
     ]);
-    expect(rung).toContain(id);
+    expect(woken).toContain(id);
   });
 
   it('says with its code how it failed, and that it was cancelled', async () => {
@@ -96,7 +96,7 @@ describe('the end of a turn', () => {
     if (session === undefined || record === undefined) throw new Error('not published');
     const joined = { ...record, id: 't_joined', joinedTo: record.id };
     const queue = { add: async () => Promise.resolve() };
-    await tellTurnEnd(new OutgoingEvents({ queue, log }))({ ...run, turn: { ...run.turn, turnId: 't_joined' } }, session, joined);
+    await emitTurnEnd(new WebhookEvents({ queue, log }))({ ...run, turn: { ...run.turn, turnId: 't_joined' } }, session, joined);
     expect(await events()).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
-import { isAppChannel, type AcceptedTurn, type Session, type TenantSettings, type TurnRecord } from '@concierge/contract';
+import { isMessagingChannel, type AcceptedTurn, type Session, type TenantSettings, type TurnRecord } from '@concierge/contract';
 import { lastReplyOf } from '@concierge/tenant';
-import { turnEnded, type OutgoingEvents, type TurnRun } from '@concierge/turn';
-import type { Lenders } from './capabilities/turn-capabilities.ts';
+import { turnEnded, type WebhookEvents, type TurnRun } from '@concierge/turn';
+import type { CapabilityFactories } from './capabilities/turn-capabilities.ts';
 import type { FollowUp } from './turn/publish-turn.ts';
 
 const SORRY = 'Sorry, something went wrong here and I could not answer. Please try again in a few minutes.';
@@ -12,7 +12,7 @@ type FailureSettings = NonNullable<TenantSettings['onFailure']>;
 /** The reply of a turn that came from a chat app goes back to it: into the outbox, once, however often this is called. */
 export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record) => {
   const { chatApp, channel, turnId } = turn;
-  if (chatApp === undefined || !isAppChannel(channel)) return;
+  if (chatApp === undefined || !isMessagingChannel(channel)) return;
   if (record.status !== 'done' || record.joinedTo !== undefined || record.heldBack !== undefined) return;
   const text = lastReplyOf(session, turnId);
   if (text === '') return;
@@ -34,8 +34,8 @@ export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record)
 };
 
 /** What a person said in a conversation on a chat app goes where that conversation is. */
-export const sendPersonsWords: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, chatApp }, record) => {
-  if (turn.origin !== 'person' || record.status !== 'done' || chatApp === undefined || !isAppChannel(channel)) return;
+export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, chatApp }, record) => {
+  if (turn.origin !== 'person' || record.status !== 'done' || chatApp === undefined || !isMessagingChannel(channel)) return;
   const { to, thread } = chatApp;
   const { turnId, text } = turn;
   await scope.outbox.accept({
@@ -52,12 +52,12 @@ export const sendPersonsWords: FollowUp = async ({ scope, turn }, { id: sessionI
 };
 
 /** Tells the tenant's own systems how a turn has ended, where one of them wants to know. */
-export function tellTurnEnd(outgoingEvents: Pick<OutgoingEvents, 'emit'>): FollowUp {
+export function emitTurnEnd(webhookEvents: Pick<WebhookEvents, 'emit'>): FollowUp {
   return async ({ scope, turn }, session, record) => {
     // Nothing was asked, and nothing answered.
     if (turn.origin === 'retraction') return;
-    const happening = turnEnded(turn, record, async () => Promise.resolve(replyOf(session, turn.turnId)));
-    if (happening !== undefined) await outgoingEvents.emit(scope, happening);
+    const webhookEvent = turnEnded(turn, record, async () => Promise.resolve(replyOf(session, turn.turnId)));
+    if (webhookEvent !== undefined) await webhookEvents.emit(scope, webhookEvent);
   };
 }
 
@@ -70,14 +70,14 @@ function replyOf(session: Session, turnId: string): string {
  * A contact on a chat app sees no error: without a word they would wait for an answer that does not come. They are told as the tenant's settings say, by
  * a message beside the conversation: the stream of the turn ends with its error, and the session holds nothing that no agent said.
  */
-export function failureFollowUp(askPerson: Lenders['askPerson']): FollowUp {
+export function failureFollowUp(requestStaff: CapabilityFactories['requestStaff']): FollowUp {
   return async (run, _session, record) => {
     const { scope, turn } = run;
     if (record.status !== 'failed' || record.joinedTo !== undefined || turn.chatApp === undefined) return;
     const { onFailure = {}, handoff = {} } = await scope.settings();
     if (onFailure.action === 'silent') return;
     if (onFailure.action === 'handoff') {
-      await handOver(run, record, askPerson);
+      await handOver(run, record, requestStaff);
       // The handoff has a notice of its own.
       if (handoff.notice === undefined) await tell(run, 'notice', onFailure);
       return;
@@ -87,10 +87,10 @@ export function failureFollowUp(askPerson: Lenders['askPerson']): FollowUp {
   };
 }
 
-async function handOver(run: TurnRun, { error }: TurnRecord, askPerson: Lenders['askPerson']): Promise<void> {
+async function handOver(run: TurnRun, { error }: TurnRecord, requestStaff: CapabilityFactories['requestStaff']): Promise<void> {
   const { agent, sessionId, turnId } = run.turn;
   const reason = `The agent could not answer: ${error?.message ?? 'its turn failed.'}`;
-  await askPerson(run)({ sessionId, reason, hours: undefined, by: { kind: 'agent', agent, turnId } });
+  await requestStaff(run)({ sessionId, reason, hours: undefined, by: { kind: 'agent', agent, turnId } });
 }
 
 /** An `answer` is held back while a person has the conversation, a `notice` says that one is asked for. */
@@ -105,7 +105,7 @@ async function tell({ scope, turn }: TurnRun, kind: 'answer' | 'notice', { notic
 
 /** Where an answer would have gone, as the answer to that message. */
 function placeOf({ channel, chatApp }: AcceptedTurn) {
-  if (chatApp === undefined || !isAppChannel(channel)) return undefined;
+  if (chatApp === undefined || !isMessagingChannel(channel)) return undefined;
   const { address, isGroup, messageRef } = chatApp;
   return { channel, to: address.to, ...(address.thread !== null && { thread: address.thread }), ...(isGroup && { replyTo: messageRef }) };
 }

@@ -1,4 +1,4 @@
-import type { AppChannel, DeliveryState, EventType } from '@concierge/contract';
+import type { MessagingChannel, DeliveryState, EventType } from '@concierge/contract';
 import { Counter, type Registry } from 'prom-client';
 
 /** Figures about what goes out to chat apps. Labels are of few values, and no tenant is named: the log does that. */
@@ -22,11 +22,11 @@ export class DeliveryMetrics {
     });
   }
 
-  ended(channel: AppChannel, state: DeliveryState): void {
+  ended(channel: MessagingChannel, state: DeliveryState): void {
     this.#ended.inc({ channel, state });
   }
 
-  failed(channel: AppChannel, kind: string): void {
+  failed(channel: MessagingChannel, kind: string): void {
     this.#failures.inc({ channel, class: kind });
   }
 }

@@ -14,32 +14,32 @@ import {
   DeliveryWorker,
   EventReconciler,
   EventWorker,
-  HandoffWatch,
-  Sweeper,
-  tellDeliveries,
+  HandoffReconciler,
+  TurnReconciler,
+  emitDeliveries,
   TurnStreams,
   TurnWorker,
 } from '@concierge/turn';
 import { UploadTexts } from '@concierge/upload';
 import { DocumentReader, WebPages, WebSearch } from '@concierge/web';
-import { RunFolders } from './capabilities/runtime/run-folders.ts';
+import { WorkerRunDirectories } from './capabilities/runtime/worker-run-directories.ts';
 import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
 import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
-import type { Lenders } from './capabilities/turn-capabilities.ts';
-import { lendSubagents } from './capabilities/subagents.ts';
-import { webLender } from './capabilities/web.ts';
-import { openChatApps } from './chat-apps/chat-apps.ts';
-import { AttachedTools } from './capabilities/attached-tools.ts';
+import type { CapabilityFactories } from './capabilities/turn-capabilities.ts';
+import { createSubagents } from './capabilities/subagents.ts';
+import { createWeb } from './capabilities/web.ts';
+import { openChannels } from './channels/channels.ts';
+import { McpTools } from './capabilities/mcp-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
-import { crowdedModels } from './prompt/context-figures.ts';
+import { crowdedModels } from './prompt/context-report.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';
 import { DeliveryMetrics, EventMetrics } from './outbound-metrics.ts';
-import { answerFollowUp, failureFollowUp, sendPersonsWords, tellTurnEnd } from './follow-ups.ts';
+import { answerFollowUp, failureFollowUp, deliverStaffMessage, emitTurnEnd } from './follow-ups.ts';
 import { TurnMetrics } from './turn/turn-metrics.ts';
 import { TurnWarnings } from './turn/turn-warnings.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
@@ -72,24 +72,29 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), log }), stopPart);
   const outside = openOutside({ outboundAllow: config.outboundAllow, mcpPolicy: { timeoutMs: limits.toolTimeoutMaxMs } }, stack);
-  const attachedTools = new AttachedTools({ servers: outside.mcpServers, log });
-  const { lend, reaper } = await openCommands(workerId, building);
-  const askPerson: Lenders['askPerson'] = (run) => async (asked) => handoffs.desk.ask(run.scope, run.turn, asked);
+  const mcpTools = new McpTools({ servers: outside.mcpServers, log });
+  const { create, reaper } = await openCommands(workerId, building);
+  const requestStaff: CapabilityFactories['requestStaff'] = (run) => async (asked) => handoffs.desk.ask(run.scope, run.turn, asked);
   const isBreakable = config.failpoints !== '';
   const runner = new TurnRunner({
     modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
-    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => attachedTools.of(run) },
-    lenders: { runtime: lend, ...lendReading(outside, building), ...lendSubagents({ turns, streams: turnStreams }), askPerson },
-    channels: { chatApps: openChatApps({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
-    followUps: [answerFollowUp, failureFollowUp(askPerson), sendPersonsWords, tellTurnEnd(events.outgoing)],
-    warn: new TurnWarnings({ outgoingEvents: events.outgoing, log }).report,
+    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => mcpTools.of(run) },
+    capabilityFactories: {
+      runtime: create,
+      ...lendReading(outside, building),
+      ...createSubagents({ turns, streams: turnStreams }),
+      requestStaff,
+    },
+    channels: { chatApps: openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
+    followUps: [answerFollowUp, failureFollowUp(requestStaff), deliverStaffMessage, emitTurnEnd(events.outgoing)],
+    warn: new TurnWarnings({ webhookEvents: events.outgoing, log }).report,
     metrics,
     log,
   });
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, reaper);
-  startPart(stack, new HandoffWatch({ redis, tenants, calls: handoffs.calls, log }));
-  startPart(stack, new Sweeper({ redis, ...queue, tenants, log }));
+  startPart(stack, new HandoffReconciler({ redis, tenants, calls: handoffs.calls, log }));
+  startPart(stack, new TurnReconciler({ redis, ...queue, tenants, log }));
   // Turns that are still running when it stops leave their events to other workers.
   startEvents(outside, building);
   const deliveryWorker = newDeliveryWorker(building);
@@ -112,13 +117,13 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
 }
 
 /** What reads for turns: web pages, the operator's own search, uploads. */
-function lendReading({ outbound }: Outside, { config, log }: Building): Pick<Lenders, 'web' | 'readUpload'> {
+function lendReading({ outbound }: Outside, { config, log }: Building): Pick<CapabilityFactories, 'web' | 'readUpload'> {
   // One for all: its slots count every document that this process has read.
   const documents = new DocumentReader();
   const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
   const uploadTexts = new UploadTexts({ documents, log });
   return {
-    web: webLender({ pages: new WebPages(outbound, documents), search, log }),
+    web: createWeb({ pages: new WebPages(outbound, documents), search, log }),
     readUpload: (run) => async (upload, signal) => uploadTexts.read(run.scope, upload, signal),
   };
 }
@@ -141,7 +146,7 @@ function newDeliveryWorker({ config, core, registry, stack, log }: Building): De
   const { redis, tenants, deliveries, events } = core;
   const { deliveryConcurrency: concurrency } = config;
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
-  const told = tellDeliveries(events.outgoing);
+  const told = emitDeliveries(events.outgoing);
   const receipts = new DeliveryReceipts({ redis, told });
   const pace = new DeliveryPace(redis);
   const deliverer = new Deliverer({ providers: config, pace, receipts, told, metrics: new DeliveryMetrics(registry), log });
@@ -159,11 +164,11 @@ function newDeliveryWorker({ config, core, registry, stack, log }: Building): De
 async function openCommands(
   workerId: string,
   { config, core, stack, log }: Building,
-): Promise<{ readonly lend: Lenders['runtime']; readonly reaper: SandboxReaper }> {
+): Promise<{ readonly create: CapabilityFactories['runtime']; readonly reaper: SandboxReaper }> {
   const { image, runtime, hostDataDir } = config.sandbox;
   const { dataDir } = config;
   const ownId = (): string => workerId;
-  const folders = new RunFolders(dataDir, ownId);
+  const folders = new WorkerRunDirectories(dataDir, ownId);
   const deployment = await folders.deployment();
   const dataFolder = hostDataDir === undefined ? undefined : { here: dataDir, onHost: hostDataDir };
   const makers = {
@@ -176,7 +181,7 @@ async function openCommands(
   stack.defer(async () => folders.removeOwn());
   const liveness = new WorkerLiveness({ redis: core.redis, ownId, now: () => performance.now() });
   return {
-    lend: (run) => new TurnRuntime({ chosen, folders, workerId: ownId, log }, run),
+    create: (run) => new TurnRuntime({ chosen, folders, workerId: ownId, log }, run),
     reaper: new SandboxReaper({ sandboxes, folders, liveness, log }),
   };
 }

@@ -4,7 +4,7 @@ import type { TurnInput } from '@concierge/contract';
 import { connectRedis, createLog } from '@concierge/runtime';
 import type { Delivery, TenantScope } from '@concierge/tenant';
 import { eventually, FakeTelegram, hang, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
-import { Doorbells, Lanes, Turns } from '@concierge/turn';
+import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
 import { telegram } from './delivery-stage.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
@@ -27,11 +27,11 @@ beforeAll(async () => {
   scope = await system.scope('acme');
   await scope.channels.connect('channel_c', telegram);
   const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
-  const doorbells = new Doorbells(redis, log);
-  turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+  const wakeupQueue = new WakeupQueue(redis, log);
+  turns = new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log });
   closers.push(
     async () => turns.stop(),
-    async () => doorbells.stop(),
+    async () => wakeupQueue.stop(),
     async () => Promise.resolve(redis.disconnect()),
   );
 });

@@ -38,7 +38,7 @@ describe('on Twilio', () => {
     const id = await say('Hello **Ann**');
     await stage.deliver(id);
     expect((await stage.delivery(id)).state).toBe('sent');
-    const StatusCallback = `https://chat.example.com/webhook/twilio/${stage.scope.accountId}?mark=${id}.0`;
+    const StatusCallback = `https://chat.example.com/webhook/twilio/${stage.scope.tenantId}?mark=${id}.0`;
     expect(twilio.sent).toEqual([{ To: sms, MessagingServiceSid: binding.messagingServiceSid, Body: 'Hello Ann', StatusCallback }]);
   });
 

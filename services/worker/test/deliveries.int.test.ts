@@ -252,11 +252,11 @@ describe('what an app answers', () => {
     await deliverAll();
     expect(texts()).toEqual(['one', 'one']);
     stage.nowMs += 15 * 60_000;
-    const rung: string[] = [];
-    stage.outboxBell = async ({ lane }) => Promise.resolve(void rung.push(lane));
+    const woken: string[] = [];
+    stage.wakeOutbox = async ({ lane }) => Promise.resolve(void woken.push(lane));
     await deliverAll();
     expect(texts()).toEqual(['one', 'one', 'one', 'two', 'three']);
-    expect(rung).toContain((ids[1] ?? '').slice(2, 14));
+    expect(woken).toContain((ids[1] ?? '').slice(2, 14));
     expect((await stage.scope.channels.find('channel_c'))?.state).toBe('enabled');
   });
 

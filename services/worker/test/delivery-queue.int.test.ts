@@ -11,8 +11,8 @@ beforeEach(async () => {
 });
 afterEach(async () => stage[Symbol.asyncDispose]());
 
-function keyOfMessage(id: string, accountId = 'acme'): DueKey {
-  return dueKeyOf({ accountId, lane: id.slice(2, 14) });
+function keyOfMessage(id: string, tenantId = 'acme'): DueKey {
+  return dueKeyOf({ tenantId, lane: id.slice(2, 14) });
 }
 
 const texts = (): unknown[] => stage.telegram.sent.map(({ text }) => text);
@@ -30,7 +30,7 @@ it('several parts and messages in one conversation are in order, however many wo
 
 it('what waited for an app to be connected goes out when it is, and not some time later', async () => {
   const { worker, queue } = stage.queue();
-  stage.outboxBell = outboxBellOf(queue);
+  stage.wakeOutbox = outboxBellOf(queue);
   await stage.scope.channels.setDisabled('channel_c', 'for a test');
   const id = await stage.say('Hello');
   worker();
@@ -39,13 +39,13 @@ it('what waited for an app to be connected goes out when it is, and not some tim
     async () => Number(await stage.redis().zscore(keyOf.dueWork('deliveries'), `${tenantId}/${name}`)) > Date.now() + 20_000,
   );
   await stage.connect('channel_c', telegram);
-  // Without a sweeper, and by the test's clock, which stands still.
+  // Without a reconciler, and by the test's clock, which stands still.
   await eventually(async () => (await stage.delivery(id)).state === 'sent');
   expect(texts()).toEqual(['Hello']);
 });
 
 describe('what was lost', () => {
-  it('with Redis is rung for again', async () => {
+  it('with Redis is woken for again', async () => {
     const { reconciler, worker } = stage.queue();
     const id = await stage.say('Hello');
     await stage.redis().flushall();
@@ -55,14 +55,14 @@ describe('what was lost', () => {
     expect(texts()).toEqual(['Hello']);
   });
 
-  it('as a bell is rung for again, once it is late', async () => {
+  it('as a wake-up is woken for again, once it is late', async () => {
     const { reconciler, worker, queue } = stage.queue();
     const id = await stage.say('Hello');
     const key = keyOfMessage(id);
     await queue.add([{ ...key, delayMs: 0 }]);
     await queue.queues[0]?.obliterate({ force: true });
     const redis = stage.redis();
-    // As if it had been rung a minute ago.
+    // As if it had been woken a minute ago.
     await redis.zincrby(keyOf.dueWork('deliveries'), -60_000, `${key.tenantId}/${key.name}`);
     expect(await queue.unknown([key])).toEqual([]);
     worker();
@@ -70,7 +70,7 @@ describe('what was lost', () => {
     await eventually(async () => (await stage.delivery(id)).state === 'sent');
   });
 
-  it('with its tenant is not rung for any more', async () => {
+  it('with its tenant is not woken for any more', async () => {
     const { worker, queue } = stage.queue();
     const key = keyOfMessage(await stage.say('Hello'));
     await queue.add([{ ...key, delayMs: 0 }]);
@@ -154,12 +154,12 @@ it('a worker that stops finishes the part that it is sending', async () => {
 it('the pace of a conversation and of a binding is kept by whoever sends', async () => {
   const { pace } = stage.queue();
   const rules = { conversationIntervalMs: 60_000, conversationBurst: 2, bindingPerSecond: 3 };
-  const ann = { accountId: 'acme', lane: 'a'.repeat(12) };
-  const bob = { accountId: 'acme', lane: 'b'.repeat(12) };
+  const ann = { tenantId: 'acme', lane: 'a'.repeat(12) };
+  const bob = { tenantId: 'acme', lane: 'b'.repeat(12) };
   expect(await pace.pace(ann, 'channel_c', rules)).toBe(0);
   expect(await pace.pace(ann, 'channel_c', rules)).toBe(0);
   expect(await pace.pace(ann, 'channel_c', rules)).toBeGreaterThan(50_000);
-  await pace.hold({ accountId: 'acme', channel: 'channel_c' }, 30_000);
+  await pace.hold({ tenantId: 'acme', channel: 'channel_c' }, 30_000);
   expect(await pace.pace(bob, 'channel_c', rules)).toBeGreaterThan(20_000);
   expect(await pace.pace(bob, 'channel_d', { ...rules, bindingPerSecond: 1 })).toBe(0);
 });

@@ -1,4 +1,4 @@
-import type { AppChannel, ChannelSettings } from '@concierge/contract';
+import type { MessagingChannel, ChannelSettings } from '@concierge/contract';
 import { providerUrls, type ProviderUrls } from '@concierge/channel';
 import { openIndex } from '@concierge/index';
 import { connectRedis, createLog } from '@concierge/runtime';
@@ -38,8 +38,8 @@ export class DeliveryStage implements AsyncDisposable {
   publicUrl: string | undefined;
   /** Right before a message would be claimed. */
   beforeSend: () => Promise<void> = async () => Promise.resolve();
-  /** Nobody hears it, unless the test has it ring. */
-  outboxBell: (lane: OutboxLane) => Promise<void> = async () => Promise.resolve();
+  /** Nobody hears it, unless the test has it wake. */
+  wakeOutbox: (lane: OutboxLane) => Promise<void> = async () => Promise.resolve();
   readonly #metrics = new DeliveryMetrics(this.registry);
   readonly #seen = new Map<string, Map<string, number>>();
   #bindingTriedMs = -Infinity;
@@ -84,7 +84,7 @@ export class DeliveryStage implements AsyncDisposable {
     return redis;
   }
 
-  async connect<Channel extends AppChannel>(channel: Channel, settings: ChannelSettings[Channel]): Promise<void> {
+  async connect<Channel extends MessagingChannel>(channel: Channel, settings: ChannelSettings[Channel]): Promise<void> {
     await this.#scope.channels.connect(channel, settings);
   }
 
@@ -147,7 +147,7 @@ export class DeliveryStage implements AsyncDisposable {
     return delivery;
   }
 
-  /** The parts that would be sent now, and what a queue does with them: workers, bells and a sweeper as in a service. */
+  /** The parts that would be sent now, and what a queue does with them: workers, wakeups and a reconciler as in a service. */
   queue(): {
     readonly queue: DueQueue;
     readonly pace: DeliveryPace;
@@ -183,8 +183,8 @@ export class DeliveryStage implements AsyncDisposable {
     const index = await openIndex({ databaseUrl: undefined, dataDir: this.#dataDir, log });
     this.clearing.defer(async () => index.close());
     const secrets = { keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32) };
-    const outboxBell = async (lane: OutboxLane): Promise<void> => this.outboxBell(lane);
-    this.#tenants = new Tenants({ dataDir: this.#dataDir, index, ...secrets, outboxBell, log });
+    const wakeOutbox = async (lane: OutboxLane): Promise<void> => this.wakeOutbox(lane);
+    this.#tenants = new Tenants({ dataDir: this.#dataDir, index, ...secrets, wakeOutbox, log });
     this.#scope = await this.#tenants.create('acme');
     this.urls = { ...providerUrls, telegram: this.telegram.url };
     await this.connect('channel_c', telegram);

@@ -3,7 +3,7 @@ import type { Session, TurnInput } from '@concierge/contract';
 import { connectRedis, createLog } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { eventually, startScriptedModel, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
-import { Doorbells, Lanes, Turns } from '@concierge/turn';
+import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
 
 const log = createLog({ service: 'test', level: 'silent' });
 
@@ -26,10 +26,10 @@ export class HandoffStage implements AsyncDisposable {
     this.system = system;
     this.model = model;
     const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
-    const doorbells = new Doorbells(redis, log);
-    this.#turns = new Turns({ redis, lanes: new Lanes(redis), doorbells, log });
+    const wakeupQueue = new WakeupQueue(redis, log);
+    this.#turns = new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log });
     this.#close = async () => {
-      await doorbells.stop();
+      await wakeupQueue.stop();
       redis.disconnect();
     };
   }

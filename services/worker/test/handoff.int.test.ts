@@ -143,7 +143,7 @@ describe('an agent that asks for a person', () => {
       const turnId = await stage.write(bob, 'a person, please');
       await stage.recoverWorker();
       await stage.ended(bob, turnId);
-      await eventually(async () => (await stage.scope.handoffs.untold()).length === 0, { timeoutMs: 40_000 });
+      await eventually(async () => (await stage.scope.handoffs.pending()).length === 0, { timeoutMs: 40_000 });
       expect(await sentTo(bob)).toEqual(['notice: A colleague will answer.']);
       expect(await sentTo(owner)).toHaveLength(1);
       const turns = await eventually(async () => {

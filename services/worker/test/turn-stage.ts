@@ -9,7 +9,7 @@ import { callTools, say, startScriptedModel, temporaryDirectory, type RecordedRe
 import type { TurnRun } from '@concierge/turn';
 import { UploadTexts } from '@concierge/upload';
 import { DocumentReader } from '@concierge/web';
-import type { Lenders } from '../src/capabilities/turn-capabilities.ts';
+import type { CapabilityFactories } from '../src/capabilities/turn-capabilities.ts';
 import { unconnected } from '../src/fixtures/unconnected.ts';
 import { TurnMetrics } from '../src/turn/turn-metrics.ts';
 import { TurnRunner, type TurnRunnerOptions } from '../src/turn/turn-runner.ts';
@@ -60,7 +60,7 @@ export interface PlayedTurn {
 }
 
 const uploadTexts = new UploadTexts({ documents: new DocumentReader(), log });
-const lenders: Lenders = {
+const capabilityFactories: CapabilityFactories = {
   ...unconnected,
   readUpload:
     ({ scope }) =>
@@ -166,7 +166,7 @@ export class TurnStage implements AsyncDisposable {
     const models = new Models({ providers: resolveProviders(file, () => undefined) });
     this.#clearing.defer(() => models.close());
     const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-    return new TurnRunner({ modelFor: (ref) => models.forRef(ref), lenders, metrics, log, ...this.#parts });
+    return new TurnRunner({ modelFor: (ref) => models.forRef(ref), capabilityFactories, metrics, log, ...this.#parts });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -178,7 +178,7 @@ function acceptedTurn(turnId: string, parts: Partial<AcceptedTurn>): AcceptedTur
   return {
     version: 1,
     turnId,
-    accountId: 'acme',
+    tenantId: 'acme',
     sessionId: '0'.repeat(32),
     acceptedAtMs: Date.now(),
     origin: 'api',

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { connectRedis, createLog } from '@concierge/runtime';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { keyOf, Lanes } from '@concierge/turn';
-import { RunFolders } from '../src/capabilities/runtime/run-folders.ts';
+import { WorkerRunDirectories } from '../src/capabilities/runtime/worker-run-directories.ts';
 import { SandboxReaper } from '../src/capabilities/runtime/sandbox-reaper.ts';
 import { WorkerLiveness } from '../src/capabilities/runtime/worker-liveness.ts';
 
@@ -84,9 +84,9 @@ describe('whether a worker lives', () => {
 describe('the reaper', () => {
   it('clears away the sandboxes of workers that are gone, and their folders', async () => {
     await using directory = await temporaryDirectory();
-    const folders = new RunFolders(directory.path, () => 'w_own');
+    const folders = new WorkerRunDirectories(directory.path, () => 'w_own');
     const deployment = await folders.deployment();
-    expect(await new RunFolders(directory.path, () => 'w_other').deployment()).toBe(deployment);
+    expect(await new WorkerRunDirectories(directory.path, () => 'w_other').deployment()).toBe(deployment);
     await mkdir(await folders.nextFolder(), { recursive: true });
     await mkdir(join(directory.path, 'run', 'w_gone', '1'), { recursive: true });
     await mkdir(join(directory.path, 'run', 'w_other'));

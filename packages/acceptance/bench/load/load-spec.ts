@@ -1,7 +1,7 @@
 import type { WebhookResult } from './webhook-load.ts';
 
-/** Senders `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first again. */
-export interface Senders {
+/** SenderIdentity `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first again. */
+export interface SenderIdentity {
   readonly prefix: string;
   readonly perSlot: number;
   readonly turnsEach: number;
@@ -23,7 +23,7 @@ export interface LoadSpec {
   readonly warmUpTurns: number;
   readonly measureMs: number;
   /** Undefined: ever new ones. */
-  readonly senders: Senders | undefined;
+  readonly senders: SenderIdentity | undefined;
 }
 
 export interface LoadResult {

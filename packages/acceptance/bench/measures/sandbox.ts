@@ -129,7 +129,7 @@ let opened = 0;
 
 function open(sandboxes: Sandboxes, root: string): Sandbox {
   opened += 1;
-  const names = { accountId: 'bench', turnId: `t_${String(opened)}`, ownerId: `bench.${String(process.pid)}` };
+  const names = { tenantId: 'bench', turnId: `t_${String(opened)}`, ownerId: `bench.${String(process.pid)}` };
   return sandboxes.open({ ...names, root, masked, readOnly: [], dispatcherFolder: undefined });
 }
 

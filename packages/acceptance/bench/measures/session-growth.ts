@@ -2,7 +2,7 @@ import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import type { Session, SessionMessage } from '@concierge/contract';
 import { together, type Bench } from '../bench.ts';
 import type { MeasuredLoad } from '../load/load-driver.ts';
-import type { Senders } from '../load/load-spec.ts';
+import type { SenderIdentity } from '../load/load-spec.ts';
 import { ratioRow, type Row } from '../row.ts';
 
 const CONCURRENCY = 16;
@@ -34,7 +34,7 @@ export async function measureSessionGrowth(bench: Bench): Promise<Row[]> {
   ];
 }
 
-async function turnsOf(bench: Bench, senders: Senders, key: string): Promise<MeasuredLoad> {
+async function turnsOf(bench: Bench, senders: SenderIdentity, key: string): Promise<MeasuredLoad> {
   const { prefix, perSlot, turnsEach } = senders;
   const load = {
     concurrency: CONCURRENCY,
@@ -46,7 +46,7 @@ async function turnsOf(bench: Bench, senders: Senders, key: string): Promise<Mea
   return bench.full(bench.product, load);
 }
 
-async function seed(scope: TenantScope, { prefix, perSlot, messages }: Senders & { readonly messages: number }): Promise<void> {
+async function seed(scope: TenantScope, { prefix, perSlot, messages }: SenderIdentity & { readonly messages: number }): Promise<void> {
   for (let slot = 0; slot < CONCURRENCY; slot += 1) {
     for (let number = 0; number < perSlot; number += 1) {
       await scope.sessions.publish(sessionOf(`${prefix}-${String(slot)}-${String(number)}`, messages));

@@ -6,7 +6,7 @@ import { durationMs, Schedule, type ScheduleRun } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, startScriptedModel, System, type ServiceProcess } from '@concierge/testing';
 import { timesReady } from '../rolling-restart.ts';
-import { SeededRandom } from '../seeded-random.ts';
+import { SeededRandom } from '../load/seeded-random.ts';
 
 export interface CronKills {
   readonly seed: number;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ToolCall } from '@concierge/contract';
-import { EventStreamReader } from '../event-stream.ts';
+import { EventStreamReader } from '../load/event-stream.ts';
 
 export type ModelMessage =
   | { readonly role: 'user' | 'assistant'; readonly content: string; readonly tool_calls?: readonly object[] }

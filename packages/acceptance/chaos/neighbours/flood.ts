@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConciergeClient, ConciergeError } from '@concierge/client';
 import type { System, TenantKeys } from '@concierge/testing';
-import { messageOf, type TurnRequest } from '../request.ts';
+import { messageOf, type TurnRequest } from '../load/request.ts';
 import type { ChaosRig } from '../rig.ts';
 
 export interface FloodSize {

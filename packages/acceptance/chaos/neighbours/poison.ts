@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, type System } from '@concierge/testing';
 import type { ChaosRig } from '../rig.ts';
-import type { TurnRequest } from '../request.ts';
+import type { TurnRequest } from '../load/request.ts';
 
 export interface PoisonRound {
   readonly innocents: number;

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Evidence } from '../evidence.ts';
+import type { Evidence } from '../audit/evidence.ts';
 import { noteRefusal } from '../refusals.ts';
-import { messageOf } from '../request.ts';
+import { messageOf } from '../load/request.ts';
 
 /** A request that changes nothing, again and again; every answer but the wanted one and "later" is put on record. */
 export interface Probe {

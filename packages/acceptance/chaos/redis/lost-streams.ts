@@ -1,7 +1,7 @@
 import { eventually } from '@concierge/testing';
-import type { Asking } from '../load.ts';
+import type { Asking } from '../load/load.ts';
 import type { ChaosRig } from '../rig.ts';
-import type { TurnRequest } from '../request.ts';
+import type { TurnRequest } from '../load/request.ts';
 import { RedisFaults, type RedisFault } from './redis-faults.ts';
 
 /** `flush` in the middle of the replies, `expired` when all of them have ended. */

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, type TestRedis } from '@concierge/testing';
-import type { Evidence } from '../evidence.ts';
-import type { SeededRandom } from '../seeded-random.ts';
+import type { Evidence } from '../audit/evidence.ts';
+import type { SeededRandom } from '../load/seeded-random.ts';
 
 export const redisFaults = ['gone', 'frozen', 'full', 'truncated'] as const;
 export type RedisFault = (typeof redisFaults)[number];

@@ -2,12 +2,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Session } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
-import { ChatAppsStage, whatsAppText } from '../../e2e/chat-apps/chat-apps-stage.ts';
-import { numbered, numbersIn } from '../../e2e/chat-apps/numbered.ts';
-import type { FaultLine } from '../evidence.ts';
-import type { Finding } from '../finding.ts';
+import { ChannelsStage, whatsAppText } from '../../e2e/channels/channels-stage.ts';
+import { numbered, numbersIn } from '../../e2e/channels/numbered.ts';
+import type { FaultLine } from '../audit/evidence.ts';
+import type { Finding } from '../audit/finding.ts';
 import { RedisFaults, type RedisFault } from '../redis/redis-faults.ts';
-import { SeededRandom } from '../seeded-random.ts';
+import { SeededRandom } from '../load/seeded-random.ts';
 import { auditAnswers } from './audit-answers.ts';
 import { heardBy } from './webhook-kills.ts';
 
@@ -47,7 +47,7 @@ interface Person {
  */
 export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder): Promise<AnswerOrderReport> {
   const random = new SeededRandom(seed);
-  await using stage = await ChatAppsStage.start({ gateways: 2, workers: 2, tree, env: { SANDBOX: 'off' } });
+  await using stage = await ChannelsStage.start({ gateways: 2, workers: 2, tree, env: { SANDBOX: 'off' } });
   await stage.tenantOn(TENANT, 'whatsapp');
   const everybody: Person[] = [];
   for (const [round, fault] of random.shuffled(faults).entries()) {
@@ -66,7 +66,7 @@ export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder
 }
 
 async function sufferTogether(
-  stage: ChatAppsStage,
+  stage: ChannelsStage,
   random: SeededRandom,
   { fault, persons }: { readonly fault: RedisFault; readonly persons: readonly Person[] },
 ): Promise<void> {
@@ -88,7 +88,7 @@ function ignoreFault(_line: FaultLine): void {
 }
 
 /** The next message, until that gateway has taken it. */
-async function write(stage: ChatAppsStage, person: Person, gateway: number): Promise<void> {
+async function write(stage: ChannelsStage, person: Person, gateway: number): Promise<void> {
   const next = person.acknowledged.length + 1;
   const payload = whatsAppText({ from: person.number, id: `wamid.${person.number}.${String(next)}`, body: numbered(next) });
   const url = stage.webhookUrl('whatsapp', TENANT, gateway);
@@ -98,12 +98,12 @@ async function write(stage: ChatAppsStage, person: Person, gateway: number): Pro
   person.acknowledged.push(next);
 }
 
-function hasHeardAll({ meta }: ChatAppsStage, { number, acknowledged }: Person): boolean {
+function hasHeardAll({ meta }: ChannelsStage, { number, acknowledged }: Person): boolean {
   const heard = new Set(heardBy(meta, number));
   return acknowledged.every((one) => heard.has(one));
 }
 
-async function report(stage: ChatAppsStage, everybody: readonly Person[]): Promise<AnswerOrderReport> {
+async function report(stage: ChannelsStage, everybody: readonly Person[]): Promise<AnswerOrderReport> {
   const saved = await savedConversations(join(stage.system.dataDir, 'tenants', TENANT, 'sessions'));
   const findings = everybody.map(({ number, acknowledged, fault }) => ({
     fault,

@@ -1,4 +1,4 @@
-import type { Finding } from '../finding.ts';
+import type { Finding } from '../audit/finding.ts';
 
 /** What one person wrote and what they were sent, both as numbers of messages. */
 export interface Correspondence {

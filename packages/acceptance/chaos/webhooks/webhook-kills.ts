@@ -2,10 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, type ServiceProcess } from '@concierge/testing';
 import { z } from 'zod';
 import type { Client } from '../../contract/client.ts';
-import { ChatAppsStage, whatsAppText } from '../../e2e/chat-apps/chat-apps-stage.ts';
-import { numbered, numbersIn } from '../../e2e/chat-apps/numbered.ts';
-import type { Finding } from '../finding.ts';
-import { SeededRandom } from '../seeded-random.ts';
+import { ChannelsStage, whatsAppText } from '../../e2e/channels/channels-stage.ts';
+import { numbered, numbersIn } from '../../e2e/channels/numbered.ts';
+import type { Finding } from '../audit/finding.ts';
+import { SeededRandom } from '../load/seeded-random.ts';
 import { auditAnswers } from './audit-answers.ts';
 
 export interface WebhookKills {
@@ -41,7 +41,7 @@ const RETRY_DELAYS_MS = [100, 300, 1000, ...Array.from({ length: 40 }, () => 200
  */
 export async function runWebhookKills({ seed, messages, people, kills, flushes, tree }: WebhookKills): Promise<WebhookKillsReport> {
   const random = new SeededRandom(seed);
-  await using stage = await ChatAppsStage.start({ gateways: 2, workers: 2, tree });
+  await using stage = await ChannelsStage.start({ gateways: 2, workers: 2, tree });
   const owner = await stage.tenantOn(TENANT, 'whatsapp');
   const persons = Array.from({ length: people }, (_, index) => `49170${String(index).padStart(7, '0')}`);
   const faults = strike(stage, random.fork(), { kills, flushes });
@@ -62,7 +62,7 @@ export async function runWebhookKills({ seed, messages, people, kills, flushes, 
 
 /** One person's messages, one after the other; each of them as often as the provider pleases. */
 async function speak(
-  stage: ChatAppsStage,
+  stage: ChannelsStage,
   random: SeededRandom,
   { from, messages }: { readonly from: string; readonly messages: number },
 ): Promise<number> {
@@ -81,7 +81,7 @@ async function speak(
 }
 
 /** To one gateway, then to the other, as a load balancer would. @returns whether it was taken in the end */
-async function bring(stage: ChatAppsStage, payload: object, first: number): Promise<boolean> {
+async function bring(stage: ChannelsStage, payload: object, first: number): Promise<boolean> {
   for (const [attempt, delayMs] of [0, ...RETRY_DELAYS_MS].entries()) {
     await wait(delayMs);
     const url = stage.webhookUrl('whatsapp', TENANT, (first + attempt) % 2);
@@ -91,7 +91,7 @@ async function bring(stage: ChatAppsStage, payload: object, first: number): Prom
 }
 
 async function strike(
-  { system }: ChatAppsStage,
+  { system }: ChannelsStage,
   random: SeededRandom,
   { kills, flushes }: { readonly kills: number; readonly flushes: number },
 ): Promise<void> {
@@ -107,7 +107,7 @@ async function strike(
 }
 
 /** Nothing waits to be answered, and nothing to be sent. */
-async function settle({ system }: ChatAppsStage): Promise<void> {
+async function settle({ system }: ChannelsStage): Promise<void> {
   const scope = await system.scope(TENANT);
   const isAtRest = async (): Promise<boolean> => (await scope.inbox.turnIds()).length === 0 && (await scope.outbox.waiting()).length === 0;
   await eventually(isAtRest, { timeoutMs: SETTLE_TIMEOUT_MS, everyMs: 500 });
@@ -127,7 +127,7 @@ interface Expected {
 }
 
 /** By what people were sent alone, and by what the service says that it does not know. */
-function audit({ meta }: ChatAppsStage, persons: readonly string[], { each, unknown }: Expected): Finding[] {
+function audit({ meta }: ChannelsStage, persons: readonly string[], { each, unknown }: Expected): Finding[] {
   const acknowledged = Array.from({ length: each }, (_, index) => index + 1);
   return persons.flatMap((person) => {
     const unsure = new Set(unknown.filter(({ to }) => to === person).flatMap(({ text }) => numbersIn(text)));
@@ -136,7 +136,7 @@ function audit({ meta }: ChatAppsStage, persons: readonly string[], { each, unkn
 }
 
 /** Numbers of the messages that a person was sent an answer to. */
-export function heardBy(meta: Pick<ChatAppsStage['meta'], 'sent'>, person: string): number[] {
+export function heardBy(meta: Pick<ChannelsStage['meta'], 'sent'>, person: string): number[] {
   const texts = meta.sent.filter(({ to }) => to === person).map(({ text }) => z.object({ body: z.string() }).parse(text).body);
   return texts.flatMap((text) => numbersIn(text));
 }

@@ -1,5 +1,5 @@
 import { clip, type SessionMessage, type SessionSummary } from '@concierge/contract';
-import { fairShare } from '../share-room.ts';
+import { fairShare } from '../share-budget.ts';
 import { clipMiddle, speakerOf } from './transcript.ts';
 
 const SUMMARY_MAX_CHARACTERS = 12_000;
@@ -33,7 +33,7 @@ export function extractiveDigest(previous: SessionSummary | null, messages: read
     .slice(-NEWEST_MAX)
     .map(({ text }) => `- ${clipMiddle(oneLine(text), NEWEST_CHARACTERS)}`);
   const rest = [...section('The user’s last messages', newest), ...section('Tool outcomes', toolLines(messages))].join('\n\n');
-  const sentences = unique([...carriedOver(previous), ...saidIn(messages)]);
+  const sentences = unique([...carriedOver(previous), ...readSentences(messages)]);
   const room = SUMMARY_MAX_CHARACTERS - MARK.length - rest.length - LINE_CHARACTERS;
   const kept = mostTelling(sentences, room).map(({ line }) => `- ${line}`);
   return [MARK, ...section('What was said', kept), ...(rest === '' ? [] : [rest])].join('\n\n');
@@ -66,7 +66,7 @@ function carriedOver(previous: SessionSummary | null): Sentence[] {
     .map((line) => sentenceOf(oneLine(line.replace(/^- /u, '')), weight));
 }
 
-function saidIn(messages: readonly SessionMessage[]): Sentence[] {
+function readSentences(messages: readonly SessionMessage[]): Sentence[] {
   const said = messages.filter((message) => message.role !== 'tool');
   const limit = fairShare(
     said.map(({ text }) => text.length),

@@ -1,5 +1,5 @@
 import { truncate, type SessionMessage } from '@concierge/contract';
-import { fairShare } from '../share-room.ts';
+import { fairShare } from '../share-budget.ts';
 
 /** The result of a tool can be had again; what was said cannot. */
 const TOOL_MAX_CHARACTERS = 1500;

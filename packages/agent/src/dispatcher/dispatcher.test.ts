@@ -7,7 +7,7 @@ import { RecordedWriter } from '../fixtures/recorded-writer.ts';
 import { MemoryFiles, unusedContext } from '../fixtures/tool-fixture.ts';
 import { Conversation } from '../loop/conversation.ts';
 import { allTools } from '../tools/all-tools.ts';
-import { ToolBox, ToolSet } from '../tools/tool-box.ts';
+import { TurnTools, ToolRegistry } from '../tools/turn-tools.ts';
 import { defineTool, type Tool } from '../tools/tool.ts';
 import type { CommandGate } from './command-gate.ts';
 import { Dispatcher, exitCodes, type DispatchReply } from './dispatcher.ts';
@@ -32,7 +32,7 @@ function fixture(tools: readonly Tool[] = allTools, access: 'admin' | 'cs' = 'ad
   const conversation = new Conversation(emptySession, 't1');
   conversation.apply({ kind: 'prompt', message: userMessage('hello') });
   const context = { ...unusedContext, access, files };
-  const box = new ToolBox({ set: new ToolSet(tools, access), context, onFailure: () => undefined });
+  const box = new TurnTools({ set: new ToolRegistry(tools, access), context, onFailure: () => undefined });
   const dispatcher = new Dispatcher({ tools: box, writer, conversation, newSlots });
   const gate = dispatcher.open({ callId: 'c1', tool: 'bash' });
   const answer = async (argv: string[], stdin: string | null): Promise<DispatchReply> =>
@@ -207,7 +207,7 @@ describe('a call through the dispatcher', () => {
     for (let index = 0; index < limits.nestedCallsMax; index += 1) {
       conversation.apply({ kind: 'nested_intent', callId: `c0/${String(index)}`, parentId: 'c0', name: 'read' });
     }
-    const box = new ToolBox({ set: new ToolSet(allTools, 'admin'), context: unusedContext, onFailure: () => undefined });
+    const box = new TurnTools({ set: new ToolRegistry(allTools, 'admin'), context: unusedContext, onFailure: () => undefined });
     const dispatcher = new Dispatcher({ tools: box, writer, conversation, newSlots });
     const { token } = dispatcher.open({ callId: 'c1', tool: 'bash' });
     const reply = await dispatcher.answer({ command: token, argv: ['status'], stdin: null }, never);

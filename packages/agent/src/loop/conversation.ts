@@ -10,7 +10,7 @@ import type {
   TurnStep,
   UserMessage,
 } from '@concierge/contract';
-import { TurnTally } from './turn-tally.ts';
+import { TurnUsage } from './turn-usage.ts';
 
 type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
 type PromptStep = Extract<TurnStep, { kind: 'prompt' }>;
@@ -47,7 +47,7 @@ export type ConversationStart = Pick<Session, 'id' | 'summary' | 'messages' | 'm
 export class Conversation {
   readonly sessionId: string;
   readonly turnId: string;
-  readonly tally = new TurnTally();
+  readonly tally = new TurnUsage();
   readonly archived: HistoryLine[] = [];
   #messages: SessionMessage[];
   #summary: SessionSummary | null;
@@ -124,7 +124,7 @@ export class Conversation {
     return this.#lastReply !== undefined && this.#lastReply.message.toolCalls === undefined;
   }
 
-  /** Said in the current reply so far; empty between replies. */
+  /** ReceivedMessage in the current reply so far; empty between replies. */
   get partialText(): string {
     return this.#partial;
   }
@@ -208,7 +208,7 @@ export class Conversation {
    * Ends the conversation where it stands, because the turn was cancelled or failed: what was said stays as a partial message and
    * every open call is closed with `note`. Returns the results made up for open calls, in call order.
    */
-  breakOff(note: string): ToolMessage[] {
+  closeOpenCalls(note: string): ToolMessage[] {
     const at = new Date().toISOString();
     const closed = this.openCalls().map(({ call, index }): ToolMessage => ({
       id: this.resultId(index),

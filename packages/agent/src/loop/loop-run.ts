@@ -22,7 +22,7 @@ export interface LoopTools {
 }
 
 /** Makes room before a model call. Resolves to whether anything was made smaller. `overflowed`: the provider said the context is too long. */
-export type MakeRoom = (reason: 'due' | 'overflowed') => Promise<boolean>;
+export type Compact = (reason: 'due' | 'overflowed') => Promise<boolean>;
 
 /** All that one turn's loop works with. */
 export interface LoopRun {
@@ -35,7 +35,7 @@ export interface LoopRun {
   readonly maxTurns: number;
   readonly signal: AbortSignal;
   readonly writer: TurnOutput;
-  readonly makeRoom: MakeRoom;
+  readonly compact: Compact;
   /** Calls whose `tool_call_start` an earlier attempt has already published. */
   readonly startedCalls: ReadonlySet<string>;
 }

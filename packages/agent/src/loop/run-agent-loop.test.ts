@@ -4,7 +4,7 @@ import { ModelError } from '@concierge/model';
 import { HandlerTools, loopFixture, userMessage } from '../fixtures/loop-fixture.ts';
 import { callTools, ending, modelUsage, say, ScriptedReplies, toolCall } from '../fixtures/scripted-replies.ts';
 import { OUTCOME_UNKNOWN } from './call-tools.ts';
-import { breakOff, runAgentLoop } from './run-agent-loop.ts';
+import { closeOpenCalls, runAgentLoop } from './run-agent-loop.ts';
 
 const results = (messages: readonly { role: string }[]): ToolMessage[] =>
   messages.filter((message): message is ToolMessage => message.role === 'tool');
@@ -196,14 +196,14 @@ describe('the agent loop', () => {
   it('makes room once when the provider finds the context too long', async () => {
     const overflow = new ModelError('context_overflow', 'too long');
     const reasons: string[] = [];
-    const makeRoom = (reason: string): Promise<boolean> => {
+    const compact = (reason: string): Promise<boolean> => {
       reasons.push(reason);
       return Promise.resolve(reason === 'overflowed');
     };
-    await expect(runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, say('ok')]), run: { makeRoom } }))).resolves.toBe('stop');
+    await expect(runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, say('ok')]), run: { compact } }))).resolves.toBe('stop');
     expect(reasons).toEqual(['due', 'overflowed']);
     await expect(
-      runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, overflow, say('never')]), run: { makeRoom } })),
+      runAgentLoop(loopFixture({ model: new ScriptedReplies([overflow, overflow, say('never')]), run: { compact } })),
     ).rejects.toBe(overflow);
   });
 
@@ -224,7 +224,7 @@ describe('the agent loop', () => {
     ]);
     const run = loopFixture({ model, run: { signal: stop.signal } });
     await expect(runAgentLoop(run)).rejects.toThrow('cancelled');
-    breakOff(run, 'Stopped.');
+    closeOpenCalls(run, 'Stopped.');
     expect(run.conversation.messages.at(-1)).toMatchObject({ role: 'assistant', text: 'I was about to', partial: true });
     expect(run.conversation.messageCount).toBe(2);
   });
@@ -241,7 +241,7 @@ describe('the agent loop', () => {
     const calls = [toolCall('a', 'look'), toolCall('b', 'write'), toolCall('c', 'look')];
     const run = loopFixture({ model: new ScriptedReplies([callTools(...calls)]), tools, run: { signal: stop.signal } });
     await expect(runAgentLoop(run)).rejects.toThrow('cancelled');
-    breakOff(run, 'Stopped.');
+    closeOpenCalls(run, 'Stopped.');
     expect(results(run.conversation.messages).map(({ callId, output }) => [callId, output])).toEqual([
       ['a', 'seen'],
       ['b', 'Stopped.'],

@@ -13,7 +13,7 @@ export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
   await callTools(run); // What an earlier attempt left open; usually nothing.
   for (let round = conversation.replies; !conversation.answered && round <= run.maxTurns; round += 1) {
     run.signal.throwIfAborted();
-    await run.makeRoom('due');
+    await run.compact('due');
     await replyInBounds(run, round < run.maxTurns);
     await callTools(run);
   }
@@ -24,10 +24,10 @@ export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
  * Ends a turn where it stands, because it was cancelled or failed: what was said stays, open calls are closed with `note` in the
  * conversation, and in the stream where a reader has seen them start.
  */
-export function breakOff(run: Pick<LoopRun, 'conversation' | 'writer' | 'startedCalls'>, note: string): void {
+export function closeOpenCalls(run: Pick<LoopRun, 'conversation' | 'writer' | 'startedCalls'>, note: string): void {
   const started = new Set(run.startedCalls);
   for (const open of run.conversation.openCalls()) if (open.intended) started.add(open.call.id);
-  for (const message of run.conversation.breakOff(note)) {
+  for (const message of run.conversation.closeOpenCalls(note)) {
     if (!started.has(message.callId)) continue;
     for (const event of toolCallEnd(message, 0)) run.writer.emit(event);
   }
@@ -38,7 +38,7 @@ async function replyInBounds(run: LoopRun, withTools: boolean): Promise<void> {
   try {
     await streamReply(run, withTools);
   } catch (error) {
-    if (!run.model.isContextOverflow(error) || !(await run.makeRoom('overflowed'))) throw error;
+    if (!run.model.isContextOverflow(error) || !(await run.compact('overflowed'))) throw error;
     if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: 'restarted' } });
     await streamReply(run, withTools);
   }

@@ -1,9 +1,9 @@
 import { limits, truncate, type UploadRef, type UserMessage } from '@concierge/contract';
-import { saidText, type SaidMessage } from './said-message.ts';
+import { toMessageText, type UserMessageInput } from './user-message.ts';
 
 export interface UserTurn {
   /** At least one; several when they are answered together. */
-  readonly messages: readonly SaidMessage[];
+  readonly messages: readonly UserMessageInput[];
   /** What the message says of HEARTBEAT; nothing where it is undefined. */
   readonly heartbeat?: HeartbeatNews;
   /** IANA name; UTC when the tenant has none. */
@@ -67,7 +67,9 @@ export function dynamicContext(turn: UserTurn): string {
   const heldBack = turn.isHeldBack === true ? `\n${HELD_BACK}` : '';
   const group = turn.messages.some(({ chatApp }) => chatApp?.isGroup === true) ? `\n${IN_A_GROUP}` : '';
   const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${group}${heldBack}${heartbeat}${CONTEXT_END}`;
-  const said = turn.messages.map((message) => saidText(message, { amongOthers: turn.messages.length > 1 })).filter((text) => text !== '');
+  const said = turn.messages
+    .map((message) => toMessageText(message, { amongOthers: turn.messages.length > 1 }))
+    .filter((text) => text !== '');
   return [context, ...(said.length > 0 ? said : ['']), ...attachmentBlocks(turn.attachments)].join('\n\n');
 }
 

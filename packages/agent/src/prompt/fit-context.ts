@@ -1,5 +1,5 @@
 import { truncate, type Skill } from '@concierge/contract';
-import { fairShare } from '../share-room.ts';
+import { fairShare } from '../share-budget.ts';
 import type { ToolAccess } from '../tools/tool-access.ts';
 
 /** Of the model's window, for everything in the prompt that a tenant writes (contract §7.13). */

@@ -15,11 +15,11 @@ import { status } from './sessions/status.ts';
 import { subagents } from './sessions/subagents.ts';
 import { loadSkill } from './skills/load-skill.ts';
 import { manageSkill } from './skills/manage-skill.ts';
-import type { OwnTool } from './tool.ts';
+import type { BuiltInTool } from './tool.ts';
 import { webFetch, webSearch } from './web/web.ts';
 
 /** Every tool there is, in the order in which models see them. Who has which is part of each definition. */
-export const allTools: readonly OwnTool[] = [
+export const allTools: readonly BuiltInTool[] = [
   read,
   write,
   edit,

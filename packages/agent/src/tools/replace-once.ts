@@ -5,7 +5,7 @@ const CONTEXT_LINES = 2;
 const DIFF_MAX_CHARACTERS = 8000;
 const PLACES_MAX = 20;
 
-export interface Replacement {
+export interface TableSync {
   readonly find: string;
   readonly replace: string;
   /** The file, for messages. */
@@ -16,7 +16,7 @@ export interface Replacement {
  * Replaces the one place where `find` is. In a text whose lines all end with CRLF, line breaks of `find` and `replace` may be plain: models
  * write them so, and the file keeps its own. @throws ToolError that says what to do when it is nowhere or more than once
  */
-export function replaceOnce(text: string, { path, ...asked }: Replacement): { text: string; diff: string } {
+export function replaceOnce(text: string, { path, ...asked }: TableSync): { text: string; diff: string } {
   const change = hasOnlyCrlf(text) ? { find: withCrlf(asked.find), replace: withCrlf(asked.replace) } : asked;
   if (change.find === change.replace) throw new ToolError('find and replace are the same: there is nothing to change.');
   const at = onlyPlace(text, change.find, path);

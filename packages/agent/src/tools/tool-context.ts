@@ -4,7 +4,7 @@ import type { TurnSchedules } from './automation/turn-schedules.ts';
 import type { ReadUpload, TurnDocuments } from './documents/turn-documents.ts';
 import type { FileAccess } from './files/file-access.ts';
 import type { TurnMemory } from './memory/turn-memory.ts';
-import type { AskPerson, FindReplyWindow, TurnMessaging } from './messaging/turn-messaging.ts';
+import type { RequestStaff, FindReplyWindow, TurnMessaging } from './messaging/turn-messaging.ts';
 import type { RuntimeAccess } from './runtime/runtime-access.ts';
 import type { TurnSessions } from './sessions/turn-sessions.ts';
 import type { ToolAccess } from './tool-access.ts';
@@ -87,7 +87,7 @@ export interface TurnCapabilities {
     tasks: readonly ChildTask[],
     call: { readonly callId: string; readonly signal: AbortSignal },
   ) => Promise<readonly ChildOutcome[]>;
-  readonly askPerson: AskPerson;
+  readonly requestStaff: RequestStaff;
   readonly findReplyWindow: FindReplyWindow;
   readonly readUpload: ReadUpload;
 }

@@ -6,7 +6,7 @@ import { unusedContext } from '../fixtures/tool-fixture.ts';
 import { allTools } from './all-tools.ts';
 import type { ToolAccess } from './tool-access.ts';
 import { defineTool, type Tool } from './tool.ts';
-import { ToolBox, ToolSet } from './tool-box.ts';
+import { TurnTools, ToolRegistry } from './turn-tools.ts';
 
 const contract = new URL('../../../../docs/spec/contract.md', import.meta.url);
 
@@ -37,11 +37,11 @@ const probes: readonly Tool[] = allTools.map(({ name, domain, cs }) =>
   }),
 );
 
-function boxOf(access: ToolAccess, allow?: readonly string[]): ToolBox {
-  return new ToolBox({ set: new ToolSet(probes, access, allow), context: { ...unusedContext, access }, onFailure: () => undefined });
+function boxOf(access: ToolAccess, allow?: readonly string[]): TurnTools {
+  return new TurnTools({ set: new ToolRegistry(probes, access, allow), context: { ...unusedContext, access }, onFailure: () => undefined });
 }
 
-async function call(box: ToolBox, name: string): Promise<{ output: string; isError: boolean }> {
+async function call(box: TurnTools, name: string): Promise<{ output: string; isError: boolean }> {
   return box.call({ id: '1', name, arguments: '{}' }, signal);
 }
 
@@ -160,8 +160,8 @@ describe.each(tools)('$name', ({ name, cs }) => {
 describe('a tool that cs may not have', () => {
   const bash = probes.filter(({ name }) => name === 'bash');
   const lying = bash.map((tool): Tool => ({ ...tool, cs: 'full' }));
-  const boxWith = (one: readonly Tool[]): ToolBox =>
-    new ToolBox({ set: new ToolSet(one, 'cs'), context: { ...unusedContext, access: 'cs' }, onFailure: () => undefined });
+  const boxWith = (one: readonly Tool[]): TurnTools =>
+    new TurnTools({ set: new ToolRegistry(one, 'cs'), context: { ...unusedContext, access: 'cs' }, onFailure: () => undefined });
 
   it('is kept out of the registry by its own definition', () => {
     expect(boxWith(bash).offered).toEqual([]);

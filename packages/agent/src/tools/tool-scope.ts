@@ -30,7 +30,7 @@ export interface ToolScopeOptions {
 
 /** What a turn's tools can reach: nothing in the result can do more than the turn's agent may. */
 export function toolScope({ scope, turn, access, allow, capabilities, status, showsImages = true }: ToolScopeOptions): TurnContext {
-  const { askPerson, findReplyWindow, readUpload } = capabilities;
+  const { requestStaff, findReplyWindow, readUpload } = capabilities;
   return {
     access,
     agent: turn.agent,
@@ -41,7 +41,7 @@ export function toolScope({ scope, turn, access, allow, capabilities, status, sh
     skills: scope.skills,
     skillEditor: access === 'admin' ? scope.skillEditor : undefined,
     sessions: turnSessions(scope, access, turn.sessionId),
-    messaging: new TurnMessaging({ scope, turn, access, askPerson, findReplyWindow }),
+    messaging: new TurnMessaging({ scope, turn, access, requestStaff, findReplyWindow }),
     schedules: new TurnSchedules({ scope, turn, access, allow }),
     documents: turnDocuments({
       uploads: scope.uploads,

@@ -1,4 +1,4 @@
-import { isAttachedToolName, limits, type CsToolName, type JsonObject, type ToolName } from '@concierge/contract';
+import { isMcpToolName, limits, type CsToolName, type JsonObject, type ToolName } from '@concierge/contract';
 import { z } from 'zod';
 import type { ToolAccess } from './tool-access.ts';
 import type { ToolContext } from './tool-context.ts';
@@ -34,7 +34,7 @@ export interface Tool {
 }
 
 /** One of the first-party tools. */
-export interface OwnTool extends Tool {
+export interface BuiltInTool extends Tool {
   readonly name: ToolName;
   readonly domain: ToolDomain;
 }
@@ -56,7 +56,7 @@ interface ToolDefinition<Name extends ToolName, Schema extends z.ZodObject> {
 }
 
 /** A tool from its definition. The schema both validates what the model wrote and tells it what to write. */
-export function defineTool<const Name extends ToolName, Schema extends z.ZodObject>(definition: ToolDefinition<Name, Schema>): OwnTool {
+export function defineTool<const Name extends ToolName, Schema extends z.ZodObject>(definition: ToolDefinition<Name, Schema>): BuiltInTool {
   const { name, domain, cs, schema, sideEffect, narrowDescription = definition.description } = definition;
   return {
     name,
@@ -103,7 +103,7 @@ function argumentProblems(name: string, error: z.ZodError): string {
 }
 
 /** A tool of a server that the tenant has attached: what it does, and what it says of itself, is somebody else's. */
-export interface AttachedTool {
+export interface McpTool {
   /** Namespaced, so that it is never taken for one of ours. */
   readonly name: string;
   readonly description: string;
@@ -116,9 +116,9 @@ export interface AttachedTool {
 }
 
 /** The tool as an agent has it beside its own. That the agent may have it at all has been decided by whoever makes one. */
-export function attachedTool(attached: AttachedTool): Tool {
+export function mcpTool(attached: McpTool): Tool {
   const { name, description, parameters, sideEffect, timeoutMs } = attached;
-  if (!isAttachedToolName(name)) throw new TypeError(`${name} is no name of an attached tool`);
+  if (!isMcpToolName(name)) throw new TypeError(`${name} is no name of an attached tool`);
   return {
     name,
     cs: 'full',

@@ -23,7 +23,7 @@ export function messageOrEmpty(message: InboundMessage): InboundMessage | Inboun
 }
 
 /** One body may hold the same message twice. */
-export function withoutTwins(items: readonly InboundItem[]): InboundItem[] {
+export function withoutDuplicates(items: readonly InboundItem[]): InboundItem[] {
   const seen = new Set<string>();
   return items.map((item) => {
     if (item.kind !== 'message') return item;

@@ -1,6 +1,6 @@
 import type { ChannelSettings } from '@concierge/contract';
 import type { Delivery, InboundItem } from '../channel-adapter.ts';
-import { eventName, ignored, orNull, withoutTwins } from '../inbound/items.ts';
+import { eventName, ignored, orNull, withoutDuplicates } from '../inbound/items.ts';
 import { id, readJson } from '../inbound/json.ts';
 import { readMessage, readPostback } from './message.ts';
 import { Entry, Envelope, Item } from './wire.ts';
@@ -14,7 +14,7 @@ export function parseMessenger(body: Uint8Array, settings: ChannelSettings['chan
     return { kind: 'items', items: [ignored('other_event', envelope?.object ?? null)] };
   if (envelope.entry.length === 0) return { kind: 'items', items: [ignored('empty')] };
   const own = [settings.pageId, settings.instagramId].filter((known) => known !== undefined);
-  return { kind: 'items', items: withoutTwins(envelope.entry.flatMap((entry) => readEntry(entry, own))) };
+  return { kind: 'items', items: withoutDuplicates(envelope.entry.flatMap((entry) => readEntry(entry, own))) };
 }
 
 function readEntry(json: unknown, own: readonly string[]): InboundItem[] {

@@ -1,6 +1,6 @@
 import type { ChannelSettings } from '@concierge/contract';
 import type { Delivery, InboundItem } from '../channel-adapter.ts';
-import { ignored, orNull, withoutTwins } from '../inbound/items.ts';
+import { ignored, orNull, withoutDuplicates } from '../inbound/items.ts';
 import { readJson } from '../inbound/json.ts';
 import { ContactBook } from './contact-book.ts';
 import { readMessage } from './message.ts';
@@ -15,7 +15,7 @@ export function parseWhatsApp(body: Uint8Array, settings: ChannelSettings['chann
     return { kind: 'items', items: [ignored('other_event', envelope.data?.object ?? null)] };
   const changes = envelope.data.entry.flatMap((entry) => Entry.safeParse(entry).data?.changes ?? []);
   if (changes.length === 0) return { kind: 'items', items: [ignored('empty')] };
-  return { kind: 'items', items: withoutTwins(changes.flatMap((change) => readChange(change, settings.phoneNumberId))) };
+  return { kind: 'items', items: withoutDuplicates(changes.flatMap((change) => readChange(change, settings.phoneNumberId))) };
 }
 
 function readChange(json: unknown, phoneNumberId: string): InboundItem[] {

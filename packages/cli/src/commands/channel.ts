@@ -7,7 +7,7 @@ import {
   appNamesJoined,
   Channel,
   channelDefinitions,
-  isAppChannel,
+  isMessagingChannel,
   type ChannelCheck,
   type ChannelView,
 } from '@concierge/contract';
@@ -23,7 +23,7 @@ interface ConnectOptions {
 /** `telegram` and `channel_c` are the same; `web` needs no connecting. */
 function parseChannel(name: string): ChannelView['channel'] {
   const channel = Channel.safeParse(name);
-  if (channel.success && isAppChannel(channel.data)) return channel.data;
+  if (channel.success && isMessagingChannel(channel.data)) return channel.data;
   throw new AppError('invalid_request', `${name} is not a channel that can be connected: ${appNames.join(', ')}.`);
 }
 

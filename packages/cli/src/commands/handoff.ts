@@ -20,7 +20,7 @@ function row({ sessionId, channel, title, since, until, reason, lastMessage }: W
 
 async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
   const scope = await deployment.scope(tenantId);
-  const { items } = await (await deployment.handoffDesk()).waiting(scope, limits.sessionsListMax);
+  const { items } = await (await deployment.handoffRequests()).waiting(scope, limits.sessionsListMax);
   const { broken } = await scope.handoffs.paused();
   const head = ['SESSION', 'CHANNEL', 'SINCE', 'UNTIL', 'TITLE', 'WHY', 'LAST WORDS'];
   const text = items.length === 0 ? 'No conversation waits for a person.' : table(head, items.map(row));
@@ -36,14 +36,14 @@ async function take({ deployment, answer }: CommandContext, at: { tenantId: stri
   const hours = options.hours === undefined ? undefined : Number(options.hours);
   if (hours !== undefined && !Number.isFinite(hours)) throw new AppError('invalid_request', '--hours must be a number.');
   const wish = { reason: reason.data, hours, by: operator, notify: options.notify === true };
-  const { view, isNew } = await (await deployment.handoffDesk()).take(scope, at.id, wish);
+  const { view, isNew } = await (await deployment.handoffRequests()).take(scope, at.id, wish);
   const until = view.until === null ? 'until it is resumed' : `until ${view.until}`;
   answer({ json: view, text: isNew ? `${at.id} is yours ${until}.` : `${at.id} was handed over already, ${until}: ${view.reason}` });
 }
 
 async function resume({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
   const scope = await deployment.scope(tenantId);
-  const desk = await deployment.handoffDesk();
+  const desk = await deployment.handoffRequests();
   const outcome = await desk.giveBack(scope, id, operator);
   const state: HandoffState = await desk.stateOf(scope, id);
   const text = outcome === 'resumed' ? `The agent has ${id} again, from the next message on.` : `The agent has ${id} already.`;
@@ -55,7 +55,7 @@ async function say({ deployment, answer }: CommandContext, at: { tenantId: strin
   const words = MessageText.safeParse(text);
   if (!words.success) throw new AppError('invalid_request', `An answer has 1 to ${String(limits.messageMaxCharacters)} characters.`);
   const said = { text: words.data, by: operator, dedupeId: null, keyId: null };
-  const { turnId, sessionId } = await (await deployment.handoffDesk()).answer(scope, at.id, said);
+  const { turnId, sessionId } = await (await deployment.handoffRequests()).answer(scope, at.id, said);
   answer({ json: { turnId, contact_id: sessionId }, text: `Accepted as ${turnId}.` });
 }
 

@@ -20,7 +20,7 @@ interface TenantFacts {
 
 async function factsOf(scope: TenantScope): Promise<TenantFacts> {
   const { plan, name, suspended } = await scope.settings();
-  return { tenantId: scope.accountId, plan, name: name ?? null, suspended: suspended === true, problem: scope.settingsProblem() };
+  return { tenantId: scope.tenantId, plan, name: name ?? null, suspended: suspended === true, problem: scope.settingsProblem() };
 }
 
 function describe({ suspended, problem }: TenantFacts): string {
@@ -165,7 +165,7 @@ async function importNotes(scope: TenantScope, newId: string | undefined): Promi
     );
     if (active > 0)
       notes.push(
-        `${String(active)} schedules came along and are enabled, as those of the other tenant are: see concierge cron list ${scope.accountId}.`,
+        `${String(active)} schedules came along and are enabled, as those of the other tenant are: see concierge cron list ${scope.tenantId}.`,
       );
   }
   if (newId !== undefined && toWebhooks > 0)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AgentView } from '../agent.ts';
+import { AgentView } from '../tenants/agent.ts';
 import { defineRoute } from './route.ts';
 
 export const listAgents = defineRoute({

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { ChannelTest, ConnectedChannel } from '../channel-binding.ts';
+import { ChannelTest, ConnectedChannel } from '../channels/channel-binding.ts';
 import { channelDefinitions } from '../channel-definitions.ts';
-import { Channel, isAppChannel } from '../channel.ts';
-import { limitedRecord } from '../limited-record.ts';
+import { Channel, isMessagingChannel } from '../channels/channel.ts';
+import { limitedRecord } from '../values/limited-record.ts';
 import { defineRoute } from './route.ts';
 
 /** Every spelling; `web` is always there and is none of these. */
-const params = z.object({ channel: Channel.refine(isAppChannel, 'is not a chat app') });
+const params = z.object({ channel: Channel.refine(isMessagingChannel, 'is not a chat app') });
 
 /** What an app needs is known by the path: the last form lets the handler name the fields that are missing or wrong for exactly this one. */
 const body = z.union([

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { AdminChatBody, AgentChatBody, ChatQuery, ChatReply, CsChatBody } from '../chat.ts';
+import { AdminChatBody, AgentChatBody, ChatQuery, ChatReply, CsChatBody } from '../turns/chat.ts';
 import { limits } from '../limits.ts';
-import { AgentName } from '../tenant.ts';
+import { AgentName } from '../tenants/tenant.ts';
 import { defineRoute } from './route.ts';
 
 const visibleAscii = /^[\u0021-\u007e]+$/u;

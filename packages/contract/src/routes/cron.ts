@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ScheduleRunView } from '../schedule-run.ts';
-import { NewSchedule, SchedulePatch, ScheduleView } from '../schedule.ts';
+import { ScheduleRunView } from '../tenants/schedule-run.ts';
+import { NewSchedule, SchedulePatch, ScheduleView } from '../tenants/schedule.ts';
 import { limitParameter } from './parameter.ts';
 import { defineRoute } from './route.ts';
 

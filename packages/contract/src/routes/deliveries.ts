@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DeliveryState, DeliveryView } from '../delivery.ts';
+import { DeliveryState, DeliveryView } from '../channels/delivery.ts';
 import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
 import { defineRoute } from './route.ts';
 

@@ -6,8 +6,8 @@ import {
   EventEndpointView,
   EventEndpointWithSecret,
   NewEventEndpoint,
-} from '../event-endpoint.ts';
-import { EventId, EventStatus, EventType, EventView } from '../event.ts';
+} from '../tenants/event-endpoint.ts';
+import { EventId, EventStatus, EventType, EventView } from '../tenants/event.ts';
 import { limits } from '../limits.ts';
 import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
 import { defineRoute } from './route.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ContactId } from '../chat.ts';
-import { HandoffBody, HandoffState, HandoffView, PersonMessageBody, PersonMessageReceipt, WaitingHandoff } from '../handoff.ts';
+import { ContactId } from '../turns/chat.ts';
+import { HandoffBody, HandoffState, HandoffView, PersonMessageBody, PersonMessageReceipt, WaitingHandoff } from '../channels/handoff.ts';
 import { chatHeaders } from './chat.ts';
 import { limitParameter } from './parameter.ts';
 import { defineRoute } from './route.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CreateKeyBody, CreatedKey, KeyView } from '../key.ts';
+import { CreateKeyBody, CreatedKey, KeyView } from '../tenants/key.ts';
 import { defineRoute } from './route.ts';
 
 const params = z.object({ id: z.string().min(1).max(64) });

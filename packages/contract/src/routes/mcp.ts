@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { McpServerBody, McpServerName, McpServerTest, McpServerView } from '../mcp.ts';
+import { McpServerBody, McpServerName, McpServerTest, McpServerView } from '../tenants/mcp.ts';
 import { defineRoute } from './route.ts';
 
 const params = z.object({ name: McpServerName });

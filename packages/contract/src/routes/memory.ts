@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ContactId } from '../chat.ts';
+import { ContactId } from '../turns/chat.ts';
 import { limits } from '../limits.ts';
 import { cursorParameter, integerParameter, limitParameter, pageHeaders } from './parameter.ts';
 import { defineRoute } from './route.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { ChatCompletion, ChatCompletionBody, ModelObject, ResponseBody, ResponseObject } from '../openai.ts';
+import { ChatCompletion, ChatCompletionBody, ModelObject, ResponseBody, ResponseObject } from '../turns/openai.ts';
 import { chatErrors, chatHeaders } from './chat.ts';
 import { defineRoute } from './route.ts';
 

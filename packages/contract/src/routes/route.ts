@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../error-code.ts';
-import type { KeyScope } from '../key.ts';
+import type { ErrorCode } from '../errors/error-code.ts';
+import type { KeyScope } from '../tenants/key.ts';
 
 /**
  * `key`: an API key. `operator`: loopback or the operators' token. `signature`: a chat app's own. `widget`: a publishable key, from a page of an

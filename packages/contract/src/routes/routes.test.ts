@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { errorCodes } from '../error-code.ts';
+import { errorCodes } from '../errors/error-code.ts';
 import { integerParameter } from './parameter.ts';
 import { errorsOf, type Route } from './route.ts';
 import { routes } from './routes.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { ContactId } from '../chat.ts';
-import { SessionListItem, SessionOrigin, SessionView } from '../session.ts';
-import { AgentName } from '../tenant.ts';
+import { ContactId } from '../turns/chat.ts';
+import { SessionListItem, SessionOrigin, SessionView } from '../turns/session.ts';
+import { AgentName } from '../tenants/tenant.ts';
 import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
 import { defineRoute } from './route.ts';
 

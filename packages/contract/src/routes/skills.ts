@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ReindexReport, Skill } from '../skill.ts';
+import { ReindexReport, Skill } from '../tenants/skill.ts';
 import { defineRoute } from './route.ts';
 
 /** GET /api/skills (service interface). */

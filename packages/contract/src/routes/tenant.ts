@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TenantId, TenantPatch, TenantSettings } from '../tenant.ts';
+import { TenantId, TenantPatch, TenantSettings } from '../tenants/tenant.ts';
 import { defineRoute } from './route.ts';
 
 /** tenant.json, and what is wrong with it when the last good one is in force instead. */

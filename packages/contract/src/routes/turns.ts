@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TurnStatus, TurnView } from '../turn.ts';
+import { TurnStatus, TurnView } from '../turns/turn.ts';
 import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
 import { defineRoute } from './route.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { UploadRef } from '../upload.ts';
+import { UploadRef } from '../turns/upload.ts';
 import { defineRoute } from './route.ts';
 
 /** POST /api/uploads (service interface). */

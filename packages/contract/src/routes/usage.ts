@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { UsageDay, UsageRow } from '../usage.ts';
+import { UsageDay, UsageRow } from '../turns/usage.ts';
 import { defineRoute } from './route.ts';
 
 /** What a tenant used between two days, both included; `total` sums the rows, and its cost those with a known price. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { appNameOf, type AppChannel } from '../channel-definitions.ts';
+import { appNameOf, type MessagingChannel } from '../channel-definitions.ts';
 import { limits } from '../limits.ts';
 import { defineRoute } from './route.ts';
 
@@ -43,7 +43,7 @@ export const receiveWebhook = defineRoute({
 });
 
 /** The paths that lead to a binding: first the one with the name of the app that people know, which providers are given. */
-export function webhookPaths(channel: AppChannel, tenantId: string): readonly [string, string] {
+export function webhookPaths(channel: MessagingChannel, tenantId: string): readonly [string, string] {
   const pathOf = (spelling: string): string => receiveWebhook.path.replace('{channel}', spelling).replace('{tenantId}', tenantId);
   return [pathOf(appNameOf(channel)), pathOf(channel)];
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FinishReason } from '../turn-event.ts';
+import { FinishReason } from '../turns/turn-event.ts';
 import {
   WidgetAppearance,
   WidgetBody,
@@ -9,7 +9,7 @@ import {
   WidgetReply,
   WidgetSecret,
   WidgetView,
-} from '../widget.ts';
+} from '../channels/widget.ts';
 import { chatErrors, chatHeaders } from './chat.ts';
 import { defineRoute } from './route.ts';
 import { lastEventHeaders } from './turns.ts';

@@ -20,18 +20,18 @@ export interface OwnConnection {
 export interface IndexBackend {
   readonly dialect: IndexDialect;
   readonly queries: CompiledQueries;
-  read<Result>(accountId: string, work: Work<Result>): Promise<Result>;
+  read<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
   /** Reads only what a rebuild has filled (that may be a second ago); undefined, without running `work`, when none has. */
-  readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined>;
+  readBuilt<Result>(tenantId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined>;
   /** As `read`; tells whether this database compares vectors itself. */
-  readVectors<Result>(accountId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result>;
+  readVectors<Result>(tenantId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result>;
   /** One transaction. */
-  write<Result>(accountId: string, work: Work<Result>): Promise<Result>;
+  write<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
   /** One transaction; no other write of the tenant runs meanwhile. */
-  writeAlone<Result>(accountId: string, work: Work<Result>): Promise<Result>;
+  writeAlone<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
   /** The connection is closed when `work` is done. */
-  withOwnConnection<Result>(accountId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result>;
-  drop(accountId: string): Promise<void>;
+  withOwnConnection<Result>(tenantId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result>;
+  drop(tenantId: string): Promise<void>;
   check(): Promise<void>;
   close(): Promise<void>;
 }

@@ -45,31 +45,31 @@ export class PostgresBackend implements IndexBackend {
     this.#db = new Kysely({ dialect: this.#connection.dialect });
   }
 
-  async read<Result>(accountId: string, work: Work<Result>): Promise<Result> {
-    return this.#bound({ accountId, access: 'read' }, work);
+  async read<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
+    return this.#bound({ tenantId, access: 'read' }, work);
   }
 
   /** Asked with every read, in the same transaction: an index that another process lost answers nothing. */
-  async readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined> {
-    return this.read(accountId, async (db) =>
-      (await readMeta(db, accountId, 'built')) !== undefined ? { result: await work(db) } : undefined,
+  async readBuilt<Result>(tenantId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined> {
+    return this.read(tenantId, async (db) =>
+      (await readMeta(db, tenantId, 'built')) !== undefined ? { result: await work(db) } : undefined,
     );
   }
 
   /** It can only with an extension that distributions do not carry: the vectors are compared here. */
-  async readVectors<Result>(accountId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result> {
-    return this.read(accountId, async (db) => work(db, false));
+  async readVectors<Result>(tenantId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result> {
+    return this.read(tenantId, async (db) => work(db, false));
   }
 
-  async write<Result>(accountId: string, work: Work<Result>): Promise<Result> {
-    return this.#bound({ accountId, access: 'shared' }, work);
+  async write<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
+    return this.#bound({ tenantId, access: 'shared' }, work);
   }
 
-  async writeAlone<Result>(accountId: string, work: Work<Result>): Promise<Result> {
-    return this.#bound({ accountId, access: 'alone' }, work);
+  async writeAlone<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
+    return this.#bound({ tenantId, access: 'alone' }, work);
   }
 
-  async withOwnConnection<Result>(accountId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result> {
+  async withOwnConnection<Result>(tenantId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result> {
     return this.#available(async () => {
       const connection = openPostgres({ ...this.#options, max: 1, statementTimeoutMs: REBUILD_STATEMENT_TIMEOUT_MS });
       try {
@@ -77,8 +77,8 @@ export class PostgresBackend implements IndexBackend {
         return await db.connection().execute(async (own) =>
           work({
             db: own,
-            alone: async (change) => transaction(own, { accountId, access: 'alone' }, change),
-            settled: async (change) => transaction(own, { accountId, access: 'settled' }, change),
+            alone: async (change) => transaction(own, { tenantId, access: 'alone' }, change),
+            settled: async (change) => transaction(own, { tenantId, access: 'settled' }, change),
           }),
         );
       } finally {
@@ -87,9 +87,9 @@ export class PostgresBackend implements IndexBackend {
     });
   }
 
-  async drop(accountId: string): Promise<void> {
-    await this.writeAlone(accountId, async (db) => {
-      for (const name of indexTableNames) await db.deleteFrom(name).where('account_id', '=', accountId).execute();
+  async drop(tenantId: string): Promise<void> {
+    await this.writeAlone(tenantId, async (db) => {
+      for (const name of indexTableNames) await db.deleteFrom(name).where('account_id', '=', tenantId).execute();
     });
   }
 
@@ -141,7 +141,7 @@ export class PostgresBackend implements IndexBackend {
 }
 
 interface Binding {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly access: Access;
 }
 
@@ -160,9 +160,9 @@ async function transaction<Result>(db: Kysely<IndexTables>, binding: Binding, wo
 }
 
 /** In a statement of its own: what comes after it sees everything that the former holder of the lock has committed. */
-async function bind(db: Transaction<IndexTables>, { accountId, access }: Binding): Promise<void> {
-  const key = sql`hashtextextended(${`concierge-index/${accountId}`}, 0)`;
-  const setting = sql`set_config('app.account_id', ${accountId}, true)`;
+async function bind(db: Transaction<IndexTables>, { tenantId, access }: Binding): Promise<void> {
+  const key = sql`hashtextextended(${`concierge-index/${tenantId}`}, 0)`;
+  const setting = sql`set_config('app.account_id', ${tenantId}, true)`;
   switch (access) {
     case 'read': {
       await sql`select ${setting}`.execute(db);
@@ -174,7 +174,7 @@ async function bind(db: Transaction<IndexTables>, { accountId, access }: Binding
     }
     case 'settled': {
       await sql`select ${setting}, pg_advisory_xact_lock_shared(${key})`.execute(db);
-      await sql`select pg_advisory_xact_lock(hashtextextended(${`concierge-rebuild/${accountId}`}, 0))`.execute(db);
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`concierge-rebuild/${tenantId}`}, 0))`.execute(db);
       return;
     }
     case 'alone': {

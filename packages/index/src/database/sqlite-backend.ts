@@ -48,39 +48,39 @@ export class SqliteBackend implements IndexBackend {
     this.#open = new LRUCache({ max: options.openMax ?? OPEN_MAX, dispose: (file: SqliteFile) => file.retire() });
   }
 
-  async read<Result>(accountId: string, work: Work<Result>): Promise<Result> {
-    return this.#use(accountId, async (file) => work(file.db));
+  async read<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
+    return this.#use(tenantId, async (file) => work(file.db));
   }
 
   /** The file is asked while it is in use: it may be deleted, and another one made, between two uses. */
-  async readBuilt<Result>(accountId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined> {
-    return this.#use(accountId, async (file) => {
-      file.built ||= (await readMeta(file.db, accountId, 'built')) !== undefined;
+  async readBuilt<Result>(tenantId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined> {
+    return this.#use(tenantId, async (file) => {
+      file.built ||= (await readMeta(file.db, tenantId, 'built')) !== undefined;
       return file.built ? { result: await work(file.db) } : undefined;
     });
   }
 
-  async readVectors<Result>(accountId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result> {
+  async readVectors<Result>(tenantId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result> {
     const isWanted = this.#options.vectorExtension !== false;
-    return this.#use(accountId, async (file) => work(file.db, isWanted && file.loadVectors()));
+    return this.#use(tenantId, async (file) => work(file.db, isWanted && file.loadVectors()));
   }
 
   /** The writers of this process wait for each other here: in SQLite's own queue a waiting one stops the event loop, and with it whoever it waits for. */
-  async write<Result>(accountId: string, work: Work<Result>): Promise<Result> {
-    return this.#writers.run(accountId, async () => this.#use(accountId, async (file) => file.db.transaction().execute(work)));
+  async write<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
+    return this.#writers.run(tenantId, async () => this.#use(tenantId, async (file) => file.db.transaction().execute(work)));
   }
 
   /** SQLite has one writer at a time anyway. */
-  async writeAlone<Result>(accountId: string, work: Work<Result>): Promise<Result> {
-    return this.write(accountId, work);
+  async writeAlone<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
+    return this.write(tenantId, work);
   }
 
-  async withOwnConnection<Result>(accountId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result> {
-    return this.#use(accountId, async ({ path }) => {
+  async withOwnConnection<Result>(tenantId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result> {
+    return this.#use(tenantId, async ({ path }) => {
       const file = new SqliteFile(path, { create: false });
       try {
         const transact = async <Changed>(change: Work<Changed>): Promise<Changed> =>
-          this.#writers.run(accountId, async () => whileBusy(async () => file.db.transaction().execute(change)));
+          this.#writers.run(tenantId, async () => whileBusy(async () => file.db.transaction().execute(change)));
         const result = await work({ db: file.db, alone: transact, settled: transact });
         file.truncateLog();
         return result;
@@ -90,10 +90,10 @@ export class SqliteBackend implements IndexBackend {
     });
   }
 
-  async drop(accountId: string): Promise<void> {
+  async drop(tenantId: string): Promise<void> {
     await this.#locked(async () => {
-      this.#open.delete(accountId);
-      await rm(join(this.#options.folder, accountId), { recursive: true, force: true });
+      this.#open.delete(tenantId);
+      await rm(join(this.#options.folder, tenantId), { recursive: true, force: true });
     });
   }
 
@@ -109,26 +109,26 @@ export class SqliteBackend implements IndexBackend {
     await nextTurn();
   }
 
-  async #use<Result>(accountId: string, work: (file: SqliteFile) => Promise<Result>): Promise<Result> {
+  async #use<Result>(tenantId: string, work: (file: SqliteFile) => Promise<Result>): Promise<Result> {
     for (let repairs = 0; ; repairs += 1) {
       let file: SqliteFile | undefined;
       try {
         return await whileBusy(async () => {
-          file = await this.#acquire(accountId);
+          file = await this.#acquire(tenantId);
           return file.use(work);
         });
       } catch (error) {
         const trouble = sqliteTrouble(error);
         if (trouble === undefined || repairs >= REPAIRS_MAX) throw error;
-        this.#open.delete(accountId);
-        if (trouble === 'corrupt' && file !== undefined) await this.#quarantine(accountId, file);
+        this.#open.delete(tenantId);
+        if (trouble === 'corrupt' && file !== undefined) await this.#quarantine(tenantId, file);
       }
     }
   }
 
-  async #quarantine(accountId: string, file: SqliteFile): Promise<void> {
+  async #quarantine(tenantId: string, file: SqliteFile): Promise<void> {
     await this.#locked(async () => {
-      quarantine(file, { accountId, log: this.#options.log });
+      quarantine(file, { tenantId, log: this.#options.log });
       return Promise.resolve();
     });
   }
@@ -138,28 +138,28 @@ export class SqliteBackend implements IndexBackend {
     return this.#lock.hold(work);
   }
 
-  async #acquire(accountId: string): Promise<SqliteFile> {
-    const kept = this.#open.get(accountId);
+  async #acquire(tenantId: string): Promise<SqliteFile> {
+    const kept = this.#open.get(tenantId);
     if (kept?.isInPlace === true) return kept;
-    this.#open.delete(accountId);
-    let opening = this.#opening.get(accountId);
+    this.#open.delete(tenantId);
+    let opening = this.#opening.get(tenantId);
     if (opening === undefined) {
-      opening = this.#openFile(accountId).finally(() => this.#opening.delete(accountId));
-      this.#opening.set(accountId, opening);
+      opening = this.#openFile(tenantId).finally(() => this.#opening.delete(tenantId));
+      this.#opening.set(tenantId, opening);
     }
     return opening;
   }
 
-  async #openFile(accountId: string): Promise<SqliteFile> {
-    const path = join(this.#folderOf(accountId), 'data.db');
-    const options = { accountId, path, bootId: this.#options.bootId, log: this.#options.log };
+  async #openFile(tenantId: string): Promise<SqliteFile> {
+    const path = join(this.#folderOf(tenantId), 'data.db');
+    const options = { tenantId, path, bootId: this.#options.bootId, log: this.#options.log };
     const file = (await openIndexFile(options)) ?? (await this.#locked(async () => prepareIndexFile(options)));
-    this.#open.set(accountId, file);
+    this.#open.set(tenantId, file);
     return file;
   }
 
-  #folderOf(accountId: string): string {
-    return join(this.#options.folder, accountId);
+  #folderOf(tenantId: string): string {
+    return join(this.#options.folder, tenantId);
   }
 }
 

@@ -7,7 +7,7 @@ import { migrations, NewerIndexError } from './migrations.ts';
 import { fileIdentity, SqliteFile } from './sqlite-file.ts';
 
 export interface SqliteOpenOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly path: string;
   /** Of the machine's present boot; a file that bears another may have lost its last writes. */
   readonly bootId: string;
@@ -54,7 +54,7 @@ async function usable(options: SqliteOpenOptions): Promise<SqliteFile | undefine
       throw new NewerIndexError(options.path);
     }
     case 'earlier boot': {
-      options.log.info({ accountId: options.accountId }, 'the machine was restarted: the index is rebuilt');
+      options.log.info({ tenantId: options.tenantId }, 'the machine was restarted: the index is rebuilt');
       file?.retire();
       return undefined;
     }
@@ -66,12 +66,12 @@ async function usable(options: SqliteOpenOptions): Promise<SqliteFile | undefine
 }
 
 /** Under the same lock: moves a file away that turned out to be broken while it was used, unless somebody has replaced it already. */
-export function quarantine(file: SqliteFile, options: Pick<SqliteOpenOptions, 'accountId' | 'log'>): void {
+export function quarantine(file: SqliteFile, options: Pick<SqliteOpenOptions, 'tenantId' | 'log'>): void {
   if (file.isInPlace) setAside({ ...options, path: file.path });
 }
 
-function setAside({ accountId, path, log }: Omit<SqliteOpenOptions, 'bootId'>): void {
-  log.warn({ accountId }, 'the index is corrupt: it is kept as data.db.corrupt and rebuilt');
+function setAside({ tenantId, path, log }: Omit<SqliteOpenOptions, 'bootId'>): void {
+  log.warn({ tenantId }, 'the index is corrupt: it is kept as data.db.corrupt and rebuilt');
   renameSync(path, `${path}.corrupt`);
 }
 
@@ -80,7 +80,7 @@ async function examine(file: SqliteFile, options: SqliteOpenOptions): Promise<Co
     const { version } = file;
     if (version > migrations.length) return 'newer';
     if (version === 0) return 'older';
-    if ((await readMeta(file.db, options.accountId, 'boot')) !== options.bootId) return 'earlier boot';
+    if ((await readMeta(file.db, options.tenantId, 'boot')) !== options.bootId) return 'earlier boot';
     return version < migrations.length ? 'older' : 'current';
   } catch (error) {
     file.retire();
@@ -102,7 +102,7 @@ async function migrated(file: SqliteFile, options: SqliteOpenOptions): Promise<S
   try {
     await file.db.transaction().execute(async (db) => {
       for (const migrate of migrations.slice(file.version)) await migrate(db, 'sqlite');
-      await writeMeta(db, { account_id: options.accountId, key: 'boot', value: options.bootId });
+      await writeMeta(db, { account_id: options.tenantId, key: 'boot', value: options.bootId });
       await sql.raw(`pragma user_version = ${String(migrations.length)}`).execute(db);
     });
     return file;

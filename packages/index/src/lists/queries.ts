@@ -10,11 +10,11 @@ import { usdOf } from './usage.ts';
 type Db = Kysely<IndexTables>;
 
 /** One row more than asked for tells whether there is a next page. */
-export async function selectSessions(db: Db, accountId: string, query: SessionsQuery): Promise<Page<SessionListItem>> {
+export async function selectSessions(db: Db, tenantId: string, query: SessionsQuery): Promise<Page<SessionListItem>> {
   let select = db
     .selectFrom('sessions')
     .select(['id', 'agent', 'channel', 'origin', 'title', 'message_count', 'updated_at'])
-    .where('account_id', '=', accountId)
+    .where('account_id', '=', tenantId)
     .orderBy('updated_at', 'desc')
     .orderBy('id', 'desc')
     .limit(query.limit + 1);
@@ -41,11 +41,11 @@ export async function selectSessions(db: Db, accountId: string, query: SessionsQ
   };
 }
 
-export async function selectTurns(db: Db, accountId: string, query: TurnsQuery): Promise<Page<TurnView>> {
+export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): Promise<Page<TurnView>> {
   let select = db
     .selectFrom('turns')
     .select(['id', 'session_id', 'agent', 'channel', 'accepted_at', 'record'])
-    .where('account_id', '=', accountId)
+    .where('account_id', '=', tenantId)
     .orderBy('accepted_at', 'desc')
     .orderBy('id', 'desc')
     .limit(query.limit + 1);
@@ -72,14 +72,14 @@ export async function selectTurns(db: Db, accountId: string, query: TurnsQuery):
 export async function selectTurn(
   db: Db,
   queries: CompiledQueries,
-  key: { readonly accountId: string; readonly turnId: string },
+  key: { readonly tenantId: string; readonly turnId: string },
 ): Promise<IndexedTurn | undefined> {
-  const [accountId, turnId] = [key.accountId, storable(key.turnId)];
-  const query = queries.query('turn', [accountId, turnId], () =>
+  const [tenantId, turnId] = [key.tenantId, storable(key.turnId)];
+  const query = queries.query('turn', [tenantId, turnId], () =>
     db
       .selectFrom('turns')
       .select(['session_id', 'agent', 'channel', 'record'])
-      .where('account_id', '=', accountId)
+      .where('account_id', '=', tenantId)
       .where('id', '=', turnId)
       .compile(),
   );
@@ -110,18 +110,18 @@ function turnViewOf(turn: IndexedTurn): TurnView {
   };
 }
 
-export async function selectSkills(db: Db, accountId: string): Promise<Skill[]> {
+export async function selectSkills(db: Db, tenantId: string): Promise<Skill[]> {
   const rows = await db
     .selectFrom('skills')
     .select(['name', 'description', 'trigger', 'path'])
-    .where('account_id', '=', accountId)
+    .where('account_id', '=', tenantId)
     .orderBy('name')
     .execute();
   return rows.map((row) => ({ ...row }));
 }
 
-export async function selectUsage(db: Db, accountId: string, query: UsageQuery): Promise<UsageRow[]> {
-  const within = sql<boolean>`account_id = ${accountId} and day >= ${query.from ?? ''} and day <= ${query.to ?? '9999-12-31'}`;
+export async function selectUsage(db: Db, tenantId: string, query: UsageQuery): Promise<UsageRow[]> {
+  const within = sql<boolean>`account_id = ${tenantId} and day >= ${query.from ?? ''} and day <= ${query.to ?? '9999-12-31'}`;
   const numbers = sql`day, agent, channel, model, calls, input_tokens, cached_input_tokens, output_tokens, cost_nano`;
   const total = (column: string) => sql<number>`cast(sum(${sql.ref(column)}) as bigint)`;
   const { rows } = await sql<Omit<UsageRow, 'costUsd'> & { costNano: number | null }>`

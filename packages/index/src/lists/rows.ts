@@ -6,7 +6,7 @@ import { nanoOf, usageOfTurn } from './usage.ts';
 
 /** Where and when a row is written. */
 export interface RowContext {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly generation: number;
 }
 
@@ -17,7 +17,7 @@ export function storable(text: string): string {
 
 export function sessionRow(context: RowContext, session: IndexableSession): Insertable<SessionsTable> {
   return {
-    account_id: context.accountId,
+    account_id: context.tenantId,
     id: session.id,
     agent: session.agent,
     channel: session.channel,
@@ -33,7 +33,7 @@ export function sessionRow(context: RowContext, session: IndexableSession): Inse
 
 export function turnRow(context: RowContext, session: IndexableSession, turn: TurnRecord): Insertable<TurnsTable> {
   return {
-    account_id: context.accountId,
+    account_id: context.tenantId,
     id: storable(turn.id),
     session_id: session.id,
     session_created_at: Date.parse(session.createdAt),
@@ -51,7 +51,7 @@ export function turnRow(context: RowContext, session: IndexableSession, turn: Tu
 
 export function usageRows(context: RowContext, session: IndexableSession, turn: TurnRecord): Insertable<UsageTable>[] {
   return usageOfTurn(session, turn).map((usage) => ({
-    account_id: context.accountId,
+    account_id: context.tenantId,
     turn_id: storable(turn.id),
     session_id: session.id,
     session_created_at: Date.parse(session.createdAt),
@@ -70,7 +70,7 @@ export function usageRows(context: RowContext, session: IndexableSession, turn: 
 
 export function removalRow(context: RowContext, removed: RemovedSession): Insertable<RemovalsTable> {
   return {
-    account_id: context.accountId,
+    account_id: context.tenantId,
     session_id: removed.id,
     session_created_at: Date.parse(removed.createdAt),
     generation: context.generation,
@@ -79,7 +79,7 @@ export function removalRow(context: RowContext, removed: RemovedSession): Insert
 
 export function removedUsageRows(context: RowContext, removed: RemovedSession): Insertable<RemovedUsageTable>[] {
   return removed.usage.map((usage) => ({
-    account_id: context.accountId,
+    account_id: context.tenantId,
     session_id: removed.id,
     session_created_at: Date.parse(removed.createdAt),
     day: usage.day,
@@ -96,9 +96,9 @@ export function removedUsageRows(context: RowContext, removed: RemovedSession): 
   }));
 }
 
-export function skillRow(accountId: string, skill: Skill): Insertable<SkillsTable> {
+export function skillRow(tenantId: string, skill: Skill): Insertable<SkillsTable> {
   return {
-    account_id: accountId,
+    account_id: tenantId,
     name: storable(skill.name),
     description: storable(skill.description),
     trigger: storable(skill.trigger),

@@ -5,14 +5,14 @@ import type { IndexTables } from '../database/tables.ts';
 import type { TableDrift } from '../types.ts';
 
 /** Makes the skills those given; tells what differed. Of two with one name the first counts. */
-export async function replaceSkills(db: Kysely<IndexTables>, accountId: string, skills: readonly Skill[]): Promise<TableDrift> {
+export async function replaceSkills(db: Kysely<IndexTables>, tenantId: string, skills: readonly Skill[]): Promise<TableDrift> {
   const before = new Map(
-    (await db.selectFrom('skills').selectAll().where('account_id', '=', accountId).execute()).map((row) => [row.name, row]),
+    (await db.selectFrom('skills').selectAll().where('account_id', '=', tenantId).execute()).map((row) => [row.name, row]),
   );
   const after = new Map(
     skills
       .toReversed()
-      .map((skill) => skillRow(accountId, skill))
+      .map((skill) => skillRow(tenantId, skill))
       .map((row) => [row.name, row]),
   );
   const added = [...after.values()].filter((row) => !before.has(row.name));
@@ -21,7 +21,7 @@ export async function replaceSkills(db: Kysely<IndexTables>, accountId: string, 
     const old = before.get(row.name);
     return old !== undefined && (old.description !== row.description || old.trigger !== row.trigger || old.path !== row.path);
   });
-  for (const name of removed) await db.deleteFrom('skills').where('account_id', '=', accountId).where('name', '=', name).execute();
+  for (const name of removed) await db.deleteFrom('skills').where('account_id', '=', tenantId).where('name', '=', name).execute();
   for (const row of [...added, ...changed]) {
     await db
       .insertInto('skills')

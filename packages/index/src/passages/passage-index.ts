@@ -27,7 +27,7 @@ import {
   removePassages,
   type PassageChanges,
   type SourcePassages,
-} from './put-passages.ts';
+} from './upsert-passages.ts';
 import { VectorScan } from './vector-scan.ts';
 
 export interface SourceName {
@@ -55,7 +55,7 @@ export interface StaleSession {
 const sessionStamp = sql`cast(s.created_at as text) || ':' || cast(s.revision as text)`;
 
 export interface PassageIndexOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly backend: IndexBackend;
   /** Reads, after a rebuild where the index was lost. */
   readonly read: <Result>(work: Work<Result>) => Promise<Result>;
@@ -63,16 +63,16 @@ export interface PassageIndexOptions {
 
 /** One tenant's passages: what memory is searched through. Filled when somebody searches, from the files; losing it loses nothing. */
 export class PassageIndex {
-  readonly #accountId: string;
+  readonly #tenantId: string;
   readonly #backend: IndexBackend;
   readonly #read: PassageIndexOptions['read'];
   readonly #vectors: VectorScan;
 
-  constructor({ accountId, backend, read }: PassageIndexOptions) {
-    this.#accountId = accountId;
+  constructor({ tenantId, backend, read }: PassageIndexOptions) {
+    this.#tenantId = tenantId;
     this.#backend = backend;
     this.#read = read;
-    this.#vectors = new VectorScan(accountId);
+    this.#vectors = new VectorScan(tenantId);
   }
 
   /** The stamps of an owner's notes, by ref: of those named, or of all. */
@@ -81,7 +81,7 @@ export class PassageIndex {
       const all = db
         .selectFrom('passage_sources')
         .select(['ref', 'stamp'])
-        .where('account_id', '=', this.#accountId)
+        .where('account_id', '=', this.#tenantId)
         .where('kind', '=', 'note')
         .where('owner', '=', owner);
       return (refs === undefined ? all : all.where('ref', 'in', [...refs])).execute();
@@ -96,7 +96,7 @@ export class PassageIndex {
         .selectFrom('passage_sources')
         .select('owner')
         .distinct()
-        .where('account_id', '=', this.#accountId)
+        .where('account_id', '=', this.#tenantId)
         .where('kind', '=', 'note')
         .execute(),
     );
@@ -107,7 +107,7 @@ export class PassageIndex {
   async staleSessions(sessions: PassageScope['sessions'], limit: number): Promise<{ sessions: StaleSession[]; count: number }> {
     if (sessions !== 'all' && sessions.length === 0) return { sessions: [], count: 0 };
     const named = sessions === 'all' ? sql`true` : sql`s.id in (${sql.join([...sessions])})`;
-    const stale = sql`sessions as s where s.account_id = ${this.#accountId} and ${named} and not exists (select 1 from passage_sources as p
+    const stale = sql`sessions as s where s.account_id = ${this.#tenantId} and ${named} and not exists (select 1 from passage_sources as p
       where p.account_id = s.account_id and p.kind = 'session' and p.ref = s.id and p.stamp = ${sessionStamp})`;
     return this.#read(async (db) => {
       const { rows } =
@@ -124,8 +124,8 @@ export class PassageIndex {
   async currentSessions(): Promise<{ ref: string; stamp: string }[]> {
     return this.#read(async (db) => {
       const { rows } = await sql<{ ref: string; stamp: string }>`select p.ref, p.stamp from passage_sources as p
-        where p.account_id = ${this.#accountId} and p.kind = 'session' and exists (select 1 from sessions as s
-          where s.account_id = ${this.#accountId} and s.id = p.ref and p.stamp = ${sessionStamp}) order by p.ref`.execute(db);
+        where p.account_id = ${this.#tenantId} and p.kind = 'session' and exists (select 1 from sessions as s
+          where s.account_id = ${this.#tenantId} and s.id = p.ref and p.stamp = ${sessionStamp}) order by p.ref`.execute(db);
       return rows;
     });
   }
@@ -136,11 +136,9 @@ export class PassageIndex {
       db
         .selectFrom('passage_sources')
         .select(['owner', 'ref'])
-        .where('account_id', '=', this.#accountId)
+        .where('account_id', '=', this.#tenantId)
         .where('kind', '=', 'session')
-        .where(
-          sql<boolean>`not exists (select 1 from sessions as s where s.account_id = ${this.#accountId} and s.id = passage_sources.ref)`,
-        )
+        .where(sql<boolean>`not exists (select 1 from sessions as s where s.account_id = ${this.#tenantId} and s.id = passage_sources.ref)`)
         .execute(),
     );
     for (const { owner, ref } of gone) await this.remove({ kind: 'session', owner, ref });
@@ -155,59 +153,59 @@ export class PassageIndex {
 
   /** Those of several sources of one kind and owner, in one transaction: what changed, in the same order. */
   async putAll({ kind, owner }: Omit<SourceName, 'ref'>, reads: readonly SourcePassages[]): Promise<PassageChanges[]> {
-    return this.#change(async (db) => putPassages(db, { accountId: this.#accountId, kind, owner }, reads));
+    return this.#change(async (db) => putPassages(db, { tenantId: this.#tenantId, kind, owner }, reads));
   }
 
   async remove(source: SourceName): Promise<void> {
-    await this.#change(async (db) => removePassages(db, { accountId: this.#accountId, ...source }));
+    await this.#change(async (db) => removePassages(db, { tenantId: this.#tenantId, ...source }));
   }
 
   /** undefined as long as nothing has been read. */
   async state(): Promise<PassageState | undefined> {
-    const value = await this.#read(async (db) => readMeta(db, this.#accountId, 'passages'));
+    const value = await this.#read(async (db) => readMeta(db, this.#tenantId, 'passages'));
     const [epoch, version] = value?.split(' ') ?? [];
     return epoch === undefined || version === undefined ? undefined : { epoch, version };
   }
 
   /** Removes vectors of texts that no passage has any more. */
   async dropUnusedVectors(): Promise<void> {
-    await this.#backend.write(this.#accountId, async (db) => dropUnusedVectors(db, this.#accountId));
+    await this.#backend.write(this.#tenantId, async (db) => dropUnusedVectors(db, this.#tenantId));
   }
 
   async countHolding(scope: PassageScope, question: readonly QuestionTerm[]): Promise<{ size: number; holding: number[] }> {
-    return this.#read(async (db) => countHolding({ db, dialect: this.#backend.dialect, accountId: this.#accountId }, scope, question));
+    return this.#read(async (db) => countHolding({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, question));
   }
 
   async holding(scope: PassageScope, asked: { terms: readonly QuestionTerm[]; limit: number }): Promise<PassageWords[]> {
-    return this.#read(async (db) => selectHolding({ db, dialect: this.#backend.dialect, accountId: this.#accountId }, scope, asked));
+    return this.#read(async (db) => selectHolding({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, asked));
   }
 
   async words(scope: PassageScope, limit: number): Promise<Set<string>> {
-    return this.#read(async (db) => selectWords({ db, dialect: this.#backend.dialect, accountId: this.#accountId }, scope, limit));
+    return this.#read(async (db) => selectWords({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, limit));
   }
 
   /** Those of the ids that are in the scope, in no order. */
   async passages(scope: PassageScope, ids: readonly number[]): Promise<FoundPassage[]> {
-    return this.#read(async (db) => selectPassages({ db, dialect: this.#backend.dialect, accountId: this.#accountId }, scope, ids));
+    return this.#read(async (db) => selectPassages({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, ids));
   }
 
   /** Those of the ids of which it is not known what they are near to. */
   async withoutVector(scope: PassageScope, asked: { model: string; ids: readonly number[] }): Promise<number[]> {
-    return this.#read(async (db) => selectWithoutVector({ db, dialect: this.#backend.dialect, accountId: this.#accountId }, scope, asked));
+    return this.#read(async (db) => selectWithoutVector({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, asked));
   }
 
   async unembedded(
     scope: PassageScope,
     asked: { model: string; limit: number },
   ): Promise<{ passages: UnembeddedPassage[]; count: number }> {
-    return this.#read(async (db) => selectUnembedded({ db, dialect: this.#backend.dialect, accountId: this.#accountId }, scope, asked));
+    return this.#read(async (db) => selectUnembedded({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, asked));
   }
 
   /** Keeps vectors of one model; those of another one are of no more use. */
   async putVectors(model: string, vectors: readonly { readonly hash: string; readonly vector: Float32Array }[]): Promise<void> {
-    const rows = vectors.map(({ hash, vector }) => ({ account_id: this.#accountId, model, hash, vector: vectorBytes(unitVector(vector)) }));
-    await this.#backend.write(this.#accountId, async (db) => {
-      await db.deleteFrom('passage_vectors').where('account_id', '=', this.#accountId).where('model', '<>', model).execute();
+    const rows = vectors.map(({ hash, vector }) => ({ account_id: this.#tenantId, model, hash, vector: vectorBytes(unitVector(vector)) }));
+    await this.#backend.write(this.#tenantId, async (db) => {
+      await db.deleteFrom('passage_vectors').where('account_id', '=', this.#tenantId).where('model', '<>', model).execute();
       for (const some of pieces(rows)) {
         await db
           .insertInto('passage_vectors')
@@ -225,16 +223,16 @@ export class PassageIndex {
     asked: { readonly model: string; readonly vector: Float32Array; readonly limit: number },
   ): Promise<(PassageRank & { readonly similarity: number })[]> {
     const unit = unitVector(asked.vector);
-    return this.#backend.readVectors(this.#accountId, async (db, canCompare) => {
-      const queries = { db, dialect: this.#backend.dialect, accountId: this.#accountId };
+    return this.#backend.readVectors(this.#tenantId, async (db, canCompare) => {
+      const queries = { db, dialect: this.#backend.dialect, tenantId: this.#tenantId };
       if (canCompare) return selectNearest(queries, scope, { ...asked, vector: vectorBytes(unit) });
       return this.#vectors.nearest(queries, scope, { ...asked, vector: unit });
     });
   }
 
   async #change<Result>(work: Work<Result>): Promise<Result> {
-    return this.#backend.write(this.#accountId, async (db) => {
-      await markPassagesChanged(db, this.#accountId);
+    return this.#backend.write(this.#tenantId, async (db) => {
+      await markPassagesChanged(db, this.#tenantId);
       return work(db);
     });
   }

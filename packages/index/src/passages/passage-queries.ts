@@ -51,12 +51,12 @@ const laterFirst = sql`p.at desc, p.kind, p.ref, p.seq`;
 export interface PassageQueries {
   readonly db: Db;
   readonly dialect: IndexDialect;
-  readonly accountId: string;
+  readonly tenantId: string;
 }
 
 /** How many passages there are in the scope, and how many hold each of the terms. */
 export async function countHolding(
-  { db, dialect, accountId }: PassageQueries,
+  { db, dialect, tenantId }: PassageQueries,
   scope: PassageScope,
   question: readonly QuestionTerm[],
 ): Promise<{ size: number; holding: number[] }> {
@@ -67,62 +67,62 @@ export async function countHolding(
       : sql`cast(count(*) filter (where ${holdsAny(dialect, scope, [term])}) as bigint) as ${nameOf(place)}`,
   );
   const { rows } = await sql<Record<string, number>>`select ${sql.join([sql`cast(count(*) as bigint) as size`, ...counts])}
-    from passages as p where ${scopeCondition(accountId, scope)}`.execute(db);
+    from passages as p where ${scopeCondition(tenantId, scope)}`.execute(db);
   const row = rows[0] ?? {};
   return { size: row['size'] ?? 0, holding: question.map((_, place) => row[`t${String(place)}`] ?? 0) };
 }
 
 /** Passages that hold one of the terms, with their words; the latest where there are more. */
 export async function selectHolding(
-  { db, dialect, accountId }: PassageQueries,
+  { db, dialect, tenantId }: PassageQueries,
   scope: PassageScope,
   { terms, limit }: { readonly terms: readonly QuestionTerm[]; readonly limit: number },
 ): Promise<PassageWords[]> {
   const { rows } = await sql<RankRow & { terms: string }>`select ${rankColumns}, p.terms from passages as p
-    where ${scopeCondition(accountId, scope)} and ${holdsAny(dialect, scope, terms)} order by ${laterFirst} limit ${limit}`.execute(db);
+    where ${scopeCondition(tenantId, scope)} and ${holdsAny(dialect, scope, terms)} order by ${laterFirst} limit ${limit}`.execute(db);
   return rows.map((row) => ({ ...rankOf(row), words: wordsIn(row.terms) }));
 }
 
 /** The different words of the latest passages. */
-export async function selectWords({ db, accountId }: PassageQueries, scope: PassageScope, limit: number): Promise<Set<string>> {
+export async function selectWords({ db, tenantId }: PassageQueries, scope: PassageScope, limit: number): Promise<Set<string>> {
   const { rows } = await sql<{ terms: string }>`select p.terms from passages as p
-    where ${scopeCondition(accountId, scope)} order by ${laterFirst} limit ${limit}`.execute(db);
+    where ${scopeCondition(tenantId, scope)} order by ${laterFirst} limit ${limit}`.execute(db);
   return new Set(rows.flatMap(({ terms }) => wordsIn(terms)));
 }
 
 export async function selectPassages(
-  { db, accountId }: PassageQueries,
+  { db, tenantId }: PassageQueries,
   scope: PassageScope,
   ids: readonly number[],
 ): Promise<FoundPassage[]> {
   if (ids.length === 0) return [];
   const { rows } = await sql<RankRow & Pick<FoundPassage, 'title' | 'heading' | 'place' | 'text'>>`
     select ${rankColumns}, p.title, p.heading, p.place, p.text from passages as p
-    where ${scopeCondition(accountId, scope)} and p.id in (${sql.join([...ids])})`.execute(db);
+    where ${scopeCondition(tenantId, scope)} and p.id in (${sql.join([...ids])})`.execute(db);
   return rows.map(({ title, heading, place, text, ...row }) => ({ ...rankOf(row), title, heading, place, text }));
 }
 
 /** Those of the ids that have no vector of this model. */
 export async function selectWithoutVector(
-  { db, accountId }: PassageQueries,
+  { db, tenantId }: PassageQueries,
   scope: PassageScope,
   { model, ids }: { readonly model: string; readonly ids: readonly number[] },
 ): Promise<number[]> {
   if (ids.length === 0) return [];
-  const { rows } = await sql<{ id: number }>`select p.id from passages as p where ${scopeCondition(accountId, scope)}
+  const { rows } = await sql<{ id: number }>`select p.id from passages as p where ${scopeCondition(tenantId, scope)}
     and p.id in (${sql.join([...ids])}) and not exists (select 1 from passage_vectors as v
-    where v.account_id = ${accountId} and v.model = ${model} and v.hash = p.hash)`.execute(db);
+    where v.account_id = ${tenantId} and v.model = ${model} and v.hash = p.hash)`.execute(db);
   return rows.map(({ id }) => id);
 }
 
 /** Passages of the scope without a vector of this model, later first, each content once; and how many there are. */
 export async function selectUnembedded(
-  { db, accountId }: PassageQueries,
+  { db, tenantId }: PassageQueries,
   scope: PassageScope,
   { model, limit }: { readonly model: string; readonly limit: number },
 ): Promise<{ passages: UnembeddedPassage[]; count: number }> {
-  const lacking = sql`passages as p where ${scopeCondition(accountId, scope)} and not exists (select 1 from passage_vectors as v
-    where v.account_id = ${accountId} and v.model = ${model} and v.hash = p.hash)`;
+  const lacking = sql`passages as p where ${scopeCondition(tenantId, scope)} and not exists (select 1 from passage_vectors as v
+    where v.account_id = ${tenantId} and v.model = ${model} and v.hash = p.hash)`;
   const counted = await sql<{ count: number }>`select cast(count(distinct p.hash) as bigint) as count from ${lacking}`.execute(db);
   const count = counted.rows[0]?.count ?? 0;
   if (count === 0) return { passages: [], count };
@@ -133,31 +133,31 @@ export async function selectUnembedded(
 
 /** The nearest ones by sqlite-vec. */
 export async function selectNearest(
-  { db, accountId }: PassageQueries,
+  { db, tenantId }: PassageQueries,
   scope: PassageScope,
   { model, vector, limit }: { readonly model: string; readonly vector: Uint8Array; readonly limit: number },
 ): Promise<(PassageRank & { readonly similarity: number })[]> {
   const distance = sql`round(vec_distance_cosine(v.vector, ${vector}), ${sql.lit(DISTANCE_DIGITS)})`;
-  const { rows } = await sql<RankRow & { distance: number }>`with latest as (${embedded(accountId, scope, model)})
+  const { rows } = await sql<RankRow & { distance: number }>`with latest as (${embedded(tenantId, scope, model)})
     select ${rankColumns}, ${distance} as distance
-    from latest as p join passage_vectors as v on v.account_id = ${accountId} and v.model = ${model} and v.hash = p.hash
+    from latest as p join passage_vectors as v on v.account_id = ${tenantId} and v.model = ${model} and v.hash = p.hash
     where length(v.vector) = ${vector.length} order by distance, ${laterFirst} limit ${limit}`.execute(db);
   return rows.map((row) => ({ ...rankOf(row), similarity: 1 - row.distance }));
 }
 
 /** Passages of the scope that have a vector of this model; the latest where there are more than are compared. */
 export async function selectEmbedded(
-  { db, accountId }: PassageQueries,
+  { db, tenantId }: PassageQueries,
   scope: PassageScope,
   model: string,
 ): Promise<(PassageRank & { readonly hash: string })[]> {
-  const { rows } = await sql<RankRow & { hash: string }>`${embedded(accountId, scope, model)}`.execute(db);
+  const { rows } = await sql<RankRow & { hash: string }>`${embedded(tenantId, scope, model)}`.execute(db);
   return rows.map((row) => ({ ...rankOf(row), hash: row.hash }));
 }
 
-function embedded(accountId: string, scope: PassageScope, model: string): RawBuilder<unknown> {
+function embedded(tenantId: string, scope: PassageScope, model: string): RawBuilder<unknown> {
   return sql`select ${rankColumns}, p.hash from passages as p join passage_vectors as v on v.account_id = p.account_id and v.hash = p.hash
-    where ${scopeCondition(accountId, scope)} and v.model = ${model} order by ${laterFirst} limit ${sql.lit(COMPARED_MAX)}`;
+    where ${scopeCondition(tenantId, scope)} and v.model = ${model} order by ${laterFirst} limit ${sql.lit(COMPARED_MAX)}`;
 }
 
 function rankOf({ id, kind, ref, seq, at }: RankRow): PassageRank {

@@ -31,14 +31,14 @@ export function wordsIn(terms: string): string[] {
 }
 
 /** The rows of a scope. Whoever asks for passages asks with this; the marks say the same to the full-text index. */
-export function scopeCondition(accountId: string, { owner, sessions, kinds }: PassageScope): RawBuilder<boolean> {
+export function scopeCondition(tenantId: string, { owner, sessions, kinds }: PassageScope): RawBuilder<boolean> {
   const conditions: RawBuilder<unknown>[] = [];
   if (kinds.includes('note')) conditions.push(sql`(p.kind = 'note' and p.owner = ${owner})`);
   if (kinds.includes('session') && sessions === 'all') conditions.push(sql`p.kind = 'session'`);
   else if (kinds.includes('session') && sessions.length > 0)
     conditions.push(sql`(p.kind = 'session' and p.owner = ${owner} and p.ref in (${sql.join(Array.from<string>(sessions))}))`);
   if (conditions.length === 0) return sql`1 = 0`;
-  return sql`p.account_id = ${accountId} and (${sql.join(conditions, sql` or `)})`;
+  return sql`p.account_id = ${tenantId} and (${sql.join(conditions, sql` or `)})`;
 }
 
 /** Is any of these terms, or a form of it, in the passage? */

@@ -20,10 +20,10 @@ export interface NearestQuery {
 
 /** Compares with every vector there is, one by one: for databases that cannot do it themselves. Vectors are kept in memory by what they are of. */
 export class VectorScan {
-  readonly #accountId: string;
+  readonly #tenantId: string;
 
-  constructor(accountId: string) {
-    this.#accountId = accountId;
+  constructor(tenantId: string) {
+    this.#tenantId = tenantId;
   }
 
   /** The same as `selectNearest` of a database that compares vectors. */
@@ -45,8 +45,8 @@ export class VectorScan {
     return compared.toSorted((one, other) => other.similarity - one.similarity).slice(0, limit);
   }
 
-  async #vectorsOf({ db, accountId }: PassageQueries, model: string, hashes: readonly string[]): Promise<Map<string, Float32Array>> {
-    const keyOf = (hash: string): string => `${this.#accountId} ${model} ${hash}`;
+  async #vectorsOf({ db, tenantId }: PassageQueries, model: string, hashes: readonly string[]): Promise<Map<string, Float32Array>> {
+    const keyOf = (hash: string): string => `${this.#tenantId} ${model} ${hash}`;
     const found = new Map<string, Float32Array>();
     const missing = hashes.filter((hash) => {
       const known = kept.get(keyOf(hash));
@@ -57,7 +57,7 @@ export class VectorScan {
       const rows = await db
         .selectFrom('passage_vectors')
         .select(['hash', 'vector'])
-        .where('account_id', '=', accountId)
+        .where('account_id', '=', tenantId)
         .where('model', '=', model)
         .where('hash', 'in', missing.slice(from, from + FETCHED_AT_ONCE))
         .execute();

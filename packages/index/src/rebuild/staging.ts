@@ -86,7 +86,7 @@ export function columnsOf(name: StagedName, ...roles: Role[]): string[] {
     .map(([column]) => column);
 }
 
-/** The temporary twins, on the connection that made them. */
+/** The temporary duplicates, on the connection that made them. */
 export type StagingTables = { readonly [Name in StagedName as `staged_${Name}`]: IndexTables[Name] };
 
 /** Rows that are held before they are written. */

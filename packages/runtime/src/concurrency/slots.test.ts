@@ -78,10 +78,10 @@ describe('TenantSlots', () => {
     const slots = new TenantSlots({ count: 4, perTenant: 3 });
     const disk = gate();
     const done: string[] = [];
-    const bring = async (accountId: string, until: Promise<unknown>): Promise<void> => {
-      await slots.run(accountId, async () => {
+    const bring = async (tenantId: string, until: Promise<unknown>): Promise<void> => {
+      await slots.run(tenantId, async () => {
         await until;
-        done.push(accountId);
+        done.push(tenantId);
       });
     };
     const loud = Array.from({ length: 50 }, async () => bring('loud', disk.opened));

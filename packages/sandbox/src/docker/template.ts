@@ -78,7 +78,7 @@ export function containerOptions({ engine, request, workspace }: ContainerPlan):
       [labels.deployment]: engine.deployment,
       [labels.instance]: engine.instance,
       [labels.owner]: request.ownerId,
-      [labels.tenant]: request.accountId,
+      [labels.tenant]: request.tenantId,
       [labels.turn]: request.turnId,
     },
     HostConfig: {

@@ -64,7 +64,7 @@ export function workspaceCases(side: Side): void {
     const isRoot = process.getuid?.() === 0;
     if (isRoot) for (const path of [workspaces.other, join(workspaces.other, 'notes')]) await chown(path, 10_001, 10_001);
     await using sandbox = sandboxes.open(workspaces.request());
-    await using neighbour = sandboxes.open(workspaces.request({ accountId: 'other', root: workspaces.other }));
+    await using neighbour = sandboxes.open(workspaces.request({ tenantId: 'other', root: workspaces.other }));
     const users = [(await bash(sandbox, 'id -u')).output, (await bash(neighbour, 'touch notes/new; id -u')).output];
     expect(new Set([...users, '10001\n', '0\n'])).toHaveProperty('size', isRoot ? 4 : 3);
     expect(String((await stat(join(workspaces.other, 'notes', 'new'))).uid)).toBe(users[1]?.trim());

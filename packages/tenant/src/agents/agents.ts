@@ -8,7 +8,7 @@ import {
   isOwnAgentName,
   type AgentDefinition,
 } from '@concierge/contract';
-import { HeldFolder, SharedRun, StatCache } from '@concierge/files';
+import { FolderHandle, SharedRun, StatCache } from '@concierge/files';
 import { FrontMatterError, parseFrontMatter } from './front-matter.ts';
 import type { TenantFiles } from '../files/tenant-files.ts';
 
@@ -91,7 +91,7 @@ export class Agents {
   async #fileNames(): Promise<string[]> {
     const names = await this.#names.get(join(this.#root, folderName), async () => {
       try {
-        await using folder = await HeldFolder.walk(this.#root, [folderName]);
+        await using folder = await FolderHandle.walk(this.#root, [folderName]);
         const files = (await folder.names()).filter((name) => name.endsWith(suffix) && !name.startsWith('.'));
         return files
           .map((name) => name.slice(0, -suffix.length))

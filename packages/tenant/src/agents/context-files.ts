@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { AppError, limits, withoutSpans, type Skill } from '@concierge/contract';
-import { HeldFolder, isSystemError, readPlainHead, SharedRun, StatCache } from '@concierge/files';
+import { FolderHandle, isSystemError, readPlainHead, SharedRun, StatCache } from '@concierge/files';
 import type { Log } from '@concierge/runtime';
 import { contactBase } from '../memory-search/memory-files.ts';
 import { decodeHead } from '../files/tenant-files.ts';
@@ -137,7 +137,7 @@ export class ContextFiles {
   /** Never throws over what a tenant can do to a file: its turns must not fail by it. */
   async #read(folder: readonly string[], name: string): Promise<LoadedFile> {
     try {
-      await using held = await HeldFolder.walk(this.#root, folder);
+      await using held = await FolderHandle.walk(this.#root, folder);
       const { bytes, size } = await readPlainHead(held, name, limits.contextFileMaxBytes);
       return { text: decodeHead(bytes), bytes: size, reason: null };
     } catch (error) {
@@ -150,7 +150,7 @@ export class ContextFiles {
 
   async #bootstraps(): Promise<string[]> {
     const names = await this.#bootstrapNames.get(this.#root, async () => {
-      await using held = await HeldFolder.open(this.#root);
+      await using held = await FolderHandle.open(this.#root);
       return (await held.names()).filter((name) => /^BOOTSTRAP.*\.md$/u.test(name)).toSorted();
     });
     return names ?? [];

@@ -16,7 +16,7 @@ type McpServerRecord = z.infer<typeof McpServerRecord>;
 const serverNames = { test: (name: string): boolean => McpServerName.safeParse(name).success };
 
 /** A server as whoever speaks to it needs it. */
-export interface AttachedMcpServer extends Pick<McpServerView, 'name' | 'url' | 'agents' | 'tools' | 'timeoutMs'> {
+export interface McpServerTools extends Pick<McpServerView, 'name' | 'url' | 'agents' | 'tools' | 'timeoutMs'> {
   /** Opened. */
   readonly headers: Readonly<Record<string, string>>;
   /** Of the record: another one whenever it was changed. */
@@ -24,7 +24,7 @@ export interface AttachedMcpServer extends Pick<McpServerView, 'name' | 'url' | 
 }
 
 export interface McpServerStoreOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/mcp */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -61,8 +61,8 @@ export class McpServerStore {
   }
 
   /** Whose tools an agent may use: those that name it and are enabled. A file or a secret that cannot be read leaves its server out. */
-  async attachedTo(agent: string): Promise<AttachedMcpServer[]> {
-    const attached: AttachedMcpServer[] = [];
+  async attachedTo(agent: string): Promise<McpServerTools[]> {
+    const attached: McpServerTools[] = [];
     for (const name of await this.#records.names()) {
       const read = await this.#read(name);
       if (read?.status !== 'ok' || !read.value.enabled || !read.value.agents.includes(agent)) continue;
@@ -73,7 +73,7 @@ export class McpServerStore {
   }
 
   /** The one server, to be asked now. @throws AppError not_found, conflict when its file or its secrets cannot be read */
-  async open(name: string): Promise<AttachedMcpServer> {
+  async open(name: string): Promise<McpServerTools> {
     const { problem } = await this.find(name);
     const read = await this.#read(name);
     const server = read?.status === 'ok' ? this.#opened(read.value) : undefined;
@@ -126,7 +126,7 @@ export class McpServerStore {
     return sealed;
   }
 
-  #opened(record: McpServerRecord): AttachedMcpServer | undefined {
+  #opened(record: McpServerRecord): McpServerTools | undefined {
     const headers: Record<string, string> = {};
     try {
       for (const [header, sealed] of Object.entries(record.headers))

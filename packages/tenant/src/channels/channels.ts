@@ -2,19 +2,19 @@ import { stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   AppError,
-  appChannels,
+  messagingChannels,
   appNameOf,
   ChannelBinding,
   ChannelError,
   channelDefinitions,
   parseChannelSettings,
-  type AppChannel,
+  type MessagingChannel,
   type ChannelSettings,
   type ChannelView,
 } from '@concierge/contract';
 import { ignoreMissing, isSystemError, keepFolders, makeStoreFolder, RecordFolder, StatCache, type FolderSync } from '@concierge/files';
 import { KeyedMutex, type Log } from '@concierge/runtime';
-import { PlainBindings } from './plain-bindings.ts';
+import { CredentialDropFiles } from './credential-drop-files.ts';
 import { SendingStops, type StoppedBinding } from './sending-stops.ts';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 
@@ -22,7 +22,7 @@ const reconnect =
   'its credentials cannot be opened here: they were sealed for another tenant id or with another SECRETS_KEY; connect it again';
 
 export interface ChannelsOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/channels */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -36,7 +36,7 @@ type Direction = 'inbound' | 'outbound';
 
 /** What a binding's file came to. */
 type Opened =
-  | { readonly state: 'open'; readonly settings: ChannelSettings[AppChannel] }
+  | { readonly state: 'open'; readonly settings: ChannelSettings[MessagingChannel] }
   | { readonly state: 'disabled' }
   | { readonly state: 'broken'; readonly error: AppError };
 
@@ -50,26 +50,32 @@ export class Channels {
   readonly #errors: RecordFolder<typeof ChannelError>;
   readonly #writers = new KeyedMutex();
   readonly #stops: SendingStops;
-  readonly #plain: PlainBindings;
-  readonly #opened = new StatCache<Opened>(appChannels.length);
+  readonly #plain: CredentialDropFiles;
+  readonly #opened = new StatCache<Opened>(messagingChannels.length);
 
   constructor(options: ChannelsOptions) {
-    const { folder, folders, accountId, log } = options;
+    const { folder, folders, tenantId, log } = options;
     this.#options = options;
-    this.#bindings = new RecordFolder({ folder, folders, accountId, log, schema: ChannelBinding, names: /^channel_[a-z]$/u });
-    this.#errors = new RecordFolder({ folder, folders, accountId, log, schema: ChannelError, names: /^channel_[a-z]\.error$/u });
-    this.#stops = new SendingStops({ folder, folders, accountId, log });
-    this.#plain = new PlainBindings({ folder, folders, accountId, log, keep: async (channel, settings) => this.#keep(channel, settings) });
+    this.#bindings = new RecordFolder({ folder, folders, tenantId, log, schema: ChannelBinding, names: /^channel_[a-z]$/u });
+    this.#errors = new RecordFolder({ folder, folders, tenantId, log, schema: ChannelError, names: /^channel_[a-z]\.error$/u });
+    this.#stops = new SendingStops({ folder, folders, tenantId, log });
+    this.#plain = new CredentialDropFiles({
+      folder,
+      folders,
+      tenantId,
+      log,
+      keep: async (channel, settings) => this.#keep(channel, settings),
+    });
   }
 
   /** Those that are connected, in the order of their names. */
   async list(): Promise<ChannelView[]> {
-    const views = await Promise.all(appChannels.map(async (channel) => this.find(channel)));
+    const views = await Promise.all(messagingChannels.map(async (channel) => this.find(channel)));
     return views.filter((view) => view !== undefined);
   }
 
   /** undefined when it is not connected, and nobody has tried to by a file. */
-  async find(channel: AppChannel): Promise<ChannelView | undefined> {
+  async find(channel: MessagingChannel): Promise<ChannelView | undefined> {
     await this.#plain.takeOver();
     const refused = this.#plain.problemOf(channel);
     const read = await this.#bindings.read(channel);
@@ -114,7 +120,7 @@ export class Channels {
    * system calls; a change by anybody is in force with the next call.
    * @throws AppError internal_error when it is connected and cannot be read
    */
-  async open<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
+  async open<Channel extends MessagingChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
     await this.#plain.takeOver();
     const opened = await this.#opened.get(join(this.#options.folder, `${channel}.json`), async () => this.#open(channel));
     if (opened?.state === 'broken') throw opened.error;
@@ -123,13 +129,13 @@ export class Channels {
   }
 
   /** As `open`, of a disabled one too: to ask the provider about it. */
-  async credentials<Channel extends AppChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
+  async credentials<Channel extends MessagingChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
     await this.#plain.takeOver();
     const read = await this.#readWhole(channel);
     return read === undefined ? undefined : this.#unseal(channel, read);
   }
 
-  async #open(channel: AppChannel): Promise<Opened> {
+  async #open(channel: MessagingChannel): Promise<Opened> {
     try {
       const read = await this.#readWhole(channel);
       return read?.enabled === true ? { state: 'open', settings: this.#unseal(channel, read) } : { state: 'disabled' };
@@ -139,7 +145,7 @@ export class Channels {
     }
   }
 
-  async #readWhole(channel: AppChannel): Promise<ChannelBinding | undefined> {
+  async #readWhole(channel: MessagingChannel): Promise<ChannelBinding | undefined> {
     const read = await this.#bindings.read(channel);
     if (read === undefined) return undefined;
     if (read.status === 'broken' || !isWhole(read.value, channel))
@@ -147,20 +153,20 @@ export class Channels {
     return read.value;
   }
 
-  #unseal<Channel extends AppChannel>(channel: Channel, { identifiers, sealed }: ChannelBinding): ChannelSettings[Channel] {
+  #unseal<Channel extends MessagingChannel>(channel: Channel, { identifiers, sealed }: ChannelBinding): ChannelSettings[Channel] {
     const opened = Object.entries(sealed).map(([name, text]) => [name, this.#options.secrets.open(placeOf(channel, name), text)]);
     return parseChannelSettings(channel, { ...identifiers, ...Object.fromEntries(opened) });
   }
 
   /** Connects it, or connects it anew: every field is given each time. On disk when it returns. @throws AppError invalid_request */
-  async connect(channel: AppChannel, settings: unknown): Promise<ChannelView> {
+  async connect(channel: MessagingChannel, settings: unknown): Promise<ChannelView> {
     // What lies there already is older than these.
     await this.#plain.takeOver();
     await this.#keep(channel, settings);
     return this.#existing(channel);
   }
 
-  async #keep(channel: AppChannel, settings: unknown): Promise<void> {
+  async #keep(channel: MessagingChannel, settings: unknown): Promise<void> {
     const parsed: Readonly<Record<string, string | undefined>> = parseChannelSettings(channel, settings);
     const names: readonly string[] = channelDefinitions[channel].secrets;
     const entries = Object.entries(parsed).flatMap(([name, value]): (readonly [string, string])[] =>
@@ -206,7 +212,7 @@ export class Channels {
   }
 
   /** A reason disables it, null enables it again. @throws AppError not_found */
-  async setDisabled(channel: AppChannel, reason: string | null): Promise<ChannelView> {
+  async setDisabled(channel: MessagingChannel, reason: string | null): Promise<ChannelView> {
     await this.#writers.run(channel, async () => {
       const before = await this.#bindings.find(channel);
       if (before === undefined) throw notConnected();
@@ -230,12 +236,12 @@ export class Channels {
   }
 
   /** The provider took a message. */
-  async resumeSending(channel: AppChannel): Promise<void> {
+  async resumeSending(channel: MessagingChannel): Promise<void> {
     if (await this.#stops.clear(channel)) await this.#options.onOpened?.();
   }
 
   /** Credentials and status go, conversations stay. @throws AppError not_found */
-  async disconnect(channel: AppChannel): Promise<void> {
+  async disconnect(channel: MessagingChannel): Promise<void> {
     await this.#plain.takeOver();
     const hadPlain = await this.#plain.remove(channel);
     await this.#writers.run(channel, async () => {
@@ -247,7 +253,7 @@ export class Channels {
   }
 
   /** A message has come in, or gone out. */
-  async note(channel: AppChannel, direction: Direction, at = new Date()): Promise<void> {
+  async note(channel: MessagingChannel, direction: Direction, at = new Date()): Promise<void> {
     const path = this.#markOf(channel, direction);
     try {
       await utimes(path, at, at);
@@ -261,7 +267,7 @@ export class Channels {
   }
 
   /** The last thing that went wrong, in words for the owner: no token and no text of a message. */
-  async noteError(channel: AppChannel, error: Pick<ChannelError, 'code' | 'message'>): Promise<void> {
+  async noteError(channel: MessagingChannel, error: Pick<ChannelError, 'code' | 'message'>): Promise<void> {
     await this.#errors.put(errorName(channel), { ...error, at: new Date().toISOString() });
   }
 
@@ -269,13 +275,13 @@ export class Channels {
     await this.#bindings.sweep();
   }
 
-  async #existing(channel: AppChannel): Promise<ChannelView> {
+  async #existing(channel: MessagingChannel): Promise<ChannelView> {
     const view = await this.find(channel);
     if (view === undefined) throw notConnected();
     return view;
   }
 
-  #secretState(channel: AppChannel, name: string, sealed: string): 'set' | 'unreadable' {
+  #secretState(channel: MessagingChannel, name: string, sealed: string): 'set' | 'unreadable' {
     try {
       this.#options.secrets.open(placeOf(channel, name), sealed);
       return 'set';
@@ -284,28 +290,28 @@ export class Channels {
     }
   }
 
-  async #lastAt(channel: AppChannel, direction: Direction): Promise<string | null> {
+  async #lastAt(channel: MessagingChannel, direction: Direction): Promise<string | null> {
     const facts = await stat(this.#markOf(channel, direction)).catch(() => undefined);
     return facts === undefined ? null : facts.mtime.toISOString();
   }
 
-  #markOf(channel: AppChannel, direction: Direction): string {
+  #markOf(channel: MessagingChannel, direction: Direction): string {
     return join(this.#options.folder, `${channel}.${direction}`);
   }
 }
 
 /** Has it every field that this channel needs? One that was mended by hand may not. */
-function isWhole(binding: ChannelBinding, channel: AppChannel): boolean {
+function isWhole(binding: ChannelBinding, channel: MessagingChannel): boolean {
   const present = { ...binding.identifiers, ...binding.sealed };
   const fields = Object.entries(channelDefinitions[channel].settings.shape).filter(([, schema]) => !schema.safeParse(undefined).success);
   return binding.channel === channel && fields.every(([name]) => Object.hasOwn(present, name));
 }
 
-function placeOf(channel: AppChannel, name: string): string {
+function placeOf(channel: MessagingChannel, name: string): string {
   return `channels/${channel}.${name}`;
 }
 
-function errorName(channel: AppChannel): string {
+function errorName(channel: MessagingChannel): string {
   return `${channel}.error`;
 }
 

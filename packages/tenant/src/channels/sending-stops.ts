@@ -1,4 +1,4 @@
-import { SendingStop, type AppChannel } from '@concierge/contract';
+import { SendingStop, type MessagingChannel } from '@concierge/contract';
 import { KeyedMutex } from '@concierge/runtime';
 import { RecordFolder, type RecordFolderOptions } from '@concierge/files';
 
@@ -7,7 +7,7 @@ const TRY_EVERY_MS = 15 * 60_000;
 
 /** A channel that the provider refuses to send for, as its binding was when that happened. */
 export interface StoppedBinding {
-  readonly channel: AppChannel;
+  readonly channel: MessagingChannel;
   readonly updatedAt: string | null;
 }
 
@@ -43,11 +43,11 @@ export class SendingStops {
   }
 
   /** False when it was not stopped. */
-  async clear(channel: AppChannel): Promise<boolean> {
+  async clear(channel: MessagingChannel): Promise<boolean> {
     return this.#writers.run(channel, async () => this.#records.remove(nameOf(channel)));
   }
 }
 
-function nameOf(channel: AppChannel): string {
+function nameOf(channel: MessagingChannel): string {
   return `${channel}.sending`;
 }

@@ -6,7 +6,7 @@ import {
   ContactRecord,
   ContactUnreachable,
   limits,
-  type AppChannel,
+  type MessagingChannel,
   type ContactView,
   type Session,
 } from '@concierge/contract';
@@ -22,7 +22,7 @@ const scanMax = 200;
 const searchMax = 5000;
 
 export interface ContactsOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/contacts */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -51,7 +51,7 @@ export class Contacts {
   }
 
   /** The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one. */
-  async canonicalOf(channel: AppChannel, sender: string): Promise<string> {
+  async canonicalOf(channel: MessagingChannel, sender: string): Promise<string> {
     const aliases = this.#aliases(sender);
     return (await aliases.has(channel)) ? ((await aliases.find(channel))?.sender ?? sender) : sender;
   }
@@ -76,7 +76,7 @@ export class Contacts {
   }
 
   /** The app says that nothing can be sent to this chat any more, or that it can again. On disk when it returns. */
-  async noteReach(channel: AppChannel, sender: string, reach: 'reachable' | 'unreachable'): Promise<void> {
+  async noteReach(channel: MessagingChannel, sender: string, reach: 'reachable' | 'unreachable'): Promise<void> {
     if (!ContactUnreachable.shape.sender.safeParse(sender).success) return;
     const marks = this.#unreachable(sender);
     if (reach === 'reachable') await marks.remove(channel);
@@ -84,7 +84,7 @@ export class Contacts {
   }
 
   /** Since when nothing can be sent there; undefined while the app has not said so. */
-  async unreachableSince(channel: AppChannel, sender: string): Promise<string | undefined> {
+  async unreachableSince(channel: MessagingChannel, sender: string): Promise<string | undefined> {
     return (await this.#unreachable(sender).find(channel))?.since;
   }
 
@@ -221,13 +221,13 @@ export class Contacts {
     });
   }
 
-  #place(...names: readonly string[]): { folder: string; store: string; folders: FolderSync; accountId: string; log: Log } {
-    const { folder, folders, accountId, log } = this.#options;
-    return { folder: join(folder, ...names), store: folder, folders, accountId, log };
+  #place(...names: readonly string[]): { folder: string; store: string; folders: FolderSync; tenantId: string; log: Log } {
+    const { folder, folders, tenantId, log } = this.#options;
+    return { folder: join(folder, ...names), store: folder, folders, tenantId, log };
   }
 }
 
-function backName(channel: AppChannel, alias: string): string {
+function backName(channel: MessagingChannel, alias: string): string {
   return `${channel}-${contactFolderOf(alias)}`;
 }
 

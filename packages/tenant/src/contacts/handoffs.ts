@@ -7,7 +7,7 @@ import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
 const hourMs = 3_600_000;
 
 export interface HandoffsOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/handoffs */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -36,14 +36,14 @@ export class Handoffs {
   readonly #writers = new KeyedMutex();
   readonly #now: () => number;
 
-  constructor({ folder, folders, accountId, log, now = Date.now }: HandoffsOptions) {
-    this.#handoffs = new RecordFolder({ folder, folders, accountId, log, schema: Handoff, names: /^[0-9a-f]{32}$/u });
-    this.#ends = new RecordFolder({ folder, folders, accountId, log, schema: HandoffEnd, names: /^[0-9a-f]{32}\.resumed$/u });
+  constructor({ folder, folders, tenantId, log, now = Date.now }: HandoffsOptions) {
+    this.#handoffs = new RecordFolder({ folder, folders, tenantId, log, schema: Handoff, names: /^[0-9a-f]{32}$/u });
+    this.#ends = new RecordFolder({ folder, folders, tenantId, log, schema: HandoffEnd, names: /^[0-9a-f]{32}\.resumed$/u });
     this.#calls = new RecordFolder({
       folder: callsFolder(folder),
       store: folder,
       folders,
-      accountId,
+      tenantId,
       log,
       schema: HandoffCall,
       names: /^h_[0-9a-f]{32}$/u,
@@ -122,7 +122,7 @@ export class Handoffs {
   }
 
   /** Those of which not everybody has been told. */
-  async untold(): Promise<HandoffCall[]> {
+  async pending(): Promise<HandoffCall[]> {
     const calls = await Promise.all((await this.#calls.names()).map(async (id) => this.#calls.find(id)));
     return calls.filter((call) => call !== undefined);
   }

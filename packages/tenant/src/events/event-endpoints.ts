@@ -22,7 +22,7 @@ const DAY_MS = 24 * HOUR_MS;
 const SECRET_BYTES = 32;
 
 export interface EventEndpointsOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/events/endpoints */
   readonly folder: string;
   /** tenants/<id>/events */
@@ -56,9 +56,9 @@ export class EventEndpoints {
   readonly #known = new StatCache<readonly Known[]>(1);
 
   constructor(options: EventEndpointsOptions) {
-    const { folder, store, folders, accountId, log } = options;
+    const { folder, store, folders, tenantId, log } = options;
     this.#options = options;
-    const place = { folder, store, folders, accountId, log };
+    const place = { folder, store, folders, tenantId, log };
     this.#records = new RecordFolder({ ...place, schema: EventEndpoint, names: /^ep_[0-9a-f]{12}$/u });
     this.#healths = new RecordFolder({ ...place, schema: EventEndpointHealth, names: /^ep_[0-9a-f]{12}\.health$/u });
   }
@@ -162,7 +162,7 @@ export class EventEndpoints {
   }
 
   /** Why nothing may be sent to it; null when it may. */
-  async hindrance(id: string): Promise<string | null> {
+  async blockedReason(id: string): Promise<string | null> {
     const known = (await this.#all()).find(({ endpoint }) => endpoint.id === id);
     if (known === undefined)
       return (await this.#records.names()).includes(id) ? 'The file of its endpoint cannot be read.' : 'Its endpoint was removed.';

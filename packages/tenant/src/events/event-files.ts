@@ -24,7 +24,7 @@ const MOVES = 3;
 const keptDays = { sent: limits.eventsSentKeptDays, dead: limits.eventsDeadKeptDays } as const;
 
 export interface EventFilesOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/events */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -216,8 +216,8 @@ export class EventFiles {
   }
 
   #records(status: EventStatus, hour: string): RecordFolder<typeof EventRecord> {
-    const { folder, folders, accountId, log } = this.#options;
-    return new RecordFolder({ folder: join(folder, status, hour), store: folder, folders, accountId, log, schema: EventRecord, names });
+    const { folder, folders, tenantId, log } = this.#options;
+    return new RecordFolder({ folder: join(folder, status, hour), store: folder, folders, tenantId, log, schema: EventRecord, names });
   }
 
   #nowMs(): number {

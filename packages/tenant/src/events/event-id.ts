@@ -7,8 +7,8 @@ const HOUR_MS = 3_600_000;
 /** As the file system has it: `2026-11-21T20`. */
 export const hourNames = /^\d{4}-\d{2}-\d{2}T\d{2}$/u;
 
-export interface HappeningKey {
-  readonly accountId: string;
+export interface WebhookEventKey {
+  readonly tenantId: string;
   readonly endpointId: string;
   readonly type: string;
   /** Names what happened among all of its type. */
@@ -16,10 +16,10 @@ export interface HappeningKey {
   readonly atMs: number;
 }
 
-/** The same for the same happening, whoever tells of it and however often. */
-export function eventIdOf({ accountId, endpointId, type, key, atMs }: HappeningKey): string {
+/** The same for the same webhookEvent, whoever tells of it and however often. */
+export function eventIdOf({ tenantId, endpointId, type, key, atMs }: WebhookEventKey): string {
   const digest = createHash('sha256')
-    .update(JSON.stringify(['event', accountId, endpointId, type, key]))
+    .update(JSON.stringify(['event', tenantId, endpointId, type, key]))
     .digest('hex');
   const time = atMs.toString(16).padStart(TIME_DIGITS, '0');
   return EventId.parse(`e_${time}${endpointId.slice('ep_'.length)}${digest.slice(0, 16)}`);

@@ -17,7 +17,7 @@ import { EventFiles, noSuchEvent, viewOf, type EventsQuery } from './event-files
 import { endpointIdOfEvent, eventIdOf } from './event-id.ts';
 
 export interface TenantEventsOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/events */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -27,7 +27,7 @@ export interface TenantEventsOptions {
 }
 
 /** Something that the tenant's own systems may want to know. */
-export interface Happening<Type extends EventType = EventType> {
+export interface WebhookEventInput<Type extends EventType = EventType> {
   readonly type: Type;
   /** Names it among all of its type: whoever tells of it again gives the same. */
   readonly key: string;
@@ -59,14 +59,16 @@ export class TenantEvents {
   }
 
   /** A file for each endpoint that wants it, on disk when it returns; one look at a folder when nobody does. */
-  async emit<Type extends EventType>(happening: Happening<Type>): Promise<KeptEvent[]> {
-    const endpoints = await this.endpoints.subscribed(happening.type);
-    return Promise.all(endpoints.map(async (endpoint) => this.#keep(endpoint, happening, endpoint.includeText || isTextItself(happening))));
+  async emit<Type extends EventType>(webhookEvent: WebhookEventInput<Type>): Promise<KeptEvent[]> {
+    const endpoints = await this.endpoints.subscribed(webhookEvent.type);
+    return Promise.all(
+      endpoints.map(async (endpoint) => this.#keep(endpoint, webhookEvent, endpoint.includeText || isTextItself(webhookEvent))),
+    );
   }
 
   /** For one URL that a schedule names, text included. @throws AppError conflict, when it has no endpoint that can be sent to */
-  async emitTo<Type extends EventType>(url: string, happening: Happening<Type>): Promise<KeptEvent> {
-    return this.#keep(await this.endpoints.usableAt(url), happening, true);
+  async emitTo<Type extends EventType>(url: string, webhookEvent: WebhookEventInput<Type>): Promise<KeptEvent> {
+    return this.#keep(await this.endpoints.usableAt(url), webhookEvent, true);
   }
 
   /** @throws AppError not_found */
@@ -110,14 +112,18 @@ export class TenantEvents {
   }
 
   async #assertTakes(endpointId: string): Promise<void> {
-    const hindrance = await this.endpoints.hindrance(endpointId);
-    if (hindrance !== null) throw new AppError('conflict', `Nothing can be sent anew: ${hindrance}`);
+    const blockedReason = await this.endpoints.blockedReason(endpointId);
+    if (blockedReason !== null) throw new AppError('conflict', `Nothing can be sent anew: ${blockedReason}`);
   }
 
-  async #keep<Type extends EventType>(endpoint: EventEndpoint, happening: Happening<Type>, withText: boolean): Promise<KeptEvent> {
-    const { accountId } = this.#options;
-    const { type, key, at, data, text } = happening;
-    const id = eventIdOf({ accountId, endpointId: endpoint.id, type, key, atMs: Date.parse(at) });
+  async #keep<Type extends EventType>(
+    endpoint: EventEndpoint,
+    webhookEvent: WebhookEventInput<Type>,
+    withText: boolean,
+  ): Promise<KeptEvent> {
+    const { tenantId } = this.#options;
+    const { type, key, at, data, text } = webhookEvent;
+    const id = eventIdOf({ tenantId, endpointId: endpoint.id, type, key, atMs: Date.parse(at) });
     const said = withText && text !== undefined ? { text: await text() } : {};
     const nextTryAt = new Date((this.#options.now ?? Date.now)()).toISOString();
     const event: EventRecord = {
@@ -125,7 +131,7 @@ export class TenantEvents {
       id,
       type,
       timestamp: at,
-      data: eventData[type].parse({ tenant: accountId, ...data, ...said }),
+      data: eventData[type].parse({ tenant: tenantId, ...data, ...said }),
       tries: 0,
       log: [],
       nextTryAt,
@@ -139,7 +145,7 @@ export class TenantEvents {
 }
 
 /** The text is what the event is about: without it there is nothing to tell. */
-function isTextItself({ type }: Happening): boolean {
+function isTextItself({ type }: WebhookEventInput): boolean {
   return type === 'heartbeat.reported';
 }
 

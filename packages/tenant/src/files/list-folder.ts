@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { enterIfThere, isPlainFile, maxDepth, nameProblem, type HeldFolder } from '@concierge/files';
+import { enterIfThere, isPlainFile, maxDepth, nameProblem, type FolderHandle } from '@concierge/files';
 import { isPrivateName } from './workspace-rules.ts';
 
 /** Files are looked at in place where that is cheap: others have their turn after so many. */
@@ -29,7 +29,7 @@ export function entryOf(path: string, stats: Stats | undefined): FileEntry | und
 }
 
 /** Adds what a folder holds to `entries`, sorted by name, a folder before what is in it. Closes the folder. */
-export async function listFolder(entries: FileEntry[], folder: HeldFolder, listing: Listing): Promise<void> {
+export async function listFolder(entries: FileEntry[], folder: FolderHandle, listing: Listing): Promise<void> {
   await using held = folder;
   for (const name of (await held.names()).toSorted()) {
     if (entries.length >= listing.limit) return;
@@ -43,7 +43,7 @@ export async function listFolder(entries: FileEntry[], folder: HeldFolder, listi
   }
 }
 
-async function listInner(entries: FileEntry[], parent: HeldFolder, listing: Listing): Promise<void> {
+async function listInner(entries: FileEntry[], parent: FolderHandle, listing: Listing): Promise<void> {
   const names = listing.prefix.split('/');
   const inner = names.length > maxDepth ? undefined : await enterIfThere(parent, names.at(-1) ?? '');
   if (inner !== undefined) await listFolder(entries, inner, listing);

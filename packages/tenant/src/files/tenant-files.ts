@@ -2,11 +2,11 @@ import { rmdir, unlink } from 'node:fs/promises';
 import { AppError, limits } from '@concierge/contract';
 import {
   appendPlainFile,
-  assertNoTwin,
+  assertNoDuplicate,
   emptyFolder,
   etagMatches,
   etagOf,
-  HeldFolder,
+  FolderHandle,
   invalidPath,
   parsePath,
   readPlainFile,
@@ -60,7 +60,7 @@ const endlessRoom: WithRoom = async (_path, write) => write(async () => Promise.
 
 /**
  * The tenant's own files: context, skills, templates, agents, memory and whatever its agents make. Every path is walked part
- * by part without following links (see `HeldFolder`); only plain files with one link are read or replaced. State with rules
+ * by part without following links (see `FolderHandle`); only plain files with one link are read or replaced. State with rules
  * of its own (sessions, inbox, keys, uploads, contacts, …) is not to be seen here: reading it is `not_found`, writing it
  * `invalid_request`.
  */
@@ -188,11 +188,11 @@ export class TenantFiles {
 
   /** Removes what writers that died in the middle left in the folders seen here; how many. */
   async sweep(olderThanMs = temporaryMaxAgeMs): Promise<number> {
-    return sweepFolder(await HeldFolder.open(this.#root), { except: sweptElsewhere, limitMs: Date.now() - olderThanMs });
+    return sweepFolder(await FolderHandle.open(this.#root), { except: sweptElsewhere, limitMs: Date.now() - olderThanMs });
   }
 
-  async #walk(names: readonly string[]): Promise<HeldFolder> {
-    return HeldFolder.walk(this.#root, [...this.#base, ...names]);
+  async #walk(names: readonly string[]): Promise<FolderHandle> {
+    return FolderHandle.walk(this.#root, [...this.#base, ...names]);
   }
 
   async #assertConditions(path: string, { ifMatch, ifNoneMatch }: WriteConditions): Promise<void> {
@@ -253,13 +253,13 @@ function writablePath(path: string): Target {
 }
 
 /** Walks down, making what is missing; a new folder must not differ from an old one only in case. */
-async function makeFolders(root: string, names: readonly string[]): Promise<HeldFolder> {
-  let folder = await HeldFolder.open(root);
+async function makeFolders(root: string, names: readonly string[]): Promise<FolderHandle> {
+  let folder = await FolderHandle.open(root);
   for (const name of names) {
     const parent = folder;
     try {
       if ((await parent.stat(name)) === undefined) {
-        await assertNoTwin(parent, name);
+        await assertNoDuplicate(parent, name);
         await parent.make(name);
       }
       folder = await parent.enter(name);

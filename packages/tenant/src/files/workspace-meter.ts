@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
-import { enterIfThere, HeldFolder, lstatIfThere } from '@concierge/files';
+import { enterIfThere, FolderHandle, lstatIfThere } from '@concierge/files';
 import { workspaceRules } from './workspace-rules.ts';
 
 /** Free space is asked for so often while a command runs. */
@@ -76,7 +76,7 @@ export class WorkspaceMeter {
   async #measure(): Promise<Measured> {
     // Before the walk: what is written during it is counted by one of the two.
     const [freeBytes, atMs] = [await this.#freeBytes(), Date.now()];
-    const bytes = await new Walk().bytesIn(await HeldFolder.open(this.#options.root));
+    const bytes = await new Walk().bytesIn(await FolderHandle.open(this.#options.root));
     this.#last = { bytes, freeBytes, atMs };
     return this.#last;
   }
@@ -92,7 +92,7 @@ class Walk {
   #names = 0;
 
   /** Closes the folder. */
-  async bytesIn(folder: HeldFolder, depth = 0): Promise<number> {
+  async bytesIn(folder: FolderHandle, depth = 0): Promise<number> {
     await using held = folder;
     if (depth > DEPTH_MAX) return Infinity;
     let bytes = 0;

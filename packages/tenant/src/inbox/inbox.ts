@@ -1,6 +1,6 @@
 import { rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AcceptedTurn, TurnStep } from '@concierge/contract';
+import { StoredTurn, TurnStep, type AcceptedTurn } from '@concierge/contract';
 import {
   appendLines,
   ignoreMissing,
@@ -105,8 +105,8 @@ export class Inbox {
     const path = this.#pathOf(turnId, turnSuffix);
     const text = await readFreshIfThere(path);
     if (text === undefined) return undefined;
-    const parsed = parseJson(AcceptedTurn, text);
-    if (parsed.status === 'ok') return parsed.value;
+    const parsed = parseJson(StoredTurn, text);
+    if (parsed.status === 'ok') return toAcceptedTurn(parsed.value);
     this.#log.error({ turnId, reason: parsed.reason }, 'inbox file is damaged and was set aside');
     await ignoreMissing(rename(path, `${path}.broken`));
     return undefined;
@@ -189,10 +189,15 @@ function fileNameOf(turnId: string, suffix: string): string {
   return `${turnId}${suffix}`;
 }
 
-function fileOf(turn: AcceptedTurn): { readonly name: string; readonly content: string } {
-  return { name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(turn) };
+function fileOf({ tenantId, ...turn }: AcceptedTurn): { readonly name: string; readonly content: string } {
+  const stored: StoredTurn = { ...turn, accountId: tenantId };
+  return { name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(stored) };
 }
 
 function isTurnFile(name: string): boolean {
   return name.endsWith(turnSuffix) && isTurnId(name.slice(0, -turnSuffix.length));
+}
+
+function toAcceptedTurn({ accountId, ...turn }: StoredTurn): AcceptedTurn {
+  return { ...turn, tenantId: accountId };
 }

@@ -26,14 +26,14 @@ describe('API keys', () => {
   });
 
   it('have one spelling only', () => {
-    // Of lengths whose last character carries unused bits, that character has twins which decode to the same bytes.
+    // Of lengths whose last character carries unused bits, that character has duplicates which decode to the same bytes.
     for (const accountId of ['a', 'ab', 'abc']) {
       const key = encodeKey({ ...claims, accountId }, secret);
-      const twins = alphabet
+      const duplicates = alphabet
         .split('')
         .map((last) => key.slice(0, -1) + last)
-        .filter((twin) => decodeKey(twin, secret) !== undefined);
-      expect(twins).toEqual([key]);
+        .filter((duplicate) => decodeKey(duplicate, secret) !== undefined);
+      expect(duplicates).toEqual([key]);
       for (const suffix of ['=', '==', ' ', '\n', '.', '%']) expect(decodeKey(key + suffix, secret)).toBeUndefined();
       expect(decodeKey(key.replace('ck_live_', 'ck_live_ '), secret)).toBeUndefined();
     }

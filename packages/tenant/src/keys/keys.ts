@@ -31,7 +31,7 @@ export type KeyRecord = z.infer<typeof KeyRecord>;
 export type KeyRecordCache = LRUCache<string, { readonly record: Promise<KeyRecord | null> }>;
 
 export interface KeysOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/keys */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -61,9 +61,9 @@ export class Keys {
   readonly #usedAtMs = new Map<string, number>();
 
   constructor(options: KeysOptions) {
-    const { accountId, folder, folders, log } = options;
+    const { tenantId, folder, folders, log } = options;
     this.#options = options;
-    this.#records = new RecordFolder({ accountId, folder, folders, log, schema: KeyRecord, names: keyIdPattern });
+    this.#records = new RecordFolder({ tenantId, folder, folders, log, schema: KeyRecord, names: keyIdPattern });
   }
 
   /** `granter`: the scopes of whoever asks; the operator has them all. @throws AppError scope_required, invalid_request */
@@ -75,12 +75,12 @@ export class Keys {
       throw new AppError('scope_required', 'A key cannot have more rights than the key that makes it.');
     const id = `k_${randomBytes(8).toString('hex')}`;
     const createdAt = new Date().toISOString();
-    const { accountId, secret } = this.#options;
-    const key = encodeKey({ keyId: id, accountId, scopes, issuedAt: createdAt }, secret);
+    const { tenantId, secret } = this.#options;
+    const key = encodeKey({ keyId: id, accountId: tenantId, scopes, issuedAt: createdAt }, secret);
     const record: KeyRecord = {
       version: 1,
       id,
-      accountId,
+      accountId: tenantId,
       hash: hashOf(key),
       label: request.label ?? '',
       scopes,
@@ -163,7 +163,7 @@ export class Keys {
   async #read(id: string): Promise<KeyRecord | null> {
     const record = await this.#records.find(id);
     if (record === undefined || record.id === id) return record ?? null;
-    this.#options.log.error({ accountId: this.#options.accountId, keyId: id }, 'a key record names another key and is refused');
+    this.#options.log.error({ tenantId: this.#options.tenantId, keyId: id }, 'a key record names another key and is refused');
     return null;
   }
 
@@ -186,7 +186,7 @@ export class Keys {
   }
 
   #cacheKey(id: string): string {
-    return `${this.#options.accountId}/${id}`;
+    return `${this.#options.tenantId}/${id}`;
   }
 }
 

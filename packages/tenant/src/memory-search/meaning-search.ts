@@ -5,7 +5,7 @@ import type { Log } from '@concierge/runtime';
 export interface MeaningSearchOptions {
   readonly embedder: Embedder;
   readonly passages: PassageIndex;
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly log: Log;
 }
 
@@ -68,7 +68,7 @@ export class MeaningSearch {
     } catch (error) {
       signal.throwIfAborted();
       this.#options.log.warn(
-        { accountId: this.#options.accountId, err: error },
+        { tenantId: this.#options.tenantId, err: error },
         'memory is searched by words alone: no embeddings could be had',
       );
       return undefined;

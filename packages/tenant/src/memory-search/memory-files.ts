@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { AppError } from '@concierge/contract';
-import { folderBytes, HeldFolder, isPlainFile, keepFolders, makeStoreFolder, type FolderSync } from '@concierge/files';
+import { folderBytes, FolderHandle, isPlainFile, keepFolders, makeStoreFolder, type FolderSync } from '@concierge/files';
 import { SqliteLock, sqliteTrouble } from '@concierge/runtime';
 import { contactFolderOf, isHashedName } from '../sessions/session-id.ts';
 import { TenantFiles, type FileText, type WithRoom } from '../files/tenant-files.ts';
@@ -75,7 +75,7 @@ export class MemoryFiles {
 
   /** Names of the folders of all contacts of whom something was kept. */
   async contactFolders(): Promise<string[]> {
-    await using root = await HeldFolder.open(this.#options.root);
+    await using root = await FolderHandle.open(this.#options.root);
     if ((await root.stat(contactsFolder))?.isDirectory() !== true) return [];
     await using contacts = await root.enter(contactsFolder);
     return (await contacts.names()).filter(isHashedName).toSorted();
@@ -165,7 +165,7 @@ export class MemoryQuota {
 
   /** Measured anew each time: what is written in the sandbox counts as well. */
   async usedBytes(): Promise<number> {
-    await using root = await HeldFolder.open(this.#root);
+    await using root = await FolderHandle.open(this.#root);
     let bytes = 0;
     for (const name of [notesFolder, contactsFolder, memoryFile]) {
       const stats = await root.stat(name);

@@ -36,7 +36,7 @@ const FOLLOWED_MAX = 512;
 const LISTINGS_MAX = 5;
 
 export interface MemoryReaderOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** The tenant's folder. */
   readonly root: string;
   readonly memory: MemoryFiles;
@@ -227,9 +227,9 @@ export class MemoryReader {
   }
 
   async #readSession({ id, stamp }: StaleSession): Promise<PassageChanges> {
-    const { sessions, passages, accountId, log } = this.#options;
+    const { sessions, passages, tenantId, log } = this.#options;
     const conversation = await sessions.conversation(id).catch((error: unknown) => {
-      log.error({ accountId, sessionId: id, err: error }, 'session cannot be read and is not searched');
+      log.error({ tenantId, sessionId: id, err: error }, 'session cannot be read and is not searched');
       return undefined;
     });
     if (conversation === undefined) {

@@ -87,15 +87,15 @@ export class MemorySearch {
   readonly #reader: MemoryReader;
   readonly #meaning: MeaningSearch | undefined;
   readonly #refreshes = new KeyedMutex();
-  readonly #accountId: string;
+  readonly #tenantId: string;
   readonly #log: Log;
 
   constructor({ embedder, ...options }: MemorySearchOptions) {
-    this.#accountId = options.accountId;
+    this.#tenantId = options.tenantId;
     this.#log = options.log;
     this.#passages = options.passages;
     this.#reader = new MemoryReader(options);
-    this.#meaning = embedder && new MeaningSearch({ embedder, passages: options.passages, accountId: options.accountId, log: options.log });
+    this.#meaning = embedder && new MeaningSearch({ embedder, passages: options.passages, tenantId: options.tenantId, log: options.log });
   }
 
   /** Reads what changed since the last search, then searches. @throws AppError overloaded; the signal's reason */
@@ -160,7 +160,7 @@ export class MemorySearch {
     // First: words of passages that are read meanwhile are of a later version.
     const state = await this.#passages.state();
     const version = state === undefined ? '' : `${state.epoch} ${state.version}`;
-    const key = JSON.stringify([this.#accountId, scope]);
+    const key = JSON.stringify([this.#tenantId, scope]);
     const kept = knownWords.get(key);
     if (kept?.version === version) return kept.vocabulary;
     const vocabulary = new Vocabulary(await this.#passages.words(scope, VOCABULARY_PASSAGES));

@@ -35,7 +35,7 @@ const attemptsMax = 10;
 const MessageLine = z.object({ kind: z.literal('message'), message: OutboundMessage });
 
 export interface OutboxFilesOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/outbox */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -89,8 +89,8 @@ export class OutboxFiles {
     if (text === undefined) return undefined;
     const parsed = parseJson(OutboundMessage, text);
     if (parsed.status === 'ok') return parsed.value;
-    const { accountId, log } = this.#options;
-    log.error({ accountId, path, reason: parsed.reason }, 'a message in the outbox is damaged and was set aside');
+    const { tenantId, log } = this.#options;
+    log.error({ tenantId, path, reason: parsed.reason }, 'a message in the outbox is damaged and was set aside');
     await ignoreMissing(rename(path, join(this.#options.folder, `${id}.json.broken`)));
     return undefined;
   }
@@ -212,7 +212,7 @@ export class OutboxFiles {
         if (isSystemError(error, 'ENOENT') && !(await isThere(dead))) return false;
         throw error;
       }
-      await this.#layAgain(message);
+      await this.#rewrite(message);
       return true;
     });
   }
@@ -272,11 +272,11 @@ export class OutboxFiles {
     if (!isMessageId(id) || (await isThere(this.#messagePath(id)))) return undefined;
     const [first] = parseLines(MessageLine, ((await readIfThere(this.#journalPath(id))) ?? '').split('\n', 1)[0] ?? '');
     if (first === undefined || (await this.#endedPath(id)) !== undefined) return undefined;
-    await this.#layAgain(first.message);
+    await this.#rewrite(first.message);
     return first.message;
   }
 
-  async #layAgain(message: OutboundMessage): Promise<void> {
+  async #rewrite(message: OutboundMessage): Promise<void> {
     const folder = this.#laneFolder(laneOf(message.id));
     await createFile({ ...this.#write(folder, `${message.id}.json`), content: `${JSON.stringify(message, undefined, 2)}\n` });
   }

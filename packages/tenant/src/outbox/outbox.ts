@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { AppError, limits, OutboundId, OutboundMessage, type Actor, type AppChannel, type DeliveryStep } from '@concierge/contract';
+import { AppError, limits, OutboundId, OutboundMessage, type Actor, type MessagingChannel, type DeliveryStep } from '@concierge/contract';
 import type { FolderSync } from '@concierge/files';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import type { Delivery } from './delivery.ts';
@@ -8,20 +8,20 @@ import { laneOf, OutboxFiles } from './outbox-files.ts';
 import { OutboxPointers } from './outbox-pointers.ts';
 
 /** Somebody who delivers is told that there is something in this lane; nothing depends on it but speed. */
-export type OutboxBell = (lane: OutboxLane) => Promise<void>;
+export type WakeOutbox = (lane: OutboxLane) => Promise<void>;
 
 /** A conversation's place in an outbox. */
 export interface OutboxLane {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly lane: string;
 }
 
 export interface OutboxOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/outbox */
   readonly folder: string;
   readonly folders: FolderSync;
-  readonly bell?: OutboxBell | undefined;
+  readonly wake?: WakeOutbox | undefined;
   readonly log: Log;
   readonly now?: () => number;
 }
@@ -73,8 +73,8 @@ export class Outbox {
     const id = this.idOf(outbound);
     const known = await this.delivery(id);
     if (known !== undefined) {
-      // Whoever accepted it may have died before the bell.
-      if (known.state === 'waiting') this.#ring(id);
+      // Whoever accepted it may have died before the wake.
+      if (known.state === 'waiting') this.#wake(id);
       return { message: known.message, isNew: false };
     }
     if (limitedKinds.has(outbound.kind) && (await this.#isFull()))
@@ -93,12 +93,12 @@ export class Outbox {
     await this.#turns.add(outbound.turnId, id);
     const isNew = await this.#files.create(message);
     await failpoint('outbox.after-file');
-    this.#ring(id);
+    this.#wake(id);
     return { message: (await this.find(id)) ?? message, isNew };
   }
 
   idOf({ channel, to, thread, turnId, callId }: Pick<NewOutbound, 'channel' | 'to' | 'thread' | 'turnId' | 'callId'>): string {
-    const said = hashOf(['outbound', this.#options.accountId, turnId, callId]);
+    const said = hashOf(['outbound', this.#options.tenantId, turnId, callId]);
     return OutboundId.parse(`m_${laneIdOf({ channel, to, thread })}${said.slice(0, 20)}`);
   }
 
@@ -202,19 +202,19 @@ export class Outbox {
     // Another has taken it up, unless it has only just ended and is still being put away.
     if (after === undefined || (!isTakenUp && after.state !== 'waiting'))
       throw new AppError('conflict', 'The message is just being put away; ask again in a moment.');
-    this.#ring(id);
+    this.#wake(id);
     return after;
   }
 
   /** The part that the app calls so; undefined when none of ours is known by that name. */
-  async findSent(channel: AppChannel, providerMessageId: string): Promise<SentPart | undefined> {
+  async findSent(channel: MessagingChannel, providerMessageId: string): Promise<SentPart | undefined> {
     const [line] = (await this.#sent.of(sentKey(channel, providerMessageId))).toReversed();
     const [messageId, part] = line?.split(' ') ?? [];
     return messageId === undefined || part === undefined ? undefined : { messageId, part: Number(part) };
   }
 
   /** What was sent to somebody lately: for receipts that name a time and no message. */
-  async sentTo(channel: AppChannel, to: string): Promise<Delivery[]> {
+  async sentTo(channel: MessagingChannel, to: string): Promise<Delivery[]> {
     const lane = laneIdOf({ channel, to });
     const isTheirs = (id: string): boolean => laneOf(id) === lane;
     const found = await Promise.all((await this.#files.waitingIn(lane)).map(async (message) => this.#files.onItsWay(message)));
@@ -225,8 +225,8 @@ export class Outbox {
   }
 
   /** What waits may go now: a channel was connected, say. */
-  async ringAll(): Promise<void> {
-    if (this.#options.bell !== undefined) for (const lane of await this.lanes()) this.#ringLane(lane);
+  async wakeAll(): Promise<void> {
+    if (this.#options.wake !== undefined) for (const lane of await this.lanes()) this.#wakeLane(lane);
   }
 
   /** Those that a person may have to look at, in no order. */
@@ -269,13 +269,13 @@ export class Outbox {
     return counted.length >= limits.outboxMaxWaiting;
   }
 
-  #ring(id: string): void {
-    this.#ringLane(laneOf(id));
+  #wake(id: string): void {
+    this.#wakeLane(laneOf(id));
   }
 
-  #ringLane(lane: string): void {
-    const { bell, accountId, log } = this.#options;
-    if (bell !== undefined) background(bell({ accountId, lane }), log);
+  #wakeLane(lane: string): void {
+    const { wake, tenantId, log } = this.#options;
+    if (wake !== undefined) background(wake({ tenantId, lane }), log);
   }
 
   /** Later than all that waits there, whoever accepted it and by whatever clock: an answer does not go before the reply that another worker made first. */
@@ -298,7 +298,7 @@ function hasArrived({ parts = [] }: Delivery): boolean {
   return parts.length > 0 && parts.every((part) => part.state === 'sent' && part.receipt !== 'failed');
 }
 
-function sentKey(channel: AppChannel, providerMessageId: string): string {
+function sentKey(channel: MessagingChannel, providerMessageId: string): string {
   return JSON.stringify([channel, providerMessageId]);
 }
 

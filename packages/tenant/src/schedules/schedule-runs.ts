@@ -10,7 +10,7 @@ const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;
 const TELL_MS = 3_600_000;
 
 export interface ScheduleRunsOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/cron */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -97,7 +97,7 @@ export class ScheduleRuns {
   }
 
   /** Calls for each missed run that was written down in the last hour, by anybody: once in each process, so that none is lost with the one that wrote it. */
-  async tellMissed(scheduleId: string, tell: (run: ScheduleRun) => Promise<void>): Promise<void> {
+  async reportMissed(scheduleId: string, tell: (run: ScheduleRun) => Promise<void>): Promise<void> {
     const records = this.#records(scheduleId);
     const names = await records.names();
     const told = this.#told.among(scheduleId, names);
@@ -157,9 +157,9 @@ export class ScheduleRuns {
     await this.#records(scheduleId).sweep();
   }
 
-  #place(scheduleId: string): Pick<RecordFolderOptions<typeof ScheduleRun>, 'folder' | 'store' | 'folders' | 'accountId' | 'log'> {
-    const { folder, folders, accountId, log } = this.#options;
-    return { folder: join(folder, scheduleId), store: folder, folders, accountId, log };
+  #place(scheduleId: string): Pick<RecordFolderOptions<typeof ScheduleRun>, 'folder' | 'store' | 'folders' | 'tenantId' | 'log'> {
+    const { folder, folders, tenantId, log } = this.#options;
+    return { folder: join(folder, scheduleId), store: folder, folders, tenantId, log };
   }
 
   #records(scheduleId: string): RecordFolder<typeof ScheduleRun> {

@@ -47,7 +47,7 @@ export interface BrokenSchedule {
 }
 
 export interface SchedulesOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/cron */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -72,10 +72,10 @@ export class Schedules {
   readonly #writers = new KeyedMutex();
 
   constructor(options: SchedulesOptions) {
-    const { folder, folders, accountId, log } = options;
+    const { folder, folders, tenantId, log } = options;
     this.#options = options;
-    this.runs = new ScheduleRuns({ folder, folders, accountId, log, now: options.now });
-    this.#records = new RecordFolder({ folder, folders, accountId, log, schema: Schedule, names: /^s_[0-9a-f]{32}$/u });
+    this.runs = new ScheduleRuns({ folder, folders, tenantId, log, now: options.now });
+    this.#records = new RecordFolder({ folder, folders, tenantId, log, schema: Schedule, names: /^s_[0-9a-f]{32}$/u });
   }
 
   /** The oldest first; what cannot be read beside them. */
@@ -111,7 +111,7 @@ export class Schedules {
     const wanted = parse(NewSchedule, request);
     await this.#assertTiming(wanted);
     await this.#assertUsable(wanted);
-    const id = idOf(this.#options.accountId, origin.requestId);
+    const id = idOf(this.#options.tenantId, origin.requestId);
     const at = new Date(this.#nowMs()).toISOString();
     const { authority, by: createdBy } = origin;
     const tools = origin.tools === undefined ? null : [...origin.tools];
@@ -212,10 +212,10 @@ export class Schedules {
   }
 }
 
-function idOf(accountId: string, requestId: string | undefined): string {
+function idOf(tenantId: string, requestId: string | undefined): string {
   if (requestId === undefined) return ScheduleId.parse(`s_${randomBytes(16).toString('hex')}`);
   const digest = createHash('sha256')
-    .update(JSON.stringify(['schedule', accountId, requestId]))
+    .update(JSON.stringify(['schedule', tenantId, requestId]))
     .digest('hex');
   return ScheduleId.parse(`s_${digest.slice(0, 32)}`);
 }

@@ -19,7 +19,7 @@ import { repairUnpaired } from './session-repair.ts';
 import { RevisionConflict, SessionRevisions, type Revisions } from './session-revisions.ts';
 
 export interface SessionStoreOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/sessions */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -32,7 +32,7 @@ export interface SessionStoreOptions {
  * gets `RevisionConflict`. What is returned is the caller's own: its lists may be changed, the messages in them not.
  */
 export class SessionStore {
-  readonly #accountId: string;
+  readonly #tenantId: string;
   readonly #folder: string;
   readonly #revisions: SessionRevisions;
   readonly #history: SessionHistory;
@@ -40,8 +40,8 @@ export class SessionStore {
   readonly #cache: SessionCache;
   readonly #log: Log;
 
-  constructor({ accountId, folder, folders, cache, log }: SessionStoreOptions) {
-    this.#accountId = accountId;
+  constructor({ tenantId, folder, folders, cache, log }: SessionStoreOptions) {
+    this.#tenantId = tenantId;
     this.#folder = folder;
     this.#revisions = new SessionRevisions({ folder, folders, log });
     this.#history = new SessionHistory(folder, folders);
@@ -183,7 +183,7 @@ export class SessionStore {
     const parsed = parseJson(Session, text);
     if (parsed.status === 'broken' || parsed.value.revision !== revision || parsed.value.id !== id) {
       const reason = parsed.status === 'broken' ? parsed.reason : 'is of another session or revision';
-      this.#log.error({ accountId: this.#accountId, sessionId: id, revision, reason }, 'session file is damaged and was set aside');
+      this.#log.error({ tenantId: this.#tenantId, sessionId: id, revision, reason }, 'session file is damaged and was set aside');
       await this.#revisions.setAside(id, revision);
       return undefined;
     }
@@ -200,7 +200,7 @@ export class SessionStore {
     if (text === undefined) return undefined;
     const parsed = parseJson(Session, text);
     if (parsed.status === 'broken' || parsed.value.id !== id) {
-      this.#log.error({ accountId: this.#accountId, sessionId: id }, 'session file is damaged and was set aside');
+      this.#log.error({ tenantId: this.#tenantId, sessionId: id }, 'session file is damaged and was set aside');
       await ignoreMissing(rename(this.#revisions.viewPath(id), `${this.#revisions.viewPath(id)}.broken`));
       return undefined;
     }
@@ -224,7 +224,7 @@ export class SessionStore {
   }
 
   #cacheKey(id: string): string {
-    return `${this.#accountId}/${id}`;
+    return `${this.#tenantId}/${id}`;
   }
 }
 

@@ -7,7 +7,7 @@ import { SettingsFiles, type SettingsLook } from './settings-files.ts';
 export type SettingsPatch = { readonly [Name in keyof TenantSettings]?: unknown };
 
 export interface SettingsOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** The tenant's folder. */
   readonly root: string;
   readonly folders: FolderSync;
@@ -18,16 +18,16 @@ export interface SettingsOptions {
 export class Settings {
   readonly #files: SettingsFiles;
   readonly #log: Log;
-  readonly #accountId: string;
+  readonly #tenantId: string;
   readonly #cache = new StatCache<SettingsLook>(1);
   #isTidying = false;
   /** Could not be put in order, which is not tried again with each request. */
   #leftAsItWas: SettingsLook | undefined;
   #problem: string | null = null;
 
-  constructor({ accountId, root, folders, log }: SettingsOptions) {
+  constructor({ tenantId, root, folders, log }: SettingsOptions) {
     this.#files = new SettingsFiles(root, folders);
-    this.#accountId = accountId;
+    this.#tenantId = tenantId;
     this.#log = log;
   }
 
@@ -74,7 +74,7 @@ export class Settings {
       this.#cache.forget(this.#files.path);
       return tidied;
     } catch (error) {
-      this.#log.error({ accountId: this.#accountId, err: error }, 'the settings in force could not be kept');
+      this.#log.error({ tenantId: this.#tenantId, err: error }, 'the settings in force could not be kept');
       this.#leftAsItWas = look;
       return look;
     }
@@ -92,7 +92,7 @@ export class Settings {
 
   #report(problem: string | null): void {
     if (problem !== null && problem !== this.#problem) {
-      const facts = { accountId: this.#accountId, reason: problem };
+      const facts = { tenantId: this.#tenantId, reason: problem };
       this.#log.warn(facts, 'tenant.json cannot be used, the last good settings stay in force');
     }
     this.#problem = problem;

@@ -1,6 +1,6 @@
 import { mkdir, rename } from 'node:fs/promises';
 import { AppError, skillNamePattern, skillNameRule, type Skill } from '@concierge/contract';
-import { assertNoTwin, foldName, HeldFolder, temporaryName, writePlainFile } from '@concierge/files';
+import { assertNoDuplicate, foldName, FolderHandle, temporaryName, writePlainFile } from '@concierge/files';
 import { KeyedMutex } from '@concierge/runtime';
 import { bundledFilesMax, skillFileMaxBytes } from './skills.ts';
 import { readSkillText, skillFileName } from './skill-text.ts';
@@ -46,9 +46,9 @@ export class SkillEditor {
   async create(name: string, text: string): Promise<SavedSkill> {
     const saved = checked(name, text);
     return this.#change(name, async () => {
-      await using skills = await HeldFolder.walk(this.#options.root, ['skills'], { create: true });
+      await using skills = await FolderHandle.walk(this.#options.root, ['skills'], { create: true });
       if ((await skills.stat(name)) !== undefined) throw new AppError('conflict', `There is a skill ${name} already.`);
-      await assertNoTwin(skills, name);
+      await assertNoDuplicate(skills, name);
       const temporary = temporaryName();
       await mkdir(skills.at(temporary));
       {
@@ -137,7 +137,7 @@ export class SkillEditor {
     if (replaced.size > 0) await this.#versions.keep(name, replaced);
     for (const [file, bytes] of wanted) {
       const parts = fileOf(name, file).split('/');
-      await using folder = await HeldFolder.walk(this.#options.root, parts.slice(0, -1), { create: true });
+      await using folder = await FolderHandle.walk(this.#options.root, parts.slice(0, -1), { create: true });
       await writePlainFile(folder, parts.at(-1) ?? file, bytes);
     }
   }

@@ -1,6 +1,6 @@
 import { mkdir, rename } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
-import { HeldFolder, isSystemError, removeTree, writePlainFile } from '@concierge/files';
+import { FolderHandle, isSystemError, removeTree, writePlainFile } from '@concierge/files';
 import type { TenantFiles } from '../files/tenant-files.ts';
 
 /** Begins with a dot: no skill of this name can be, and lists of skills leave it out. */
@@ -63,7 +63,7 @@ export class SkillVersions {
     for (const [file, bytes] of files) {
       const parts = file.split('/');
       const names = [...pathOf(name, id).split('/'), ...parts.slice(0, -1)];
-      await using folder = await HeldFolder.walk(this.#root, names, { create: true });
+      await using folder = await FolderHandle.walk(this.#root, names, { create: true });
       await writePlainFile(folder, parts.at(-1) ?? file, bytes);
     }
     await this.#prune(name);
@@ -72,10 +72,10 @@ export class SkillVersions {
 
   /** Moves the whole skill to its versions, in one step. @throws AppError not_found */
   async takeAway(name: string): Promise<string> {
-    await using skills = await HeldFolder.walk(this.#root, ['skills']);
+    await using skills = await FolderHandle.walk(this.#root, ['skills']);
     if ((await skills.stat(name))?.isDirectory() !== true) throw new AppError('not_found', 'There is no such skill.');
     const id = await this.#newVersion(name);
-    await using versions = await HeldFolder.walk(this.#root, pathOf(name).split('/'));
+    await using versions = await FolderHandle.walk(this.#root, pathOf(name).split('/'));
     await rename(skills.at(name), versions.at(id));
     await versions.sync();
     await skills.sync();
@@ -85,8 +85,8 @@ export class SkillVersions {
 
   /** The reverse: a version becomes the skill, which must not be there, in one step. */
   async bringBack(name: string, id: string): Promise<void> {
-    await using skills = await HeldFolder.walk(this.#root, ['skills']);
-    await using versions = await HeldFolder.walk(this.#root, pathOf(name).split('/'));
+    await using skills = await FolderHandle.walk(this.#root, ['skills']);
+    await using versions = await FolderHandle.walk(this.#root, pathOf(name).split('/'));
     await rename(versions.at(id), skills.at(name));
     await skills.sync();
     await versions.sync();
@@ -94,7 +94,7 @@ export class SkillVersions {
 
   /** An empty folder of its own; its name says when. */
   async #newVersion(name: string): Promise<string> {
-    await using versions = await HeldFolder.walk(this.#root, pathOf(name).split('/'), { create: true });
+    await using versions = await FolderHandle.walk(this.#root, pathOf(name).split('/'), { create: true });
     for (let atMs = Date.now(); ; atMs += 1) {
       const id = new Date(atMs).toISOString().slice(0, -1).replaceAll(/[:.]/gu, '-');
       try {
@@ -122,7 +122,7 @@ export class SkillVersions {
   }
 
   async #remove(parents: readonly string[], name: string): Promise<void> {
-    await using parent = await HeldFolder.walk(this.#root, parents);
+    await using parent = await FolderHandle.walk(this.#root, parents);
     await removeTree(parent, name);
   }
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { AppError, skillNamePattern, type Skill } from '@concierge/contract';
-import { HeldFolder, SharedRun, StatCache } from '@concierge/files';
+import { FolderHandle, SharedRun, StatCache } from '@concierge/files';
 import { parseFrontMatter } from '../agents/front-matter.ts';
 import { readSkillText, skillFileName } from './skill-text.ts';
 import type { TenantFiles } from '../files/tenant-files.ts';
@@ -94,7 +94,7 @@ export class Skills {
   async #folderNames(): Promise<string[]> {
     const names = await this.#names.get(join(this.#root, 'skills'), async () => {
       try {
-        await using folder = await HeldFolder.walk(this.#root, ['skills']);
+        await using folder = await FolderHandle.walk(this.#root, ['skills']);
         const folders: string[] = [];
         for (const name of (await folder.names()).toSorted()) {
           if ((await folder.stat(name))?.isDirectory() === true && !name.startsWith('.')) folders.push(name);

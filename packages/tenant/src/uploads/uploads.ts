@@ -3,7 +3,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { AppError, limits, UploadId, UploadRef } from '@concierge/contract';
 import {
   enterIfThere,
-  HeldFolder,
+  FolderHandle,
   parseJson,
   readPlainFile,
   removeTree,
@@ -37,7 +37,7 @@ export class Uploads {
   /** On disk when it returns. The caller has checked size and type. */
   async save({ name, type, bytes, text }: NewUpload): Promise<UploadRef> {
     const ref = UploadRef.parse({ id: `u_${randomBytes(16).toString('hex')}`, name, type, size: bytes.length });
-    await using uploads = await HeldFolder.walk(this.#root, ['uploads'], { create: true });
+    await using uploads = await FolderHandle.walk(this.#root, ['uploads'], { create: true });
     const temporary = temporaryName();
     await mkdir(uploads.at(temporary));
     try {
@@ -75,14 +75,14 @@ export class Uploads {
 
   /** Keeps what was read out of an upload that is there already; of two texts the later one stays. @throws AppError not_found */
   async saveText(id: string, text: string): Promise<void> {
-    await using folder = await HeldFolder.walk(this.#root, ['uploads', UploadId.parse(id)]);
+    await using folder = await FolderHandle.walk(this.#root, ['uploads', UploadId.parse(id)]);
     await writePlainFile(folder, 'text.txt', text);
   }
 
   /** Nothing happens to one that is not there. */
   async remove(id: string): Promise<void> {
     if (!UploadId.safeParse(id).success) return;
-    await using root = await HeldFolder.open(this.#root);
+    await using root = await FolderHandle.open(this.#root);
     await using uploads = await enterIfThere(root, 'uploads');
     if (uploads === undefined || !(await uploads.names()).includes(id)) return;
     await removeTree(uploads, id);
@@ -91,7 +91,7 @@ export class Uploads {
 
   /** Clears away uploads that were cut off. */
   async sweep(olderThanMs = temporaryMaxAgeMs): Promise<void> {
-    await using root = await HeldFolder.open(this.#root);
+    await using root = await FolderHandle.open(this.#root);
     await using uploads = await enterIfThere(root, 'uploads');
     if (uploads === undefined) return;
     for (const name of await uploads.names()) {
@@ -103,7 +103,7 @@ export class Uploads {
   async #read(id: string, name: string, maxBytes: number): Promise<Buffer | undefined> {
     if (!UploadId.safeParse(id).success) return undefined;
     try {
-      await using folder = await HeldFolder.walk(this.#root, ['uploads', id]);
+      await using folder = await FolderHandle.walk(this.#root, ['uploads', id]);
       return (await readPlainFile(folder, name, maxBytes)).bytes;
     } catch (error) {
       if (error instanceof AppError && error.code === 'not_found') return undefined;

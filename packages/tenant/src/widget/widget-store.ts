@@ -9,11 +9,11 @@ const fileName = 'widget';
 const secretPlace = 'widget.secret';
 const damaged = 'its file is damaged; set it up again';
 // bounded-expression: a constant, of bounded length
-const tenantOfKey = new RegExp(`^${widgetKeyPrefix}(?<accountId>[a-z0-9-]{1,63})_[0-9a-f]{32}$`, 'u');
+const tenantOfKey = new RegExp(`^${widgetKeyPrefix}(?<tenantId>[a-z0-9-]{1,63})_[0-9a-f]{32}$`, 'u');
 
 /** Whose pages carry this key, if it is one at all; the tenant's own record decides. */
 export function tenantOfWidgetKey(key: string): string | undefined {
-  return tenantOfKey.exec(key)?.groups?.['accountId'];
+  return tenantOfKey.exec(key)?.groups?.['tenantId'];
 }
 
 /** What answers visitors need of the settings. */
@@ -26,7 +26,7 @@ export interface OpenWidget {
 }
 
 export interface WidgetStoreOptions {
-  readonly accountId: string;
+  readonly tenantId: string;
   /** tenants/<id>/widget */
   readonly folder: string;
   readonly folders: FolderSync;
@@ -42,9 +42,9 @@ export class WidgetStore {
   readonly #writers = new KeyedMutex();
 
   constructor(options: WidgetStoreOptions) {
-    const { accountId, folder, folders, log } = options;
+    const { tenantId, folder, folders, log } = options;
     this.#options = options;
-    this.#records = new RecordFolder({ accountId, folder, folders, log, schema: WidgetRecord, names: /^widget$/u });
+    this.#records = new RecordFolder({ tenantId, folder, folders, log, schema: WidgetRecord, names: /^widget$/u });
   }
 
   async view(): Promise<WidgetView> {
@@ -122,7 +122,7 @@ export class WidgetStore {
   }
 
   #newKey(): string {
-    return `${widgetKeyPrefix}${this.#options.accountId}_${randomBytes(16).toString('hex')}`;
+    return `${widgetKeyPrefix}${this.#options.tenantId}_${randomBytes(16).toString('hex')}`;
   }
 
   get #path(): string {

@@ -23,7 +23,7 @@ export interface PaceRules {
 
 /** The binding that a conversation is on. */
 export interface PacedBinding {
-  readonly accountId: string;
+  readonly tenantId: string;
   readonly channel: string;
 }
 
@@ -37,23 +37,23 @@ export class DeliveryPace {
 
   /** How long a message has to wait so that the app does not refuse it; 0 when it may go, and is counted then. */
   async pace(lane: OutboxLane, channel: string, rules: PaceRules): Promise<number> {
-    const { accountId } = lane;
-    const binding = `${accountId}/${channel}`;
+    const { tenantId } = lane;
+    const binding = `${tenantId}/${channel}`;
     const { conversationIntervalMs, conversationBurst, bindingPerSecond } = rules;
     return z
       .number()
       .parse(
         await scripts.pace.run(
           this.#redis,
-          [keyOf.pace(memberOf(lane)), keyOf.pace(binding), keyOf.paceHold(binding), queuePrefix],
+          [keyOf.pace(memberOf(lane)), keyOf.pace(binding), keyOf.throttledUntil(binding), queuePrefix],
           [conversationIntervalMs, conversationBurst, 1000 / bindingPerSecond, bindingPerSecond],
         ),
       );
   }
 
   /** Nothing is sent through this binding for so long. */
-  async hold({ accountId, channel }: PacedBinding, ms: number): Promise<void> {
-    await takeTask(this.#redis, keyOf.paceHold(`${accountId}/${channel}`), { forMs: Math.max(1, ms), keeps: true });
+  async hold({ tenantId, channel }: PacedBinding, ms: number): Promise<void> {
+    await takeTask(this.#redis, keyOf.throttledUntil(`${tenantId}/${channel}`), { forMs: Math.max(1, ms), keeps: true });
   }
 
   /**
@@ -67,16 +67,16 @@ export class DeliveryPace {
   }
 
   /** Whether to try a binding that the provider refuses: true for one caller each time. */
-  async mayTryBinding({ accountId, channel }: PacedBinding): Promise<boolean> {
-    return takeTask(this.#redis, keyOf.bindingTried(`${accountId}/${channel}`), { forMs: BINDING_TRY_EVERY_MS });
+  async mayTryBinding({ tenantId, channel }: PacedBinding): Promise<boolean> {
+    return takeTask(this.#redis, keyOf.bindingTried(`${tenantId}/${channel}`), { forMs: BINDING_TRY_EVERY_MS });
   }
 
   /** The provider has just refused it. */
-  async noteBindingRefused({ accountId, channel }: PacedBinding): Promise<void> {
-    await takeTask(this.#redis, keyOf.bindingTried(`${accountId}/${channel}`), { forMs: BINDING_TRY_EVERY_MS, keeps: true });
+  async noteBindingRefused({ tenantId, channel }: PacedBinding): Promise<void> {
+    await takeTask(this.#redis, keyOf.bindingTried(`${tenantId}/${channel}`), { forMs: BINDING_TRY_EVERY_MS, keeps: true });
   }
 }
 
-function memberOf({ accountId, lane }: OutboxLane): string {
-  return `${accountId}/${lane}`;
+function memberOf({ tenantId, lane }: OutboxLane): string {
+  return `${tenantId}/${lane}`;
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript } from '@concierge/runtime';
-import { ReceiptState, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import { ReceiptState, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import type { Delivery, SentPart, TenantScope } from '@concierge/tenant';
 import { keyOf } from '../keys.ts';
 
@@ -35,16 +35,16 @@ export type DeliveryReceipt = Readonly<z.infer<typeof Receipt>>;
 const ownMark = /^(?<messageId>m_[0-9a-f]{32})\.(?<part>\d{1,6})$/u;
 
 /** A state that a message has reached: called once it is on disk, and again by whoever repeats the work of one that died. */
-export type DeliveryTold = (scope: TenantScope, delivery: Delivery) => Promise<void>;
+export type DeliveryReported = (scope: TenantScope, delivery: Delivery) => Promise<void>;
 
 export interface DeliveryReceiptsOptions {
   readonly redis: Redis;
-  readonly told: DeliveryTold;
+  readonly told: DeliveryReported;
   readonly now?: () => number;
 }
 
 interface OneReceipt {
-  readonly channel: AppChannel;
+  readonly channel: MessagingChannel;
   readonly messageId: string;
   readonly receipt: DeliveryReceipt;
 }
@@ -58,7 +58,7 @@ export class DeliveryReceipts {
   }
 
   /** On disk when it returns, where it says something new. What it does not know of is forgotten after an hour, or when much more comes. */
-  async note(scope: TenantScope, channel: AppChannel, receipt: DeliveryReceipt): Promise<void> {
+  async note(scope: TenantScope, channel: MessagingChannel, receipt: DeliveryReceipt): Promise<void> {
     const { messageId } = receipt;
     if (messageId === null) {
       await this.#noteUpTo(scope, channel, receipt);
@@ -68,15 +68,15 @@ export class DeliveryReceipts {
     const key = earlyKey(scope, channel, messageId);
     await keepEarly.run(
       this.#options.redis,
-      [key, keyOf.earlyReceiptsOf(scope.accountId)],
+      [key, keyOf.earlyReceiptsOf(scope.tenantId)],
       [JSON.stringify(essenceOf(receipt)), EARLY_MAX, EARLY_SECONDS, EARLY_MESSAGES_MAX],
     );
-    // Its sender may have looked for early ones right before this one was laid down.
+    // Its sender may have looked for early ones right before this one was enqueued down.
     await this.#noteOne(scope, { channel, messageId, receipt });
   }
 
   /** Those that came before their message was known by this name: call once it is. */
-  async catchUp(scope: TenantScope, channel: AppChannel, messageId: string): Promise<void> {
+  async catchUp(scope: TenantScope, channel: MessagingChannel, messageId: string): Promise<void> {
     const key = earlyKey(scope, channel, messageId);
     for (const text of await this.#options.redis.lrange(key, 0, -1)) {
       await this.#noteOne(scope, { channel, messageId, receipt: Receipt.parse(JSON.parse(text)) });
@@ -107,7 +107,7 @@ export class DeliveryReceipts {
     return marked;
   }
 
-  async #noteUpTo(scope: TenantScope, channel: AppChannel, receipt: DeliveryReceipt): Promise<void> {
+  async #noteUpTo(scope: TenantScope, channel: MessagingChannel, receipt: DeliveryReceipt): Promise<void> {
     const { recipient, upToMs } = receipt;
     if (recipient === null || upToMs === null) return;
     for (const delivery of await scope.outbox.sentTo(channel, recipient)) {
@@ -168,6 +168,6 @@ function essenceOf({ state, errorCodes }: DeliveryReceipt): DeliveryReceipt {
 }
 
 /** The app's own id may be of any length. */
-function earlyKey({ accountId }: TenantScope, channel: AppChannel, messageId: string): string {
-  return keyOf.earlyReceipts(`${accountId}/${channel}/${hash('sha256', messageId, 'base64url')}`);
+function earlyKey({ tenantId }: TenantScope, channel: MessagingChannel, messageId: string): string {
+  return keyOf.earlyReceipts(`${tenantId}/${channel}/${hash('sha256', messageId, 'base64url')}`);
 }

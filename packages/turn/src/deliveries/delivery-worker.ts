@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { failpoint, type Log } from '@concierge/runtime';
-import type { OutboxBell, OutboxLane, Tenants, TenantScope } from '@concierge/tenant';
+import type { WakeOutbox, OutboxLane, Tenants, TenantScope } from '@concierge/tenant';
 import { DueQueue, type DueClaim, type DueKey } from '../due/due-queue.ts';
 import { DueWorker } from '../due/due-worker.ts';
 
@@ -13,11 +13,11 @@ export function openDeliveryQueue(redis: Redis, log: Log): DueQueue {
 }
 
 /** Wakes a worker for what is new in an outbox. */
-export function outboxBellOf(queue: DueQueue): OutboxBell {
+export function outboxBellOf(queue: DueQueue): WakeOutbox {
   return async (lane) => queue.add([{ ...dueKeyOf(lane), delayMs: 0 }]);
 }
 
-export function dueKeyOf({ accountId: tenantId, lane: name }: OutboxLane): DueKey {
+export function dueKeyOf({ tenantId, lane: name }: OutboxLane): DueKey {
   return { tenantId, name };
 }
 

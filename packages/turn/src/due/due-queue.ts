@@ -2,7 +2,7 @@ import type { JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript, type Log, type ScriptReply } from '@concierge/runtime';
-import { bellOptions, keptForDashboards, openBellQueue } from '../bell-queue.ts';
+import { wakeupOptions, keptForDashboards, openWakeupQueue } from '../wakeup-jobs.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 
 const scripts = {
@@ -18,7 +18,7 @@ const LATE_MS = 3000;
 const LATE_AT_ONCE = 500;
 /** BullMQ's largest priority is 2^21; all jobs carry one, since none would go before them all. */
 const MAX_PRIORITY = 1000;
-const jobOptions = bellOptions(keptForDashboards);
+const jobOptions = wakeupOptions(keptForDashboards);
 /** An id that is used again must be free when its job has ended. */
 const forgotten = { removeOnComplete: true, removeOnFail: true } as const;
 
@@ -71,7 +71,7 @@ export class DueQueue {
     const { redis, kind, log, wakes = true } = options;
     this.#options = options;
     this.kind = kind;
-    this.queues = wakes ? [openBellQueue(kind, { redis, kept: keptForDashboards, log })] : [];
+    this.queues = wakes ? [openWakeupQueue(kind, { redis, kept: keptForDashboards, log })] : [];
   }
 
   /** To be looked at after their delays, or sooner where that is planned. `onlyNew`: those that wait for their time stay as they are. */

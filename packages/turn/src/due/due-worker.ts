@@ -1,7 +1,7 @@
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { background, duringActivity, type Log } from '@concierge/runtime';
-import { keptForDashboards, openBellWorker } from '../bell-queue.ts';
+import { keptForDashboards, openWakeupWorker } from '../wakeup-jobs.ts';
 import { DueJob, type DueClaim, type DueKey, type DueQueue } from './due-queue.ts';
 
 const KEEP_EVERY_MS = 3000;
@@ -41,7 +41,7 @@ export class DueWorker {
     this.name = `worker of ${queue.kind}`;
     if (queue.queues.length === 0) return;
     const answer = async (key: DueKey): Promise<void> => this.look(key);
-    this.#wakeups = openBellWorker(queue.kind, { redis, concurrency, log, kept: keptForDashboards, schema: DueJob, answer });
+    this.#wakeups = openWakeupWorker(queue.kind, { redis, concurrency, log, kept: keptForDashboards, schema: DueJob, answer });
   }
 
   start(): void {

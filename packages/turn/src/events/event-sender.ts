@@ -71,9 +71,9 @@ export class EventSender {
 }
 
 /** For an owner who wants to see whether an endpoint works. */
-export function testMessage(accountId: string): EventMessage {
+export function testMessage(tenantId: string): EventMessage {
   const timestamp = new Date().toISOString();
-  return { id: `e_test_${randomBytes(12).toString('hex')}`, type: 'endpoint.test', timestamp, data: { tenant: accountId } };
+  return { id: `e_test_${randomBytes(12).toString('hex')}`, type: 'endpoint.test', timestamp, data: { tenant: tenantId } };
 }
 
 /** What the guarded `fetch` is to keep to. */

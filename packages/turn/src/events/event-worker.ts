@@ -83,7 +83,7 @@ export class EventWorker {
       return scope === undefined ? undefined : await this.#send(scope, id, signal);
     } catch (error) {
       if (signal.aborted) return 0;
-      this.#options.log.error({ err: error, tenantId: scope?.accountId, eventId: id }, 'an event could not be looked after');
+      this.#options.log.error({ err: error, tenantId: scope?.tenantId, eventId: id }, 'an event could not be looked after');
       return AGAIN_AFTER_MS;
     }
   }
@@ -98,8 +98,8 @@ export class EventWorker {
       await files.finishMove(id, event.outcome);
       return undefined;
     }
-    const hindrance = await endpoints.hindrance(endpointId);
-    if (hindrance !== null) return this.#settle(scope, event, { outcome: 'dead', reason: hindrance });
+    const blockedReason = await endpoints.blockedReason(endpointId);
+    if (blockedReason !== null) return this.#settle(scope, event, { outcome: 'dead', reason: blockedReason });
     const endpoint = await endpoints.open(endpointId);
     await failpoint('events.before-send');
     const sent = await this.#options.sender.send(endpoint, event, signal);
@@ -115,7 +115,7 @@ export class EventWorker {
       return this.#settle(scope, event, { outcome: 'sent', reason: null });
     }
     if (await endpoints.noteFailure(endpointId, { isGone }))
-      this.#options.log.warn({ accountId: scope.accountId, endpointId, error }, 'an event endpoint was disabled');
+      this.#options.log.warn({ tenantId: scope.tenantId, endpointId, error }, 'an event endpoint was disabled');
     if (isGone) return this.#settle(scope, event, { outcome: 'dead', reason: error });
     const delayMs = retryDelayMs(event.tries, { random: (this.#options.random ?? Math.random)(), retryAfterMs });
     if (delayMs === undefined)
@@ -147,10 +147,10 @@ export class EventWorker {
     await scope.schedules.runs.noteDelivery(scheduleId, runId, { eventId: id, status, reason: end.reason });
   }
 
-  #tell({ accountId }: TenantScope, { id: eventId, type, tries, log }: EventRecord, outcome: 'sent' | 'failed' | 'dead'): void {
+  #tell({ tenantId }: TenantScope, { id: eventId, type, tries, log }: EventRecord, outcome: 'sent' | 'failed' | 'dead'): void {
     this.#options.onTried?.(type, outcome);
     const last = log.at(-1);
-    const facts = { accountId, eventId, type, tries, status: last?.status, ms: last?.ms };
+    const facts = { tenantId, eventId, type, tries, status: last?.status, ms: last?.ms };
     if (outcome === 'dead') this.#options.log.warn(facts, 'an event is a dead letter');
     else this.#options.log.info({ ...facts, outcome }, 'an event was tried');
   }

@@ -3,17 +3,17 @@
 -- ARGV  1 as JSON: turnId, tenantId, sessionId, acceptedAtMs, requestHash, keyId or '', agent, depth, collects, cancelled;
 --       sessionEvent: data of the session event; busy: queue, reject, interrupt or collect; found: accepted, orphan or emptied;
 --       maxWaiting: turns that may wait in the lane; maxLine: lanes of the tenant that may stand in its line;
---       debounceMs: how long an idle lane is held back with it, 0: not at all; firstWaitMs: of the sweeper
+--       debounceMs: how long an idle lane is debounced with it, 0: not at all; firstWaitMs: of the reconciler
 -- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'}
---       | {'laid', head turn id, waiting before it, rings, ms until the lane ripens that is held back, or -1,
+--       | {'enqueued', head turn id, waiting before it, wakeups, ms until the lane is due that is debounced, or -1,
 --          '1' when its place cannot be told from the times of acceptance: should Redis lose it, only a number on disk says where it belongs}
--- Atomic because the check for a twin, the limit, the order in the lane and the share must be one decision.
+-- Atomic because the check for a duplicate, the limit, the order in the lane and the share must be one decision.
 -- A Redis that is not ready (ready.lua) runs nothing until every inbox has been looked through (open.lua). What is accepted meanwhile is `late`: behind
 -- all that is found. What is found stands in order of acceptance.
 #include "admit.lua"
 #include "ready.lua"
 #include "add-entry.lua"
-#include "held-back.lua"
+#include "debounced.lua"
 local prefix = KEYS[1]
 local given = cjson.decode(ARGV[1])
 local turn_id, account, session, found = given.turnId, given.tenantId, given.sessionId, given.found
@@ -42,7 +42,7 @@ if found == 'accepted' then
 end
 
 local now = now_ms(prefix)
-local held = prefix .. ':held:' .. member
+local held = prefix .. ':lease:' .. member
 
 -- Never before a turn that runs.
 local function place_in_order(accepted_at)
@@ -70,33 +70,33 @@ local latest = waiting > 0 and tonumber(redis.call('HGET', held, 'latest') or '0
 -- Another process with another clock accepted one before it that still waits.
 local unclear = (found == 'accepted' and (late == '1' or latest >= accepted_at)) and '1' or '0'
 -- 1: what was streamed of it is gone. 2: it has no lane, and nobody knows why; the journal beside its file tells whether it had begun.
-local relaid = '0'
-if found ~= 'accepted' then relaid = (found == 'emptied' or not open) and '1' or '2' end
+local restored = '0'
+if found ~= 'accepted' then restored = (found == 'emptied' or not open) and '1' or '2' end
 redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', string.format('%.0f', accepted_at),
-  'requestHash', given.requestHash, 'relaid', relaid, 'key', given.keyId, 'attempts', '0', 'cancelled', given.cancelled and '1' or '0',
+  'requestHash', given.requestHash, 'restored', restored, 'key', given.keyId, 'attempts', '0', 'cancelled', given.cancelled and '1' or '0',
   'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run)
 redis.call('HSET', held, 'agent', given.agent, 'latest', string.format('%.0f', math.max(latest, accepted_at)))
 redis.call('PERSIST', held)
 
-local held_back = is_held_back(prefix, member)
+local debounced = is_debounced(prefix, member)
 if open then
   redis.call('RPUSH', lane, turn_id)
-  local rings, ripe_in = {}, -1
-  if waiting == 0 or held_back then
+  local wakeups, due_in = {}, -1
+  if waiting == 0 or debounced then
     if given.debounceMs > 0 then
-      ripe_in = hold_back(prefix, member, now, given.debounceMs, waiting == 0)
+      due_in = debounce(prefix, member, now, given.debounceMs, waiting == 0)
     else
-      rings = admit(prefix, let_go(prefix, account, session), now, given.firstWaitMs)
+      wakeups = admit(prefix, end_debounce(prefix, account, session), now, given.firstWaitMs)
     end
   end
-  return { 'laid', redis.call('LINDEX', lane, 0), waiting, rings, ripe_in, unclear }
+  return { 'enqueued', redis.call('LINDEX', lane, 0), waiting, wakeups, due_in, unclear }
 end
 
 if late == '1' then redis.call('RPUSH', lane, turn_id) else place_in_order(accepted_at) end
 local head = redis.call('LINDEX', lane, 0)
 local pool = pool_of(prefix, account, session)
-if held_back then
-  pool = let_go(prefix, account, session)
+if debounced then
+  pool = end_debounce(prefix, account, session)
 elseif waiting > 0 and head == turn_id and pool ~= pool_at(account, depth) then
   -- It went before a turn of another depth, which had put the lane into its own line.
   redis.call('LREM', prefix .. ':line:' .. pool, 0, session)
@@ -105,4 +105,4 @@ elseif waiting > 0 and head == turn_id and pool ~= pool_at(account, depth) then
 end
 if waiting == 0 then pool = line_up(prefix, account, session, turn_id) end
 redis.call('SADD', prefix .. ':unopened', pool)
-return { 'laid', head, waiting, {}, -1, unclear }
+return { 'enqueued', head, waiting, {}, -1, unclear }

@@ -24,39 +24,39 @@ end
 
 -- Where a lane stands now.
 local function pool_of(prefix, account, session)
-  return pool_at(account, redis.call('HGET', prefix .. ':held:' .. account .. '/' .. session, 'depth') or '0')
+  return pool_at(account, redis.call('HGET', prefix .. ':lease:' .. account .. '/' .. session, 'depth') or '0')
 end
 
 -- Puts a lane at the end of the line in which its head has to stand.
 local function line_up(prefix, account, session, head)
   local depth = redis.call('HGET', prefix .. ':turn:' .. head, 'depth') or '0'
-  redis.call('HSET', prefix .. ':held:' .. account .. '/' .. session, 'depth', depth)
+  redis.call('HSET', prefix .. ':lease:' .. account .. '/' .. session, 'depth', depth)
   local pool = pool_at(account, depth)
   redis.call('RPUSH', prefix .. ':line:' .. pool, session)
   return pool
 end
 
--- A doorbell is about to be rung for this lane: until it is answered the sweeper looks again, a little later each time.
-local function ring(prefix, pool, session, now, first_wait)
+-- A wake-up is about to be woken for this lane: until it is answered the reconciler looks again, a little later each time.
+local function wake(prefix, pool, session, now, first_wait)
   local member = account_of(pool) .. '/' .. session
-  local rung = redis.call('HINCRBY', prefix .. ':held:' .. member, 'rung', 1)
-  local wait = math.min(first_wait * 2 ^ math.min(rung - 1, 10), 30000)
+  local woken = redis.call('HINCRBY', prefix .. ':lease:' .. member, 'woken', 1)
+  local wait = math.min(first_wait * 2 ^ math.min(woken - 1, 10), 30000)
   redis.call('ZADD', prefix .. ':due', now + wait, member)
   local head = redis.call('LINDEX', prefix .. ':lane:' .. member, 0)
   return { session, head or '', redis.call('SCARD', prefix .. ':admitted:' .. pool), now, tonumber(depth_of(pool)) }
 end
 
--- Fills the share from its line, oldest first. Answers a list of rings.
+-- Fills the share from its line, oldest first. Answers a list of wakeups.
 local function admit(prefix, pool, now, first_wait)
   local admitted, line = prefix .. ':admitted:' .. pool, prefix .. ':line:' .. pool
   local share = tonumber(redis.call('GET', prefix .. ':share') or '16')
-  local rings = {}
+  local wakeups = {}
   while redis.call('SCARD', admitted) < share do
     local session = redis.call('LPOP', line)
     if not session then break end
     if redis.call('SADD', admitted, session) == 1 then
-      rings[#rings + 1] = ring(prefix, pool, session, now, first_wait)
+      wakeups[#wakeups + 1] = wake(prefix, pool, session, now, first_wait)
     end
   end
-  return rings
+  return wakeups
 end

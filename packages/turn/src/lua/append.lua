@@ -8,7 +8,7 @@
 -- second is on disk.
 #include "add-entry.lua"
 local prefix, epoch, known = KEYS[1], ARGV[3], tonumber(ARGV[6])
-local held, events = prefix .. ':held:' .. ARGV[1], prefix .. ':events:' .. ARGV[2]
+local held, events = prefix .. ':lease:' .. ARGV[1], prefix .. ':events:' .. ARGV[2]
 local lease = redis.call('HMGET', held, 'epoch', 'turn', 'worker', 'last')
 if lease[1] ~= epoch or lease[2] ~= ARGV[2] then return 0 end
 local first = 7

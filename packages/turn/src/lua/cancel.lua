@@ -1,10 +1,10 @@
--- Marks a turn as cancelled and tells whoever runs it. A lane that is held back with it is let go: its end is not waited for.
+-- Marks a turn as cancelled and tells whoever runs it. A lane that is debounced with it is let go: its end is not waited for.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 turn id  2 first wait of the sweeper, ms
--- Returns a list of {account id, ring}
+-- ARGV  1 turn id  2 first wait of the reconciler, ms
+-- Returns a list of {account id, wake}
 -- Atomic because the turn may end meanwhile.
 #include "admit.lua"
-#include "held-back.lua"
+#include "debounced.lua"
 #include "ready.lua"
 local prefix = KEYS[1]
 local turn = prefix .. ':turn:' .. ARGV[1]
@@ -14,8 +14,8 @@ redis.call('HSET', turn, 'cancelled', '1')
 redis.call('PUBLISH', prefix .. ':cancel', ARGV[1])
 local found = {}
 local account, session = known[2], known[3]
-if is_held_back(prefix, account .. '/' .. session) and is_ready(prefix) then
-  local pool = let_go(prefix, account, session)
+if is_debounced(prefix, account .. '/' .. session) and is_ready(prefix) then
+  local pool = end_debounce(prefix, account, session)
   for _, one in ipairs(pool and admit(prefix, pool, now_ms(prefix), tonumber(ARGV[2])) or {}) do found[#found + 1] = { account, one } end
 end
 return found

@@ -2,15 +2,15 @@
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 as JSON: tenantId, sessionId, turnId, epoch, state; payload: for live readers; entries: of seq, type, json;
 --       before: entries that the writer knows to be in the stream, -1 when it does not know; answered: ids of the turns that
---       were answered with it; streamTtlSeconds, recordTtlSeconds; firstWaitMs: of the sweeper
--- Returns {'lost'} | {'cut'}: entries are missing in the stream, nothing was written | {'finished', rings}
+--       were answered with it; streamTtlSeconds, recordTtlSeconds; firstWaitMs: of the reconciler
+-- Returns {'lost'} | {'cut'}: entries are missing in the stream, nothing was written | {'finished', wakeups}
 -- Atomic because the terminal event, the lane and the share change together or not at all.
 #include "admit.lua"
 #include "add-entry.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session, turn_id, epoch = given.tenantId, given.sessionId, given.turnId, given.epoch
 local member = account .. '/' .. session
-local lane, held = prefix .. ':lane:' .. member, prefix .. ':held:' .. member
+local lane, held = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member
 local turn, events = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .. turn_id
 
 -- The same call, sent again by a client that reconnected.
@@ -30,7 +30,7 @@ redis.call('EXPIRE', events, given.streamTtlSeconds)
 
 redis.call('LPOP', lane)
 redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
-redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last', 'rung')
+redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last', 'woken')
 local pool = pool_of(prefix, account, session)
 local head = redis.call('LINDEX', lane, 0)
 local function was_answered(id)
@@ -41,17 +41,17 @@ local function was_answered(id)
 end
 if head and was_answered(head) then
   -- Its answer is out, and only its end is to be told: it keeps the place, or whoever says much would stand in line for each message.
-  return { 'finished', { ring(prefix, pool, session, now, given.firstWaitMs) } }
+  return { 'finished', { wake(prefix, pool, session, now, given.firstWaitMs) } }
 end
 redis.call('SREM', prefix .. ':admitted:' .. pool, session)
 redis.call('ZREM', prefix .. ':due', member)
-local rings = {}
+local wakeups = {}
 if head then
   local next_pool = line_up(prefix, account, session, head)
-  if next_pool ~= pool then rings = admit(prefix, next_pool, now, given.firstWaitMs) end
+  if next_pool ~= pool then wakeups = admit(prefix, next_pool, now, given.firstWaitMs) end
 else
   -- Long enough that a frozen worker of this epoch cannot meet a lower one.
   redis.call('EXPIRE', held, 3600)
 end
-for _, one in ipairs(admit(prefix, pool, now, given.firstWaitMs)) do rings[#rings + 1] = one end
-return { 'finished', rings }
+for _, one in ipairs(admit(prefix, pool, now, given.firstWaitMs)) do wakeups[#wakeups + 1] = one end
+return { 'finished', wakeups }

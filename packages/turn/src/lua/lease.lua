@@ -1,12 +1,12 @@
 -- Takes the lease of a session and with it the head of its lane.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 as JSON: tenantId, sessionId, workerId, leaseMs; depth: of the doorbell; maxStarts: that a turn has without a finished
---       step; maxCrashes: that a turn may have; alone: no other turn of the worker may be what kills it; firstWaitMs: of the sweeper
--- Returns {'idle', rings} | {'held'}
+-- ARGV  1 as JSON: tenantId, sessionId, workerId, leaseMs; depth: of the wake-up; maxStarts: that a turn has without a finished
+--       step; maxCrashes: that a turn may have; alone: no other turn of the worker may be what kills it; firstWaitMs: of the reconciler
+-- Returns {'idle', wakeups} | {'held'}
 --       | {'alone', turn id, deaths that told nothing}: this is its last start; the worker is to ask again when the turn would be alone
---       | {'leased', turn id, epoch, starts without a finished step, attempts, relaid (see accept.lua), cancelled, started at, ms since then,
+--       | {'leased', turn id, epoch, starts without a finished step, attempts, restored (see accept.lua), cancelled, started at, ms since then,
 --          epoch of the first lease after Redis was started again, or '', '1' when this is its last start whatever steps it finishes}
--- Atomic because two workers may answer two doorbells of one lane. The epoch is a counter that open.lua sets above all that was ever drawn from it, so it
+-- Atomic because two workers may answer two wakeupQueue of one lane. The epoch is a counter that open.lua sets above all that was ever drawn from it, so it
 -- rises over a Redis that came back empty, or without its last second.
 #include "admit.lua"
 #include "ready.lua"
@@ -14,10 +14,10 @@ local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session
 local pool = pool_of(prefix, account, session)
-local lane, held, admitted, due = prefix .. ':lane:' .. member, prefix .. ':held:' .. member, prefix .. ':admitted:' .. pool, prefix .. ':due'
+local lane, held, admitted, due = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member, prefix .. ':admitted:' .. pool, prefix .. ':due'
 local now = now_ms(prefix)
 
--- The sweeper rings again when it is.
+-- The reconciler wakeups again when it is.
 local run = run_id()
 if not is_ready(prefix, run) then return { 'held' } end
 
@@ -28,7 +28,7 @@ if not head then
   return { 'idle', admit(prefix, pool, now, given.firstWaitMs) }
 end
 if redis.call('SISMEMBER', admitted, session) == 0 then return { 'idle', {} } end
--- An old bell, of a head that has ended: a slot of one depth never holds a turn of another. Its own bell rings for this head.
+-- An old wake-up, of a head that has ended: a slot of one depth never holds a turn of another. Its own wake-up wakeups for this head.
 if depth_of(pool) ~= tostring(given.depth) then return { 'idle', {} } end
 
 local lease = redis.call('HMGET', held, 'until', 'turn', 'starts', 'worker', 'voids')
@@ -61,7 +61,7 @@ if is_last then starts = math.max(starts, most) end
 if starts == most and not given.alone then return { 'alone', head, voids } end
 
 local epoch = string.format('%.0f', redis.call('INCR', prefix .. ':epoch'))
-redis.call('HSET', held, 'epoch', epoch, 'until', now + given.leaseMs, 'worker', given.workerId, 'turn', head, 'starts', starts, 'rung', 0, 'voids', voids,
+redis.call('HSET', held, 'epoch', epoch, 'until', now + given.leaseMs, 'worker', given.workerId, 'turn', head, 'starts', starts, 'woken', 0, 'voids', voids,
   'last', is_last and '1' or '0')
 local unproven = prefix .. ':unproven:' .. given.workerId
 redis.call('SADD', unproven, member)
@@ -73,6 +73,6 @@ redis.call('HSET', turn, 'state', 'running', 'run', run, 'crashes', crashes)
 redis.call('HSETNX', turn, 'startedAt', wall_ms())
 redis.call('HSETNX', turn, 'began', now)
 local attempts = redis.call('HINCRBY', turn, 'attempts', 1)
-local facts = redis.call('HMGET', turn, 'relaid', 'cancelled', 'startedAt', 'began', 'cut')
+local facts = redis.call('HMGET', turn, 'restored', 'cancelled', 'startedAt', 'began', 'cut')
 return { 'leased', head, epoch, starts, attempts, facts[1] or '0', facts[2] or '0', facts[3] or '0', now - tonumber(facts[4]), facts[5] or '',
   is_last and '1' or '0' }

@@ -1,7 +1,7 @@
--- Every inbox has been looked through, and what was missing laid into lanes: from now on turns run.
+-- Every inbox has been looked through, and what was missing enqueued into lanes: from now on turns run.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 first wait of the sweeper, ms  2 an epoch above all that were given before  3 run id of the Redis for which it was done
--- Returns a list of {account id, ring}; an empty one, too, when Redis has been started again since
+-- ARGV  1 first wait of the reconciler, ms  2 an epoch above all that were given before  3 run id of the Redis for which it was done
+-- Returns a list of {account id, wake}; an empty one, too, when Redis has been started again since
 -- Atomic because an acceptance in between must either be in a lane that is opened here, or see the mark.
 #include "admit.lua"
 #include "ready.lua"
@@ -11,10 +11,10 @@ local run = run_id()
 if ARGV[3] ~= run then return {} end
 local epoch = redis.call('GET', prefix .. ':epoch')
 if not epoch or tonumber(epoch) < tonumber(ARGV[2]) then redis.call('SET', prefix .. ':epoch', ARGV[2]) end
-redis.call('SET', prefix .. ':laid', run)
--- Bells that were not answered meanwhile.
+redis.call('SET', prefix .. ':ready', run)
+-- Wakeups that were not answered meanwhile.
 for _, member in ipairs(redis.call('ZRANGE', prefix .. ':due', 0, -1)) do
-  if tonumber(redis.call('HGET', prefix .. ':held:' .. member, 'until') or '0') <= now then redis.call('ZADD', prefix .. ':due', now, member) end
+  if tonumber(redis.call('HGET', prefix .. ':lease:' .. member, 'until') or '0') <= now then redis.call('ZADD', prefix .. ':due', now, member) end
 end
 local found = {}
 for _, pool in ipairs(redis.call('SMEMBERS', prefix .. ':unopened')) do

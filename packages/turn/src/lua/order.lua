@@ -1,14 +1,14 @@
 -- Puts a lane in order of acceptance: turns without a number as they stand, then those with one (packages/tenant, lane-order.ts).
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 account id  2 session id  3 epoch of the caller's lease of its head, or ''  4 first wait of the sweeper, ms  then ids of numbered turns, in order
--- Returns {1 when the caller's head is no longer the head, and its lease is given back as if it had not been taken, else 0, rings}
+-- ARGV  1 account id  2 session id  3 epoch of the caller's lease of its head, or ''  4 first wait of the reconciler, ms  then ids of numbered turns, in order
+-- Returns {1 when the caller's head is no longer the head, and its lease is given back as if it had not been taken, else 0, wakeups}
 -- Atomic because turns come and go meanwhile. A head that another worker runs stays where it is.
 #include "admit.lua"
-#include "held-back.lua"
+#include "debounced.lua"
 #include "ready.lua"
 local prefix, account, session = KEYS[1], ARGV[1], ARGV[2]
 local member = account .. '/' .. session
-local lane, held = prefix .. ':lane:' .. member, prefix .. ':held:' .. member
+local lane, held = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member
 local now = now_ms(prefix)
 
 local place = {}
@@ -46,10 +46,10 @@ if is_callers then
   redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
   redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last')
 end
-if is_held_back(prefix, member) then return { 0, {} } end
+if is_debounced(prefix, member) then return { 0, {} } end
 local pool = pool_of(prefix, account, session)
 local next_pool = pool_at(account, redis.call('HGET', prefix .. ':turn:' .. sorted[1], 'depth') or '0')
-local rings = {}
+local wakeups = {}
 if next_pool ~= pool then
   redis.call('LREM', prefix .. ':line:' .. pool, 0, session)
   redis.call('SREM', prefix .. ':admitted:' .. pool, session)
@@ -57,12 +57,12 @@ if next_pool ~= pool then
   line_up(prefix, account, session, sorted[1])
   if is_ready(prefix) then
     for _, freed in ipairs({ pool, next_pool }) do
-      for _, one in ipairs(admit(prefix, freed, now, tonumber(ARGV[4]))) do rings[#rings + 1] = one end
+      for _, one in ipairs(admit(prefix, freed, now, tonumber(ARGV[4]))) do wakeups[#wakeups + 1] = one end
     end
   else
     redis.call('SADD', prefix .. ':unopened', next_pool)
   end
 elseif is_callers then
-  rings[1] = ring(prefix, pool, session, now, tonumber(ARGV[4]))
+  wakeups[1] = wake(prefix, pool, session, now, tonumber(ARGV[4]))
 end
-return { is_callers and 1 or 0, rings }
+return { is_callers and 1 or 0, wakeups }

@@ -1,6 +1,6 @@
 -- Tells whether this Redis has all that was accepted, and which Redis it is.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 '1' from a sweeper, which notes the time
+-- ARGV  1 '1' from a reconciler, which notes the time
 -- Returns {1 when it is ready else 0, run id}
 -- Atomic because Redis may be another one for the next command.
 #include "clock.lua"

@@ -1,5 +1,5 @@
 -- Included by the scripts that must know whether this Redis has all that was accepted.
--- `laid` has the run id of the Redis in which the lanes were restored from the inboxes. It is missing in a Redis that came back empty, and is another's in
+-- `enqueued` has the run id of the Redis in which the lanes were restored from the inboxes. It is missing in a Redis that came back empty, and is another's in
 -- one that was started again and may have lost its last second: until the inboxes have been looked through (open.lua), nothing starts.
 
 -- A Redis that does not tell its run id has none: then only an empty one is noticed.
@@ -11,6 +11,6 @@ local function run_id()
 end
 
 local function is_ready(prefix, id)
-  local laid = redis.call('GET', prefix .. ':laid')
-  return laid ~= false and laid == (id or run_id())
+  local enqueued = redis.call('GET', prefix .. ':ready')
+  return enqueued ~= false and enqueued == (id or run_id())
 end

@@ -1,14 +1,14 @@
 -- Gives a lease back without an end: the worker drains, or cannot go on for a reason that is not the turn's.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 as JSON: tenantId, sessionId, epoch; waitMs: before the next start; charged: the start counts against the turn;
---       firstWaitMs: of the sweeper
--- Returns {} or {ring}: rung at once when the wait is 0, by the sweeper after it otherwise.
+--       firstWaitMs: of the reconciler
+-- Returns {} or {wake}: woken at once when the wait is 0, by the reconciler after it otherwise.
 -- Atomic because a lease that has moved on must stay as it is.
 #include "admit.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session
-local held = prefix .. ':held:' .. member
+local held = prefix .. ':lease:' .. member
 if redis.call('HGET', held, 'epoch') ~= given.epoch or not redis.call('HGET', held, 'until') then return {} end
 local now = now_ms(prefix)
 redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
@@ -24,4 +24,4 @@ if given.waitMs > 0 then
   redis.call('ZADD', prefix .. ':due', now + given.waitMs, member)
   return {}
 end
-return { ring(prefix, pool_of(prefix, account, session), session, now, given.firstWaitMs) }
+return { wake(prefix, pool_of(prefix, account, session), session, now, given.firstWaitMs) }

@@ -8,7 +8,7 @@ local prefix = KEYS[1]
 local until_ms = now_ms(prefix) + tonumber(ARGV[1])
 local lost, cancelled = {}, {}
 for index = 2, #ARGV, 3 do
-  local held = prefix .. ':held:' .. ARGV[index]
+  local held = prefix .. ':lease:' .. ARGV[index]
   local lease = redis.call('HMGET', held, 'epoch', 'turn', 'until')
   if lease[1] == ARGV[index + 1] and lease[2] == ARGV[index + 2] and lease[3] then
     redis.call('HSET', held, 'until', until_ms)

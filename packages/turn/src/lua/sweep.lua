@@ -1,7 +1,7 @@
--- Looks after the lanes whose time has come: a doorbell nobody answered, a lease nobody renews.
+-- Looks after the lanes whose time has come: a wake-up nobody answered, a lease nobody renews.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 lanes at most  2 first wait, ms
--- Returns a list of {account id, ring}
+-- Returns a list of {account id, wake}
 -- Atomic because a lease may be taken while we look.
 #include "admit.lua"
 local prefix = KEYS[1]
@@ -11,7 +11,7 @@ local found = {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, tonumber(ARGV[1]))) do
   local slash = string.find(member, '/', 1, true)
   local account, session = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
-  local held, pool = prefix .. ':held:' .. member, pool_of(prefix, account, session)
+  local held, pool = prefix .. ':lease:' .. member, pool_of(prefix, account, session)
   local until_ms = tonumber(redis.call('HGET', held, 'until') or '0')
   if redis.call('LLEN', prefix .. ':lane:' .. member) == 0 or redis.call('SISMEMBER', prefix .. ':admitted:' .. pool, session) == 0 then
     redis.call('ZREM', due, member)
@@ -20,7 +20,7 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0
   elseif until_ms > now then
     redis.call('ZADD', due, until_ms, member)
   else
-    found[#found + 1] = { account, ring(prefix, pool, session, now, tonumber(ARGV[2])) }
+    found[#found + 1] = { account, wake(prefix, pool, session, now, tonumber(ARGV[2])) }
   end
 end
 return found

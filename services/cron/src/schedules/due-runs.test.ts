@@ -33,7 +33,7 @@ function scheduleOf(more: Partial<Schedule>): Schedule {
 /** Times and what becomes of them, as `05:00 waiting`. */
 function decided(schedule: Partial<Schedule>, nowText: string, situation: Partial<RunsSituation> = {}): string[] {
   const whole = scheduleOf(schedule);
-  const idle = { afterMs: at(whole.countsFrom), nowMs: at(nowText), isRunning: false, isWaiting: false, hindrance: null };
+  const idle = { afterMs: at(whole.countsFrom), nowMs: at(nowText), isRunning: false, isWaiting: false, blockedReason: null };
   return decideDue(whole, { ...idle, ...situation }).map(({ scheduledAt, outcome }) => `${scheduledAt.slice(11, 16)} ${outcome}`);
 }
 
@@ -72,7 +72,7 @@ describe('after a stop of months', () => {
       nowMs: at('2027-04-01T00:00:30Z'),
       isRunning: false,
       isWaiting: false,
-      hindrance: null,
+      blockedReason: null,
     });
     expect(found).toHaveLength(limits.scheduleMissedMax);
     expect(found.at(-1)?.scheduledAt).toBe('2027-04-01T00:00:00.000Z');
@@ -134,7 +134,7 @@ describe('the clock', () => {
 });
 
 it('nothing runs for a suspended tenant, and nothing is made up for later', () => {
-  expect(decided({ missed: 'run_all' }, '2027-01-01T02:30:00Z', { hindrance: 'the tenant is suspended' })).toEqual([
+  expect(decided({ missed: 'run_all' }, '2027-01-01T02:30:00Z', { blockedReason: 'the tenant is suspended' })).toEqual([
     '01:00 skipped',
     '02:00 skipped',
   ]);

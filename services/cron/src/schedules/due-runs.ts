@@ -13,16 +13,16 @@ export interface RunsSituation {
   readonly isRunning: boolean;
   readonly isWaiting: boolean;
   /** Why none of them may run; null when they may. */
-  readonly hindrance: string | null;
+  readonly blockedReason: string | null;
 }
 
 /** What becomes of each time that is due, the oldest first. What is `waiting` afterwards runs, one after another. */
 export function decideDue(schedule: Schedule, situation: RunsSituation): RunDecision[] {
-  const { nowMs, hindrance } = situation;
+  const { nowMs, blockedReason } = situation;
   const { ticks, missedSince } = dueTimes(schedule, situation);
   const newest = ticks.slice(-limits.scheduleMissedMax);
   const left = missedSince ?? (ticks.length > newest.length ? iso(ticks[0] ?? 0) : null);
-  if (hindrance !== null) return newest.map((atMs) => decision(atMs, 'skipped', hindrance));
+  if (blockedReason !== null) return newest.map((atMs) => decision(atMs, 'skipped', blockedReason));
   const lateBeforeMs = nowMs - jitterMs(schedule) - limits.scheduleLateMs;
   const late = newest.filter((atMs) => atMs < lateBeforeMs);
   const timely = newest.filter((atMs) => atMs >= lateBeforeMs);

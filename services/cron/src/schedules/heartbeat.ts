@@ -29,7 +29,7 @@ const message = `This is your heartbeat: nobody has written. HEARTBEAT, above, s
 export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Schedule | undefined> {
   const { heartbeat, plan, handoff } = await scope.settings();
   if (heartbeat === undefined) return undefined;
-  const id = heartbeatIdOf(scope.accountId);
+  const id = heartbeatIdOf(scope.tenantId);
   const leastMs = minDistanceMs(plan);
   const asked = heartbeat.every ?? DEFAULT_EVERY;
   const every = durationMs(asked) < leastMs ? `${String(leastMs / MINUTE_MS)}m` : asked;
@@ -72,15 +72,15 @@ export function isQuiet(text: string): boolean {
 }
 
 /** Where its runs are kept: beside those of the schedules. */
-export function heartbeatIdOf(accountId: string): string {
+export function heartbeatIdOf(tenantId: string): string {
   const digest = createHash('sha256')
-    .update(JSON.stringify([heartbeatName, accountId]))
+    .update(JSON.stringify([heartbeatName, tenantId]))
     .digest('hex');
   return ScheduleId.parse(`s_${digest.slice(0, 32)}`);
 }
 
 /** Why a heartbeat that is due is left out; null when it is not. */
-export async function heartbeatHindrance(scope: TenantScope, nowMs: number): Promise<string | null> {
+export async function heartbeatBlockedReason(scope: TenantScope, nowMs: number): Promise<string | null> {
   const { heartbeat, timezone = 'UTC' } = await scope.settings();
   if (heartbeat?.activeHours !== undefined && !isWithin(heartbeat.activeHours, new ZoneClock(timezone).wallAt(nowMs)))
     return `it is outside the active hours ${heartbeat.activeHours}`;

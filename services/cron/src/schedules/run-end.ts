@@ -2,14 +2,14 @@ import {
   AppError,
   appNameOf,
   durationMs,
-  type AppChannel,
+  type MessagingChannel,
   type RunDelivery,
   type RunTurn,
   type Schedule,
   type ScheduleRun,
 } from '@concierge/contract';
-import { lastReplyOf, sessionIdOf, type Happening, type TenantScope } from '@concierge/tenant';
-import { heartbeatReported, scheduleCompleted, scheduleFailing, type EndedRun, type OutgoingEvents } from '@concierge/turn';
+import { lastReplyOf, sessionIdOf, type WebhookEventInput, type TenantScope } from '@concierge/tenant';
+import { heartbeatReported, scheduleCompleted, scheduleFailing, type EndedRun, type WebhookEvents } from '@concierge/turn';
 import { heartbeatIdOf, isQuiet } from './heartbeat.ts';
 
 /** The agent whose conversations are the contacts' own. */
@@ -25,7 +25,7 @@ export async function endOfTurn(scope: TenantScope, turn: RunTurn): Promise<RunT
 
 export interface RunInScope {
   readonly scope: TenantScope;
-  readonly outgoingEvents: Pick<OutgoingEvents, 'emit' | 'emitTo'>;
+  readonly webhookEvents: Pick<WebhookEvents, 'emit' | 'emitTo'>;
   readonly schedule: Schedule;
   readonly run: ScheduleRun;
 }
@@ -34,12 +34,12 @@ export interface RunInScope {
 export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<RunDelivery | null> {
   const { scope, schedule, run } = ended;
   const { deliver } = schedule;
-  const isHeartbeat = schedule.id === heartbeatIdOf(scope.accountId);
+  const isHeartbeat = schedule.id === heartbeatIdOf(scope.tenantId);
   if (deliver === null && !isHeartbeat) return null;
   const reply = turn.status === 'done' ? await replyOf(scope, turn) : '';
   const text = isHeartbeat && isQuiet(reply) ? '' : reply;
   // Besides its destination: it reaches an owner without a chat app, too.
-  if (isHeartbeat && text !== '') await ended.outgoingEvents.emit(scope, heartbeatReported({ schedule, run, turn }, text));
+  if (isHeartbeat && text !== '') await ended.webhookEvents.emit(scope, heartbeatReported({ schedule, run, turn }, text));
   if (deliver === null) return null;
   if (text === '') return { status: 'nothing_to_send', messageId: null, eventId: null, reason: turn.error };
   if ('webhook' in deliver) return emit(ended, deliver.webhook, scheduleCompleted({ schedule, run, turn }, text));
@@ -48,12 +48,12 @@ export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<Ru
 
 /** Tells whoever gets the replies, and the tenant's own systems that want to know, that the schedule keeps failing. */
 export async function deliverAlert(ended: RunInScope, { turn, failures }: FailedRuns): Promise<void> {
-  const { scope, outgoingEvents, schedule, run } = ended;
+  const { scope, webhookEvents, schedule, run } = ended;
   const { deliver } = schedule;
   const why = turn.error ?? 'no reason was given';
   const failed: EndedRun = { schedule, run, turn };
   const failing = scheduleFailing(failed, { failures, error: turn.error });
-  await outgoingEvents.emit(scope, failing);
+  await webhookEvents.emit(scope, failing);
   if (deliver === null) return;
   if ('webhook' in deliver) {
     await emit(ended, deliver.webhook, failing);
@@ -69,7 +69,7 @@ export interface FailedRuns {
 }
 
 /** Failed runs in a row up to now, when the owner is to be told of them; undefined when not. `earlier`: the newest first. */
-export function failuresToTell(
+export function failuresToReport(
   { alert }: Schedule,
   turn: RunTurn,
   { earlier, nowMs }: { readonly earlier: readonly ScheduleRun[]; readonly nowMs: number },
@@ -95,20 +95,20 @@ async function replyOf(scope: TenantScope, { id, contact_id: sessionId }: RunTur
   return session === undefined ? '' : lastReplyOf(session, id);
 }
 
-interface Said {
+interface ReceivedMessage {
   readonly turn: RunTurn;
   readonly callId: string;
   readonly text: string;
 }
 
 interface Recipient {
-  readonly channel: AppChannel;
+  readonly channel: MessagingChannel;
   readonly to: string;
   /** Who says it. */
   readonly agent: string;
 }
 
-async function keep(scope: TenantScope, { channel, to, agent }: Recipient, { turn, callId, text }: Said): Promise<RunDelivery> {
+async function keep(scope: TenantScope, { channel, to, agent }: Recipient, { turn, callId, text }: ReceivedMessage): Promise<RunDelivery> {
   const binding = await scope.channels.find(channel);
   if (binding?.state !== 'enabled') {
     const why = binding === undefined ? 'is not connected' : `is ${binding.state}`;
@@ -125,12 +125,12 @@ async function keep(scope: TenantScope, { channel, to, agent }: Recipient, { tur
 }
 
 async function emit(
-  { scope, outgoingEvents }: RunInScope,
+  { scope, webhookEvents }: RunInScope,
   url: string,
-  happening: Happening<'schedule.completed'> | Happening<'schedule.failing'>,
+  webhookEvent: WebhookEventInput<'schedule.completed'> | WebhookEventInput<'schedule.failing'>,
 ): Promise<RunDelivery> {
   try {
-    return { status: 'kept', messageId: null, eventId: await outgoingEvents.emitTo(scope, url, happening), reason: null };
+    return { status: 'kept', messageId: null, eventId: await webhookEvents.emitTo(scope, url, webhookEvent), reason: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return { status: 'failed', messageId: null, eventId: null, reason: error.message };

@@ -2,7 +2,7 @@ import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { DueQueue, DueWorker, Reconciler, type DueClaim, type DueKey, type DueQueueOptions } from '@concierge/turn';
 import { heartbeatName } from './heartbeat.ts';
-import type { ScheduleAttention } from './schedule-attention.ts';
+import type { ScheduleRunner } from './schedule-runner.ts';
 
 const TICK_EVERY_MS = 500;
 const SCAN_EVERY_MS = 2000;
@@ -13,7 +13,7 @@ const AGAIN_AFTER_MS = 2000;
 export interface ScheduleClockOptions {
   readonly redis: DueQueueOptions['redis'];
   readonly tenants: Tenants;
-  readonly attention: Pick<ScheduleAttention, 'attend'>;
+  readonly runner: Pick<ScheduleRunner, 'reconcile'>;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -35,7 +35,7 @@ export class ScheduleClock extends Reconciler {
     this.#options = options;
     // What people wrote are times of day: nobody is woken for them, and the clock is that of the replica that looks.
     this.#due = new DueQueue({ redis, kind: 'schedules', wakes: false, clock: now, claimMs: CLAIM_MS, log });
-    const handle = async (claim: DueClaim): Promise<number | null> => this.#attend(claim);
+    const handle = async (claim: DueClaim): Promise<number | null> => this.#reconcile(claim);
     this.#worker = new DueWorker({ redis, queue: this.#due, handle, concurrency: 1, afterFailureMs: AGAIN_AFTER_MS, log });
   }
 
@@ -62,7 +62,7 @@ export class ScheduleClock extends Reconciler {
     const tenantIds = await tenants.list();
     for (const tenantId of tenantIds) {
       const before = isComplete ? this.#marks.get(tenantId) : undefined;
-      const marks = new Map(await tenants.scheduleMarks(tenantId)).set(heartbeatName, await tenants.settingsMark(tenantId));
+      const marks = new Map(await tenants.scheduleVersions(tenantId)).set(heartbeatName, await tenants.settingsVersion(tenantId));
       for (const [name, mark] of marks) if (before?.get(name) !== mark) changed.push({ tenantId, name });
       this.#marks.set(tenantId, marks);
     }
@@ -77,10 +77,10 @@ export class ScheduleClock extends Reconciler {
     await this.#worker.poll();
   }
 
-  async #attend({ tenantId, name }: DueClaim): Promise<number | null> {
-    const { tenants, attention, now } = this.#options;
+  async #reconcile({ tenantId, name }: DueClaim): Promise<number | null> {
+    const { tenants, runner, now } = this.#options;
     const scope = await tenants.find(tenantId);
-    const nextMs = scope === undefined ? null : await attention.attend(scope, name);
+    const nextMs = scope === undefined ? null : await runner.reconcile(scope, name);
     return nextMs === null ? null : Math.max(1, nextMs - now());
   }
 }

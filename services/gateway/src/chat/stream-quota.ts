@@ -16,7 +16,7 @@ export class StreamQuota {
   async refuseWhenFull(scope: TenantScope): Promise<void> {
     const { limits: own } = await scope.settings();
     const most = own?.streamCharactersPerHour ?? limits.streamsMaxCharacters;
-    if (this.#streamBytes.sumOf(scope.accountId) < most) return;
+    if (this.#streamBytes.sumOf(scope.tenantId) < most) return;
     throw new AppError(
       'rate_limited',
       `The turns of this tenant have written ${String(most)} characters within the last hour, as many as it may.`,

@@ -1,10 +1,10 @@
-import type { ChatAppConnections } from '@concierge/channel';
+import type { ChannelConnections } from '@concierge/channel';
 import type { Handlers } from '../http/call.ts';
 
 type ChannelHandlers = Pick<Handlers, 'listChannels' | 'getChannel' | 'putChannel' | 'deleteChannel' | 'testChannel'>;
 
 /** Bindings of chat apps, by the same rules as the command line. */
-export function channelHandlers({ connections }: { readonly connections: ChatAppConnections }): ChannelHandlers {
+export function channelHandlers({ connections }: { readonly connections: ChannelConnections }): ChannelHandlers {
   return {
     listChannels: async ({ caller: { scope } }) => ({ kind: 'answer', status: 200, json: await connections.list(scope) }),
     getChannel: async ({ caller: { scope }, params }) => ({

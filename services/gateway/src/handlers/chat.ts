@@ -5,7 +5,7 @@ import type { GivenAttachment } from '../chat/attachments.ts';
 import { sourceOfCaller, type MessageAcceptance, type UserMessage } from '../chat/message-acceptance.ts';
 import { replyFormat } from '../chat/reply-format.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
-import { exchangeOf } from '../http/exchange.ts';
+import { readRequestContext } from '../http/exchange.ts';
 
 export interface ChatOptions {
   readonly acceptance: MessageAcceptance;
@@ -65,7 +65,7 @@ async function chat({ acceptance, replies }: ChatOptions, call: ChatCall, messag
   const { response, caller, headers } = call;
   replies.eventStreams.refuseWhenFull(caller.key.id);
   const { turnId, replayed } = await acceptance.accept(sourceOfCaller(caller, headers['idempotency-key']), message);
-  exchangeOf(response).turnId = turnId;
+  readRequestContext(response).turnId = turnId;
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
   if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await awaitReply(replies, call, turnId) };
   replies.eventStreams.serve(response, { scope: caller.scope, turnId, keyId: caller.key.id, after: null });

@@ -1,5 +1,5 @@
 import { routes } from '@concierge/contract';
-import { testMessage, type EventSender, type OutgoingEvents, type SentEvent } from '@concierge/turn';
+import { testMessage, type EventSender, type WebhookEvents, type SentEvent } from '@concierge/turn';
 import type { Handlers } from '../http/call.ts';
 import { goneSignal } from '../http/gone-signal.ts';
 import { pageLink } from './page-link.ts';
@@ -20,7 +20,7 @@ type EventHandlers = Pick<
 >;
 
 export interface EventHandlerOptions {
-  readonly outgoingEvents: Pick<OutgoingEvents, 'ring'>;
+  readonly webhookEvents: Pick<WebhookEvents, 'wake'>;
   readonly eventSender: Pick<EventSender, 'send'>;
 }
 
@@ -30,7 +30,7 @@ export function eventHandlers(options: EventHandlerOptions): EventHandlers {
 }
 
 function endpointHandlers({
-  outgoingEvents,
+  webhookEvents,
   eventSender,
 }: EventHandlerOptions): Omit<EventHandlers, 'listEvents' | 'getEvent' | 'redriveEvent'> {
   return {
@@ -53,18 +53,18 @@ function endpointHandlers({
     },
     testEventEndpoint: async ({ caller: { scope }, params, response }) => {
       const endpoint = await scope.events.endpoints.open(params.id);
-      const sent = await eventSender.send(endpoint, testMessage(scope.accountId), goneSignal(response));
+      const sent = await eventSender.send(endpoint, testMessage(scope.tenantId), goneSignal(response));
       return { kind: 'answer', status: 200, json: testView(sent) };
     },
     redriveEventEndpoint: async ({ caller: { scope }, params, body }) => {
       const { events, more } = await scope.events.redriveAll(params.id, Date.parse(body.since ?? new Date(0).toISOString()));
-      await outgoingEvents.ring(scope, events);
+      await webhookEvents.wake(scope, events);
       return { kind: 'answer', status: 202, json: { redriven: events.length, more } };
     },
   };
 }
 
-function logHandlers({ outgoingEvents }: EventHandlerOptions): Pick<EventHandlers, 'listEvents' | 'getEvent' | 'redriveEvent'> {
+function logHandlers({ webhookEvents }: EventHandlerOptions): Pick<EventHandlers, 'listEvents' | 'getEvent' | 'redriveEvent'> {
   return {
     listEvents: async ({ caller: { scope }, query }) => {
       const { items, nextCursor } = await scope.events.list(query);
@@ -78,7 +78,7 @@ function logHandlers({ outgoingEvents }: EventHandlerOptions): Pick<EventHandler
     },
     getEvent: async ({ caller: { scope }, params }) => ({ kind: 'answer', status: 200, json: await scope.events.get(params.id) }),
     redriveEvent: async ({ caller: { scope }, params }) => {
-      await outgoingEvents.ring(scope, [await scope.events.redrive(params.id)]);
+      await webhookEvents.wake(scope, [await scope.events.redrive(params.id)]);
       return { kind: 'answer', status: 202, json: await scope.events.get(params.id) };
     },
   };

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { FileItem } from '@concierge/contract';
 import { isMemoryPath, type FileEntry, type TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
-import type { ModelNames } from './model-names.ts';
+import type { ModelNames } from '../openai/model-names.ts';
 
 /** The tenant's own files. Which paths there are, and which of them are nobody's to see, is `TenantFiles`' to know. */
 export function fileHandlers({

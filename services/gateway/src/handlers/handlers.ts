@@ -1,8 +1,8 @@
-import type { ChatAppConnections } from '@concierge/channel';
+import type { ChannelConnections } from '@concierge/channel';
 import type { Core } from '@concierge/core';
 import type { Outside } from '@concierge/core/outside';
 import { TenantSlots, type Log } from '@concierge/runtime';
-import { HistoryMarks, type TurnStreams } from '@concierge/turn';
+import { HistoryCursors, type TurnStreams } from '@concierge/turn';
 import type { Replies } from '../chat/await-reply.ts';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Handlers } from '../http/call.ts';
@@ -20,12 +20,12 @@ import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
 import { handoffHandlers } from './handoffs.ts';
 import { keyHandlers } from './keys.ts';
-import { mcpHandlers } from './mcp.ts';
-import { mcpServerHandlers } from './mcp-servers.ts';
+import { mcpHandlers } from '../mcp/mcp-handlers.ts';
+import { mcpServerHandlers } from '../mcp/mcp-servers.ts';
 import { memoryHandlers } from './memory.ts';
-import { modelHandlers } from './models.ts';
-import { openAiHandlers } from './openai.ts';
-import { operationHandlers, type OperationOptions } from './operations.ts';
+import { modelHandlers } from '../openai/models-handlers.ts';
+import { openAiHandlers } from '../openai/openai-handlers.ts';
+import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
 import { sessionHandlers } from './sessions.ts';
 import { skillHandlers } from './skills.ts';
 import { tenantHandlers, type TenantHandlersOptions } from './tenant.ts';
@@ -33,8 +33,8 @@ import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from './uploads.ts';
 import { usageHandlers } from './usage.ts';
 import { webhookHandlers } from './webhooks.ts';
-import { widgetSettingsHandlers } from './widget-settings.ts';
-import { widgetHandlers } from './widget.ts';
+import { widgetSettingsHandlers } from '../widget/widget-settings.ts';
+import { widgetHandlers } from '../widget/widget-handlers.ts';
 import type { WidgetLimits } from '../widget/widget-limits.ts';
 import type { WidgetScript } from '../widget/widget-script.ts';
 
@@ -46,7 +46,12 @@ export interface HandlerParts {
   readonly outside: Outside;
   readonly acceptance: MessageAcceptance;
   readonly replies: Replies & { readonly turnStreams: TurnStreams };
-  readonly channels: { readonly inbound: Inbound; readonly connections: ChatAppConnections; readonly publicUrl: string | undefined; readonly now: () => number };
+  readonly channels: {
+    readonly inbound: Inbound;
+    readonly connections: ChannelConnections;
+    readonly publicUrl: string | undefined;
+    readonly now: () => number;
+  };
   readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
   readonly operations: Omit<OperationOptions, 'drain' | 'registry'> & { readonly metrics: GatewayMetrics; readonly log: Log };
   readonly models: TenantHandlersOptions;
@@ -61,7 +66,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
   const { eventStreams, drain } = replies;
   const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
   const givenFiles = new GivenFiles({ ...storing, outbound });
-  const knownHistories = new KnownHistories(new HistoryMarks(redis));
+  const knownHistories = new KnownHistories(new HistoryCursors(redis));
   return {
     ...chatHandlers({ acceptance, replies }),
     ...openAiHandlers({ turns, acceptance, replies, givenFiles, knownHistories, log }),
@@ -80,7 +85,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...cronHandlers(),
     ...channelHandlers({ connections }),
     ...deliveryHandlers(),
-    ...eventHandlers({ outgoingEvents: events.outgoing, eventSender }),
+    ...eventHandlers({ webhookEvents: events.outgoing, eventSender }),
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain, log }),
     ...widgetSettingsHandlers(),

@@ -1,11 +1,11 @@
 import type { Actor } from '@concierge/contract';
 import type { KeyRecord } from '@concierge/tenant';
-import type { HandoffDesk } from '@concierge/turn';
+import type { HandoffRequests } from '@concierge/turn';
 import type { Handlers } from '../http/call.ts';
-import { exchangeOf } from '../http/exchange.ts';
+import { readRequestContext } from '../http/exchange.ts';
 
 export interface HandoffHandlerOptions {
-  readonly desk: HandoffDesk;
+  readonly desk: HandoffRequests;
 }
 
 function actorOf(key: KeyRecord): Actor {
@@ -38,7 +38,7 @@ export function handoffHandlers({
         dedupeId: idempotencyKey === undefined ? null : `person:${idempotencyKey}`,
         keyId: caller.key.id,
       });
-      exchangeOf(response).turnId = turnId;
+      readRequestContext(response).turnId = turnId;
       if (replayed) response.setHeader('Idempotency-Replayed', 'true');
       return { kind: 'answer', status: 202, json: { turnId, contact_id: sessionId } };
     },

@@ -1,7 +1,7 @@
 import { builtInAgents, type TenantPatch, type TenantSettings, type TenantView } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
-import type { ModelNames, NamedModel } from './model-names.ts';
+import type { ModelNames, NamedModel } from '../openai/model-names.ts';
 
 export interface TenantHandlersOptions {
   readonly modelNames: ModelNames;
@@ -31,5 +31,5 @@ function modelsIn({ model, agents }: TenantPatch): NamedModel[] {
 }
 
 function view(scope: TenantScope, settings: TenantSettings): TenantView {
-  return { ...settings, id: scope.accountId, problem: scope.settingsProblem() };
+  return { ...settings, id: scope.tenantId, problem: scope.settingsProblem() };
 }

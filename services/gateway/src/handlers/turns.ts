@@ -2,7 +2,7 @@ import { AppError, routes } from '@concierge/contract';
 import type { KeyRecord } from '@concierge/tenant';
 import type { Turns, TurnViewer } from '@concierge/turn';
 import { streamed, type Handlers } from '../http/call.ts';
-import { exchangeOf } from '../http/exchange.ts';
+import { readRequestContext } from '../http/exchange.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 import { viewerOf } from '../chat/turn-viewer.ts';
 import { pageLink } from './page-link.ts';
@@ -43,7 +43,7 @@ export function turnHandlers({
       const { scope, key } = caller;
       if ((await turns.find(scope, params.id, viewerOf(key))) === undefined) throw noTurn();
       eventStreams.refuseWhenFull(key.id);
-      exchangeOf(response).turnId = params.id;
+      readRequestContext(response).turnId = params.id;
       // An EventSource that resumes sends the header; an empty one means that it has seen no event yet.
       const given = headers['last-event-id'] ?? query.lastEventId ?? '';
       const watch = { scope, turnId: params.id, keyId: key.id, after: given === '' ? null : given };

@@ -20,7 +20,7 @@ export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUp
   return {
     createUploads: async ({ caller, request, response }) => {
       await using received = await receiveFiles(request, response);
-      const stored = await options.atOnce.run(caller.scope.accountId, async () => keep(caller.scope, received.files, options));
+      const stored = await options.atOnce.run(caller.scope.tenantId, async () => keep(caller.scope, received.files, options));
       return { kind: 'answer', status: 201, json: stored };
     },
   };

@@ -1,9 +1,9 @@
 import { channelAdapters, type WebhookQuery, type WebhookRequest } from '@concierge/channel';
-import { AppError, type AppChannel } from '@concierge/contract';
+import { AppError, type MessagingChannel } from '@concierge/contract';
 import type { Tenants } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
-import { exchangeOf } from '../http/exchange.ts';
-import { appChannelOf, openSettings, type BoundChannel } from '../inbound/bound-channel.ts';
+import { readRequestContext } from '../http/exchange.ts';
+import { toMessagingChannel, openSettings, type BoundChannel } from '../inbound/bound-channel.ts';
 import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 
@@ -34,19 +34,19 @@ export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verify
         { channel, tenantId: params.tenantId },
         { headers: request.headers, body, url: calledUrl(options, request.originalUrl), nowMs: options.now() },
       );
-      exchangeOf(response).accountId = from.scope.accountId;
+      readRequestContext(response).tenantId = from.scope.tenantId;
       stop();
       return { kind: 'answer', status: 200, text };
     },
   };
 }
 
-interface Door<Of extends AppChannel> {
+interface Door<Of extends MessagingChannel> {
   readonly channel: Of;
   readonly tenantId: string;
 }
 
-async function greet<Of extends AppChannel>(
+async function greet<Of extends MessagingChannel>(
   { tenants }: WebhookOptions,
   { channel, tenantId }: Door<Of>,
   query: WebhookQuery,
@@ -56,7 +56,7 @@ async function greet<Of extends AppChannel>(
 }
 
 /** What is answered: nothing, or the challenge of an app that makes its handshake by POST. */
-async function receive<Of extends AppChannel>(
+async function receive<Of extends MessagingChannel>(
   { tenants, inbound }: WebhookOptions,
   { channel, tenantId }: Door<Of>,
   request: WebhookRequest,
@@ -87,8 +87,8 @@ function calledUrl({ publicUrl }: WebhookOptions, pathAndQuery: string): string 
   return publicUrl === undefined ? undefined : `${publicUrl}${pathAndQuery}`;
 }
 
-function channelOrRefuse(name: string): AppChannel {
-  return appChannelOf(name) ?? refuse();
+function channelOrRefuse(name: string): MessagingChannel {
+  return toMessagingChannel(name) ?? refuse();
 }
 
 function refuse(): never {

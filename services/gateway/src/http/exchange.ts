@@ -8,7 +8,7 @@ declare global {
   // eslint-disable-next-line typescript/no-namespace -- how Express lets its response be typed
   namespace Express {
     interface Locals {
-      exchange?: Exchange;
+      exchange?: RequestContext;
     }
   }
 }
@@ -17,7 +17,7 @@ declare global {
 const quietRoutes = new Set(['livez', 'readyz', 'metrics']);
 
 /** One request and its answer, for the log and the metrics. Only the path is kept: a query may hold a secret. */
-export class Exchange {
+export class RequestContext {
   readonly requestId: string;
   readonly shape: ErrorShape;
   readonly #method: string;
@@ -25,7 +25,7 @@ export class Exchange {
   readonly #startedMs = performance.now();
   /** Id of the route, once there is one. */
   route = 'unknown';
-  accountId: string | undefined;
+  tenantId: string | undefined;
   turnId: string | undefined;
 
   constructor({ requestId, method, path }: { readonly requestId: string; readonly method: string; readonly path: string }) {
@@ -40,17 +40,17 @@ export class Exchange {
     const ms = performance.now() - this.#startedMs;
     metrics.requests.observe({ route: this.route, method: this.#method, status: String(status) }, ms / 1000);
     if (quietRoutes.has(this.route) && status < 400) return;
-    const { requestId, accountId, turnId } = this;
-    log.info({ requestId, accountId, turnId, method: this.#method, path: this.#path, status, ms: Math.round(ms) }, 'request');
+    const { requestId, tenantId, turnId } = this;
+    log.info({ requestId, tenantId, turnId, method: this.#method, path: this.#path, status, ms: Math.round(ms) }, 'request');
   }
 }
 
 /** First in line: gives every request its id. */
-export function beginExchange(): RequestHandler {
+export function beginRequest(): RequestHandler {
   return (request, response, next) => {
     const requestId = requestIdOf(request.headers['x-request-id']);
     response.setHeader('X-Request-Id', requestId);
-    response.locals.exchange = new Exchange({ requestId, method: request.method, path: request.path });
+    response.locals.exchange = new RequestContext({ requestId, method: request.method, path: request.path });
     if (hasTwoHosts(request.rawHeaders)) throw new AppError('invalid_request', 'The request has more than one Host.');
     next();
   };
@@ -63,8 +63,8 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   return hosts > 1;
 }
 
-export function exchangeOf(response: Response): Exchange {
+export function readRequestContext(response: Response): RequestContext {
   const { exchange } = response.locals;
-  if (exchange === undefined) throw new Error('beginExchange has not run');
+  if (exchange === undefined) throw new Error('beginRequest has not run');
   return exchange;
 }

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler } from 'express';
 import type { Log } from '@concierge/runtime';
 import type { GatewayMetrics } from '../metrics.ts';
-import { exchangeOf } from './exchange.ts';
+import { readRequestContext } from './exchange.ts';
 import { answerUnread } from './last-answer.ts';
 import { toAppError } from './problem.ts';
 import { renderError } from './render-error.ts';
@@ -13,7 +13,7 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
   // eslint-disable-next-line max-params -- see above
   return (thrown: unknown, request, response, _next) => {
     const error = toAppError(thrown);
-    const exchange = exchangeOf(response);
+    const exchange = readRequestContext(response);
     // The client has gone, or the answer has begun: nothing can be said any more.
     if (response.headersSent || response.destroyed) {
       if (!response.destroyed)

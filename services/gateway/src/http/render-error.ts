@@ -1,6 +1,6 @@
 import type { AppError } from '@concierge/contract';
 import { openAiErrorHeaders, toOpenAiError } from '../openai/openai-error.ts';
-import type { Exchange } from './exchange.ts';
+import type { RequestContext } from './exchange.ts';
 import { problemHeaders, toProblem } from './problem.ts';
 
 export interface RenderedError {
@@ -11,7 +11,7 @@ export interface RenderedError {
 /** An error in the words of the protocol that is spoken on its path. */
 export function renderError(
   error: AppError,
-  { shape, requestId, turnId }: Pick<Exchange, 'shape' | 'requestId' | 'turnId'>,
+  { shape, requestId, turnId }: Pick<RequestContext, 'shape' | 'requestId' | 'turnId'>,
 ): RenderedError {
   const headers = problemHeaders(error);
   switch (shape) {

@@ -10,7 +10,7 @@ import { visitorOf, type WidgetCaller } from '../widget/visitor.ts';
 import { BodyBudget, type BodyRoom } from './body-budget.ts';
 import type { AnyCaller } from './call.ts';
 import type { Drain } from './drain.ts';
-import { exchangeOf } from './exchange.ts';
+import { readRequestContext } from './exchange.ts';
 import { guardOperator } from './guard-operator.ts';
 import { bytesToExpect, readBody } from './read-body.ts';
 import { validate } from './validate.ts';
@@ -25,7 +25,7 @@ export interface ServeOptions {
 }
 
 /** A call before its types are those of one route: exactly what `Call` of that route holds. */
-export interface ErasedCall {
+export interface UntypedCall {
   readonly request: Request;
   readonly response: Response;
   readonly requestId: string;
@@ -36,7 +36,7 @@ export interface ErasedCall {
   readonly body: unknown;
 }
 
-export interface ErasedAnswer {
+export interface UntypedAnswer {
   readonly kind: 'answer' | 'streamed';
   readonly status?: number;
   readonly headers?: Record<string, string>;
@@ -44,7 +44,7 @@ export interface ErasedAnswer {
   readonly text?: string | Buffer;
 }
 
-export type ErasedHandler = (call: ErasedCall) => ErasedAnswer | Promise<ErasedAnswer>;
+export type UntypedHandler = (call: UntypedCall) => UntypedAnswer | Promise<UntypedAnswer>;
 
 /**
  * Takes a request through its route, in this order: authentication (with suspension), rate limit, scope, shutdown, body, validation,
@@ -58,9 +58,9 @@ export class RouteServer {
     this.#options = options;
   }
 
-  serve(route: Route, handle: ErasedHandler): RequestHandler {
+  serve(route: Route, handle: UntypedHandler): RequestHandler {
     return async (request, response) => {
-      const exchange = exchangeOf(response);
+      const exchange = readRequestContext(response);
       exchange.route = route.id;
       const caller = await this.#authenticate(route, request, response);
       const answer = await duringActivity({ requestId: exchange.requestId, route: route.id }, async () =>
@@ -76,7 +76,7 @@ export class RouteServer {
 
   /** Strangers share by address, callers by tenant. What does not fit must not tell a known tenant from an unknown one either. */
   #reserveBody(route: Route, request: Request, caller: AnyCaller | undefined): BodyRoom {
-    const peer = caller?.scope.accountId ?? request.socket.remoteAddress ?? '';
+    const peer = caller?.scope.tenantId ?? request.socket.remoteAddress ?? '';
     try {
       return this.#bodies.reserve(peer, bytesToExpect(route.body, request));
     } catch (error) {
@@ -110,7 +110,7 @@ export class RouteServer {
       }
       case 'key': {
         const caller = await this.#options.tenants.authenticate(apiKeyOf(request.headers));
-        exchangeOf(response).accountId = caller.scope.accountId;
+        readRequestContext(response).tenantId = caller.scope.tenantId;
         await this.#countRequest(caller.scope, response);
         requireScope(route, caller.key);
         return caller;
@@ -126,7 +126,7 @@ export class RouteServer {
   /** The origin before all that follows, so that a page that may ask can read why it is refused. */
   async #admitPage(request: Request, response: Response): Promise<WidgetCaller> {
     const caller = await this.#options.tenants.openWidget(widgetKeyOf(request));
-    exchangeOf(response).accountId = caller.scope.accountId;
+    readRequestContext(response).tenantId = caller.scope.tenantId;
     admitOrigin(request, response, caller.widget);
     if ((await caller.scope.settings()).suspended === true) throw new AppError('tenant_suspended');
     await this.#countVisitors(caller.scope);
@@ -139,14 +139,14 @@ export class RouteServer {
     const limit = await requestsPerHour(scope);
     if (limit === undefined) return;
     // No tenant's id has a colon: this window is nobody's window of requests.
-    await this.#take(`${scope.accountId}:visitors`, Math.ceil(limit / 2));
+    await this.#take(`${scope.tenantId}:visitors`, Math.ceil(limit / 2));
   }
 
   /** Counted before anything else is looked at: a malformed request spends the allowance too. */
   async #countRequest(scope: TenantScope, response: Response): Promise<void> {
     const limit = await requestsPerHour(scope);
     if (limit === undefined) return;
-    await this.#take(scope.accountId, limit, ({ remaining, resetSeconds }) => {
+    await this.#take(scope.tenantId, limit, ({ remaining, resetSeconds }) => {
       response.setHeader('RateLimit-Policy', `"hourly";q=${String(limit)};w=3600`);
       response.setHeader('RateLimit', `"hourly";r=${String(remaining)};t=${String(resetSeconds)}`);
     });
@@ -179,14 +179,14 @@ function requireScope(route: Route, key: KeyRecord): void {
 
 async function readCall(
   route: Route,
-  { request, response, caller, room }: Pick<ErasedCall, 'request' | 'response' | 'caller'> & { readonly room: BodyRoom },
-): Promise<ErasedCall> {
+  { request, response, caller, room }: Pick<UntypedCall, 'request' | 'response' | 'caller'> & { readonly room: BodyRoom },
+): Promise<UntypedCall> {
   const params = route.params === undefined ? undefined : validate(route.params, joinRest(request.params), 'not_found');
   const body = await parseBody(route, request, room);
   return {
     request,
     response,
-    requestId: exchangeOf(response).requestId,
+    requestId: readRequestContext(response).requestId,
     caller,
     params,
     query: route.query === undefined ? undefined : validate(route.query, request.query),
@@ -213,7 +213,7 @@ function joinRest(params: Readonly<Record<string, string | string[]>>): Record<s
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, typeof value === 'string' ? value : value.join('/')]));
 }
 
-function send(route: Route, response: Response, answer: ErasedAnswer): void {
+function send(route: Route, response: Response, answer: UntypedAnswer): void {
   response.status(answer.status ?? 200);
   if (answer.headers !== undefined) response.set(answer.headers);
   if (answer.json !== undefined) {

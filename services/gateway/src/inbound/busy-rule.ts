@@ -1,10 +1,10 @@
 import type { InboundMessage } from '@concierge/channel';
-import { appNameOf, type AppChannel, type BusyPolicy, type TenantSettings, type TurnInput } from '@concierge/contract';
+import { appNameOf, type MessagingChannel, type BusyPolicy, type TenantSettings, type TurnInput } from '@concierge/contract';
 
 /** What follows in pieces follows within this: words after words, the question after its picture, the pictures of an album. */
 const DEBOUNCE_MS = 1500;
 
-export type BusyRule = Pick<TurnInput, 'busy' | 'holdMs'>;
+export type BusyRule = Pick<TurnInput, 'busy' | 'debounceMs'>;
 
 /**
  * What tenant.json says of the channel, under either of its names. The pictures of an album are one message that the app brings as several, whatever it says:
@@ -12,7 +12,7 @@ export type BusyRule = Pick<TurnInput, 'busy' | 'holdMs'>;
  */
 export function busyRuleOf(
   { channels = {} }: Pick<TenantSettings, 'channels'>,
-  channel: AppChannel,
+  channel: MessagingChannel,
   { albumId }: Pick<InboundMessage, 'albumId'>,
 ): BusyRule {
   const {
@@ -20,6 +20,6 @@ export function busyRuleOf(
     debounceMs = DEBOUNCE_MS,
   }: { readonly busy?: BusyPolicy | 'collect' | undefined; readonly debounceMs?: number | undefined } =
     channels[channel] ?? channels[appNameOf(channel)] ?? {};
-  if (albumId !== undefined) return { busy: 'collect', holdMs: Math.max(DEBOUNCE_MS, debounceMs) };
-  return busy === 'collect' ? { busy, holdMs: debounceMs } : { busy };
+  if (albumId !== undefined) return { busy: 'collect', debounceMs: Math.max(DEBOUNCE_MS, debounceMs) };
+  return busy === 'collect' ? { busy, debounceMs: debounceMs } : { busy };
 }

@@ -13,10 +13,10 @@ import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { BoundChannel } from './bound-channel.ts';
 import { busyRuleOf } from './busy-rule.ts';
-import { ChannelNotes } from './channel-notes.ts';
-import { Senders } from './senders.ts';
+import { ChannelActivity } from './channel-activity.ts';
+import { SenderIdentity } from './sender-identity.ts';
 import { takeBack } from './take-back.ts';
-import { chatAppOf, turnOfMessage, type KnownMessage } from './turn-of-message.ts';
+import { toChannelMessage, turnOfMessage, type KnownMessage } from './turn-of-message.ts';
 
 /** Messages of one person that are written down together. */
 const TOGETHER_MAX = 256;
@@ -36,18 +36,18 @@ export interface InboundOptions {
 }
 
 /** What became of a message that need not come again. */
-type Fate = 'accepted' | 'duplicate' | 'overflow' | 'busy' | 'unreadable';
+type Outcome = 'accepted' | 'duplicate' | 'overflow' | 'busy' | 'unreadable';
 
 /** Deals with what deliveries of chat apps hold, each item by itself. */
 export class Inbound {
   readonly #options: InboundOptions;
-  readonly #senders = new Senders();
-  readonly #notes: ChannelNotes;
+  readonly #senders = new SenderIdentity();
+  readonly #notes: ChannelActivity;
   readonly #writing = new TenantSlots({ count: GROUPS_AT_ONCE, perTenant: TENANT_GROUPS_AT_ONCE });
 
   constructor(options: InboundOptions) {
     this.#options = options;
-    this.#notes = new ChannelNotes(options.log);
+    this.#notes = new ChannelActivity(options.log);
   }
 
   /**
@@ -77,10 +77,10 @@ export class Inbound {
     const settings = await from.scope.settings();
     const senders = new Map<string, string>();
     for (let start = 0; start < messages.length; start += TOGETHER_MAX) {
-      await this.#writing.run(from.scope.accountId, async () => {
+      await this.#writing.run(from.scope.tenantId, async () => {
         const known: KnownMessage[] = [];
         for (const message of messages.slice(start, start + TOGETHER_MAX)) {
-          const chatApp = chatAppOf(message);
+          const chatApp = toChannelMessage(message);
           if (chatApp === undefined) {
             this.#count(from, 'message', 'unreadable');
             continue;
@@ -126,8 +126,8 @@ export class Inbound {
       case 'receipt': {
         // No reason to have all of the delivery brought again.
         await this.#options.receipts.note(from.scope, from.channel, item).catch((error: unknown) => {
-          const { accountId } = from.scope;
-          this.#options.log.error({ accountId, channel: from.channel, state: item.state, err: error }, 'a receipt could not be noted');
+          const { tenantId } = from.scope;
+          this.#options.log.error({ tenantId, channel: from.channel, state: item.state, err: error }, 'a receipt could not be noted');
         });
         return this.#count(from, item.kind, item.state);
       }
@@ -155,7 +155,7 @@ export class Inbound {
     const message = `${appNameOf(channel)} has revoked the access (${reason}); connect it again.`;
     await scope.channels.setDisabled(channel, message);
     await scope.channels.noteError(channel, { code: 'revoked', message });
-    log.warn({ accountId: scope.accountId, channel, reason }, 'a channel was disabled: its access was revoked');
+    log.warn({ tenantId: scope.tenantId, channel, reason }, 'a channel was disabled: its access was revoked');
   }
 
   async #acknowledge({ scope, channel }: BoundChannel, callbackId: string): Promise<void> {
@@ -170,7 +170,7 @@ export class Inbound {
   }
 }
 
-function fateOf(outcome: TurnReceipt | AppError | undefined): Fate {
+function fateOf(outcome: TurnReceipt | AppError | undefined): Outcome {
   if (outcome instanceof AppError) return outcome.code === 'session_busy' ? 'busy' : 'overflow';
   return outcome?.replayed === true ? 'duplicate' : 'accepted';
 }

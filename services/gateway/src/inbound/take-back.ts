@@ -6,7 +6,7 @@ import type { BoundChannel } from './bound-channel.ts';
 import { dedupeIdOf } from './turn-of-message.ts';
 
 /** What becomes of a retraction. */
-type Fate = 'accepted' | 'unknown' | 'overflow';
+type Outcome = 'accepted' | 'unknown' | 'overflow';
 
 /**
  * A sender took a message back. What waits is not answered; what was said is taken out of the conversation by a turn of its own, behind whatever runs there:
@@ -16,7 +16,7 @@ export async function takeBack(
   turns: Pick<Turns, 'accept' | 'cancel' | 'findAccepted'>,
   from: BoundChannel,
   { providerMessageId }: InboundRetraction,
-): Promise<Fate> {
+): Promise<Outcome> {
   const { scope, channel } = from;
   const taken = dedupeIdOf(from, providerMessageId);
   const turn = await turns.findAccepted(scope, taken);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { InboundMessage } from '@concierge/channel';
 import { codePoints, limits } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { chatAppOf, turnOfMessage } from './turn-of-message.ts';
+import { toChannelMessage, turnOfMessage } from './turn-of-message.ts';
 
 const message: InboundMessage = {
   kind: 'message',
@@ -19,7 +19,7 @@ const message: InboundMessage = {
 };
 
 function textOf(text: string): string {
-  const chatApp = chatAppOf(message);
+  const chatApp = toChannelMessage(message);
   if (chatApp === undefined) throw new Error('It cannot be read.');
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing of the tenant is looked at
   const from = { scope: {} as TenantScope, channel: 'channel_b', account: '200' } as const;
@@ -28,7 +28,7 @@ function textOf(text: string): string {
 
 describe('a message of a chat app, as a turn', () => {
   it('keeps the account that was written to, and the album that a picture is of', () => {
-    expect(chatAppOf(message)).toMatchObject({ address: { to: '9', thread: null, account: '201' }, albumId: '131' });
+    expect(toChannelMessage(message)).toMatchObject({ address: { to: '9', thread: null, account: '201' }, albumId: '131' });
   });
 
   it('has all of its text, as long as that is not longer than a message may be', () => {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { InboundMessage } from '@concierge/channel';
-import { ChatAppMessage, limits, codePoints, type TurnInput } from '@concierge/contract';
+import { ChannelMessage, limits, codePoints, type TurnInput } from '@concierge/contract';
 import type { BoundChannel } from './bound-channel.ts';
 import type { BusyRule } from './busy-rule.ts';
 
@@ -11,10 +11,10 @@ const BESIDE_TEXT_MAX_CHARACTERS = 64 * 1024;
  * undefined when it has ids or numbers that no file of ours may hold, or more than any app lets people send: whoever has the secret of a binding can sign
  * what they like, and what is accepted is held in memory by all who deal with it.
  */
-export function chatAppOf(message: InboundMessage): ChatAppMessage | undefined {
+export function toChannelMessage(message: InboundMessage): ChannelMessage | undefined {
   const { sender } = message;
   if (![sender.id, ...sender.aliases].every(isSenderId)) return undefined;
-  const read = readChatApp(message);
+  const read = readChannelMessage(message);
   return JSON.stringify(read ?? null).length > BESIDE_TEXT_MAX_CHARACTERS ? undefined : read;
 }
 
@@ -22,10 +22,10 @@ export function isSenderId(id: string): boolean {
   return id.length <= limits.senderMaxCharacters;
 }
 
-function readChatApp(message: InboundMessage): ChatAppMessage | undefined {
+function readChannelMessage(message: InboundMessage): ChannelMessage | undefined {
   const { conversation, messageRef, media, location, cards, choice, order, albumId, replyTo } = message;
   const { id: to, threadId: thread, account } = conversation;
-  return ChatAppMessage.safeParse({
+  return ChannelMessage.safeParse({
     address: { to, thread, account },
     isGroup: conversation.isGroup,
     messageRef,
@@ -41,7 +41,7 @@ function readChatApp(message: InboundMessage): ChatAppMessage | undefined {
 
 export interface KnownMessage {
   readonly message: InboundMessage;
-  readonly chatApp: ChatAppMessage;
+  readonly chatApp: ChannelMessage;
   /** Whose conversation it is. */
   readonly sender: string;
   readonly rule: BusyRule;

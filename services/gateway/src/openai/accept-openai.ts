@@ -1,20 +1,20 @@
 import { AgentName, AppError, limits, type AgentDefinition, type ChatCompletionBody, type ResponseBody } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import type { HistoryMark } from '@concierge/turn';
+import type { HistoryCursor } from '@concierge/turn';
 import type { Response } from 'express';
 import type { Replies } from '../chat/await-reply.ts';
 import { callableAgent } from '../chat/callable-agent.ts';
 import { sourceOfCaller, type MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Caller } from '../http/call.ts';
 import { goneSignal } from '../http/gone-signal.ts';
-import { exchangeOf } from '../http/exchange.ts';
+import { readRequestContext } from '../http/exchange.ts';
 import { composeMessage } from './compose-message.ts';
 import type { GivenFiles } from './given-files.ts';
 import type { HistoryOwner, KnownHistories } from './known-histories.ts';
 import { noModel } from './no-model.ts';
 import type { ReplyFacts } from './reply-facts.ts';
-import type { Said } from './said.ts';
-import { digestOfSaid, toldHistory } from './split-said.ts';
+import type { ReceivedMessage } from './openai-messages.ts';
+import { hashMessages, readGivenHistory } from './split-messages.ts';
 
 export interface AcceptOpenAiOptions {
   readonly acceptance: MessageAcceptance;
@@ -32,8 +32,8 @@ export interface OpenAiCall {
   readonly body: Pick<ChatCompletionBody | ResponseBody, 'model' | 'user' | 'safety_identifier'>;
 }
 
-export interface SaidBy {
-  readonly said: readonly Said[];
+export interface OpenAiQuestion {
+  readonly said: readonly ReceivedMessage[];
   /** Where the request has it. */
   readonly param: 'messages' | 'input';
   /** The conversation it goes on with. */
@@ -51,7 +51,7 @@ const SENDER_PREFIX = 'openai:';
 export async function acceptOpenAi(
   options: AcceptOpenAiOptions,
   call: OpenAiCall,
-  { said, param, contactId }: SaidBy,
+  { said, param, contactId }: OpenAiQuestion,
 ): Promise<ReplyFacts> {
   const { response, caller, headers, body } = call;
   const agent = await agentOf(caller, body.model);
@@ -79,7 +79,7 @@ export async function acceptOpenAi(
     busy: 'queue',
   });
   if (!isKept) await rememberTold(options, owner, { said, mark: { sessionId, turnId } });
-  exchangeOf(response).turnId = turnId;
+  readRequestContext(response).turnId = turnId;
   response.setHeader('X-Concierge-Turn-Id', turnId);
   response.setHeader('X-Concierge-Contact-Id', sessionId);
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
@@ -90,12 +90,12 @@ export async function acceptOpenAi(
 async function findTold(
   { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
-  said: readonly Said[],
-): Promise<HistoryMark | null> {
-  const history = toldHistory(said);
+  said: readonly ReceivedMessage[],
+): Promise<HistoryCursor | null> {
+  const history = readGivenHistory(said);
   if (history === null) return null;
   return knownHistories.take(owner, history).catch((error: unknown) => {
-    log.warn({ err: error, accountId: owner.scope.accountId }, 'cannot look for the conversation of a history');
+    log.warn({ err: error, tenantId: owner.scope.tenantId }, 'cannot look for the conversation of a history');
     return null;
   });
 }
@@ -103,9 +103,9 @@ async function findTold(
 async function rememberTold(
   { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
-  { said, mark }: { readonly said: readonly Said[]; readonly mark: HistoryMark },
+  { said, mark }: { readonly said: readonly ReceivedMessage[]; readonly mark: HistoryCursor },
 ): Promise<void> {
-  await knownHistories.remember(owner, digestOfSaid(said), mark).catch((error: unknown) => {
+  await knownHistories.remember(owner, hashMessages(said), mark).catch((error: unknown) => {
     log.warn({ err: error, turnId: mark.turnId }, 'the conversation of a history will not be recognised');
   });
 }

@@ -52,7 +52,7 @@ describe('AppendOnlyText', () => {
     expect(sent(...events)).toEqual(['first ', '', 'second', '', '', '', `${tellsAgain}first other`, '']);
   });
 
-  it('goes by what the client has when a retelling breaks off as well', () => {
+  it('goes by what the client has when a replay breaks off as well', () => {
     const events = [text('one two'), reset(), text('one'), reset(), text('one two three'), done];
     expect(sent(...events)).toEqual(['one two', '', '', '', ' three', '']);
   });

@@ -1,6 +1,6 @@
 import type { TurnEvent } from '@concierge/contract';
 
-/** Said where text that a client has already seen is told anew. */
+/** ReceivedMessage where text that a client has already seen is told anew. */
 export const tellsAgain = '\n\n[The text above was cut off and is void. Again:]\n\n';
 
 /**

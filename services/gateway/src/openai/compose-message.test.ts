@@ -1,17 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import { ChatCompletionBody, limits, ResponseBody } from '@concierge/contract';
 import { composeMessage, type ComposedMessage } from './compose-message.ts';
-import { saidInInput, saidInMessages } from './said.ts';
+import { readResponseInput, readChatMessages } from './openai-messages.ts';
 
 const pixel = 'data:image/png;base64,AAAA';
 const image = { type: 'image_url', image_url: { url: pixel } };
 
 function fromMessages(messages: readonly object[], continues = false): ComposedMessage {
-  return composeMessage(saidInMessages(ChatCompletionBody.parse({ model: 'cs', messages })), { continues, param: 'messages' });
+  return composeMessage(readChatMessages(ChatCompletionBody.parse({ model: 'cs', messages })), { continues, param: 'messages' });
 }
 
 function fromInput(body: object): ComposedMessage {
-  return composeMessage(saidInInput(ResponseBody.parse({ model: 'cs', ...body })), { continues: false, param: 'input' });
+  return composeMessage(readResponseInput(ResponseBody.parse({ model: 'cs', ...body })), { continues: false, param: 'input' });
 }
 
 const user = (content: unknown): object => ({ role: 'user', content });

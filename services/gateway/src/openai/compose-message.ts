@@ -1,6 +1,6 @@
 import { AppError, codePoints, limits } from '@concierge/contract';
-import { splitSaid, type Line } from './split-said.ts';
-import type { GivenFile, Piece, Said } from './said.ts';
+import { splitMessages, type Line } from './split-messages.ts';
+import type { GivenFile, Piece, ReceivedMessage } from './openai-messages.ts';
 
 export interface NamedFile {
   readonly file: GivenFile;
@@ -31,8 +31,8 @@ const speakers = { user: 'User', assistant: 'Assistant', tool: 'Tool' } as const
  * before, unless it is known. These may be as long as they like; the model decides what it takes.
  * @throws AppError `invalid_request`
  */
-export function composeMessage(said: readonly Said[], { continues, param }: ComposeOptions): ComposedMessage {
-  const { before, question } = splitSaid(said, param);
+export function composeMessage(said: readonly ReceivedMessage[], { continues, param }: ComposeOptions): ComposedMessage {
+  const { before, question } = splitMessages(said, param);
   const told = continues ? [] : before;
   const newFiles = question.filter((piece) => typeof piece !== 'string').length;
   if (newFiles > limits.attachmentsMax)
@@ -53,7 +53,7 @@ function questionText(question: readonly Piece[], files: FileNames): string {
   return (texts.length > 0 ? texts : question.map((piece) => files.show(piece))).join('\n');
 }
 
-function textsOf(said: readonly Said[]): string {
+function textsOf(said: readonly ReceivedMessage[]): string {
   const texts = said.flatMap(({ pieces }) => pieces).filter((piece) => typeof piece === 'string');
   return texts.filter((text) => text !== '').join('\n\n');
 }

@@ -62,7 +62,7 @@ export class GivenFiles {
   }
 
   async #keepPresent(scope: TenantScope, files: readonly Present[]): Promise<KeptFiles> {
-    return this.#options.atOnce.run(scope.accountId, async () => {
+    return this.#options.atOnce.run(scope.tenantId, async () => {
       const found: Found[] = [];
       for (const file of files) found.push(await look(scope, file));
       const refs: UploadRef[] = [];

@@ -1,7 +1,7 @@
 import type { SessionMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import type { HistoryMark, HistoryMarks } from '@concierge/turn';
-import { comparable, type ToldHistory } from './split-said.ts';
+import type { HistoryCursor, HistoryCursors } from '@concierge/turn';
+import { comparable, type GivenHistory } from './split-messages.ts';
 
 /** In whose applications a history is looked for: two keys, or two agents, never share a conversation. */
 export interface HistoryOwner {
@@ -15,14 +15,14 @@ export interface HistoryOwner {
  * where the session does, with the answer that was given there: one that was edited or cut is another conversation.
  */
 export class KnownHistories {
-  readonly #marks: HistoryMarks;
+  readonly #marks: HistoryCursors;
 
-  constructor(marks: HistoryMarks) {
+  constructor(marks: HistoryCursors) {
     this.#marks = marks;
   }
 
   /** The session to go on in, taken from whoever else tells the same history; null when there is none. */
-  async take(owner: HistoryOwner, { asked, answer }: ToldHistory): Promise<HistoryMark | null> {
+  async take(owner: HistoryOwner, { asked, answer }: GivenHistory): Promise<HistoryCursor | null> {
     const name = nameOf(owner, asked);
     for (const mark of await this.#marks.list(name)) {
       if ((await endsWith(owner.scope, mark, answer)) && (await this.#marks.take(name, mark))) return mark;
@@ -31,17 +31,17 @@ export class KnownHistories {
   }
 
   /** The next request tells `asked`, and goes on behind this turn. */
-  async remember(owner: HistoryOwner, asked: string, mark: HistoryMark): Promise<void> {
+  async remember(owner: HistoryOwner, asked: string, mark: HistoryCursor): Promise<void> {
     await this.#marks.add(nameOf(owner, asked), mark);
   }
 }
 
 function nameOf({ scope, keyId, agent }: HistoryOwner, asked: string): string {
-  return [scope.accountId, keyId, agent, asked].join('/');
+  return [scope.tenantId, keyId, agent, asked].join('/');
 }
 
 /** A reply that the caller has stopped reading is told as far as it was read. */
-async function endsWith(scope: TenantScope, { sessionId, turnId }: HistoryMark, answer: string): Promise<boolean> {
+async function endsWith(scope: TenantScope, { sessionId, turnId }: HistoryCursor, answer: string): Promise<boolean> {
   const session = await scope.sessions.load(sessionId);
   if (answer === '' || session?.turns.at(-1)?.id !== turnId) return false;
   return comparable(replyOf(session.messages, turnId)).startsWith(answer);

@@ -2,15 +2,15 @@ import { AppError, type ChatCompletionBody, type InvalidField, type ResponseBody
 
 type Check = readonly [param: string, asked: boolean, message: string];
 
-const ownTools = 'are not supported: an agent has its own tools, which run on our side';
+const builtInTools = 'are not supported: an agent has its own tools, which run on our side';
 const plainText = 'only text can be answered';
 
 /** What a caller would miss if it were ignored, unlike a temperature. @throws AppError `invalid_request` naming each field */
 export function refuseUnsupportedCompletion(body: ChatCompletionBody): void {
   refuse([
     ['n', (body.n ?? 1) !== 1, 'must be 1: an agent answers once'],
-    ['tools', isGiven(body.tools) && body.tool_choice !== 'none', ownTools],
-    ['functions', isGiven(body.functions) && body.function_call !== 'none', ownTools],
+    ['tools', isGiven(body.tools) && body.tool_choice !== 'none', builtInTools],
+    ['functions', isGiven(body.functions) && body.function_call !== 'none', builtInTools],
     ['logprobs', body.logprobs === true, 'are not supported'],
     ['audio', body.audio != null, plainText],
     ['modalities', body.modalities?.some((modality) => modality !== 'text') ?? false, plainText],
@@ -23,7 +23,7 @@ export function refuseUnsupportedCompletion(body: ChatCompletionBody): void {
 export function refuseUnsupportedResponse(body: ResponseBody): void {
   const both = body.conversation != null && body.previous_response_id != null;
   refuse([
-    ['tools', isGiven(body.tools) && body.tool_choice !== 'none', ownTools],
+    ['tools', isGiven(body.tools) && body.tool_choice !== 'none', builtInTools],
     ['background', body.background === true, 'is not supported: a turn that nobody waits for goes on, and GET /api/turns/{id} shows it'],
     ['prompt', body.prompt != null, 'is not supported: prompts are files of the agent'],
     ['text.format', isStructured(body.text?.format), 'must be of type text: an agent\u2019s answer cannot be bound to a schema'],

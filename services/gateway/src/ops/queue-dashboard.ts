@@ -1,9 +1,9 @@
 import { finished } from 'node:stream/promises';
 import { AppError, routes } from '@concierge/contract';
-import type { Doorbells } from '@concierge/turn';
+import type { WakeupQueue } from '@concierge/turn';
 import { Router, type Express, type Request, type RequestHandler, type Response } from 'express';
 
-type Queues = Doorbells['queues'];
+type Queues = WakeupQueue['queues'];
 
 /** Strict but for styles, which the page's script makes as it runs. The web fonts that the page asks for stay out. */
 const policy = [
@@ -18,7 +18,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The queues of doorbells, for turns and for what goes out, for operators to look at and nothing else. */
+/** The queues of wakeupQueue, for turns and for what goes out, for operators to look at and nothing else. */
 export class QueueDashboard {
   readonly #queues: Queues;
   #board: Promise<RequestHandler> | undefined;

@@ -17,13 +17,13 @@ export class WidgetLimits {
 
   /** @throws AppError `rate_limited`, `overloaded` */
   async takeMessage({ scope, sessionId }: VisitorCaller): Promise<void> {
-    await this.#take(`${scope.accountId}:widget:${sessionId}`, limits.widgetMessagesPerVisitorMinute);
-    await this.#take(`${scope.accountId}:widget`, limits.widgetMessagesPerMinute);
+    await this.#take(`${scope.tenantId}:widget:${sessionId}`, limits.widgetMessagesPerVisitorMinute);
+    await this.#take(`${scope.tenantId}:widget`, limits.widgetMessagesPerMinute);
   }
 
   /** @throws AppError `rate_limited`, `overloaded` */
   async takeRead({ scope, sessionId }: VisitorCaller): Promise<void> {
-    await this.#take(`${scope.accountId}:widget-reads:${sessionId}`, limits.widgetReadsPerVisitorMinute);
+    await this.#take(`${scope.tenantId}:widget-reads:${sessionId}`, limits.widgetReadsPerVisitorMinute);
   }
 
   /** No tenant's id has a colon: these windows are nobody's window of requests. */

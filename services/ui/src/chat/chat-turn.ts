@@ -57,7 +57,7 @@ export interface ChatTurn {
   readonly turnId: string | null;
   readonly question: Question | null;
   /** A person says it in the agent's place; nobody has asked. */
-  readonly isPersons: boolean;
+  readonly isFromStaff: boolean;
   readonly parts: readonly ReplyPart[];
   /** Parts before this index are settled: a `text_reset` leaves them alone. */
   readonly settled: number;
@@ -71,7 +71,7 @@ export function newTurn(given: Pick<ChatTurn, 'key'> & Partial<ChatTurn>): ChatT
   return {
     turnId: null,
     question: null,
-    isPersons: false,
+    isFromStaff: false,
     parts: [],
     settled: 0,
     state: { at: 'sending' },

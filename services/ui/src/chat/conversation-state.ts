@@ -67,7 +67,7 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
         key: known?.key ?? view.id,
         turnId: view.id,
         question: known?.question ?? null,
-        isPersons: view.origin === 'person',
+        isFromStaff: view.origin === 'person',
         state: stateOf(view),
       });
     });

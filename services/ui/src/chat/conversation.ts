@@ -112,7 +112,7 @@ export class Conversation {
     if (contactId === null) return;
     const turnId = await this.#options.gateway.answerAsPerson(contactId, { message: text, idempotencyKey });
     if (this.#state.turns.some((turn) => turn.turnId === turnId)) return;
-    const turn = newTurn({ key: turnId, turnId, isPersons: true, state: { at: 'waiting' } });
+    const turn = newTurn({ key: turnId, turnId, isFromStaff: true, state: { at: 'waiting' } });
     this.#set({ ...this.#state, turns: [...this.#state.turns, turn] });
     this.#advance();
   }

@@ -123,7 +123,7 @@ function sessionPath(id: string): string {
   return `/api/sessions/${encodeURIComponent(id)}`;
 }
 
-/** Said on every answer to a tenant that may ask only so often. */
+/** ReceivedMessage on every answer to a tenant that may ask only so often. */
 function isCounted(response: Response): boolean {
   return response.headers.has('ratelimit-policy');
 }

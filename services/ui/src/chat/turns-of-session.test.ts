@@ -45,9 +45,9 @@ describe('turnsOfSession', () => {
     const turns = turnsOfSession(
       sessionWith(question('t1', 'Hello?'), { ...answer('t2', 'Anna here.'), by }, answer('t3', 'The agent again.')),
     );
-    expect(turns.map(({ isPersons }) => isPersons)).toEqual([false, true, false]);
+    expect(turns.map(({ isFromStaff }) => isFromStaff)).toEqual([false, true, false]);
     expect(mergeTurns({ session: null, views: [{ ...view('t4', 'waiting'), origin: 'person' }], saved: [] })).toMatchObject([
-      { turnId: 't4', isPersons: true },
+      { turnId: 't4', isFromStaff: true },
     ]);
   });
 

@@ -50,7 +50,7 @@ function addMessage(turn: ChatTurn, message: Message): ChatTurn {
       const parts = [...turn.parts, ...partsOf(message)];
       return {
         ...turn,
-        isPersons: message.by !== undefined,
+        isFromStaff: message.by !== undefined,
         parts,
         settled: parts.length,
         state: message.partial === true ? cut(turn.state) : turn.state,

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useMemo, useState, type ReactNode } from 'react';
 import { explain } from '../../src/chat/chat-failure.ts';
 import { GatewayClient } from '../../src/chat/gateway-client.ts';
-import { ChatPage } from './chat-page.tsx';
+import { ChatPage } from './chat/chat-page.tsx';
 import { SignIn } from './sign-in.tsx';
 import { forgetSignedIn, loadSignedIn, saveSignedIn } from './signed-in.ts';
 

@@ -4,7 +4,7 @@ import { StrictMode, type ReactNode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ErrorBoundary } from 'react-error-boundary';
 import { App } from './app.tsx';
-import { Button } from './button.tsx';
+import { Button } from './parts/button.tsx';
 import './styles.css';
 
 /** Lists are asked for sparingly: each request counts against the tenant's allowance. */

@@ -2,8 +2,8 @@ import { ConciergeError } from '@concierge/client';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { explain } from '../../src/chat/chat-failure.ts';
 import { GatewayClient } from '../../src/chat/gateway-client.ts';
-import { Button } from './button.tsx';
-import { LogoIcon, SpinnerIcon } from './icons.tsx';
+import { Button } from './parts/button.tsx';
+import { LogoIcon, SpinnerIcon } from './parts/icons.tsx';
 import type { SignedIn } from './signed-in.ts';
 
 /** Asks for something that every key but one for cs alone may see. */

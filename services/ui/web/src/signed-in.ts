@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { forgetAll, keep, readKept } from './browser-storage.ts';
+import { forgetAll, keep, readKept } from './parts/browser-storage.ts';
 
 /** What the key may do, as far as the page found out: a key for cs alone cannot list conversations. */
 const SignedIn = z.object({ key: z.string(), reach: z.enum(['tenant', 'cs']) });

@@ -6,7 +6,7 @@ import { Tenants, type TenantScope } from '@concierge/tenant';
 import { gate, temporaryDirectory } from '@concierge/testing';
 import { WorkerDraining, type TurnRun } from '@concierge/turn';
 import { turnRun } from '../fixtures/scripted-run.ts';
-import { lendSubagents, type SubagentOptions } from './subagents.ts';
+import { createSubagents, type SubagentOptions } from './subagents.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let index: IndexStore;
@@ -57,7 +57,7 @@ class EndlessTurns {
 
   async run(run: TurnRun, tasks: readonly string[], signal: AbortSignal): Promise<unknown> {
     const asked = tasks.map((task) => ({ task, agent: undefined }));
-    return lendSubagents(this.options)
+    return createSubagents(this.options)
       .subagents(run, { access: 'admin', tools: ['read', 'message'] })
       .runSubagents(asked, { callId: 'c1', signal });
   }

@@ -11,7 +11,7 @@ import {
   type TurnInput,
 } from '@concierge/contract';
 import type { FoldedTurn, TurnReceipt, TurnRun, Turns, TurnStreams } from '@concierge/turn';
-import type { Lenders, TurnRights } from './turn-capabilities.ts';
+import type { CapabilityFactories, TurnRights } from './turn-capabilities.ts';
 
 export interface SubagentOptions {
   readonly turns: Pick<Turns, 'accept' | 'cancel' | 'cancelChildren'>;
@@ -19,7 +19,7 @@ export interface SubagentOptions {
 }
 
 /** Sub-agents for one turn after another. */
-export function lendSubagents(options: SubagentOptions): Pick<Lenders, 'subagents' | 'cancelSubagents'> {
+export function createSubagents(options: SubagentOptions): Pick<CapabilityFactories, 'subagents' | 'cancelSubagents'> {
   return {
     subagents: (run, rights) => new Subagents(options, run, rights),
     cancelSubagents: async ({ scope, turn }) => options.turns.cancelChildren(scope, turn.turnId),

@@ -3,13 +3,13 @@ import { replyWindow, channelAdapters } from '@concierge/channel';
 import type { TurnRun } from '@concierge/turn';
 
 /** A turn's sandbox, closed with the turn. */
-export interface LentRuntime extends RuntimeAccess, AsyncDisposable {
+export interface RuntimeCapability extends RuntimeAccess, AsyncDisposable {
   /** Who answers the tools that commands call; said once, before the first command. */
   answerWith(dispatcher: Dispatcher): void;
 }
 
 /** What a worker lends to one turn, and takes back at its end. */
-export type LentCapabilities = TurnCapabilities & AsyncDisposable & { readonly runtime: LentRuntime };
+export type OpenedCapabilities = TurnCapabilities & AsyncDisposable & { readonly runtime: RuntimeCapability };
 
 /** What the turn's agent may do: at most this may be handed on. */
 export interface TurnRights {
@@ -19,30 +19,31 @@ export interface TurnRights {
 }
 
 /** All that capabilities are made from; bound once in wire.ts. */
-export interface Lenders {
-  runtime(run: TurnRun): LentRuntime;
+export interface CapabilityFactories {
+  runtime(run: TurnRun): RuntimeCapability;
   web(run: TurnRun, rights: TurnRights): Pick<TurnCapabilities, 'fetchPage' | 'searchWeb'>;
   subagents(run: TurnRun, rights: TurnRights): Pick<TurnCapabilities, 'listAgents' | 'runSubagents'> & AsyncDisposable;
-  askPerson(run: TurnRun): TurnCapabilities['askPerson'];
+  requestStaff(run: TurnRun): TurnCapabilities['requestStaff'];
   readUpload(run: TurnRun): TurnCapabilities['readUpload'];
   /** Cancels what the turn has started, in whichever attempt, and is still on its way. */
   cancelSubagents(run: TurnRun): Promise<void>;
 }
 
 /** Nothing is opened before a tool asks for it. */
-export function lendCapabilities(lenders: Lenders, run: TurnRun, rights: TurnRights): LentCapabilities {
-  const runtime = lenders.runtime(run);
-  const subagents = lenders.subagents(run, rights);
-  const web = lenders.web(run, rights);
+export function createCapabilities(capabilityFactories: CapabilityFactories, run: TurnRun, rights: TurnRights): OpenedCapabilities {
+  const runtime = capabilityFactories.runtime(run);
+  const subagents = capabilityFactories.subagents(run, rights);
+  const web = capabilityFactories.web(run, rights);
   return {
     runtime,
     fetchPage: web.fetchPage,
     searchWeb: web.searchWeb,
     listAgents: subagents.listAgents,
     runSubagents: subagents.runSubagents,
-    askPerson: lenders.askPerson(run),
-    findReplyWindow: (channel, to, lastInboundMs) => replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs, nowMs: Date.now() }),
-    readUpload: lenders.readUpload(run),
+    requestStaff: capabilityFactories.requestStaff(run),
+    findReplyWindow: (channel, to, lastInboundMs) =>
+      replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs, nowMs: Date.now() }),
+    readUpload: capabilityFactories.readUpload(run),
     [Symbol.asyncDispose]: async () => {
       // First what can still ask for more: a command may start sub-agents through its dispatcher.
       await runtime[Symbol.asyncDispose]();

@@ -11,10 +11,10 @@ import {
   type WebPages,
   type WebSearch,
 } from '@concierge/web';
-import { MentionedPlaces } from './mentioned-places.ts';
-import type { Lenders } from './turn-capabilities.ts';
+import { UrlAllowlist } from './url-allowlist.ts';
+import type { CapabilityFactories } from './turn-capabilities.ts';
 
-export interface WebLenderOptions {
+export interface WebCapabilityOptions {
   readonly pages: WebPages;
   /** Undefined: the operator has configured none. */
   readonly search: WebSearch | undefined;
@@ -35,22 +35,22 @@ export const reaches: Readonly<Record<ToolAccess, Reach>> = {
 };
 
 /** The web as each turn's agent may see it. */
-export function webLender(options: WebLenderOptions): Lenders['web'] {
+export function createWeb(options: WebCapabilityOptions): CapabilityFactories['web'] {
   return (run, { access }) => new TurnWeb(options, run, access);
 }
 
 class TurnWeb {
-  readonly #options: WebLenderOptions;
+  readonly #options: WebCapabilityOptions;
   readonly #run: TurnRun;
   readonly #access: ToolAccess;
   /** Undefined: every public address is open. */
-  readonly #mentioned: MentionedPlaces | undefined;
+  readonly #mentioned: UrlAllowlist | undefined;
 
-  constructor(options: WebLenderOptions, run: TurnRun, access: ToolAccess) {
+  constructor(options: WebCapabilityOptions, run: TurnRun, access: ToolAccess) {
     this.#options = options;
     this.#run = run;
     this.#access = access;
-    this.#mentioned = access === 'cs' ? new MentionedPlaces(run) : undefined;
+    this.#mentioned = access === 'cs' ? new UrlAllowlist(run) : undefined;
   }
 
   readonly fetchPage: TurnCapabilities['fetchPage'] = async (url, { page, signal }) => {
@@ -65,12 +65,12 @@ class TurnWeb {
   /** Strangers cannot make an agent open what the operator allowed beside the public web: the owner can, by naming it. */
   async #terms(url: string): Promise<Pick<OpenPage, 'tenantId' | 'reader' | 'policy'>> {
     const { policy } = reaches[this.#access];
-    const { accountId } = this.#run.turn;
-    if (this.#mentioned === undefined) return { tenantId: accountId, reader: accountId, policy };
+    const { tenantId } = this.#run.turn;
+    if (this.#mentioned === undefined) return { tenantId, reader: tenantId, policy };
     const by = await this.#mentioned.namedBy(url);
     if (by === undefined) throw new ToolError(NOT_MENTIONED);
     const publicOnly = by !== 'owner';
-    return { tenantId: accountId, reader: `${accountId}/cs/${publicOnly ? 'public' : 'own'}`, policy: { ...policy, publicOnly } };
+    return { tenantId, reader: `${tenantId}/cs/${publicOnly ? 'public' : 'own'}`, policy: { ...policy, publicOnly } };
   }
 
   readonly searchWeb: TurnCapabilities['searchWeb'] = async (query, { count, signal }) => {
@@ -82,8 +82,8 @@ class TurnWeb {
       return hits;
     } catch (error) {
       if (!(error instanceof SearchError)) throw error;
-      const { turnId, accountId } = this.#run.turn;
-      this.#options.log.warn({ turnId, accountId, failure: error.failure, err: error.cause }, 'web search failed');
+      const { turnId, tenantId } = this.#run.turn;
+      this.#options.log.warn({ turnId, tenantId, failure: error.failure, err: error.cause }, 'web search failed');
       throw new ToolError(error.message, { cause: error });
     }
   };

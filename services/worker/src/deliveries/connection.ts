@@ -2,7 +2,7 @@ import { channelAdapters, type OpenBinding, type Surface } from '@concierge/chan
 import { appNameOf, type ChannelView, type DeliveryProblem } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { Delivery, TenantScope } from '@concierge/tenant';
-import { openBinding } from '../chat-apps/open-binding.ts';
+import { openBinding } from '../channels/open-binding.ts';
 
 /** An app that is connected, for one message. */
 export interface Connection {
@@ -28,8 +28,8 @@ export async function stopSending(
   { nowMs, log }: { readonly nowMs: number; readonly log: Log },
 ): Promise<void> {
   const { channel } = view;
-  const { accountId } = scope;
-  log.error({ accountId, channel, code: problem.code }, 'a chat app refuses the credentials of a binding: it receives, and sends nothing');
+  const { tenantId } = scope;
+  log.error({ tenantId, channel, code: problem.code }, 'a chat app refuses the credentials of a binding: it receives, and sends nothing');
   const reason = `${appNameOf(channel)} refuses what is sent with its credentials (${problem.code}): ${problem.message}`;
   await scope.channels.stopSending(view, { reason, nowMs });
 }

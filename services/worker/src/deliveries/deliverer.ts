@@ -8,10 +8,10 @@ import {
   type SendOutcome,
   type Surface,
 } from '@concierge/channel';
-import { appNameOf, webhookPaths, type AppChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import { appNameOf, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
-import type { DeliveryPace, DeliveryReceipts, DeliveryTold, LaneStep } from '@concierge/turn';
+import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from '@concierge/turn';
 import { connectionOf, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from '../outbound-metrics.ts';
 
@@ -29,7 +29,7 @@ export interface DelivererOptions {
   readonly pace: Pick<DeliveryPace, 'pace' | 'hold' | 'ages' | 'mayTryBinding' | 'noteBindingRefused'>;
   readonly receipts: Pick<DeliveryReceipts, 'catchUp'>;
   /** Hears of each message whose way has ended, before it leaves its lane. */
-  readonly told: DeliveryTold;
+  readonly told: DeliveryReported;
   readonly metrics: DeliveryMetrics;
   readonly log: Log;
   readonly now?: () => number;
@@ -122,7 +122,7 @@ export class Deliverer {
       return this.#refuse(scope, rendered, windowClosed(channel));
     const waitMs = await this.#options.pace.pace(laneOfDelivery(scope, rendered), channel, surface.pace(rendered.to));
     if (waitMs > 0) return this.#parked(waitMs);
-    if (await isHeldByPerson(scope, rendered)) return this.#refuse(scope, rendered, heldByPerson);
+    if (await isWithStaff(scope, rendered)) return this.#refuse(scope, rendered, withheldForStaff);
     return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
   }
 
@@ -167,7 +167,7 @@ export class Deliverer {
     const { to, message, replyTo } = delivery;
     const { thread, template } = message;
     const { providerUrls: urls, publicUrl } = this.#options.providers;
-    const webhookUrl = publicUrl === undefined ? undefined : `${publicUrl}${webhookPaths(message.channel, scope.accountId)[0]}`;
+    const webhookUrl = publicUrl === undefined ? undefined : `${publicUrl}${webhookPaths(message.channel, scope.tenantId)[0]}`;
     const sender = openSender(binding, { urls, timeoutMs: SEND_TIMEOUT_MS, webhookUrl });
     try {
       if (template !== undefined && sender.sendTemplate !== undefined) {
@@ -186,7 +186,7 @@ export class Deliverer {
         signal,
       );
     } catch (error) {
-      if (!signal.aborted) this.#options.log.error({ accountId: scope.accountId, messageId: message.id, err: error }, 'nothing was sent');
+      if (!signal.aborted) this.#options.log.error({ tenantId: scope.tenantId, messageId: message.id, err: error }, 'nothing was sent');
       return { kind: 'retry', backoff: 'ordinary', code: 'not_sent', message: 'The service stopped before anything was sent.' };
     }
   }
@@ -225,10 +225,10 @@ export class Deliverer {
     await this.#noteProblem(scope, delivery, outcome);
     const isOwnLimit = surface.pace(delivery.to).isOwnLimit === true;
     if (outcome.kind === 'retry' && outcome.backoff === 'ordinary' && outcome.afterMs !== undefined && !isOwnLimit)
-      await this.#options.pace.hold({ accountId: scope.accountId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
+      await this.#options.pace.hold({ tenantId: scope.tenantId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
     if (outcome.kind === 'resend_to') await this.#moveContact(scope, delivery, outcome.to);
     if (outcome.kind === 'binding_failed') {
-      await this.#options.pace.noteBindingRefused({ accountId: scope.accountId, channel });
+      await this.#options.pace.noteBindingRefused({ tenantId: scope.tenantId, channel });
       await stopSending(ready, outcome, { nowMs: this.#nowMs(), log: this.#options.log });
     }
   }
@@ -236,13 +236,13 @@ export class Deliverer {
   /** Of what is sent through a binding that the provider refuses, one message is tried now and then. */
   async #mayTryBinding({ scope, view }: Ready): Promise<boolean> {
     const { channel, state } = view;
-    return state !== 'receive_only' || (await this.#options.pace.mayTryBinding({ accountId: scope.accountId, channel }));
+    return state !== 'receive_only' || (await this.#options.pace.mayTryBinding({ tenantId: scope.tenantId, channel }));
   }
 
   async #moveContact(scope: TenantScope, { message, to }: Delivery, alias: string): Promise<void> {
     await scope.contacts.addAlias({ channel: message.channel, alias, sender: to }).catch((error: unknown) => {
       this.#options.log.warn(
-        { accountId: scope.accountId, messageId: message.id, err: error },
+        { tenantId: scope.tenantId, messageId: message.id, err: error },
         'a conversation has moved, and its alias is taken',
       );
     });
@@ -252,7 +252,7 @@ export class Deliverer {
     const { channel, id } = message;
     const { kind, code } = problem;
     this.#options.metrics.failed(channel, kind);
-    this.#options.log.warn({ accountId: scope.accountId, channel, messageId: id, kind, code }, 'a chat app did not take a message');
+    this.#options.log.warn({ tenantId: scope.tenantId, channel, messageId: id, kind, code }, 'a chat app did not take a message');
     await scope.channels.noteError(channel, { code, message: problem.message });
   }
 
@@ -276,7 +276,7 @@ export class Deliverer {
     await scope.outbox.end(delivery);
     this.#options.metrics.ended(message.channel, state);
     this.#options.log.info(
-      { accountId: scope.accountId, messageId: message.id, channel: message.channel, kind: message.kind, state },
+      { tenantId: scope.tenantId, messageId: message.id, channel: message.channel, kind: message.kind, state },
       'delivery ended',
     );
     return { kind: 'again' };
@@ -306,22 +306,22 @@ const perhapsSent: DeliveryProblem = {
 };
 const neverInTime: DeliveryProblem = { code: 'expired', message: 'It could not be sent in time.' };
 const nothingToSee: Refusal = { state: 'failed', problem: { code: 'empty', message: 'Nothing of it can be seen.' } };
-const heldByPerson: Refusal = {
+const withheldForStaff: Refusal = {
   state: 'withheld',
   problem: { code: 'handoff', message: 'A person has the conversation: the agent says nothing there.' },
 };
 
-function windowClosed(channel: AppChannel): Refusal {
+function windowClosed(channel: MessagingChannel): Refusal {
   const message = `${appNameOf(channel)} takes free text only within 24 hours after the contact has written.`;
   return { state: 'withheld', problem: { code: 'window_closed', message } };
 }
 
 /** What a person says, and that one was asked for, goes out while a person has the conversation. */
-async function isHeldByPerson(scope: TenantScope, { message, wantedAt }: Delivery): Promise<boolean> {
+async function isWithStaff(scope: TenantScope, { message, wantedAt }: Delivery): Promise<boolean> {
   const { kind, sessionId } = message;
   if (kind === 'person' || kind === 'notice') return false;
   if (!(await scope.handoffs.isPaused(sessionId)) && !(await hadPersonSince(scope, { sessionId, at: wantedAt }))) return false;
-  return !(kind === 'reply' && (await isSaidBefore(scope, message)));
+  return !(kind === 'reply' && (await isFromBefore(scope, message)));
 }
 
 /** What waited while a person had the conversation is not sent late: it does not go with what was said there since. */
@@ -335,12 +335,12 @@ async function hadPersonSince(
 }
 
 /** What an agent tells the contact before it asks for a person itself: that one will answer, say. It need not wait to be sent until then. */
-async function isSaidBefore(scope: TenantScope, { sessionId, turnId, acceptedAt }: Delivery['message']): Promise<boolean> {
+async function isFromBefore(scope: TenantScope, { sessionId, turnId, acceptedAt }: Delivery['message']): Promise<boolean> {
   const handoff = await scope.handoffs.find(sessionId);
   const asker = handoff?.requestedBy;
   return handoff !== undefined && asker?.kind === 'agent' && asker.turnId === turnId && acceptedAt <= handoff.since;
 }
 
-function laneOfDelivery({ accountId }: TenantScope, { message }: Delivery): { readonly accountId: string; readonly lane: string } {
-  return { accountId, lane: laneOf(message.id) };
+function laneOfDelivery({ tenantId }: TenantScope, { message }: Delivery): { readonly tenantId: string; readonly lane: string } {
+  return { tenantId, lane: laneOf(message.id) };
 }

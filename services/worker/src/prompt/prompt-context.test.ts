@@ -36,7 +36,9 @@ afterEach(async () => {
 async function play(model: ChosenModel, accepted: Partial<AcceptedTurn> = {}): Promise<TurnEnd> {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
   const warn = (_run: unknown, warning: ReportedWarning): void => void warnings.push(warning);
-  return new TurnRunner({ modelFor: () => model, lenders: unconnected, metrics, warn, log }).runTurn(turnRun(scope, {}, accepted));
+  return new TurnRunner({ modelFor: () => model, capabilityFactories: unconnected, metrics, warn, log }).runTurn(
+    turnRun(scope, {}, accepted),
+  );
 }
 
 async function put(name: string, text: string | Uint8Array): Promise<void> {

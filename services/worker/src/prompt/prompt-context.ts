@@ -2,7 +2,7 @@ import { contactOf, fitContext, type ContextBudget } from '@concierge/agent';
 import { limits, type ModelFacts } from '@concierge/contract';
 import { estimateTokens } from '@concierge/model';
 import type { TurnRun } from '@concierge/turn';
-import { isCrowded } from './context-figures.ts';
+import { isCrowded } from './context-report.ts';
 import type { TurnAgent } from '../turn/turn-agent.ts';
 import type { ReportWarning } from '../turn/turn-warnings.ts';
 

@@ -5,7 +5,7 @@ import { userMessageOf } from './prompt-turn.ts';
 const turn: AcceptedTurn = {
   version: 1,
   turnId: 't1',
-  accountId: 'acme',
+  tenantId: 'acme',
   sessionId: 's1',
   acceptedAtMs: 0,
   origin: 'api',

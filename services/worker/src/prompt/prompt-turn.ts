@@ -1,4 +1,4 @@
-import { dynamicContext, heartbeatNews, type MediaFile, type SaidMessage, type ShownImages } from '@concierge/agent';
+import { dynamicContext, heartbeatNews, type MediaFile, type UserMessageInput, type ShownImages } from '@concierge/agent';
 import type { AcceptedTurn, SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
@@ -38,7 +38,7 @@ export async function userMessageOf(
     ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
   ]);
   const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await readText(upload) })));
-  const messages = asSaid(turns);
+  const messages = toUserMessages(turns);
   const news = heartbeat === undefined ? undefined : heartbeatNews(heartbeat.now, heartbeat.known);
   return {
     id: `${head.turnId}.0`,
@@ -66,8 +66,8 @@ function wordsOf({ turn: { turnId, text, attachments }, files = [] }: PromptTurn
 }
 
 /** Messages as they were sent: the app has made several of an album, which was one. */
-function asSaid(turns: readonly PromptTurn[]): SaidMessage[] {
-  const messages: SaidMessage[] = [];
+function toUserMessages(turns: readonly PromptTurn[]): UserMessageInput[] {
+  const messages: UserMessageInput[] = [];
   for (const { turn, files } of turns) {
     const { chatApp } = turn;
     const text = textWithPreface(turn);
@@ -79,7 +79,7 @@ function asSaid(turns: readonly PromptTurn[]): SaidMessage[] {
   return messages;
 }
 
-function withPicture(album: SaidMessage, picture: SaidMessage): SaidMessage {
+function withPicture(album: UserMessageInput, picture: UserMessageInput): UserMessageInput {
   const text = [album.text, picture.text].filter((caption) => caption !== '').join('\n');
   const media = [...(album.chatApp?.media ?? []), ...(picture.chatApp?.media ?? [])];
   const files = album.files && picture.files && [...album.files, ...picture.files];

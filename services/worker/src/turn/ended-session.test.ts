@@ -7,7 +7,7 @@ const now = '2026-11-20T10:00:00.000Z';
 const turn: AcceptedTurn = {
   version: 1,
   turnId: 't1',
-  accountId: 'acme',
+  tenantId: 'acme',
   sessionId: '0'.repeat(32),
   acceptedAtMs: 0,
   origin: 'api',

@@ -2,7 +2,7 @@ import {
   toSessionOrigin,
   truncate,
   type AcceptedTurn,
-  type ChatAppAddress,
+  type ChannelAddress,
   type ErrorCode,
   type FinishReason,
   type HistoryLine,
@@ -50,7 +50,7 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
 export function endedSession(
   session: Session,
   conversation: Conversation,
-  { records, chatApp }: { readonly records: readonly [TurnRecord, ...TurnRecord[]]; readonly chatApp: ChatAppAddress | undefined },
+  { records, chatApp }: { readonly records: readonly [TurnRecord, ...TurnRecord[]]; readonly chatApp: ChannelAddress | undefined },
 ): { next: Session; history: HistoryLine[] } {
   const turns = [...session.turns, ...records];
   const kept = turns.length > turnRecordBounds.max ? turns.slice(-turnRecordBounds.keep) : turns;

@@ -4,14 +4,14 @@ import {
   channelSynonyms,
   clip,
   codePoints,
-  isAppChannel,
+  isMessagingChannel,
   limits,
   recipientOf,
   type AcceptedTurn,
   type ChannelName,
   type WaitingHandoff,
 } from '@concierge/contract';
-import { CODE_MIN_CHARACTERS, codeOf, commandMark, type HandoffDesk, type TurnRun } from '@concierge/turn';
+import { CODE_MIN_CHARACTERS, codeOf, commandMark, type HandoffRequests, type TurnRun } from '@concierge/turn';
 
 const LISTED_MAX = 20;
 const WORDS_MAX_CHARACTERS = 200;
@@ -23,7 +23,7 @@ export function looksLikeCommand(text: string): boolean {
   return commandLine.test(text);
 }
 
-type Desk = Pick<HandoffDesk, 'waiting' | 'answer' | 'giveBack'>;
+type Desk = Pick<HandoffRequests, 'waiting' | 'answer' | 'giveBack'>;
 type Waiting = Awaited<ReturnType<Desk['waiting']>>['items'];
 
 /**
@@ -115,7 +115,7 @@ function listOf(items: Waiting, channel: ChannelName): string {
 }
 
 function titleOf({ title, channel, sessionId }: WaitingHandoff): string {
-  const place = channel === null ? '' : ` on ${isAppChannel(channel) ? appNameOf(channel) : channel}`;
+  const place = channel === null ? '' : ` on ${isMessagingChannel(channel) ? appNameOf(channel) : channel}`;
   return `"${title ?? sessionId}"${place}`;
 }
 

@@ -72,7 +72,7 @@ function runOf(accepted: Partial<AcceptedTurn>): TurnRun {
   const turn: AcceptedTurn = {
     version: 1,
     turnId: `t_${String(turns)}`,
-    accountId: 'acme',
+    tenantId: 'acme',
     sessionId: turns.toString(16).padStart(32, '0'),
     acceptedAtMs: Date.now(),
     origin: 'api',
@@ -109,7 +109,9 @@ function runOf(accepted: Partial<AcceptedTurn>): TurnRun {
 /** What the tools of a whole turn answered, as the session has kept it. */
 async function answersOf(run: TurnRun, calls: readonly Call[]): Promise<ToolMessage[]> {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  const end = await new TurnRunner({ modelFor: () => new CallingModel(calls), lenders: unconnected, metrics, log }).runTurn(run);
+  const end = await new TurnRunner({ modelFor: () => new CallingModel(calls), capabilityFactories: unconnected, metrics, log }).runTurn(
+    run,
+  );
   expect(end.event.type).toBe('done');
   const session = await scope.sessions.load(run.turn.sessionId);
   return (session?.messages ?? []).filter((message) => message.role === 'tool').filter(({ turnId }) => turnId === run.turn.turnId);

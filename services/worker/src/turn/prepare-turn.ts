@@ -2,10 +2,10 @@ import {
   allTools,
   buildSystemPrompt,
   Dispatcher,
-  makeRoom,
-  ToolBox,
+  compact,
+  TurnTools,
   toolScope,
-  ToolSet,
+  ToolRegistry,
   type Conversation,
   type LoopRun,
   type Tool,
@@ -16,13 +16,13 @@ import { limits, type ModelFacts, type Session, type TenantSettings, type TurnSt
 import { ModelError, type Model } from '@concierge/model';
 import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
-import { lendCapabilities, type Lenders, type LentCapabilities } from '../capabilities/turn-capabilities.ts';
-import type { ChatApps } from '../chat-apps/chat-apps.ts';
-import { contextBudget, turnStatus } from '../prompt/context-figures.ts';
+import { createCapabilities, type CapabilityFactories, type OpenedCapabilities } from '../capabilities/turn-capabilities.ts';
+import type { WorkerChannels } from '../channels/channels.ts';
+import { contextBudget, turnStatus } from '../prompt/context-report.ts';
 import { promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
 import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
-import { turnsToAnswer, type TurnsToAnswer } from './joined-turns.ts';
+import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
 import { whyItFailed } from './turn-outcome.ts';
 import type { ReportWarning } from './turn-warnings.ts';
@@ -44,7 +44,7 @@ export interface ToolSources {
 /** What turns need that came from a channel. */
 export interface ChannelParts {
   /** Their files, and typing; without it nothing is fetched or shown. */
-  readonly chatApps?: ChatApps;
+  readonly chatApps?: WorkerChannels;
   /** What staff may write that answers in the agent's place; without it no text is more than text. */
   readonly commands?: Pick<HandoffCommands, 'run'>;
 }
@@ -53,7 +53,7 @@ export interface TurnPreparationOptions {
   /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
   modelFor(ref: string | undefined): ChosenModel;
   readonly tools?: ToolSources;
-  readonly lenders: Lenders;
+  readonly capabilityFactories: CapabilityFactories;
   readonly channels?: ChannelParts;
   /** Reports to owner and operator what does not end the turn, but concerns them. */
   readonly warn?: ReportWarning;
@@ -73,7 +73,7 @@ const TOOL_SETS_MAX = 1000;
 export class TurnPreparation {
   readonly #options: TurnPreparationOptions;
   readonly #tools: readonly Tool[];
-  readonly #toolSets = new Map<string, ToolSet>();
+  readonly #toolRegistries = new Map<string, ToolRegistry>();
 
   constructor(options: TurnPreparationOptions) {
     this.#options = options;
@@ -86,7 +86,7 @@ export class TurnPreparation {
     conversation: Conversation,
     { session, settings }: { readonly session: Session; readonly settings: TenantSettings },
   ): Promise<PreparedTurn> {
-    const { channels, warn, lenders } = this.#options;
+    const { channels, warn, capabilityFactories } = this.#options;
     const turns = await turnsToAnswer(run, session, conversation);
     await using stack = new AsyncDisposableStack();
     stack.use(channels?.chatApps?.showTyping(run, turns));
@@ -96,9 +96,9 @@ export class TurnPreparation {
     const heartbeat = { now: context.heartbeat, known: conversation.heartbeat };
     if (!conversation.hasPrompt) await this.addPrompt(run, conversation, { turns, heartbeat, timezone: settings.timezone });
     const asked = withWholeMessage(run, conversation);
-    const toolSet = await this.#findToolSet(asked, agent);
-    const capabilities = stack.use(lendCapabilities(lenders, asked, { access: agent.access, tools: toolSet.names }));
-    const loop = this.#buildLoop(asked, conversation, { settings, agent, model, context, toolSet, capabilities });
+    const toolRegistry = await this.#findToolSet(asked, agent);
+    const capabilities = stack.use(createCapabilities(capabilityFactories, asked, { access: agent.access, tools: toolRegistry.names }));
+    const loop = this.#buildLoop(asked, conversation, { settings, agent, model, context, toolRegistry, capabilities });
     const opened = stack.move();
     return { loop, [Symbol.asyncDispose]: async () => opened.disposeAsync() };
   }
@@ -116,7 +116,7 @@ export class TurnPreparation {
 
   /** What came with the messages is fetched, kept and read before the model is told of it. */
   async buildPrompt(run: TurnRun, turns: TurnsToAnswer, facts: PromptFacts): Promise<TurnStep> {
-    const read = this.#options.lenders.readUpload(run);
+    const read = this.#options.capabilityFactories.readUpload(run);
     let signal: AbortSignal | undefined;
     const readText: ReadText = async (upload) => {
       signal ??= AbortSignal.any([run.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
@@ -137,27 +137,31 @@ export class TurnPreparation {
   async #findToolSet(
     run: TurnRun,
     { access, allow }: { readonly access: ToolAccess; readonly allow: TurnAgent['allow'] },
-  ): Promise<ToolSet> {
+  ): Promise<ToolRegistry> {
     const attached = (await this.#options.tools?.attached?.(run)) ?? [];
-    if (attached.length > 0) return new ToolSet([...this.#tools, ...attached], access, allow);
+    if (attached.length > 0) return new ToolRegistry([...this.#tools, ...attached], access, allow);
     const key = JSON.stringify([access, allow]);
-    const known = this.#toolSets.get(key);
+    const known = this.#toolRegistries.get(key);
     if (known !== undefined) return known;
     // Allow-lists are the tenants' own; as many as there are tenants must not pile up.
-    if (this.#toolSets.size >= TOOL_SETS_MAX) this.#toolSets.clear();
-    const made = new ToolSet(this.#tools, access, allow);
-    this.#toolSets.set(key, made);
+    if (this.#toolRegistries.size >= TOOL_SETS_MAX) this.#toolRegistries.clear();
+    const made = new ToolRegistry(this.#tools, access, allow);
+    this.#toolRegistries.set(key, made);
     return made;
   }
 
-  #buildLoop(run: TurnRun, conversation: Conversation, { settings, agent, model, context, toolSet, capabilities }: LoopParts): LoopRun {
+  #buildLoop(
+    run: TurnRun,
+    conversation: Conversation,
+    { settings, agent, model, context, toolRegistry, capabilities }: LoopParts,
+  ): LoopRun {
     const { scope, turn, writer, signal } = run;
     const { maxTurns } = agent;
     const system = buildSystemPrompt(context);
-    const budget = contextBudget(model.facts, system, toolSet);
+    const budget = contextBudget(model.facts, system, toolRegistry);
     warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
-    const tools = this.#openTools(run, { agent, toolSet, capabilities, status, showsImages: model.facts.images });
+    const tools = this.#openTools(run, { agent, toolRegistry, capabilities, status, showsImages: model.facts.images });
     capabilities.runtime.answerWith(new Dispatcher({ tools, conversation, writer, newSlots: () => new Slots(limits.nestedCallsAtOnce) }));
     const images = new SessionImages(scope.uploads);
     const onFallback = (error: unknown): void => this.#reportDigest(run, error);
@@ -170,16 +174,16 @@ export class TurnPreparation {
       maxTurns,
       signal,
       writer,
-      makeRoom: async (reason) => makeRoom({ conversation, model, budget, writer, signal, onFallback }, reason),
+      compact: async (reason) => compact({ conversation, model, budget, writer, signal, onFallback }, reason),
       startedCalls: run.openCalls,
     };
   }
 
-  #openTools(run: TurnRun, { agent, toolSet, capabilities, status, showsImages }: ToolParts): ToolBox {
+  #openTools(run: TurnRun, { agent, toolRegistry, capabilities, status, showsImages }: ToolParts): TurnTools {
     const { scope, turn } = run;
     const { access, allow } = agent;
-    return new ToolBox({
-      set: toolSet,
+    return new TurnTools({
+      set: toolRegistry,
       context: toolScope({ scope, turn, access, allow, capabilities, status, showsImages }),
       onFailure: ({ tool, error }) => {
         this.#options.log.error({ ...logFacts(run), tool, err: error }, 'tool failed inside the service');
@@ -201,11 +205,11 @@ interface LoopParts {
   readonly agent: TurnAgent;
   readonly model: ChosenModel;
   readonly context: PromptContext;
-  readonly toolSet: ToolSet;
-  readonly capabilities: LentCapabilities;
+  readonly toolRegistry: ToolRegistry;
+  readonly capabilities: OpenedCapabilities;
 }
 
-interface ToolParts extends Pick<LoopParts, 'agent' | 'toolSet'> {
+interface ToolParts extends Pick<LoopParts, 'agent' | 'toolRegistry'> {
   readonly capabilities: TurnCapabilities;
   readonly status: ReturnType<typeof turnStatus>;
   readonly showsImages: boolean;
@@ -222,8 +226,8 @@ export async function promptStep(turns: readonly [PromptTurn, ...PromptTurn[]], 
   return { kind: 'prompt', message: await userMessageOf(turns, facts, readText), ...(joined.length > 0 && { joined }) };
 }
 
-export function logFacts({ turn, attempt }: TurnRun): { turnId: string; accountId: string; attempt: number } {
-  return { turnId: turn.turnId, accountId: turn.accountId, attempt };
+export function logFacts({ turn, attempt }: TurnRun): { turnId: string; tenantId: string; attempt: number } {
+  return { turnId: turn.turnId, tenantId: turn.tenantId, attempt };
 }
 
 /** The tools with the named places between intent, call and result where tests break the process. */

@@ -2,16 +2,16 @@ import type { Conversation } from '@concierge/agent';
 import type { Session, TurnRecord } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { endOf, type TurnEnd, type TurnRun } from '@concierge/turn';
-import type { Lenders } from '../capabilities/turn-capabilities.ts';
+import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { endedSession, turnRecord, type TurnOutcome } from './ended-session.ts';
-import { answeredTogether, joinedRecord, turnsNamed } from './joined-turns.ts';
+import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
 import { logFacts } from './prepare-turn.ts';
 import type { TurnMetrics } from './turn-metrics.ts';
 
 export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => Promise<void>;
 
 export interface TurnPublicationOptions {
-  readonly lenders: Pick<Lenders, 'cancelSubagents'>;
+  readonly capabilityFactories: Pick<CapabilityFactories, 'cancelSubagents'>;
   /**
    * What follows from an ended turn beside its end: called when the session that contains it is published and before the end is announced, again by
    * every attempt that finds it published. What is kept under an id that follows from the turn happens once.
@@ -36,9 +36,12 @@ export class TurnPublication {
     const { scope, turn } = run;
     const { conversation, outcome } = ended;
     // Sub-agents end with the turn that waited for them; should this attempt die here, the next one finds the same.
-    if (outcome.status !== 'done' && mayHaveStartedOthers(run, conversation)) await this.#options.lenders.cancelSubagents(run);
+    if (outcome.status !== 'done' && mayHaveStartedOthers(run, conversation)) await this.#options.capabilityFactories.cancelSubagents(run);
     const record = turnRecord(run, conversation, outcome);
-    const collected = (await turnsNamed(scope, conversation.joined)).map((other) => ({ turn: other, record: joinedRecord(other, record) }));
+    const collected = (await turnsNamed(scope, conversation.joined)).map((other) => ({
+      turn: other,
+      record: toCollectedRecord(other, record),
+    }));
     const records = [record, ...collected.map((other) => other.record)] as const;
     const { next, history } = endedSession(session, conversation, { records, chatApp: turn.chatApp?.address });
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);

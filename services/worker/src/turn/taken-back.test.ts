@@ -2,19 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AcceptedTurn, ChatAppMessage, Session } from '@concierge/contract';
+import type { AcceptedTurn, ChannelMessage, Session } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { tellTurnEnd } from '../follow-ups.ts';
+import { emitTurnEnd } from '../follow-ups.ts';
 import { TurnMetrics } from './turn-metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-const chatApp: ChatAppMessage = { address: { to: '9', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
+const chatApp: ChannelMessage = { address: { to: '9', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
 const secret = 'my card number is 4111 1111';
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -36,7 +36,7 @@ async function accept(sessionId: string, text: string, facts: Partial<AcceptedTu
   const turn: AcceptedTurn = {
     version: 1,
     turnId: `t_${randomBytes(16).toString('hex')}`,
-    accountId: 'acme',
+    tenantId: 'acme',
     sessionId,
     acceptedAtMs: Date.now(),
     origin: 'webhook',
@@ -61,7 +61,13 @@ async function run([head, ...others]: readonly AcceptedTurn[], script = new Scri
   told = [];
   const emit = async (_scope: unknown, { type }: { type: string }) => Promise.resolve(void told.push(type));
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  const runner = new TurnRunner({ modelFor: () => script, lenders: unconnected, followUps: [tellTurnEnd({ emit })], metrics, log });
+  const runner = new TurnRunner({
+    modelFor: () => script,
+    capabilityFactories: unconnected,
+    followUps: [emitTurnEnd({ emit })],
+    metrics,
+    log,
+  });
   const waitingBehind = async () => Promise.resolve(others.map(({ turnId }) => turnId));
   await runner.runTurn(turnRun(scope, { waitingBehind }, head));
   for (const turn of [head, ...others]) if (turn !== undefined) await scope.inbox.remove(turn.turnId);

@@ -9,7 +9,7 @@ const TAKEN_BACK = '[The sender took this message back.]';
 const QUOTED_MIN_CHARACTERS = 12;
 
 /** What one turn said in a message, its own or one that it shares with others. */
-interface Said {
+interface ReceivedMessage {
   readonly text: string;
   readonly uploads: readonly string[];
 }
@@ -21,10 +21,10 @@ interface Said {
  */
 export async function withoutWordsOf(scope: TenantScope, session: Session, turnId: string): Promise<Session> {
   const archived = (await scope.sessions.conversation(session.id))?.messages ?? [];
-  const said = [...archived, ...session.messages].map((message) => saidBy(message, turnId)).find((one) => one !== undefined);
+  const said = [...archived, ...session.messages].map((message) => findUserMessage(message, turnId)).find((one) => one !== undefined);
   if (said === undefined) return session;
   const redact = async (message: SessionMessage): Promise<SessionMessage> =>
-    message.role === 'user' && saidBy(message, turnId) !== undefined ? redacted(scope, message, turnId) : message;
+    message.role === 'user' && findUserMessage(message, turnId) !== undefined ? redacted(scope, message, turnId) : message;
   await scope.sessions.rewriteHistory(session.id, redact);
   const messages = await Promise.all(session.messages.map(redact));
   for (const id of said.uploads) await scope.uploads.remove(id);
@@ -39,7 +39,7 @@ export async function withoutWordsOf(scope: TenantScope, session: Session, turnI
   };
 }
 
-function saidBy(message: SessionMessage, turnId: string): Said | undefined {
+function findUserMessage(message: SessionMessage, turnId: string): ReceivedMessage | undefined {
   if (message.role !== 'user') return undefined;
   if (message.said !== undefined) return message.said.find((one) => one.turnId === turnId);
   const uploads = (message.attachments ?? []).map(({ id }) => id);
@@ -48,7 +48,7 @@ function saidBy(message: SessionMessage, turnId: string): Said | undefined {
 
 async function redacted({ uploads }: TenantScope, message: UserMessage, turnId: string): Promise<UserMessage> {
   const { said = [], attachments: before = [], ...rest } = message;
-  const gone = saidBy(message, turnId)?.uploads ?? [];
+  const gone = findUserMessage(message, turnId)?.uploads ?? [];
   const refs = before.filter(({ id }) => !gone.includes(id));
   const parts =
     said.length === 0

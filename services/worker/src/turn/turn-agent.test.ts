@@ -6,7 +6,7 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { TurnCancelled, type TurnRun } from '@concierge/turn';
-import type { Lenders } from '../capabilities/turn-capabilities.ts';
+import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { TurnMetrics } from './turn-metrics.ts';
@@ -31,9 +31,9 @@ afterAll(async () => {
 const runOf = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>
   turnRun(scope, parts, accepted);
 
-function runner(model: Script, lent: Partial<Lenders> = {}): TurnRunner {
+function runner(model: Script, capabilities: Partial<CapabilityFactories> = {}): TurnRunner {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return new TurnRunner({ modelFor: () => model, lenders: { ...unconnected, ...lent }, metrics, log });
+  return new TurnRunner({ modelFor: () => model, capabilityFactories: { ...unconnected, ...capabilities }, metrics, log });
 }
 
 async function saved({ turn }: TurnRun): Promise<Session> {

@@ -1,4 +1,4 @@
-import { isAttachedToolName, isToolName, type AcceptedTurn, type TurnRecord, type TurnStepView } from '@concierge/contract';
+import { isMcpToolName, isToolName, type AcceptedTurn, type TurnRecord, type TurnStepView } from '@concierge/contract';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
@@ -80,5 +80,5 @@ export class TurnMetrics {
 
 function labelOf(tool: string): string {
   if (isToolName(tool)) return tool;
-  return isAttachedToolName(tool) ? 'attached' : 'unknown';
+  return isMcpToolName(tool) ? 'attached' : 'unknown';
 }

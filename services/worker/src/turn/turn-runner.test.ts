@@ -35,7 +35,7 @@ const runOf = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {
 
 function runner(model: ChosenModel): TurnRunner {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return new TurnRunner({ modelFor: () => model, lenders: unconnected, metrics, log });
+  return new TurnRunner({ modelFor: () => model, capabilityFactories: unconnected, metrics, log });
 }
 
 async function saved(run: TurnRun): Promise<Session> {

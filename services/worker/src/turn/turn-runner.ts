@@ -1,4 +1,4 @@
-import { breakOff, Conversation, runAgentLoop } from '@concierge/agent';
+import { closeOpenCalls, Conversation, runAgentLoop } from '@concierge/agent';
 import type { AssistantMessage, ErrorCode, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
 import { ModelError } from '@concierge/model';
 import type { TurnEnd, TurnHandlers, TurnRun } from '@concierge/turn';
@@ -127,7 +127,7 @@ async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnO
   // What staff was to say is no user's message, and a retraction says nothing.
   if (!conversation.hasPrompt && run.turn.origin !== 'person' && run.turn.origin !== 'retraction')
     conversation.apply(await promptStep([{ turn: run.turn }], { timezone: undefined }, async ({ id }) => run.scope.uploads.text(id)));
-  breakOff({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
+  closeOpenCalls({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;
 }
 

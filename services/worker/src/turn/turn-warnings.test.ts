@@ -5,7 +5,7 @@ import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory } from '@concierge/testing';
-import { OutgoingEvents, type TurnEnd } from '@concierge/turn';
+import { WebhookEvents, type TurnEnd } from '@concierge/turn';
 import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { TurnMetrics } from './turn-metrics.ts';
@@ -29,7 +29,7 @@ beforeEach(async () => {
   warned.length = 0;
   nowMs = Date.parse('2026-11-22T09:00:00Z');
   const queue = { add: async () => Promise.resolve() };
-  warnings = new TurnWarnings({ outgoingEvents: new OutgoingEvents({ queue, log }), log, now: () => nowMs });
+  warnings = new TurnWarnings({ webhookEvents: new WebhookEvents({ queue, log }), log, now: () => nowMs });
 });
 afterEach(async () => {
   await index.close();
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 async function play(model: ChosenModel, accepted: Partial<AcceptedTurn> = {}): Promise<TurnEnd> {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return new TurnRunner({ modelFor: () => model, lenders: unconnected, metrics, warn: warnings.report, log }).runTurn(
+  return new TurnRunner({ modelFor: () => model, capabilityFactories: unconnected, metrics, warn: warnings.report, log }).runTurn(
     turnRun(scope, {}, accepted),
   );
 }
@@ -81,7 +81,7 @@ describe('a conversation that no model could shorten', () => {
       data: { contact_id: sessionId, agent: 'admin', warning: { code: 'summary_failed' } },
     });
     expect(JSON.stringify(event)).toContain('openai/m: the provider cannot be reached (500)');
-    expect(warned).toContainEqual(expect.objectContaining({ code: 'summary_failed', accountId: 'acme' }));
+    expect(warned).toContainEqual(expect.objectContaining({ code: 'summary_failed', tenantId: 'acme' }));
     const turn = (await scope.sessions.load(sessionId))?.turns.at(-1);
     expect(turn?.steps).toContainEqual(expect.objectContaining({ kind: 'compaction', name: 'summarise', isError: true }));
   });

@@ -1,6 +1,6 @@
 import type { TurnWarning } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
-import { turnWarned, type OutgoingEvents, type TurnRun } from '@concierge/turn';
+import { turnWarned, type WebhookEvents, type TurnRun } from '@concierge/turn';
 
 /** A warning, and what it is about where it holds for every turn until it is mended, such as a file. */
 export interface ReportedWarning extends TurnWarning {
@@ -10,7 +10,7 @@ export interface ReportedWarning extends TurnWarning {
 export type ReportWarning = (run: Pick<TurnRun, 'scope' | 'turn'>, warning: ReportedWarning) => void;
 
 export interface TurnWarningsOptions {
-  readonly outgoingEvents: Pick<OutgoingEvents, 'emit'>;
+  readonly webhookEvents: Pick<WebhookEvents, 'emit'>;
   readonly log: Log;
   readonly now?: () => number;
 }
@@ -30,12 +30,12 @@ export class TurnWarnings {
   }
 
   readonly report: ReportWarning = ({ scope, turn }, { subject, ...warning }) => {
-    const { outgoingEvents, log, now = Date.now } = this.#options;
+    const { webhookEvents, log, now = Date.now } = this.#options;
     const nowMs = now();
-    if (subject !== undefined && !this.#isFirst(`${turn.accountId}/${warning.code}/${subject}`, Math.floor(nowMs / DAY_MS))) return;
-    log.warn({ turnId: turn.turnId, accountId: turn.accountId, agent: turn.agent, ...warning }, 'the owner of a turn is warned');
+    if (subject !== undefined && !this.#isFirst(`${turn.tenantId}/${warning.code}/${subject}`, Math.floor(nowMs / DAY_MS))) return;
+    log.warn({ turnId: turn.turnId, tenantId: turn.tenantId, agent: turn.agent, ...warning }, 'the owner of a turn is warned');
     const event = turnWarned(turn, warning, subject === undefined ? undefined : { name: subject, nowMs });
-    background(outgoingEvents.emit(scope, event), log);
+    background(webhookEvents.emit(scope, event), log);
   };
 
   #isFirst(name: string, day: number): boolean {

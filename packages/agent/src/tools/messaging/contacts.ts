@@ -1,4 +1,4 @@
-import { appNameOf, isAppChannel, type ContactView } from '@concierge/contract';
+import { appNameOf, isMessagingChannel, type ContactView } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
@@ -96,5 +96,5 @@ function describe(contact: ContactView): string {
 }
 
 function placeName(channel: ContactView['conversations'][number]['channel']): string {
-  return isAppChannel(channel) ? appNameOf(channel) : channel;
+  return isMessagingChannel(channel) ? appNameOf(channel) : channel;
 }

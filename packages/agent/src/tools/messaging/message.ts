@@ -1,5 +1,5 @@
 import {
-  appChannels,
+  messagingChannels,
   appNameOf,
   AppName,
   appNames,
@@ -27,7 +27,7 @@ export const message = defineTool({
       .min(1)
       .max(256)
       .describe(
-        `Who: ${appChannels.map((channel) => `${channelDefinitions[channel].recipient.brief} (${appNameOf(channel)})`).join(', ')}.`,
+        `Who: ${messagingChannels.map((channel) => `${channelDefinitions[channel].recipient.brief} (${appNameOf(channel)})`).join(', ')}.`,
       ),
     text: MessageText.describe(
       'What to say, in Markdown. Long texts are sent in several parts. With template: what the template says, for the record.',
@@ -70,7 +70,7 @@ export const channels = defineTool({
   sideEffect: 'none',
   run: async (_input, { messaging }) => {
     const known = new Map((await messaging.channels()).map((view) => [view.channel, view]));
-    const parts = appChannels.map((channel) => {
+    const parts = messagingChannels.map((channel) => {
       const view = known.get(channel);
       const app = appNameOf(channel);
       return view === undefined ? `${app}: not connected. ${howToConnect(app)}` : describeChannel(view);

@@ -4,11 +4,11 @@ import {
   appNamesWithTemplates,
   channelDefinitions,
   channelSynonyms,
-  isAppChannel,
+  isMessagingChannel,
   recipientOf,
   type AcceptedTurn,
   type Actor,
-  type AppChannel,
+  type MessagingChannel,
   type AppName,
   type ChannelView,
   type ContactView,
@@ -42,18 +42,18 @@ interface WishedMessage {
 }
 
 /** Asks for a person in a conversation, in the name of the turn's agent, and has those told who are to hear of it. */
-export type AskPerson = (
+export type RequestStaff = (
   asked: HandoffWish & { readonly sessionId: string },
 ) => Promise<{ readonly view: HandoffView; readonly isNew: boolean }>;
 
 /** Until when free text may be sent on a channel to a contact who was last heard at this time; undefined: never. */
-export type FindReplyWindow = (channel: AppChannel, to: string, lastInboundMs: number | undefined) => ReplyWindow;
+export type FindReplyWindow = (channel: MessagingChannel, to: string, lastInboundMs: number | undefined) => ReplyWindow;
 
 export interface MessagingSource {
   readonly scope: Pick<TenantScope, 'channels' | 'contacts' | 'handoffs' | 'outbox' | 'sessions'>;
   readonly turn: Pick<AcceptedTurn, 'acceptedAtMs' | 'agent' | 'channel' | 'chatApp' | 'sender' | 'sessionId' | 'turnId'>;
   readonly access: ToolAccess;
-  readonly askPerson: AskPerson;
+  readonly requestStaff: RequestStaff;
   readonly findReplyWindow: FindReplyWindow;
 }
 
@@ -103,7 +103,7 @@ export class TurnMessaging {
   /** Keeps a part for the contact of this conversation. @throws ToolError where there is no contact to send it to */
   async reply(text: string, callId: string): Promise<KeptMessage> {
     const { channel, chatApp, sessionId, acceptedAtMs } = this.#source.turn;
-    if (!isAppChannel(channel) || chatApp === undefined) {
+    if (!isMessagingChannel(channel) || chatApp === undefined) {
       throw new ToolError(
         'This conversation is not on a chat app: what you write is shown as it comes. Say it in your answer instead of calling reply.',
       );
@@ -145,7 +145,7 @@ export class TurnMessaging {
   ): Promise<{ view: HandoffView; isNew: boolean }> {
     if (this.#source.access === 'admin' && (sessionId === undefined || sessionId === this.#source.turn.sessionId))
       throw new ToolError('This conversation is with the owner, who is a person: give session_id, from sessions_list or contacts.');
-    return this.#source.askPerson({ sessionId: await this.#conversation(sessionId), reason, hours, by: this.#actor() });
+    return this.#source.requestStaff({ sessionId: await this.#conversation(sessionId), reason, hours, by: this.#actor() });
   }
 
   async findHandoff(sessionId: string | undefined): Promise<HandoffView | undefined> {
@@ -200,7 +200,7 @@ export class TurnMessaging {
 }
 
 /** Free text would be refused by the provider: said before it is kept, with what may be done instead. */
-function windowClosed(channel: AppChannel, sinceMs: number | undefined): ToolError {
+function windowClosed(channel: MessagingChannel, sinceMs: number | undefined): ToolError {
   const { hasTemplates, label } = channelDefinitions[channel];
   const since =
     sinceMs === undefined

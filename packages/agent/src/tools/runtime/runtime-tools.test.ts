@@ -5,7 +5,7 @@ import { exited, RecordedRuntime } from '../../fixtures/recorded-runtime.ts';
 import { toolCall } from '../../fixtures/scripted-replies.ts';
 import { unusedContext } from '../../fixtures/tool-fixture.ts';
 import type { ToolOutcome } from '../../loop/loop-run.ts';
-import { ToolBox, ToolSet } from '../tool-box.ts';
+import { TurnTools, ToolRegistry } from '../turn-tools.ts';
 import { processTool } from './process.ts';
 import { bash, exec } from './run-command.ts';
 
@@ -17,7 +17,7 @@ type Ask = (name: string, input: unknown, progress?: (delta: string) => void) =>
 
 function toolsOver(runtime: RecordedRuntime): Ask {
   const context = { ...unusedContext, runtime };
-  const box = new ToolBox({ set: new ToolSet(runtimeTools, 'admin'), context, onFailure: () => undefined });
+  const box = new TurnTools({ set: new ToolRegistry(runtimeTools, 'admin'), context, onFailure: () => undefined });
   return async (name, input, progress) => box.call(toolCall('c1', name, input), never, progress);
 }
 

@@ -1,14 +1,14 @@
 import type { Log } from '@concierge/runtime';
 import type { Sandboxes } from '@concierge/sandbox';
 import { Reconciler } from '@concierge/turn';
-import type { RunFolders } from './run-folders.ts';
+import type { WorkerRunDirectories } from './worker-run-directories.ts';
 import type { WorkerLiveness } from './worker-liveness.ts';
 
 const REAP_EVERY_MS = 10_000;
 
 export interface SandboxReaperOptions {
   readonly sandboxes: Pick<Sandboxes, 'reap'> | undefined;
-  readonly folders: Pick<RunFolders, 'sweep'>;
+  readonly folders: Pick<WorkerRunDirectories, 'sweep'>;
   readonly liveness: Pick<WorkerLiveness, 'isAlive'>;
   readonly log: Log;
 }

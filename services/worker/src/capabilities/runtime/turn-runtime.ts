@@ -18,10 +18,10 @@ import {
 import { workspaceRules } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import type { ChosenSandbox } from '../../choose-sandbox.ts';
-import type { LentRuntime } from '../turn-capabilities.ts';
+import type { RuntimeCapability } from '../turn-capabilities.ts';
 import { BackgroundCommands } from './background-commands.ts';
-import { DispatcherDoor } from './dispatcher-door.ts';
-import type { RunFolders } from './run-folders.ts';
+import { DispatcherSocket } from './dispatcher-socket.ts';
+import type { WorkerRunDirectories } from './worker-run-directories.ts';
 
 /** For a model, and for whoever it tells: commands never run outside of a sandbox. */
 function noSandbox(reason: string): ToolError {
@@ -32,21 +32,21 @@ function noSandbox(reason: string): ToolError {
 
 export interface TurnRuntimeOptions {
   readonly chosen: ChosenSandbox;
-  readonly folders: Pick<RunFolders, 'nextFolder'>;
+  readonly folders: Pick<WorkerRunDirectories, 'nextFolder'>;
   readonly workerId: () => string;
   readonly log: Log;
 }
 
 interface Opened {
   readonly sandbox: Sandbox;
-  readonly door: DispatcherDoor;
+  readonly door: DispatcherSocket;
 }
 
 /**
  * One turn's sandbox with the door to its dispatcher. unopened → open, with the first command → closed, with the turn; what cannot
  * be opened stays unopened, for the next command to try again.
  */
-export class TurnRuntime implements LentRuntime {
+export class TurnRuntime implements RuntimeCapability {
   readonly #options: TurnRuntimeOptions;
   readonly #run: Pick<TurnRun, 'scope' | 'turn'>;
   readonly #commands = new BackgroundCommands();
@@ -135,9 +135,9 @@ export class TurnRuntime implements LentRuntime {
     const { chosen, folders, workerId, log } = this.#options;
     if (chosen.sandboxes === undefined) throw noSandbox(chosen.reason);
     const { turn, scope } = this.#run;
-    const door = await DispatcherDoor.open({ folder: await folders.nextFolder(), dispatcher: this.#dispatcherOf(), log });
-    const { accountId, turnId } = turn;
-    const request = { accountId, turnId, ownerId: workerId(), root: scope.root, ...workspaceRules, dispatcherFolder: door.folder };
+    const door = await DispatcherSocket.open({ folder: await folders.nextFolder(), dispatcher: this.#dispatcherOf(), log });
+    const { tenantId, turnId } = turn;
+    const request = { tenantId, turnId, ownerId: workerId(), root: scope.root, ...workspaceRules, dispatcherFolder: door.folder };
     return { sandbox: new BudgetedSandbox(chosen.sandboxes.open(request), scope.workspace), door };
   }
 

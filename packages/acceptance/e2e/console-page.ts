@@ -1,0 +1,70 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
+
+const PATIENCE_MS = 20_000;
+
+/** One person at the console: a browser context of its own, signed in with a key. */
+export class ConsolePage implements AsyncDisposable {
+  readonly page: Page;
+  /** Addresses outside the console that the page asked for. */
+  readonly foreignRequests: string[] = [];
+  /** What the page threw or what its policy refused. */
+  readonly complaints: string[] = [];
+  readonly #context: BrowserContext;
+
+  private constructor(context: BrowserContext, page: Page, url: string) {
+    this.#context = context;
+    this.page = page;
+    page.setDefaultTimeout(PATIENCE_MS);
+    page.on('request', (request) => {
+      if (!request.url().startsWith(url) && !/^(?:blob|data):/u.test(request.url())) this.foreignRequests.push(request.url());
+    });
+    page.on('pageerror', (error) => this.complaints.push(error.message));
+    page.on('console', (message) => {
+      if (message.text().includes('Content Security Policy')) this.complaints.push(message.text());
+    });
+  }
+
+  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    const visit = new ConsolePage(context, await context.newPage(), url);
+    await visit.page.goto(url);
+    return visit;
+  }
+
+  async signIn(key: string): Promise<void> {
+    await this.page.getByLabel('API key').fill(key);
+    await this.page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  /** Signs in with a key that must be good. */
+  async enter(key: string): Promise<void> {
+    await this.signIn(key);
+    await this.shows(this.page.getByLabel('Message', { exact: true }));
+  }
+
+  async say(text: string): Promise<void> {
+    await this.page.getByLabel('Message', { exact: true }).fill(text);
+    await this.page.keyboard.press('Enter');
+  }
+
+  /** The turn with this number, from 0. */
+  turn(index: number): Locator {
+    return this.page.getByRole('article', { name: 'Turn' }).nth(index);
+  }
+
+  async turnReaches(index: number, state: 'waiting' | 'running' | 'done' | 'failed'): Promise<void> {
+    await this.shows(this.page.locator(`article:nth-of-type(${String(index + 1)})[data-turn=${state}]`));
+  }
+
+  /** Waits until it is there; fails with what the page shows instead. */
+  async shows(wanted: Locator): Promise<void> {
+    await wanted.waitFor().catch(async (error: unknown) => {
+      const shown = await this.page.locator('body').innerText();
+      throw new Error([`${String(wanted)} is not there; the page shows:`, shown, ...this.complaints].join('\n'), { cause: error });
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#context.close();
+  }
+}

@@ -1,0 +1,152 @@
+import {
+  AppError,
+  cutText,
+  isMcpToolName,
+  isListed,
+  limits,
+  mayUseTool,
+  readArguments,
+  type ToolCall,
+  type UploadRef,
+} from '@concierge/contract';
+import type { ModelTool } from '@concierge/model';
+import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
+import { ToolError, type Tool } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
+import type { TurnContext } from './tool-context.ts';
+
+/** What has begun to change something may finish when its turn is stopped: a known outcome is worth more than the second. */
+const SETTLE_MS = 1000;
+
+/** The tools that one kind of agent has: made once, used by every turn of it. */
+export class ToolRegistry {
+  readonly access: ToolAccess;
+  /** The same list every time: what is made of it can be kept. */
+  readonly offered: readonly ModelTool[];
+  readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #allow: readonly string[] | undefined;
+  #characters: number | undefined;
+
+  /** Of all `tools` those that `access` gives and, where there is one, the agent's own list allows. */
+  constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
+    this.access = access;
+    this.#allow = allow;
+    const given = tools.filter(({ name, cs }) => (access === 'admin' || cs !== 'never') && this.#isListed(name));
+    this.#tools = new Map(given.map((tool) => [tool.name, tool]));
+    this.offered = given.map((tool) => ({ name: tool.name, description: tool.description(access), parameters: tool.parameters }));
+  }
+
+  /** What describing the tools to a model takes, in characters. */
+  get characters(): number {
+    this.#characters ??= JSON.stringify(this.offered).length;
+    return this.#characters;
+  }
+
+  get names(): string[] {
+    return [...this.#tools.keys()];
+  }
+
+  /** Undefined for a name that is none of these. Checked again, against the contract's own list: two locks on one door. */
+  find(name: string): Tool | undefined {
+    const mayUse = isMcpToolName(name) || mayUseTool(this.access, name);
+    return mayUse && this.#isListed(name) ? this.#tools.get(name) : undefined;
+  }
+
+  #isListed(name: string): boolean {
+    return this.#allow === undefined || isListed(this.#allow, name);
+  }
+}
+
+export interface TurnToolsOptions {
+  readonly set: ToolRegistry;
+  readonly context: TurnContext;
+  /** Told of a failure that is no answer to the model but a defect or an outage. */
+  onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
+}
+
+/** The tools of one agent in one turn: its set, over what this turn may reach. */
+export class TurnTools implements LoopTools {
+  readonly #options: TurnToolsOptions;
+
+  constructor(options: TurnToolsOptions) {
+    this.#options = options;
+  }
+
+  get offered(): readonly ModelTool[] {
+    return this.#options.set.offered;
+  }
+
+  hasSideEffect(name: string): boolean {
+    return this.#options.set.find(name)?.sideEffect === 'writes';
+  }
+
+  resumes(name: string): boolean {
+    return this.#options.set.find(name)?.sideEffect === 'resumes';
+  }
+
+  async call(call: ToolCall, signal: AbortSignal, progress: (delta: string) => void = () => undefined): Promise<ToolOutcome> {
+    signal.throwIfAborted();
+    const tool = this.#options.set.find(call.name);
+    if (tool === undefined) return failed(`There is no tool "${call.name}". Use one of: ${this.#options.set.names.join(', ')}.`);
+    const input = readArguments(call.arguments);
+    if (!input.ok) return failed(`${input.reason} Correct them and call ${tool.name} again.`);
+    const timeoutMs = typeof tool.timeoutMs === 'number' ? tool.timeoutMs : tool.timeoutMs(input.value);
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const bounded = AbortSignal.any([signal, deadline]);
+    const shown: UploadRef[] = [];
+    const show = (image: UploadRef): void => {
+      shown.push(image);
+    };
+    try {
+      const output = await beforeAbort(
+        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, progress, show }),
+        bounded,
+        tool.sideEffect === 'writes' ? SETTLE_MS : 0,
+      );
+      return { output: forModel(output), isError: false, ...(shown.length > 0 && { attachments: shown }) };
+    } catch (error) {
+      // One that has come to an end of its own in its grace has a known outcome, and says more of it than that it was stopped.
+      if (error instanceof ToolError && (tool.sideEffect === 'writes' || !bounded.aborted)) return failed(error.message);
+      signal.throwIfAborted();
+      if (deadline.aborted) return failed(`${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`);
+      return failed(this.#explain(tool.name, error));
+    }
+  }
+
+  /** Only errors that were written to be read leave the service. */
+  #explain(tool: string, error: unknown): string {
+    if (error instanceof AppError && error.status < 500) return error.message;
+    this.#options.onFailure({ tool, error });
+    return `${tool} failed inside the service. This is no fault of the arguments; it may work later.`;
+  }
+}
+
+function failed(output: string): ToolOutcome {
+  return { output: forModel(output), isError: true };
+}
+
+function forModel(output: string): string {
+  const maxBytes = limits.toolOutputModelMaxBytes;
+  const { text, isCut } = cutText(output.toWellFormed(), maxBytes);
+  if (!isCut) return text;
+  const note = `\n[cut here: the whole result has ${String(Buffer.byteLength(output))} bytes]`;
+  return cutText(text, maxBytes - Buffer.byteLength(note)).text + note;
+}
+
+/** A tool that does not heed its signal must not hold up the turn: it gets `graceMs` after the abort to come to an end. */
+async function beforeAbort<Result>(task: Promise<Result>, signal: AbortSignal, graceMs: number): Promise<Result> {
+  const aborted = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = (): void => {
+    timer = setTimeout(() => aborted.reject(signal.reason), graceMs);
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  // It may have aborted while the tool was being started, before anyone listened.
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([task, aborted.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}

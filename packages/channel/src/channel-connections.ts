@@ -1,0 +1,171 @@
+import {
+  AppError,
+  limits,
+  webhookPaths,
+  type MessagingChannel,
+  type ChannelCheck,
+  type ChannelSettings,
+  type ChannelTest,
+  type ChannelView,
+  type ConnectedChannel,
+} from '@concierge/contract';
+import type { ChannelWebhooks, WebhookPlaces } from './channel-adapter.ts';
+import { channelAdapters } from './channel-adapters.ts';
+import type { CredentialCheck } from './outbound/channel-sender.ts';
+import type { ProviderUrls } from './outbound/provider-urls.ts';
+import { replyWindow } from './outbound/reply-window.ts';
+import { readBinding, openSender, openWebhooks, selfIdOf, type OpenBinding } from './open-binding.ts';
+
+/** Where a tenant's bindings are kept. */
+export interface BindingStore {
+  list(): Promise<ChannelView[]>;
+  find(channel: MessagingChannel): Promise<ChannelView | undefined>;
+  /** Of one that is disabled, too. @throws AppError internal_error when they cannot be opened */
+  credentials<Channel extends MessagingChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined>;
+  connect(channel: MessagingChannel, settings: unknown): Promise<ChannelView>;
+  learn(seen: ChannelView, identifiers: Readonly<Record<string, string>>): Promise<void>;
+  /** @throws AppError not_found */
+  disconnect(channel: MessagingChannel): Promise<void>;
+}
+
+export interface ConnectableTenant {
+  readonly tenantId: string;
+  readonly channels: BindingStore;
+}
+
+export interface ConnectionsOptions {
+  readonly urls: ProviderUrls;
+  readonly publicUrl: string | undefined;
+  /** How long a provider has for an answer. */
+  readonly timeoutMs?: number;
+}
+
+/** Connecting, asking and disconnecting, by the same rules whoever does it. */
+export class ChannelConnections {
+  readonly #urls: ProviderUrls;
+  readonly #publicUrl: string | undefined;
+  readonly #timeoutMs: number;
+
+  constructor({ urls, publicUrl, timeoutMs = limits.channelCheckTimeoutMs }: ConnectionsOptions) {
+    this.#urls = urls;
+    this.#publicUrl = publicUrl;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async list(tenant: ConnectableTenant): Promise<ConnectedChannel[]> {
+    return (await tenant.channels.list()).map((view) => this.#show(tenant, view));
+  }
+
+  /** @throws AppError not_found */
+  async find(tenant: ConnectableTenant, channel: MessagingChannel): Promise<ConnectedChannel> {
+    const view = await tenant.channels.find(channel);
+    if (view === undefined) throw new AppError('not_found', 'The channel is not connected.');
+    return this.#show(tenant, view);
+  }
+
+  /**
+   * Asks the provider, then keeps the credentials, then has messages brought here where that is done by a call. A provider that cannot be reached does
+   * not keep anybody from connecting. `isNew`: nothing was connected before.
+   * @throws AppError invalid_request with what is wrong, or what the provider says; nothing is stored then
+   */
+  async connect(
+    tenant: ConnectableTenant,
+    channel: MessagingChannel,
+    settings: unknown,
+  ): Promise<{ readonly shown: ConnectedChannel; readonly isNew: boolean }> {
+    const given = readBinding(channel, settings);
+    const check = await this.#ask(given);
+    if (check.state === 'refused' || check.state === 'mismatch') throw new AppError('invalid_request', check.message);
+    const before = await readable(tenant, channel);
+    const isNew = (await tenant.channels.find(channel)) === undefined;
+    const binding = readBinding(channel, { ...given.settings, ...(check.state === 'valid' && check.identifiers) });
+    const view = await tenant.channels.connect(channel, binding.settings);
+    const webhook = await this.#bringHere(tenant, binding, before);
+    const checks = [credentialsChecked(check), ...(webhook === undefined ? [] : [webhook])];
+    return { shown: { ...this.#show(tenant, view), checks }, isNew };
+  }
+
+  /**
+   * Asks the provider again; what it does not say, or says no to, is an answer. What it tells of the account and the binding does not know yet, since it came by
+   * a file or the provider was out of reach, is kept.
+   * @throws AppError not_found
+   */
+  async test(tenant: ConnectableTenant, channel: MessagingChannel): Promise<ChannelTest> {
+    const view = await this.find(tenant, channel);
+    const stored: ChannelCheck = {
+      name: 'binding',
+      ok: view.state === 'enabled',
+      message: view.reason === null ? `It is ${view.state}.` : `It is ${view.state}: ${view.reason}`,
+    };
+    const binding = await readable(tenant, channel);
+    if (binding === undefined) return { ok: false, checks: [stored] };
+    const check = await this.#ask(binding);
+    if (check.state === 'valid') await keepNew(tenant, view, check.identifiers);
+    const webhook = await this.#webhooksOf(binding)?.check(this.#placesOf(tenant, channel));
+    const checks = [stored, credentialsChecked(check), ...(webhook === undefined ? [] : [webhook])];
+    return { ok: checks.every(({ ok }) => ok), checks };
+  }
+
+  /** The credentials go at once, whether or not the provider can be told; conversations stay. @throws AppError not_found */
+  async disconnect(tenant: ConnectableTenant, channel: MessagingChannel): Promise<void> {
+    const before = await readable(tenant, channel);
+    await tenant.channels.disconnect(channel);
+    if (before !== undefined) await this.#webhooksOf(before)?.remove(this.#placesOf(tenant, channel));
+  }
+
+  async #ask(binding: OpenBinding): Promise<CredentialCheck> {
+    return openSender(binding, { urls: this.#urls }).checkCredentials(AbortSignal.timeout(this.#timeoutMs));
+  }
+
+  /** Another bot than before is left behind in order: it would go on bringing messages that nobody takes. */
+  async #bringHere(tenant: ConnectableTenant, binding: OpenBinding, before: OpenBinding | undefined): Promise<ChannelCheck | undefined> {
+    const places = this.#placesOf(tenant, binding.channel);
+    if (before !== undefined && selfIdOf(before) !== selfIdOf(binding)) await this.#webhooksOf(before)?.remove(places);
+    return this.#webhooksOf(binding)?.register(places);
+  }
+
+  #webhooksOf(binding: OpenBinding): ChannelWebhooks | undefined {
+    return openWebhooks(binding, { urls: this.#urls, hasPublicUrl: this.#publicUrl !== undefined, timeoutMs: this.#timeoutMs });
+  }
+
+  #show(tenant: ConnectableTenant, view: ChannelView): ConnectedChannel {
+    return { ...view, webhookUrl: this.#placesOf(tenant, view.channel)[0], window: windowOf(view) };
+  }
+
+  #placesOf({ tenantId }: ConnectableTenant, channel: MessagingChannel): WebhookPlaces {
+    const base = this.#publicUrl ?? '';
+    const [byName, byNumber] = webhookPaths(channel, tenantId);
+    return [`${base}${byName}`, `${base}${byNumber}`];
+  }
+}
+
+/** undefined when there is none, or its credentials cannot be opened here. */
+async function readable({ channels }: ConnectableTenant, channel: MessagingChannel): Promise<OpenBinding | undefined> {
+  try {
+    const settings = await channels.credentials(channel);
+    return settings === undefined ? undefined : readBinding(channel, settings);
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
+  }
+}
+
+async function keepNew({ channels }: ConnectableTenant, view: ChannelView, told: Readonly<Record<string, string>> = {}): Promise<void> {
+  const isNew = Object.entries(told).some(([name, value]) => view.identifiers[name] !== value);
+  if (isNew) await channels.learn(view, told);
+}
+
+function credentialsChecked(check: CredentialCheck): ChannelCheck {
+  if (check.state === 'valid') return { name: 'credentials', ok: true, message: `They are those of ${check.account}.` };
+  const notAsked = check.state === 'unreachable' ? 'They could not be checked. ' : '';
+  return { name: 'credentials', ok: false, message: `${notAsked}${check.message}` };
+}
+
+function windowOf({ channel, identifiers, lastInboundAt }: ChannelView): ConnectedChannel['window'] {
+  const window = replyWindow(channelAdapters[channel].surface({ identifiers }), {
+    lastInboundMs: lastInboundAt === null ? undefined : Date.parse(lastInboundAt),
+    nowMs: Date.now(),
+  });
+  const untilMs = window.state === 'open' ? window.untilMs : window.state === 'closed' ? window.sinceMs : undefined;
+  return { state: window.state, until: untilMs === undefined ? null : new Date(untilMs).toISOString() };
+}

@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { MessageText } from '../turns/chat.ts';
+import { limits } from '../limits.ts';
+import { FinishReason } from '../turns/turn-event.ts';
+
+export const widgetKeyPrefix = 'ck_pub_';
+
+/** Names the tenant and shows nothing else: it stands in the source of public pages. One spelling, so that two texts are one key only when equal. */
+export const WidgetKey = z.string().regex(/^ck_pub_[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?_[0-9a-f]{32}$/u, 'is not a publishable key');
+
+/** As browsers write the `Origin` of a page; plain http only of the owner's own machine. */
+function isOrigin(text: string): boolean {
+  if (/^http:\/\/localhost:\*$/u.test(text)) return true;
+  const { protocol, hostname, origin } = URL.parse(text) ?? {};
+  if (origin !== text || hostname === undefined) return false;
+  return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname));
+}
+
+const Origin = z
+  .string()
+  .max(300)
+  .refine(isOrigin, 'must read https://shop.example, without a path, or http://localhost:8080, or http://localhost:*');
+
+// eslint-disable-next-line no-control-regex -- control characters, and those that turn text around, are what is looked for
+const plainText = /^[^\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]*$/u;
+
+/** Words that the script shows as they are: text, never HTML. */
+function shownText(max: number): z.ZodString {
+  return z
+    .string()
+    .max(max)
+    .regex(plainText, 'must not contain control characters')
+    .refine((text) => text.isWellFormed(), 'is not valid Unicode');
+}
+
+export const WidgetAppearance = z
+  .strictObject({
+    title: shownText(limits.widgetTitleMaxCharacters).min(1).default('Chat'),
+    greeting: shownText(limits.widgetGreetingMaxCharacters).default('Hello! How can we help?'),
+    colour: z
+      .string()
+      .regex(/^#[0-9a-f]{6}$/u, 'must read #1f6feb, in lower case')
+      .default('#2457d6'),
+    position: z.enum(['right', 'left']).default('right'),
+  })
+  .meta({ id: 'WidgetAppearance' });
+export type WidgetAppearance = z.infer<typeof WidgetAppearance>;
+
+const settings = {
+  enabled: z.boolean().default(false),
+  /** Pages of no other origin may use it; with none, no page may. */
+  origins: z.array(Origin).max(limits.widgetOriginsMax).default([]),
+  /** Only visitors for whom the tenant's server has signed a token. */
+  requireSenderToken: z.boolean().default(false),
+  appearance: WidgetAppearance.prefault({}),
+};
+
+/** PUT /api/widget: what is left out gets its default. */
+export const WidgetBody = z.strictObject(settings).meta({ id: 'WidgetBody' });
+export type WidgetBody = z.infer<typeof WidgetBody>;
+
+/** tenants/<id>/widget/widget.json */
+export const WidgetRecord = z.strictObject({
+  version: z.literal(1),
+  ...WidgetBody.shape,
+  key: WidgetKey,
+  /** Sealed (see `TenantSecrets`); null as long as none was made. */
+  sealedSecret: z.string().nullable(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+});
+export type WidgetRecord = z.infer<typeof WidgetRecord>;
+
+export const WidgetView = z
+  .object({
+    ...WidgetBody.shape,
+    /** Null as long as nothing was set. */
+    key: WidgetKey.nullable(),
+    /** `unreadable`: sealed for another tenant id, or with another SECRETS_KEY; make a new one. */
+    secret: z.enum(['unset', 'set', 'unreadable']),
+    updatedAt: z.iso.datetime().nullable(),
+    /** Why its file cannot be used; nothing is answered to visitors then. */
+    problem: z.string().nullable(),
+  })
+  .meta({ id: 'Widget' });
+export type WidgetView = z.infer<typeof WidgetView>;
+
+export const WidgetSecret = z
+  .object({ secret: z.string().meta({ description: 'Signs sender tokens; shown this once.' }) })
+  .meta({ id: 'WidgetSecret' });
+
+const seconds = z.int().nonnegative().max(limits.secondsMax);
+
+/** What a sender token says, and nothing more: there is one way to sign it, so it names none. */
+export const SenderClaims = z.strictObject({
+  /** The tenant's own id of the person. */
+  sub: shownText(limits.widgetSubjectMaxCharacters).min(1),
+  name: shownText(limits.contactNameMaxCharacters).optional(),
+  iat: seconds,
+  exp: seconds,
+});
+export type SenderClaims = z.infer<typeof SenderClaims>;
+
+export const WidgetMessageBody = z.strictObject({ message: MessageText }).meta({ id: 'WidgetMessageBody' });
+
+/** What a visitor may know of a reply. */
+export const WidgetReply = z.object({ turnId: z.string(), reply: z.string(), finishReason: FinishReason }).meta({ id: 'WidgetReply' });
+export type WidgetReply = z.infer<typeof WidgetReply>;
+
+/** One message as a visitor sees it: what an agent said in one turn is one message, whatever it did in between. */
+export const WidgetMessage = z.object({
+  id: z.string(),
+  turnId: z.string(),
+  from: z.enum(['visitor', 'agent', 'person']),
+  text: z.string(),
+  at: z.iso.datetime(),
+});
+export type WidgetMessage = z.infer<typeof WidgetMessage>;
+
+export const WidgetConversation = z
+  .object({
+    messages: z.array(WidgetMessage),
+    /** A person has the conversation; the agent is silent. */
+    withPerson: z.boolean(),
+    /** When it is worth asking again. */
+    askAgainSeconds: z.int().positive(),
+  })
+  .meta({ id: 'WidgetConversation' });
+export type WidgetConversation = z.infer<typeof WidgetConversation>;

@@ -1,0 +1,205 @@
+import { z } from 'zod';
+import { Actor } from '../values/actor.ts';
+import { CanonicalChannel } from '../channels/channel.ts';
+import { ChannelAddress } from '../channels/channel-message.ts';
+import { AgentName } from '../tenants/tenant.ts';
+import { ModelUsage, TurnRecord, type TurnOrigin } from './turn.ts';
+import { UploadRef } from './upload.ts';
+
+const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
+
+/**
+ * What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt caches still match. `heartbeat`: HEARTBEAT, where
+ * this message shows it, to be put into the context of `sent`; empty where the message says that it is empty now. Compaction leaves the newest copy.
+ */
+export const UserMessage = z.object({
+  ...base,
+  role: z.literal('user'),
+  text: z.string(),
+  sent: z.string(),
+  heartbeat: z.string().optional(),
+  attachments: z.array(UploadRef).optional(),
+  /** Of several messages that were answered together: what each of them said, so that one can be taken back by itself. */
+  said: z.array(z.object({ turnId: z.string(), text: z.string(), uploads: z.array(z.string()) })).optional(),
+});
+export const ToolCall = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** As the model wrote it; may be no JSON at all. */ arguments: z.string(),
+});
+export type ToolCall = z.infer<typeof ToolCall>;
+export const AssistantMessage = z.object({
+  ...base,
+  role: z.literal('assistant'),
+  text: z.string(),
+  toolCalls: z.array(ToolCall).optional(),
+  model: z.string().optional(),
+  /** Cut by a cancel or an error. */ partial: z.literal(true).optional(),
+  /** ReceivedMessage by a person in the agent's place. */ by: Actor.optional(),
+});
+export const ToolMessage = z.object({
+  ...base,
+  role: z.literal('tool'),
+  callId: z.string(),
+  name: z.string(),
+  output: z.string(),
+  isError: z.boolean(),
+  /** Images that the tool showed to the model: references, never the bytes. */ attachments: z.array(UploadRef).optional(),
+  /** Compaction: the model is sent a short note instead of the output from now on. */ pruned: z.literal(true).optional(),
+});
+export const SessionMessage = z.discriminatedUnion('role', [UserMessage, AssistantMessage, ToolMessage]);
+export type UserMessage = z.infer<typeof UserMessage>;
+export type AssistantMessage = z.infer<typeof AssistantMessage>;
+export type ToolMessage = z.infer<typeof ToolMessage>;
+export type SessionMessage = z.infer<typeof SessionMessage>;
+
+/** Stands for the messages that compaction moved to the history file, and for HEARTBEAT where no message after them shows it. */
+export const SessionSummary = z.object({
+  text: z.string(),
+  messages: z.int().nonnegative(),
+  updatedAt: z.iso.datetime(),
+  heartbeat: z.string().optional(),
+});
+export type SessionSummary = z.infer<typeof SessionSummary>;
+
+/** What began a session; it stays so whatever is said in it later. */
+export const SessionOrigin = z.enum(['user', 'channel', 'schedule', 'heartbeat', 'subagent', 'notice']).meta({
+  id: 'SessionOrigin',
+  description:
+    'What began the session. `user`: a message through the API, the console or the web widget; `channel`: a message from a channel; `schedule` and `heartbeat`: a run of one; `subagent`: the task of another turn; `notice`: the service tells the agent that a conversation waits for staff.',
+});
+export type SessionOrigin = z.infer<typeof SessionOrigin>;
+
+const originByFirstTurn = {
+  api: 'user',
+  webhook: 'channel',
+  schedule: 'schedule',
+  heartbeat: 'heartbeat',
+  subagent: 'subagent',
+  handoff: 'notice',
+  // Both need a conversation that is there already.
+  person: 'user',
+  retraction: 'channel',
+} as const satisfies Record<z.infer<typeof TurnOrigin>, SessionOrigin>;
+
+/** The origin of a session whose first turn has this one. */
+export function toSessionOrigin(first: z.infer<typeof TurnOrigin>): SessionOrigin {
+  return originByFirstTurn[first];
+}
+
+/**
+ * tenants/<id>/sessions/<sessionId>.json. `revision` rises by one with every publication; `turns` names the turns this file
+ * contains, so that one that was saved but not announced is announced, not run again.
+ */
+export const Session = z.object({
+  version: z.literal(1),
+  id: z.string(),
+  agent: AgentName,
+  channel: CanonicalChannel,
+  sender: z.string().nullable(),
+  /** Missing in files of earlier versions; loading a session adds it. */
+  origin: SessionOrigin.optional(),
+  /** Where its last message from a chat app came from. */
+  chatApp: ChannelAddress.optional(),
+  revision: z.int().nonnegative(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  title: z.string(),
+  /** Of the whole conversation, history included. */
+  messageCount: z.int().nonnegative(),
+  summary: SessionSummary.nullable(),
+  messages: z.array(SessionMessage),
+  turns: z.array(TurnRecord),
+  /** The provider's own count for the last call, and how many of `messages` it covered: what compaction is decided on. */
+  contextTokens: z.object({ tokens: z.int().nonnegative(), messages: z.int().nonnegative() }).nullable(),
+});
+export type Session = z.infer<typeof Session>;
+
+/** One line of sessions/<sessionId>.history.jsonl: what compaction took out of the session file. */
+export const HistoryLine = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('message'), message: SessionMessage }),
+  z.object({ kind: z.literal('turn'), turn: TurnRecord }),
+]);
+export type HistoryLine = z.infer<typeof HistoryLine>;
+
+export const SessionListItem = z
+  .object({
+    id: z.string(),
+    updatedAt: z.iso.datetime(),
+    agent: AgentName,
+    channel: CanonicalChannel,
+    origin: SessionOrigin,
+    title: z.string(),
+    messageCount: z.int().nonnegative(),
+  })
+  .meta({ id: 'SessionListItem' });
+export type SessionListItem = z.infer<typeof SessionListItem>;
+
+/** GET /api/sessions/{id}: the whole conversation, history first. */
+export const SessionView = z
+  .object({
+    id: z.string(),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+    agent: AgentName,
+    channel: CanonicalChannel,
+    origin: SessionOrigin,
+    title: z.string(),
+    messageCount: z.int().nonnegative(),
+    messages: z.array(
+      z.discriminatedUnion('role', [UserMessage.omit({ sent: true, heartbeat: true, said: true }), AssistantMessage, ToolMessage]),
+    ),
+  })
+  .meta({ id: 'Session' });
+export type SessionView = z.infer<typeof SessionView>;
+
+/**
+ * What a turn has finished, in order; the journal a recovering attempt folds. Internal: never sent to a client.
+ * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between rounds; `nested_intent`
+ * and `nested_result` while a command runs. Where no model is called, `said` is all that follows, or all there is.
+ */
+export const TurnStep = z.discriminatedUnion('kind', [
+  /** `joined`: turns that waited behind this one and are answered with it; their words are part of the message. */
+  z.object({ kind: z.literal('prompt'), message: UserMessage, joined: z.array(z.string()).optional() }),
+  z.object({
+    kind: z.literal('assistant'),
+    message: AssistantMessage,
+    finishReason: z.enum(['stop', 'tool_calls', 'length', 'content_filter']),
+    usage: ModelUsage,
+    startedAtMs: z.number(),
+    firstTextAtMs: z.number().nullable(),
+    durationMs: z.number(),
+  }),
+  /** Words in the agent's place that no model wrote: a person's, or the service's own answer to a command. */
+  z.object({ kind: z.literal('said'), message: AssistantMessage }),
+  z.object({ kind: z.literal('intent'), callId: z.string(), name: z.string() }),
+  z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),
+  /** A running command called a tool through the dispatcher. `parentId`: the call that the command belongs to. */
+  z.object({ kind: z.literal('nested_intent'), callId: z.string(), parentId: z.string(), name: z.string() }),
+  /** Its outcome without its text, which went to the command and not to the model. `within`: name of the tool that ran the command. */
+  z.object({
+    kind: z.literal('nested_result'),
+    callId: z.string(),
+    parentId: z.string(),
+    name: z.string(),
+    within: z.string(),
+    isError: z.boolean(),
+    startedAtMs: z.number(),
+    durationMs: z.number(),
+  }),
+  z.object({
+    kind: z.literal('compaction'),
+    /** Null while nothing but old tool results was cut. */
+    summary: SessionSummary.nullable(),
+    /** The first message that stays in the session file; null when none does. */
+    keepFromId: z.string().nullable(),
+    /** Tool results of which the model is sent a note from now on, by message id. */
+    prunedIds: z.array(z.string()),
+    usage: ModelUsage.nullable(),
+    /** No model could summarise: the summary is made of sentences of the conversation. */
+    failed: z.literal(true).optional(),
+    startedAtMs: z.number(),
+    durationMs: z.number(),
+  }),
+]);
+export type TurnStep = z.infer<typeof TurnStep>;

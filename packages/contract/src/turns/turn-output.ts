@@ -1,0 +1,76 @@
+import { cutText } from '../values/clip.ts';
+import { limits } from '../limits.ts';
+import type { ToolCall, ToolMessage, TurnStep } from './session.ts';
+import { JsonObject, type TurnEvent } from './turn-event.ts';
+
+/** Where the events and steps of a running turn go: its stream and its journal. */
+export interface TurnOutput {
+  /** Text is coalesced for a few milliseconds; everything keeps its order. */
+  emit(event: TurnEvent): void;
+  /** Journals a step with the next write, which it neither causes nor waits for: what a crash forgets of it is done again. */
+  record(step: TurnStep): void;
+  /**
+   * Journals the step after everything emitted so far, publishes `events` with it, and resolves once that is written. Rejects when the
+   * lease is lost.
+   */
+  step(step: TurnStep, events?: readonly TurnEvent[]): Promise<void>;
+  /** Resolves when every step so far is on disk, where a lost Redis cannot make it run again. */
+  persist(): Promise<void>;
+  /** Resolves once everything so far is in the stream. */
+  flush(): Promise<void>;
+}
+
+/** The event that announces a call. Arguments that cannot be read are shown as none. */
+export function toolCallStart({ id, name, arguments: text }: ToolCall): TurnEvent {
+  const input = readArguments(text);
+  return { type: 'tool_call_start', data: { id, name, input: input.ok ? input.value : {} } };
+}
+
+/** The two events that close a call, in order. The output is as long as an event may be. */
+export function toolCallEnd({ callId: id, name, isError, output }: ToolMessage, durationMs: number): TurnEvent[] {
+  const shown = cutText(output, limits.toolOutputEventMaxBytes);
+  return [
+    { type: 'tool_call_end', data: { id, name, durationMs, isError } },
+    { type: 'tool_result', data: { id, name, output: shown.text, ...(shown.isCut && { truncated: true }), isError } },
+  ];
+}
+
+type ReadArguments = { readonly ok: true; readonly value: JsonObject } | { readonly ok: false; readonly reason: string };
+
+/** A model's arguments as an object. Empty text is no arguments. The reason of a refusal is meant for the model. */
+export function readArguments(text: string): ReadArguments {
+  if (text.trim() === '') return { ok: true, value: {} };
+  // Counted before parsing: parse takes a million levels, and stringify throws at twenty thousand.
+  if (jsonDepth(text) > limits.jsonMaxDepth) {
+    return { ok: false, reason: `The arguments are nested deeper than ${String(limits.jsonMaxDepth)} levels.` };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { ok: false, reason: `The arguments are not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}` };
+  }
+  const object = JsonObject.safeParse(value);
+  return object.success ? { ok: true, value: object.data } : { ok: false, reason: 'The arguments must be one JSON object.' };
+}
+
+/** Deepest nesting of arrays and objects in a JSON text; brackets inside strings do not count. Linear, and fine with broken JSON. */
+function jsonDepth(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let isInString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (isInString) {
+      if (unit === BACKSLASH) index += 1;
+      else if (unit === QUOTE) isInString = false;
+    } else if (unit === QUOTE) isInString = true;
+    else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
+      depth += 1;
+      deepest = Math.max(deepest, depth);
+    } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) depth -= 1;
+  }
+  return deepest;
+}
+
+const [BACKSLASH, QUOTE, OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET] = [0x5c, 0x22, 0x7b, 0x5b, 0x7d, 0x5d];

@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import { Actor } from '../values/actor.ts';
+import { CanonicalChannel } from '../channels/channel.ts';
+import { ChannelMessage } from '../channels/channel-message.ts';
+import { Usage } from './chat.ts';
+import { DeliveryView } from '../channels/delivery.ts';
+import { errorCodeNames } from '../errors/error-code.ts';
+import { FinishReason } from './turn-event.ts';
+import { AgentName, TenantId } from '../tenants/tenant.ts';
+import { UploadRef } from './upload.ts';
+
+/**
+ * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the owner's agent is told that a conversation
+ * waits for a person. `person`: no question, a person says something in the agent's place, and no model is called. `retraction`: the sender took a message
+ * back, whose words are taken out of the conversation; no model is called, and nothing is said.
+ */
+export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person', 'retraction']);
+
+/** What the turn may do, fixed when it is accepted: the minimum of the key's scopes and of whoever started it. */
+export const Authority = z.enum(['admin', 'cs']);
+export type Authority = z.infer<typeof Authority>;
+
+/** What a turn was handed by the one that started it: at most as much as that one has itself. */
+export const TurnGrant = z.object({
+  parentTurnId: z.string(),
+  /** How many turns stand above this one. */
+  depth: z.int().positive(),
+  /** Names of the tools that it may have at most; what its agent lacks it does not gain. */
+  tools: z.array(z.string()),
+});
+export type TurnGrant = z.infer<typeof TurnGrant>;
+
+/** The surface's words, parsed: what every surface builds, and nothing more. */
+export const TurnInput = z.object({
+  origin: TurnOrigin,
+  agent: AgentName,
+  authority: Authority,
+  channel: CanonicalChannel,
+  /** Stable identifier of a contact; null for an anonymous or an admin conversation. */
+  sender: z.string().nullable(),
+  /** Continues this session. */
+  contactId: z.string().nullable(),
+  text: z.string(),
+  /** What the application through which it came says before it: for the model alone, and no part of what was said. */
+  preface: z.string().optional(),
+  attachments: z.array(UploadRef),
+  /** `collect`: joins the turns of its conversation that wait, too, and is answered together with them. */
+  busy: z.enum(['queue', 'reject', 'interrupt', 'collect']),
+  /** Only of `collect`: how long a conversation in which nothing runs is left waiting for more, in milliseconds; 0: not at all. */
+  debounceMs: z.int().nonnegative().optional(),
+  /** The surface's own id of this message (idempotency key, provider message id, schedule tick): a second one is the same turn. */
+  dedupeId: z.string().nullable(),
+  /** SHA-256 (hex) of what must be equal for two messages with one `dedupeId` to be the same. */
+  requestHash: z.string(),
+  keyId: z.string().nullable(),
+  /** Only of a turn that another turn started. */
+  grant: TurnGrant.optional(),
+  /** Names of the tools that it may have at most, as the schedule says that started it. */
+  tools: z.array(z.string()).optional(),
+  /** Only of a message from a chat app: the reply goes back to it. */
+  chatApp: ChannelMessage.optional(),
+  /** Only of a `person`: who it is. */
+  by: Actor.optional(),
+  /** Only of a `retraction`: the turn whose words are taken back. */
+  retracts: z.string().optional(),
+});
+export type TurnInput = z.infer<typeof TurnInput>;
+
+/** tenants/<id>/inbox/<turnId>.json: once this is on disk, the turn is accepted. */
+export const AcceptedTurn = TurnInput.omit({ busy: true, debounceMs: true, contactId: true, dedupeId: true }).extend({
+  version: z.literal(1),
+  turnId: z.string(),
+  tenantId: TenantId,
+  sessionId: z.string(),
+  /** Milliseconds since the epoch; order of acceptance when lanes are laid again. */
+  acceptedAtMs: z.number(),
+  /** It may be answered together with others of its conversation that collect, too. */
+  collects: z.literal(true).optional(),
+});
+export type AcceptedTurn = z.infer<typeof AcceptedTurn>;
+
+/** The same turn as its inbox file spells it: the tenant's id is stored as `accountId`. */
+export const StoredTurn = AcceptedTurn.omit({ tenantId: true }).extend({ accountId: TenantId });
+export type StoredTurn = z.infer<typeof StoredTurn>;
+
+/** Waiting → running → one of the last three. Running → waiting when its worker died or was drained. */
+export const TurnStatus = z.enum(['waiting', 'running', 'done', 'failed', 'cancelled']);
+export type TurnStatus = z.infer<typeof TurnStatus>;
+
+/** One finished step, as lists and the console show it. */
+export const TurnStepView = z.object({
+  kind: z.enum(['model', 'tool', 'compaction']),
+  name: z.string(),
+  /** The tool whose command made this call; only of calls through the dispatcher. */
+  within: z.string().optional(),
+  startedAt: z.iso.datetime(),
+  durationMs: z.int().nonnegative(),
+  isError: z.boolean(),
+  usage: Usage.optional(),
+});
+export type TurnStepView = z.infer<typeof TurnStepView>;
+
+export const ModelUsage = Usage.extend({
+  model: z.string(),
+  calls: z.int().nonnegative(),
+  cachedInputTokens: z.int().nonnegative(),
+  costUsd: z.number().nonnegative().nullable(),
+});
+export type ModelUsage = z.infer<typeof ModelUsage>;
+
+/** How a turn failed, as its client reads it. `retryable` where it is not what the code usually is. */
+const TurnError = z.object({ code: z.enum(errorCodeNames), message: z.string(), retryable: z.boolean().optional() });
+
+/** What remains of an ended turn: lives in the session file, so that index and Redis can be thrown away. */
+export const TurnRecord = z.object({
+  id: z.string(),
+  status: z.enum(['done', 'failed', 'cancelled']),
+  origin: TurnOrigin,
+  acceptedAt: z.iso.datetime(),
+  startedAt: z.iso.datetime().nullable(),
+  firstTextAt: z.iso.datetime().nullable(),
+  endedAt: z.iso.datetime(),
+  attempts: z.int().nonnegative(),
+  usage: Usage,
+  models: z.array(ModelUsage),
+  finishReason: FinishReason.nullable(),
+  error: TurnError.nullable(),
+  steps: z.array(TurnStepView),
+  requestHash: z.string(),
+  keyId: z.string().nullable(),
+  /** The turn that started it. */
+  parentTurnId: z.string().optional(),
+  /** The turn that answered it together with its own message. */
+  joinedTo: z.string().optional(),
+  /** No agent answered: a person had the conversation. */
+  heldBack: z.literal('handoff').optional(),
+});
+export type TurnRecord = z.infer<typeof TurnRecord>;
+
+/** GET /api/turns and /api/turns/{id}. `steps` and `deliveries` only on the single turn. */
+export const TurnView = z
+  .object({
+    id: z.string(),
+    contact_id: z.string(),
+    agent: AgentName,
+    channel: CanonicalChannel,
+    origin: TurnOrigin,
+    /** Of a sub-agent's turn: the turn that started it. */
+    parentTurnId: z.string().optional(),
+    /** The turn that answered it together with its own message. */
+    joinedTo: z.string().optional(),
+    status: TurnStatus,
+    acceptedAt: z.iso.datetime(),
+    startedAt: z.iso.datetime().nullable(),
+    firstTextAt: z.iso.datetime().nullable(),
+    endedAt: z.iso.datetime().nullable(),
+    attempts: z.int().nonnegative(),
+    usage: Usage,
+    finishReason: FinishReason.nullable(),
+    error: TurnError.nullable(),
+    steps: z.array(TurnStepView).optional(),
+    /** What it has said on chat apps, and what became of that. */
+    deliveries: z.array(DeliveryView).optional(),
+  })
+  .meta({ id: 'Turn' });
+export type TurnView = z.infer<typeof TurnView>;

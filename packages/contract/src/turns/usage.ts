@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { CanonicalChannel } from '../channels/channel.ts';
+import { AgentName } from '../tenants/tenant.ts';
+
+const count = z.int().nonnegative();
+
+/** A calendar day in UTC: the one on which a turn ended. */
+export const UsageDay = z.iso.date();
+
+/** What one model cost one agent on one channel on one day. */
+export const UsageRow = z
+  .object({
+    day: UsageDay,
+    agent: AgentName,
+    channel: CanonicalChannel,
+    /** As `provider/model`. */
+    model: z.string(),
+    /** Turns that called this model. */
+    turns: count,
+    /** Calls of the model. */
+    calls: count,
+    inputTokens: count,
+    /** Of `inputTokens`, how many the provider had cached. */
+    cachedInputTokens: count,
+    outputTokens: count,
+    /** US dollars, exact to a billionth; null when no price is known. */
+    costUsd: z.number().nonnegative().nullable(),
+  })
+  .meta({ id: 'UsageRow' });
+export type UsageRow = z.infer<typeof UsageRow>;
+
+/** What stays in the tenant's files of a removed session: its usage, so that a bill does not change, and nothing of what was said. */
+export const RemovedSession = z.object({
+  id: z.string(),
+  /** Of the session that was removed; a later session of the same contact has the same id and another time. */
+  createdAt: z.iso.datetime(),
+  removedAt: z.iso.datetime(),
+  usage: z.array(UsageRow),
+});
+export type RemovedSession = z.infer<typeof RemovedSession>;

@@ -1,0 +1,52 @@
+import { url as debuggerUrl } from 'node:inspector';
+import { Worker } from 'node:worker_threads';
+import { activityBoard } from './activity.ts';
+import type { Log } from '../log.ts';
+
+const threadFile = new URL(import.meta.url.endsWith('.ts') ? './watchdog-thread.ts' : './watchdog-thread.js', import.meta.url);
+
+/** How often the event loop says that it turns, and how often the thread looks. */
+export const TICK_EVERY_MS = 500;
+/** Without a tick for this long the process is ended: a hung event loop neither serves nor renews what it has leased. */
+export const HUNG_AFTER_MS = 10_000;
+
+/** What the two threads share, as 32-bit integers. */
+export const WatchdogCell = { ticks: 0, stallMs: 1, debugged: 2, count: 3 } as const;
+
+export interface WatchdogThreadData {
+  readonly service: string;
+  readonly cells: SharedArrayBuffer;
+  readonly board: SharedArrayBuffer;
+}
+
+const cells = new Int32Array(new SharedArrayBuffer(WatchdogCell.count * Int32Array.BYTES_PER_ELEMENT));
+
+/** For how long the event loop of this process stood still, at most, in the last ten seconds; in ms, as its watchdog saw it. */
+export function eventLoopStallMs(): number {
+  return Atomics.load(cells, WatchdogCell.stallMs);
+}
+
+/**
+ * Watches this process's event loop from a thread of its own and ends the process when it hangs, with a log line that names what hung.
+ * Only time in which that thread ran counts: a machine that slept, a frozen process and a paused debugger are no hung event loop.
+ */
+export function startWatchdog(service: string, log: Log): void {
+  const tick = (): void => {
+    Atomics.store(cells, WatchdogCell.debugged, debuggerUrl() === undefined ? 0 : 1);
+    Atomics.add(cells, WatchdogCell.ticks, 1);
+  };
+  tick();
+  setInterval(tick, TICK_EVERY_MS).unref();
+  const workerData: WatchdogThreadData = { service, cells: cells.buffer, board: activityBoard };
+  const thread = new Worker(threadFile, {
+    workerData,
+    env: {},
+    // Not the flags of the main thread: preloaded modules belong to the service, and some flags end a thread at once.
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
+  });
+  thread.unref();
+  thread.on('error', (error) => {
+    log.error({ err: error }, 'the watchdog of the event loop ended; a hung event loop is not noticed any more');
+  });
+}

@@ -1,0 +1,115 @@
+import type { DeliveryStep, EventView } from '@concierge/contract';
+import { openIndex, type IndexStore } from '@concierge/index';
+import { createLog } from '@concierge/runtime';
+import { Delivery, Tenants, type NewOutbound, type TenantScope } from '@concierge/tenant';
+import { temporaryDirectory } from '@concierge/testing';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { WebhookEvents } from './webhook-events.ts';
+import { emitDeliveries } from './emit-deliveries.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let index: IndexStore;
+let scope: TenantScope;
+
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
+  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log }).create('acme');
+  await scope.events.endpoints.create({ url: 'https://example.com/' });
+});
+afterEach(async () => {
+  await index.close();
+  await directory[Symbol.asyncDispose]();
+});
+
+/** Called for each state that the message reaches, the last one twice: by whoever repeats the work of one that died. */
+async function tell(facts: Partial<NewOutbound>, ...steps: readonly DeliveryStep[]): Promise<void> {
+  const { message } = await scope.outbox.accept({
+    kind: 'answer',
+    channel: 'channel_a',
+    to: '4930123456',
+    sessionId: '0'.repeat(32),
+    text: 'Hello',
+    agent: 'cs',
+    turnId: 't_1',
+    callId: 'answer',
+    ...facts,
+  });
+  const told = emitDeliveries(new WebhookEvents({ queue: { add: silently }, log }));
+  const states = steps.map((_step, at) => new Delivery(message, steps.slice(0, at + 1)));
+  for (const delivery of [...states, ...states.slice(-1)]) await told(scope, delivery);
+}
+
+async function silently(): Promise<void> {
+  return Promise.resolve();
+}
+
+async function events(): Promise<EventView[]> {
+  return (await scope.events.list({ limit: 10 })).items.toSorted((a, b) => a.timestamp.localeCompare(b.timestamp));
+}
+
+const at = (second: number): string => `2026-11-21T20:00:0${String(second)}.000Z`;
+const parts: DeliveryStep = { kind: 'parts', at: at(0), parts: [{ text: 'Hello', plain: 'Hello' }] };
+const attempt = { kind: 'result', part: 0, try: 1 } as const;
+const sent: DeliveryStep = { ...attempt, at: at(1), outcome: 'sent', providerMessageId: 'wamid.1' };
+const receipt = (second: number, state: 'delivered' | 'read' | 'failed'): DeliveryStep => ({
+  kind: 'receipt',
+  at: at(second),
+  part: 0,
+  state,
+});
+
+describe('a message that arrives', () => {
+  it('is told of once, as of when it arrived, although it is read later', async () => {
+    await tell({}, parts, sent, receipt(2, 'delivered'), receipt(3, 'read'));
+    expect(await events()).toMatchObject([
+      { type: 'message.delivered', timestamp: at(2), data: { channel: 'channel_a', turnId: 't_1', state: 'delivered' } },
+    ]);
+  });
+
+  it('is not told of while an app that gives receipts has only taken it', async () => {
+    await tell({}, parts, sent);
+    expect(await events()).toEqual([]);
+  });
+
+  it.each(['channel_c', 'channel_d'] as const)('has arrived on %s, which gives no receipts, when it is sent', async (channel) => {
+    await tell({ channel }, parts, sent);
+    expect(await events()).toMatchObject([{ type: 'message.delivered', timestamp: at(1), data: { channel, state: 'sent' } }]);
+  });
+
+  it('of no turn, such as the notice that a person will answer, names none', async () => {
+    await tell({ kind: 'notice', turnId: `h_${'1'.repeat(32)}`, callId: 'notice' }, parts, sent, receipt(2, 'delivered'));
+    expect(await events()).toMatchObject([{ data: { turnId: null } }]);
+  });
+});
+
+describe('a message that does not arrive', () => {
+  it('is told of with the app’s own code', async () => {
+    await tell({}, parts, { ...attempt, at: at(1), outcome: 'refused', problem: { code: '131026', message: 'Undeliverable.' } });
+    expect(await events()).toMatchObject([
+      { type: 'message.failed', timestamp: at(1), data: { state: 'failed', error: { code: '131026', message: 'Undeliverable.' } } },
+    ]);
+  });
+
+  it.each(['expired', 'withheld'] as const)('because it is %s is told of with our own', async (state) => {
+    await tell({}, { kind: 'end', at: at(1), state, problem: { code: 'handoff', message: 'A person has it.' } });
+    expect(await events()).toMatchObject([{ type: 'message.failed', data: { state, error: { code: 'handoff' } } }]);
+  });
+
+  it('as far as anybody knew, and then does, is told of as both', async () => {
+    const unknown = { code: 'interrupted', message: 'It may have arrived.' };
+    await tell({}, parts, { ...attempt, at: at(1), outcome: 'unknown', problem: unknown }, { ...sent, at: at(2) }, receipt(3, 'delivered'));
+    expect(await events()).toMatchObject([
+      { type: 'message.failed', timestamp: at(1), data: { state: 'unknown', error: unknown } },
+      { type: 'message.delivered', timestamp: at(3) },
+    ]);
+  });
+
+  it('after it was sent anew, either, is told of once', async () => {
+    const refused: DeliveryStep = { ...attempt, at: at(1), outcome: 'refused', problem: { code: '400', message: 'No.' } };
+    const redrive: DeliveryStep = { kind: 'redrive', at: at(2), by: { kind: 'operator' }, expiresAt: '2026-11-22T20:00:00.000Z' };
+    await tell({}, parts, refused, redrive, { ...refused, at: at(3), try: 2 });
+    expect(await events()).toMatchObject([{ type: 'message.failed', timestamp: at(1) }]);
+  });
+});

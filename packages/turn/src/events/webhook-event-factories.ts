@@ -1,0 +1,134 @@
+import type { AcceptedTurn, MessagingChannel, Handoff, Schedule, ScheduleRun, TurnRecord, TurnWarning } from '@concierge/contract';
+import type { WebhookEventInput } from '@concierge/tenant';
+
+/** Of a turn that has ended; undefined for one that was answered together with another, which tells of both. */
+export function turnEnded(
+  turn: AcceptedTurn,
+  record: TurnRecord,
+  text: () => Promise<string>,
+): WebhookEventInput<'turn.completed'> | WebhookEventInput<'turn.failed'> | undefined {
+  if (record.joinedTo !== undefined) return undefined;
+  const { turnId, sessionId, agent, channel, origin } = turn;
+  const data = { turnId, contact_id: sessionId, agent, channel, origin, acceptedAt: record.acceptedAt, usage: record.usage };
+  const happened = { key: turnId, at: record.endedAt };
+  if (record.error !== null) return { ...happened, type: 'turn.failed', data: { ...data, error: { code: record.error.code } } };
+  const finishReason = record.finishReason ?? (record.status === 'cancelled' ? 'cancelled' : 'stop');
+  return { ...happened, type: 'turn.completed', data: { ...data, finishReason }, text };
+}
+
+/**
+ * Of something that its owner should know about a turn that went on.
+ * @param subject what the warning is about, where it holds for every turn until it is mended: it is then one event a day, dated to its beginning
+ */
+export function turnWarned(
+  turn: AcceptedTurn,
+  warning: TurnWarning,
+  subject?: { readonly name: string; readonly nowMs: number },
+): WebhookEventInput<'turn.warning'> {
+  const { turnId, sessionId, agent, channel, origin } = turn;
+  const acceptedAt = new Date(turn.acceptedAtMs).toISOString();
+  const data = { turnId, contact_id: sessionId, agent, channel, origin, acceptedAt, warning };
+  if (subject === undefined) return { type: 'turn.warning', key: `${turnId}/${warning.code}`, at: acceptedAt, data };
+  const day = new Date(Math.floor(subject.nowMs / DAY_MS) * DAY_MS).toISOString();
+  return { type: 'turn.warning', key: `${warning.code}/${subject.name}`, at: day, data };
+}
+
+const DAY_MS = 86_400_000;
+
+/** A person was asked to take a conversation over. */
+export function handoffRequested({
+  id,
+  sessionId,
+  requestedBy,
+  since,
+  until,
+}: Pick<Handoff, 'id' | 'sessionId' | 'requestedBy' | 'since' | 'until'>): WebhookEventInput<'handoff.requested'> {
+  return {
+    type: 'handoff.requested',
+    key: id,
+    at: since,
+    data: { handoffId: id, contact_id: sessionId, requestedBy: requestedBy.kind, until },
+  };
+}
+
+export interface MessageState {
+  readonly messageId: string;
+  readonly channel: MessagingChannel;
+  readonly sessionId: string;
+  /** null for one that no turn has said. */
+  readonly turnId: string | null;
+  /** As deliveries call it: `delivered`, `read`, `failed`, `expired` … */
+  readonly state: string;
+  /** When it came to this, as it is kept with the message: whoever tells of it again gives the same. */
+  readonly at: string;
+  /** Of one that has not arrived: why, without anything that was said. */
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** A message to a contact has arrived, or will not. One event of each kind for a message, whatever it goes through afterwards. */
+export function messageState(message: MessageState): WebhookEventInput<'message.delivered'> | WebhookEventInput<'message.failed'> {
+  const { messageId, channel, sessionId, turnId, state, at, error } = message;
+  const data = { messageId, channel, contact_id: sessionId, turnId, state };
+  if (error === null) return { type: 'message.delivered', key: messageId, at, data };
+  return { type: 'message.failed', key: messageId, at, data: { ...data, error: { ...error } } };
+}
+
+/** A time of a schedule went by at which nothing ran. */
+export function scheduleMissed(
+  schedule: Pick<Schedule, 'id' | 'name'>,
+  run: Pick<ScheduleRun, 'id' | 'scheduledAt'> & Partial<Pick<ScheduleRun, 'missedSince' | 'reason'>>,
+): WebhookEventInput<'schedule.missed'> {
+  const { missedSince = null, reason = null } = run;
+  return {
+    type: 'schedule.missed',
+    key: `${schedule.id}/${run.id}`,
+    at: run.scheduledAt,
+    data: { ...runFacts(schedule, run), missedSince, reason },
+  };
+}
+
+export interface EndedRun {
+  readonly schedule: Pick<Schedule, 'id' | 'name'>;
+  readonly run: Pick<ScheduleRun, 'id' | 'scheduledAt'>;
+  readonly turn: { readonly id: string; readonly contact_id: string };
+}
+
+/** The reply of a schedule's run, for the URL that the schedule names. */
+export function scheduleCompleted({ schedule, run, turn }: EndedRun, text: string): WebhookEventInput<'schedule.completed'> {
+  const data = { ...runFacts(schedule, run), turnId: turn.id, contact_id: turn.contact_id };
+  return {
+    type: 'schedule.completed',
+    key: `${schedule.id}/${run.id}`,
+    at: run.scheduledAt,
+    data,
+    text: async () => Promise.resolve(text),
+  };
+}
+
+/** The heartbeat had something to tell the owner. */
+export function heartbeatReported({ schedule, run, turn }: EndedRun, text: string): WebhookEventInput<'heartbeat.reported'> {
+  const data = { runId: run.id, scheduledAt: run.scheduledAt, turnId: turn.id, contact_id: turn.contact_id };
+  return {
+    type: 'heartbeat.reported',
+    key: `${schedule.id}/${run.id}`,
+    at: run.scheduledAt,
+    data,
+    text: async () => Promise.resolve(text),
+  };
+}
+
+/** So many runs in a row have failed. */
+export function scheduleFailing(
+  { schedule, run, turn }: EndedRun,
+  { failures, error }: { readonly failures: number; readonly error: string | null },
+): WebhookEventInput<'schedule.failing'> {
+  const data = { ...runFacts(schedule, run), turnId: turn.id, contact_id: turn.contact_id, failures, error };
+  return { type: 'schedule.failing', key: `${schedule.id}/${run.id}`, at: run.scheduledAt, data };
+}
+
+function runFacts(
+  { id: scheduleId, name }: Pick<Schedule, 'id' | 'name'>,
+  { id: runId, scheduledAt }: Pick<ScheduleRun, 'id' | 'scheduledAt'>,
+): { scheduleId: string; name: string; runId: string; scheduledAt: string } {
+  return { scheduleId, name, runId, scheduledAt };
+}

@@ -1,0 +1,185 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { TurnStep } from '@concierge/contract';
+import { eventually, gate } from '@concierge/testing';
+import { keyOf } from '../src/index.ts';
+import { input, parse, Rig, textDelta } from './rig.ts';
+
+jest.setTimeout(40_000);
+
+let rig: Rig;
+
+beforeEach(async () => {
+  rig = await Rig.start();
+});
+afterEach(async () => {
+  await rig[Symbol.asyncDispose]();
+});
+
+const at = '2026-11-20T12:00:00.000Z';
+
+function stepsOf(turnId: string): TurnStep[] {
+  const base = { turnId, at };
+  const usage = { model: 'test/one', calls: 1, inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, costUsd: null };
+  const toolCalls = [{ id: 'c1', name: 'memory_write', arguments: '{"text":"a"}' }];
+  return [
+    { kind: 'prompt', message: { ...base, id: `${turnId}.0`, role: 'user', text: 'x', sent: 'x' } },
+    {
+      kind: 'assistant',
+      message: { ...base, id: `${turnId}.1`, role: 'assistant', text: 'first ', toolCalls },
+      finishReason: 'tool_calls',
+      usage,
+      startedAtMs: 1,
+      firstTextAtMs: 1,
+      durationMs: 1,
+    },
+    { kind: 'intent', callId: 'c1', name: 'memory_write' },
+    {
+      kind: 'result',
+      message: { ...base, id: `${turnId}.1.1`, role: 'tool', callId: 'c1', name: 'memory_write', output: 'Kept.', isError: false },
+      startedAtMs: 1,
+      durationMs: 7,
+    },
+  ];
+}
+
+/** A play whose first start journals four steps and gets no further; tells how many steps each start found. */
+function interrupted(): { seen: number[]; begun: ReturnType<typeof gate> } {
+  const seen: number[] = [];
+  const begun = gate();
+  rig.play = async (run) => {
+    seen.push(run.steps.length);
+    if (seen.length > 1) return 'first ';
+    for (const step of stepsOf(run.turn.turnId)) run.writer.record(step);
+    await run.writer.persist();
+    begun.open();
+    await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+    throw run.signal.reason;
+  };
+  return { seen, begun };
+}
+
+describe('a turn whose stream is lost on the way', () => {
+  it('is told again from its journal, so that old and new readers have the same in front of them', async () => {
+    const scope = await rig.scope();
+    const begun = gate();
+    rig.play = async (run) => {
+      if (rig.started.length === 1) {
+        for (const step of stepsOf(run.turn.turnId)) run.writer.record(step);
+        await run.writer.persist();
+        await run.writer.flush();
+        // As a worker would that was frozen just before it.
+        await run.scope.inbox.appendJournal(run.turn.turnId, stepsOf(run.turn.turnId).slice(0, 3));
+        begun.open();
+        await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+        throw run.signal.reason;
+      }
+      expect(run.steps.map(({ kind }) => kind)).toEqual(['prompt', 'assistant', 'intent', 'result']);
+      expect(run.reset).toBeNull();
+      run.writer.emit(textDelta('second'));
+      return 'first second';
+    };
+    await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('x'));
+    await begun.opened;
+    await rig.server.flush();
+    await eventually(async () => {
+      await rig.reconciler.reconcile();
+      return rig.started.length === 2;
+    });
+    const events = parse(await rig.read(scope, turnId));
+    const told = ['session', 'text_reset', 'text_delta', 'tool_call_start', 'tool_call_end', 'tool_result', 'text_delta', 'done'];
+    expect(events.map(({ type }) => type)).toEqual(told);
+    expect(events[1]?.data).toEqual({ reason: 'stream_lost' });
+    expect(await rig.streams.fold(scope, turnId, AbortSignal.timeout(5000))).toMatchObject({
+      kind: 'done',
+      reply: { reply: 'first second', toolCalls: [{ id: 'c1', output: 'Kept.' }] },
+    });
+  });
+});
+
+describe('a Redis that came back empty', () => {
+  it('is filled again by another when the one that began it died, and no turn loses its journal meanwhile', async () => {
+    const scope = await rig.scope();
+    const { seen, begun } = interrupted();
+    await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('x'));
+    await begun.opened;
+    await rig.server.flush();
+    const redis = rig.server.client();
+    await redis.set(keyOf.restoreLock, Number.MAX_SAFE_INTEGER, 'PX', 1000);
+    await rig.reconciler.reconcile();
+    expect(await redis.exists(keyOf.turn(turnId))).toBe(0);
+    await eventually(async () => {
+      await rig.reconciler.reconcile();
+      return seen.length === 2;
+    });
+    expect(seen).toEqual([0, 4]);
+    redis.disconnect();
+  });
+
+  it('or has lost a part: a turn without a lane goes on after its journal', async () => {
+    const scope = await rig.scope();
+    const { seen, begun } = interrupted();
+    await rig.worker();
+    await rig.turns.accept(scope, input('x'));
+    await begun.opened;
+    const redis = rig.server.client();
+    await redis.multi().flushall().set(keyOf.enqueued, '1').exec();
+    await eventually(async () => {
+      await rig.reconciler.reconcile();
+      return seen.length === 2;
+    });
+    expect(seen).toEqual([0, 4]);
+    redis.disconnect();
+  });
+});
+
+describe('a turn that was published, but not announced', () => {
+  it('is told as it was published, when its readers were told something else', async () => {
+    const scope = await rig.scope();
+    rig.play = async (run) => {
+      run.writer.emit(textDelta('what was never publ'));
+      await run.writer.flush();
+      await rig.publish(run, 'what was published');
+      throw new Error('died before it was announced');
+    };
+    await rig.worker();
+    rig.reconciler.start();
+    const { turnId } = await rig.turns.accept(scope, input('x'));
+    const events = parse(await rig.read(scope, turnId));
+    expect(events.map(({ type }) => type)).toEqual(['session', 'text_delta', 'text_reset', 'text_delta', 'done']);
+    expect(events[3]?.data).toEqual({ delta: 'what was published' });
+  });
+
+  it('is only announced when its readers have it all', async () => {
+    const scope = await rig.scope();
+    rig.play = async (run) => {
+      run.writer.emit(textDelta('all of it'));
+      await run.writer.flush();
+      await rig.publish(run, 'all of it');
+      throw new Error('died before it was announced');
+    };
+    await rig.worker();
+    rig.reconciler.start();
+    const { turnId } = await rig.turns.accept(scope, input('x'));
+    expect(parse(await rig.read(scope, turnId)).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
+  });
+});
+
+describe('a contact_id while Redis is being filled again', () => {
+  it('is not said to be unknown: its first turn may wait in the inbox', async () => {
+    const scope = await rig.scope();
+    const { sessionId } = await rig.turns.accept(scope, input('x', { sender: null }));
+    await rig.server.flush();
+    const next = input('y', { sender: null, contactId: sessionId });
+    await expect(rig.turns.accept(scope, next)).rejects.toMatchObject({ code: 'overloaded' });
+    await rig.reconciler.reconcile();
+    const redis = rig.server.client();
+    await eventually(async () => (await redis.exists(keyOf.enqueued)) === 1);
+    redis.disconnect();
+    expect(await rig.turns.accept(scope, next)).toMatchObject({ sessionId, replayed: false });
+    await expect(rig.turns.accept(scope, input('z', { sender: null, contactId: 'f'.repeat(32) }))).rejects.toMatchObject({
+      code: 'not_found',
+    });
+  });
+});

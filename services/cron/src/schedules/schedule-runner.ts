@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import { limits, type RunTurn, type Schedule, type ScheduleRun, type TurnInput } from '@concierge/contract';
+import { failpoint, type Log } from '@concierge/runtime';
+import { nextRunMs, type TenantScope } from '@concierge/tenant';
+import { scheduleMissed, type WebhookEvents, type Turns } from '@concierge/turn';
+import { decideDue } from './due-runs.ts';
+import { heartbeatBlockedReason, heartbeatIdOf, heartbeatName, heartbeatOf, silence } from './heartbeat.ts';
+import { deliverAlert, deliverReply, endOfTurn, failuresInARow, failuresToReport } from './run-end.ts';
+import type { ScheduleMetrics } from './schedule-metrics.ts';
+
+/** How soon a run that waits or is under way is looked at again. */
+const OPEN_RUN_MS = 1000;
+/** So many failed runs in a row count as a schedule that keeps failing, where its owner has not said otherwise. */
+const FAILING_RUNS = 3;
+const SUSPENDED = 'the tenant is suspended';
+
+export interface ScheduleRunnerOptions {
+  readonly turns: Pick<Turns, 'accept'>;
+  readonly webhookEvents: Pick<WebhookEvents, 'emit' | 'emitTo'>;
+  readonly metrics: ScheduleMetrics;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/**
+ * What is to be done about one schedule, whenever somebody looks: end what has ended, decide about the times that are due, start the oldest run that
+ * waits. Every step is a file that is made once or a turn whose id follows from the run, so that several who do it at the same moment do it once.
+ *
+ * A run: (none) → waiting → ran, its turn not accepted → ran, its turn under way → ran, with the end of its turn. Or missed, or skipped.
+ */
+export class ScheduleRunner {
+  readonly #options: ScheduleRunnerOptions;
+
+  constructor(options: ScheduleRunnerOptions) {
+    this.#options = options;
+  }
+
+  /** When to look again; null when nothing is left to come. `name`: the id of a schedule, or the heartbeat's name. */
+  async reconcile(scope: TenantScope, name: string): Promise<number | null> {
+    const isHeartbeat = name === heartbeatName;
+    const schedule = isHeartbeat ? await heartbeatOf(scope, this.#nowMs()) : await scope.schedules.find(name);
+    const { runs } = scope.schedules;
+    if (schedule === undefined) {
+      // A replica may have written about a run while its schedule was being removed.
+      if (!isHeartbeat && !(await scope.schedules.isThere(name))) await runs.forget(name);
+      return null;
+    }
+    const { id: scheduleId } = schedule;
+    const isSuspended = (await scope.settings()).suspended === true;
+    let open = await this.#endRuns(scope, schedule, await runs.open(scheduleId));
+    if (schedule.enabled)
+      await this.#decide(schedule, scope, { open, blockedReason: await this.#blockedReason(scope, { isSuspended, isHeartbeat }) });
+    await runs.reportMissed(scheduleId, async (run) => this.#options.webhookEvents.emit(scope, scheduleMissed(schedule, run)));
+    open = await this.#leaveOut(scope, await runs.open(scheduleId), { isSuspended, isPaused: !schedule.enabled });
+    await this.#startNext(scope, schedule, open);
+    await runs.prune(scheduleId);
+    if (open.length > 0) return this.#nowMs() + OPEN_RUN_MS;
+    return schedule.enabled ? nextRunMs(schedule, this.#nowMs()) : null;
+  }
+
+  async #decide(schedule: Schedule, scope: TenantScope, { open, blockedReason }: Situation): Promise<void> {
+    const nowMs = this.#nowMs();
+    const { runs } = scope.schedules;
+    const lastMs = await runs.lastTickMs(schedule.id, nowMs);
+    const due = decideDue(schedule, {
+      afterMs: Math.max(Date.parse(schedule.countsFrom), lastMs ?? 0),
+      nowMs,
+      isRunning: open.some(({ outcome }) => outcome === 'ran'),
+      isWaiting: open.some(({ outcome }) => outcome === 'waiting'),
+      blockedReason,
+    });
+    for (const decision of due) {
+      const isFirst = await runs.decide(schedule.id, decision);
+      if (isFirst && decision.outcome !== 'waiting') {
+        const { outcome, scheduledAt, reason } = decision;
+        this.#options.metrics.ended(outcome);
+        this.#options.log.info({ ...this.#factsOf(scope, schedule), outcome, scheduledAt, reason }, 'a run was left out');
+      }
+    }
+    await failpoint('schedule.after-decision');
+  }
+
+  async #blockedReason(
+    scope: TenantScope,
+    { isSuspended, isHeartbeat }: { isSuspended: boolean; isHeartbeat: boolean },
+  ): Promise<string | null> {
+    if (isSuspended) return SUSPENDED;
+    return isHeartbeat ? heartbeatBlockedReason(scope, this.#nowMs()) : null;
+  }
+
+  /** Those that waited when their schedule was paused, or their tenant suspended. */
+  async #leaveOut(scope: TenantScope, open: readonly ScheduleRun[], why: BlockedReason): Promise<ScheduleRun[]> {
+    const left: ScheduleRun[] = [];
+    for (const run of open) {
+      const isHindered = why.isSuspended || (why.isPaused && run.trigger === 'schedule');
+      if (run.outcome !== 'waiting' || !isHindered) left.push(run);
+      else {
+        const reason = why.isSuspended ? SUSPENDED : 'the schedule was paused before it began';
+        await scope.schedules.runs.put({ ...run, outcome: 'skipped', reason });
+      }
+    }
+    return left;
+  }
+
+  async #startNext(scope: TenantScope, schedule: Schedule, open: readonly ScheduleRun[]): Promise<void> {
+    if (open.some(({ outcome }) => outcome === 'ran')) return;
+    const next = open.find(({ outcome }) => outcome === 'waiting');
+    if (next === undefined) return;
+    const started: ScheduleRun = { ...next, outcome: 'ran' };
+    await scope.schedules.runs.put(started);
+    await failpoint('schedule.after-start');
+    await this.#acceptTurn(scope, schedule, started);
+  }
+
+  /** A run whose starter died before its turn was accepted is accepted here: the same turn. */
+  async #acceptTurn(scope: TenantScope, schedule: Schedule, run: ScheduleRun): Promise<ScheduleRun> {
+    const { turnId, sessionId } = await this.#options.turns.accept(
+      scope,
+      inputOf(schedule, run, schedule.id === heartbeatIdOf(scope.tenantId) ? 'heartbeat' : 'schedule'),
+    );
+    await failpoint('schedule.after-accept');
+    const accepted: ScheduleRun = { ...run, turn: { id: turnId, contact_id: sessionId, status: 'waiting', error: null } };
+    const known = await scope.schedules.runs.find(schedule.id, run.id);
+    if (known === undefined || known.turn !== null) return known ?? accepted;
+    await scope.schedules.runs.put(accepted);
+    this.#options.log.info({ ...this.#factsOf(scope, schedule), turnId, scheduledAt: run.scheduledAt }, 'a schedule was fired');
+    return accepted;
+  }
+
+  /** What is still open afterwards. */
+  async #endRuns(scope: TenantScope, schedule: Schedule, open: readonly ScheduleRun[]): Promise<ScheduleRun[]> {
+    const left: ScheduleRun[] = [];
+    for (const run of open) {
+      const begun = run.outcome === 'ran' && run.turn === null ? await this.#acceptTurn(scope, schedule, run) : run;
+      if (begun.outcome === 'waiting' || !(await this.#end(scope, schedule, begun))) left.push(begun);
+    }
+    return left;
+  }
+
+  async #end(scope: TenantScope, schedule: Schedule, run: ScheduleRun): Promise<boolean> {
+    const turn = run.turn === null ? undefined : await endOfTurn(scope, run.turn);
+    if (turn === undefined) return false;
+    const ending = { scope, webhookEvents: this.#options.webhookEvents, schedule, run };
+    const delivery = await deliverReply(ending, turn);
+    const { runs } = scope.schedules;
+    const earlier = (await runs.list(schedule.id, limits.scheduleRunsKept)).filter(({ id }) => id !== run.id);
+    const failed = failuresToReport(schedule, turn, { earlier, nowMs: this.#nowMs() });
+    if (failed !== undefined) {
+      await deliverAlert(ending, failed);
+      this.#options.log.error({ ...this.#factsOf(scope, schedule), failures: failed.failures }, 'a schedule keeps failing');
+    }
+    this.#count(schedule, turn, earlier);
+    const alertedAt = failed === undefined ? null : new Date(this.#nowMs()).toISOString();
+    await failpoint('schedule.before-end');
+    const ended: ScheduleRun = { ...run, turn, delivery, alertedAt };
+    // Another replica may have ended it since, and taken a silent conversation away.
+    if (turn.status !== 'lost' || (await runs.find(schedule.id, run.id))?.turn?.status === 'waiting') await runs.put(ended);
+    if (schedule.id === heartbeatIdOf(scope.tenantId)) await silence(scope, ended);
+    return true;
+  }
+
+  #count({ alert }: Schedule, turn: RunTurn, earlier: readonly ScheduleRun[]): void {
+    this.#options.metrics.ended(turn.status);
+    if (failuresInARow(turn, earlier) >= (alert?.afterFailures ?? FAILING_RUNS)) this.#options.metrics.keepsFailing();
+  }
+
+  #factsOf({ tenantId }: TenantScope, { id: scheduleId }: Schedule): { tenantId: string; scheduleId: string } {
+    return { tenantId, scheduleId };
+  }
+
+  #nowMs(): number {
+    return this.#options.now();
+  }
+}
+
+interface Situation {
+  readonly open: readonly ScheduleRun[];
+  readonly blockedReason: string | null;
+}
+
+interface BlockedReason {
+  readonly isSuspended: boolean;
+  readonly isPaused: boolean;
+}
+
+/** Each run is a conversation of its own, with the rights and at most the tools that the schedule was made with. */
+function inputOf({ id, agent, authority, message, tools }: Schedule, run: ScheduleRun, origin: 'schedule' | 'heartbeat'): TurnInput {
+  const dedupeId = `schedule:${id}:${run.id}`;
+  return {
+    origin,
+    agent,
+    authority,
+    channel: 'web',
+    sender: null,
+    contactId: null,
+    text: message,
+    attachments: [],
+    busy: 'queue',
+    dedupeId,
+    // Of the run alone: a message that was changed while its turn was being accepted does not make another turn of it.
+    requestHash: createHash('sha256').update(dedupeId).digest('hex'),
+    keyId: null,
+    ...(tools === null ? {} : { tools }),
+  };
+}

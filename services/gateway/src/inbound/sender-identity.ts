@@ -1,0 +1,77 @@
+import { hash } from 'node:crypto';
+import type { InboundAlias, InboundMessage } from '@concierge/channel';
+import { AppError, type MessagingChannel } from '@concierge/contract';
+import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { LRUCache } from 'lru-cache';
+import type { BoundChannel } from './bound-channel.ts';
+import { isSenderId } from './turn-of-message.ts';
+
+/** Persons whose other ids this process has seen settled. */
+const settledMax = 50_000;
+
+type Place = Pick<BoundChannel, 'scope' | 'channel'>;
+
+/**
+ * Whose conversation a message belongs to. A person may write under one id today and under another tomorrow; deliveries that tell both settle which of
+ * them the conversation is kept under, once and for good.
+ */
+export class SenderIdentity {
+  readonly #settled = new LRUCache<string, true>({ max: settledMax });
+
+  /** On disk when it returns, if it had to be settled. */
+  async senderOf(place: Place, { sender, conversation }: Pick<InboundMessage, 'sender' | 'conversation'>): Promise<string> {
+    const { scope, channel } = place;
+    if (conversation.isGroup) {
+      // What somebody says before others is not mixed with what they say in private, nor with another group.
+      return `${await scope.contacts.canonicalOf(channel, conversation.id)}:${sender.id}`;
+    }
+    if (sender.aliases.length > 0) await this.#settleOnce(place, sender.id, sender.aliases);
+    return scope.contacts.canonicalOf(channel, sender.id);
+  }
+
+  /** A person or a conversation has another id from now on. False when that id belongs to somebody else already, or is none. */
+  async note(place: Place, { of, from, to }: Pick<InboundAlias, 'of' | 'from' | 'to'>): Promise<boolean> {
+    if (!isSenderId(from) || !isSenderId(to)) return false;
+    if (of === 'sender') return this.#settle(place, to, [from]);
+    return addAlias(place, { alias: to, sender: from });
+  }
+
+  async #settleOnce(place: Place, id: string, others: readonly string[]): Promise<void> {
+    const key = hash('sha256', JSON.stringify([place.scope.tenantId, place.channel, id, ...others]), 'base64url');
+    if (this.#settled.has(key)) return;
+    await this.#settle(place, id, others);
+    this.#settled.set(key, true);
+  }
+
+  /** An id that leads somewhere decides; else the one that has a conversation; else the newer one is the main one. */
+  async #settle(place: Place, id: string, others: readonly string[]): Promise<boolean> {
+    const { scope, channel } = place;
+    if ((await scope.contacts.canonicalOf(channel, id)) !== id) return true;
+    for (const other of others) {
+      const main = await scope.contacts.canonicalOf(channel, other);
+      if (main !== other && main !== id) return addAlias(place, { alias: id, sender: main });
+    }
+    for (const other of others) {
+      if (await hasConversation(scope, channel, other)) return addAlias(place, { alias: id, sender: other });
+    }
+    for (const other of others) {
+      if (!(await addAlias(place, { alias: other, sender: id }))) return false;
+    }
+    return true;
+  }
+}
+
+async function hasConversation(scope: TenantScope, channel: MessagingChannel, sender: string): Promise<boolean> {
+  return (await scope.sessions.load(sessionIdOf('cs', channel, sender))) !== undefined;
+}
+
+/** False when the contacts know better: each id keeps its own conversation then. */
+async function addAlias({ scope, channel }: Place, pair: { readonly alias: string; readonly sender: string }): Promise<boolean> {
+  try {
+    await scope.contacts.addAlias({ channel, ...pair });
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'conflict') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,199 @@
+import { useEffect, useRef, useState, type ReactNode } from 'react';
+import type { Conversation } from '../../../src/chat/conversation.ts';
+import { nameOfSender, type ConversationState } from '../../../src/chat/conversation-state.ts';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { AgentBadge, channelLabel } from '../parts/agent-badge.tsx';
+import { AgentChoice } from '../parts/agent-choice.tsx';
+import { Button, IconButton } from '../parts/button.tsx';
+import { ConversationView } from './conversation-view.tsx';
+import { DemoNotice } from '../demo-notice.tsx';
+import { HandoffBanner } from './handoff-banner.tsx';
+import { CloseIcon, DeviceIcon, LogoIcon, MenuIcon, MoonIcon, PlusIcon, SignOutIcon, SunIcon } from '../parts/icons.tsx';
+import { SessionList } from '../sessions/session-list.tsx';
+import type { SignedIn } from '../signed-in.ts';
+import { useTheme } from '../parts/theme.ts';
+import { useConversation, useConversationState } from './use-conversation.ts';
+import { useWaitingList } from '../sessions/use-handoffs.ts';
+import { useHandover } from '../sessions/use-handover.ts';
+import { goTo, useRoute } from '../use-route.ts';
+
+export interface ChatPageProps {
+  readonly gateway: GatewayClient;
+  readonly reach: SignedIn['reach'];
+  readonly onSignOut: () => void;
+}
+
+export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNode {
+  const route = useRoute();
+  const conversation = useConversation(gateway, route, reach);
+  const waiting = useWaitingList(gateway, reach === 'tenant');
+  const [drawer, setDrawer] = useState(false);
+  const newAgent = reach === 'cs' ? 'cs' : (conversation?.snapshot().agent ?? 'admin');
+
+  // A key for cs cannot talk to the admin agent.
+  useEffect(() => {
+    if (reach === 'cs' && route.page === 'new' && route.agent === 'admin') goTo({ page: 'new', agent: 'cs' });
+  }, [reach, route]);
+
+  const begin = (agent: string): void => {
+    setDrawer(false);
+    goTo({ page: 'new', agent });
+  };
+
+  return (
+    <div className="flex h-full">
+      <Sidebar open={drawer} onClose={() => setDrawer(false)} onSignOut={onSignOut}>
+        <div className="px-3 pb-3">
+          <Button tone="primary" className="w-full" onClick={() => begin(newAgent)}>
+            <PlusIcon /> New conversation
+          </Button>
+        </div>
+        {reach === 'tenant' ? (
+          <SessionList
+            gateway={gateway}
+            waiting={waiting}
+            contactId={route.page === 'conversation' ? route.contactId : null}
+            onChosen={() => setDrawer(false)}
+            onDeletedShown={() => begin(newAgent)}
+          />
+        ) : (
+          <p className="flex-1 px-4 text-sm text-muted-foreground">This key is for the cs agent alone: it cannot list conversations.</p>
+        )}
+      </Sidebar>
+      <main className="flex min-w-0 flex-1 flex-col">
+        <DemoNotice gateway={gateway} canAsk={reach === 'tenant'} />
+        {conversation !== null && (
+          <ConversationPage gateway={gateway} conversation={conversation} reach={reach} onMenu={() => setDrawer(true)} onAgent={begin} />
+        )}
+      </main>
+    </div>
+  );
+}
+
+interface ConversationPageProps {
+  readonly gateway: GatewayClient;
+  readonly conversation: Conversation;
+  readonly reach: SignedIn['reach'];
+  readonly onMenu: () => void;
+  readonly onAgent: (agent: string) => void;
+}
+
+function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: ConversationPageProps): ReactNode {
+  const state = useConversationState(conversation);
+  const title = state.title ?? state.turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80) ?? 'New conversation';
+  useEffect(() => {
+    document.title = `${title} · Concierge`;
+  }, [title]);
+  const isNew = state.contactId === null && state.turns.length === 0;
+  const { handoff, actions, isHandable } = useHandover({ gateway, conversation, state, reach });
+  return (
+    <>
+      <header className="flex min-h-14 items-center gap-2 border-b px-3 sm:px-5">
+        <IconButton label="Conversations" className="md:hidden" onClick={onMenu}>
+          <MenuIcon />
+        </IconButton>
+        <h1 className="min-w-0 flex-1 truncate text-sm font-semibold">{title}</h1>
+        {isNew ? (
+          <div className="w-44 shrink-0">
+            <AgentChoice gateway={gateway} reach={reach} agent={state.agent} onAgent={onAgent} />
+          </div>
+        ) : (
+          <WhoTalks state={state} />
+        )}
+        {isHandable && !handoff.isPaused && (
+          <Button disabled={actions.isBusy} onClick={actions.takeOver}>
+            Take over
+          </Button>
+        )}
+      </header>
+      <HandoffBanner state={handoff} actions={actions} />
+      <ConversationView
+        key={conversationKey(conversation)}
+        gateway={gateway}
+        conversation={conversation}
+        state={state}
+        isWithStaff={handoff.isPaused}
+      />
+    </>
+  );
+}
+
+function WhoTalks({ state: { agent, sender, channel } }: { readonly state: ConversationState }): ReactNode {
+  return (
+    <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">
+      {agent !== 'admin' && (
+        <span className="hidden max-w-48 truncate sm:inline">
+          {sender === null ? '' : `as ${nameOfSender(sender)} · `}
+          {channelLabel(channel)}
+        </span>
+      )}
+      <AgentBadge agent={agent} />
+    </p>
+  );
+}
+
+const conversationKeys = new WeakMap<Conversation, string>();
+let lastKey = 0;
+
+/** One for each conversation object, so that a draft is not carried into another conversation. */
+function conversationKey(conversation: Conversation): string {
+  const known = conversationKeys.get(conversation);
+  if (known !== undefined) return known;
+  lastKey += 1;
+  conversationKeys.set(conversation, String(lastKey));
+  return String(lastKey);
+}
+
+interface SidebarProps {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly onSignOut: () => void;
+  readonly children: ReactNode;
+}
+
+/** Beside the conversation on a wide screen; on a narrow one a drawer over it, which keeps the focus while it is open. */
+function Sidebar({ open, onClose, onSignOut, children }: SidebarProps): ReactNode {
+  const drawer = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (open) drawer.current?.focus();
+  }, [open]);
+  return (
+    <>
+      {open && <div className="fixed inset-0 z-20 bg-black/40 md:hidden" onClick={onClose} aria-hidden="true" />}
+      <aside
+        ref={drawer}
+        tabIndex={-1}
+        aria-label="Sidebar"
+        className={`fixed inset-y-0 left-0 z-30 w-72 max-w-[85vw] flex-col border-r bg-sidebar outline-none md:static md:flex ${open ? 'flex shadow-xl' : 'hidden'}`}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') onClose();
+        }}
+      >
+        <div className="flex min-h-14 items-center gap-2 px-4">
+          <LogoIcon />
+          <span className="flex-1 font-semibold tracking-tight">Concierge</span>
+          <IconButton label="Close" className="md:hidden" onClick={onClose}>
+            <CloseIcon />
+          </IconButton>
+        </div>
+        {children}
+        <div className="flex items-center justify-between border-t px-2 py-1.5">
+          <ThemeButton />
+          <Button tone="quiet" onClick={onSignOut}>
+            <SignOutIcon /> Sign out
+          </Button>
+        </div>
+      </aside>
+    </>
+  );
+}
+
+function ThemeButton(): ReactNode {
+  const [theme, next] = useTheme();
+  const labels = { system: 'Colours as the device has them', light: 'Light colours', dark: 'Dark colours' };
+  return (
+    <IconButton label={`${labels[theme]}; click to change`} onClick={next}>
+      {theme === 'system' ? <DeviceIcon /> : theme === 'light' ? <SunIcon /> : <MoonIcon />}
+    </IconButton>
+  );
+}

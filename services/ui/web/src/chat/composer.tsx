@@ -1,0 +1,226 @@
+import { codePoints, limits, uploadTypes, type UploadRef } from '@concierge/contract';
+import { useEffect, useEffectEvent, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from 'react';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { AttachmentChip } from './attachment-chip.tsx';
+import { Button, IconButton } from '../parts/button.tsx';
+import { ClipIcon, SendIcon, SpinnerIcon, StopIcon } from '../parts/icons.tsx';
+import { useAttachments, type Attachments } from './use-attachments.ts';
+import { useFileDrop } from './use-file-drop.ts';
+import { useGrowingField } from './use-growing-field.ts';
+
+/** From here on the length is shown. */
+const COUNT_FROM = limits.messageMaxCharacters * 0.9;
+
+export interface Draft {
+  readonly text: string;
+  /** A new one replaces what stands in the field. */
+  readonly version: number;
+}
+
+export interface ComposerProps {
+  readonly gateway: GatewayClient;
+  readonly draft: Draft;
+  readonly placeholder: string;
+  readonly disabled: boolean;
+  /** A turn is under way: what is sent now waits, and the running one can be stopped. */
+  readonly busy: boolean;
+  readonly stopping: boolean;
+  readonly onSend: (text: string, attachments: UploadRef[]) => void;
+  /** Null while there is nothing that could be stopped. */
+  readonly onStop: (() => void) | null;
+}
+
+export function Composer(props: ComposerProps): ReactNode {
+  const { gateway, draft, disabled, busy, stopping, onSend, onStop } = props;
+  const [text, setText] = useState('');
+  const [held, setHeld] = useState(false);
+  const attachments = useAttachments(gateway);
+  const field = useGrowingField(text);
+  const dropping = useFileDrop(attachments.add);
+
+  useEffect(() => {
+    if (draft.version === 0) return;
+    setText(draft.text);
+    field.current?.focus();
+  }, [draft, field]);
+
+  // On a touch screen the focus would bring up the keyboard before anybody wants to write.
+  useEffect(() => {
+    if (!disabled && matchMedia('(pointer: fine)').matches) field.current?.focus();
+  }, [disabled, field]);
+
+  const length = codePoints(text);
+  const uploading = attachments.items.some(({ upload }) => upload.at === 'uploading');
+  // A file that failed is for the person to decide on: a message must not go without it unnoticed.
+  const failed = attachments.items.some(({ upload }) => upload.at === 'failed');
+  const sendable = !disabled && !failed && text.trim() !== '' && length <= limits.messageMaxCharacters;
+
+  const send = (): void => {
+    if (!sendable) return;
+    setHeld(uploading);
+    if (uploading) return;
+    onSend(text.trim(), attachments.take());
+    setText('');
+    field.current?.focus();
+  };
+  // What was sent while a file was on its way goes when the file is there.
+  const sendHeld = useEffectEvent(() => {
+    setHeld(false);
+    send();
+  });
+  useEffect(() => {
+    if (held && !uploading) sendHeld();
+  }, [held, uploading]);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // While a word is being composed (Japanese, Chinese …) Enter belongs to the input method.
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === 'Enter' && !event.shiftKey) {
+      event.preventDefault();
+      send();
+    }
+    if (event.key === 'Escape' && onStop !== null && !stopping) onStop();
+  };
+  const onPaste = (event: ClipboardEvent): void => {
+    const files = [...event.clipboardData.files];
+    if (files.length === 0) return;
+    event.preventDefault();
+    attachments.add(files);
+  };
+
+  return (
+    <form
+      className="mx-auto w-full max-w-3xl px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] sm:px-5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      {dropping && <DropHint />}
+      <div className="rounded-2xl border border-input bg-card shadow-sm focus-within:border-ring focus-within:ring-1 focus-within:ring-ring">
+        <AttachmentRow attachments={attachments} />
+        <textarea
+          ref={field}
+          aria-label="Message"
+          aria-describedby="composer-hint"
+          rows={1}
+          placeholder={props.placeholder}
+          disabled={disabled}
+          className="block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 outline-none placeholder:text-muted-foreground"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setHeld(false);
+          }}
+          onKeyDown={onKeyDown}
+          onPaste={onPaste}
+        />
+        <Toolbar {...{ attachments, busy, disabled, length, onStop, sendable, stopping, held, failed }} />
+      </div>
+    </form>
+  );
+}
+
+interface ToolbarProps extends Pick<ComposerProps, 'busy' | 'disabled' | 'onStop' | 'stopping'> {
+  readonly attachments: Attachments;
+  readonly length: number;
+  readonly sendable: boolean;
+  /** Sent, and waiting for a file that is being uploaded. */
+  readonly held: boolean;
+  readonly failed: boolean;
+}
+
+function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stopping, held, failed }: ToolbarProps): ReactNode {
+  const afterwards = busy ? 'Send; waits until the agent is free' : 'Send';
+  return (
+    <div className="flex items-center gap-1.5 p-2">
+      <AttachButton attachments={attachments} disabled={disabled} />
+      <Hint busy={busy} length={length} failed={failed} />
+      {onStop !== null && (
+        <Button className="rounded-xl" disabled={stopping} onClick={onStop}>
+          <StopIcon className="size-3.5" />
+          {stopping ? 'Stopping…' : 'Stop'}
+        </Button>
+      )}
+      <IconButton
+        type="submit"
+        tone="primary"
+        label={held ? 'Sends when the files are there' : afterwards}
+        className="rounded-xl!"
+        disabled={!sendable || held}
+      >
+        {held ? <SpinnerIcon /> : <SendIcon />}
+      </IconButton>
+    </div>
+  );
+}
+
+function Hint({ busy, length, failed }: Pick<ToolbarProps, 'busy' | 'length' | 'failed'>): ReactNode {
+  const over = length > limits.messageMaxCharacters;
+  const count = `${length.toLocaleString()} of ${limits.messageMaxCharacters.toLocaleString()} characters`;
+  const usual = busy ? 'What you send now waits its turn; Esc stops the running one' : 'Enter sends, Shift+Enter starts a line';
+  return (
+    <p
+      id="composer-hint"
+      className={`min-w-0 flex-1 truncate text-xs tabular-nums ${over || failed ? 'text-danger' : 'text-muted-foreground'}`}
+    >
+      {failed && 'Remove the file that could not be uploaded'}
+      {!failed && length > COUNT_FROM && (over ? `${count}: shorten the message` : count)}
+      {!failed && length <= COUNT_FROM && <span className="pointer-coarse:hidden">{usual}</span>}
+    </p>
+  );
+}
+
+function AttachmentRow({ attachments }: { readonly attachments: Attachments }): ReactNode {
+  if (attachments.items.length === 0) return null;
+  return (
+    <ul aria-label="Attachments" className="flex flex-wrap gap-2 px-3 pt-3">
+      {attachments.items.map(({ key, file, preview, upload }) => (
+        <AttachmentChip
+          key={key}
+          name={file.name}
+          size={file.size}
+          isImage={file.type.startsWith('image/')}
+          preview={preview}
+          state={upload.at}
+          problem={upload.at === 'failed' ? upload.problem : null}
+          onRemove={() => attachments.remove(key)}
+        />
+      ))}
+    </ul>
+  );
+}
+
+function AttachButton({ attachments, disabled }: { readonly attachments: Attachments; readonly disabled: boolean }): ReactNode {
+  const picker = useRef<HTMLInputElement>(null);
+  const full = attachments.items.length >= limits.attachmentsMax;
+  return (
+    <>
+      <input
+        ref={picker}
+        type="file"
+        multiple
+        hidden
+        accept={[...uploadTypes, '.txt', '.md', '.csv', '.json', '.log'].join(',')}
+        onChange={(event) => {
+          attachments.add(event.target.files ?? []);
+          event.target.value = '';
+        }}
+      />
+      <IconButton
+        label={full ? `At most ${String(limits.attachmentsMax)} files` : 'Attach images, PDFs or text'}
+        disabled={disabled || full}
+        onClick={() => picker.current?.click()}
+      >
+        <ClipIcon />
+      </IconButton>
+    </>
+  );
+}
+
+function DropHint(): ReactNode {
+  return (
+    <div className="pointer-events-none fixed inset-0 z-40 flex items-center justify-center bg-background/80">
+      <p className="rounded-2xl border-2 border-dashed border-primary px-8 py-6 font-medium">Drop to attach</p>
+    </div>
+  );
+}

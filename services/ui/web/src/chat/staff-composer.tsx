@@ -1,0 +1,88 @@
+import { ConciergeError } from '@concierge/client';
+import { codePoints, limits } from '@concierge/contract';
+import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { explain } from '../../../src/chat/chat-failure.ts';
+import { randomName } from '../parts/browser-wait.ts';
+import { IconButton } from '../parts/button.tsx';
+import { StaffIcon, SendIcon, SpinnerIcon } from '../parts/icons.tsx';
+import { useGrowingField } from './use-growing-field.ts';
+
+export interface StaffComposerProps {
+  /** Rejects when it was not accepted; the same key then says the same message. */
+  readonly onAnswer: (text: string, key: string) => Promise<void>;
+}
+
+/** Where a person answers in the agent's place. Looks unlike the other one: who writes here is read by the contact. */
+export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
+  const [text, setText] = useState('');
+  const [sending, setSending] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const key = useRef<string | null>(null);
+  const field = useGrowingField(text);
+  const length = codePoints(text);
+  const sendable = !sending && text.trim() !== '' && length <= limits.messageMaxCharacters;
+
+  const send = async (): Promise<void> => {
+    if (!sendable) return;
+    key.current ??= randomName();
+    setSending(true);
+    setProblem(null);
+    try {
+      await onAnswer(text.trim(), key.current);
+      key.current = null;
+      setText('');
+    } catch (error) {
+      setProblem(explain(ConciergeError.from(error)));
+    }
+    setSending(false);
+    field.current?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing || event.key !== 'Enter' || event.shiftKey) return;
+    event.preventDefault();
+    void send();
+  };
+
+  return (
+    <form
+      className="mx-auto w-full max-w-3xl px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] sm:px-5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      {problem !== null && (
+        <p role="alert" className="mb-2 rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
+          Not sent. {problem}
+        </p>
+      )}
+      <div className="rounded-2xl border-2 border-warn bg-card shadow-sm focus-within:ring-1 focus-within:ring-warn">
+        <textarea
+          ref={field}
+          aria-label="Answer as a person"
+          aria-describedby="person-composer-hint"
+          rows={1}
+          placeholder="Answer in the agent’s place…"
+          readOnly={sending}
+          className="block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 outline-none placeholder:text-muted-foreground"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            // Other words are another message.
+            key.current = null;
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <div className="flex items-center gap-1.5 p-2">
+          <p id="person-composer-hint" className="flex min-w-0 flex-1 items-center gap-1.5 truncate pl-2 text-xs text-warn">
+            <StaffIcon className="size-3.5 shrink-0" />
+            {length > limits.messageMaxCharacters ? 'Too long: shorten the message' : 'Goes to the contact in the agent’s place'}
+          </p>
+          <IconButton type="submit" tone="primary" label="Send as a person" className="rounded-xl!" disabled={!sendable}>
+            {sending ? <SpinnerIcon /> : <SendIcon />}
+          </IconButton>
+        </div>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,73 @@
+import { memo, type ReactNode } from 'react';
+import type { ToolPart } from '../../../src/chat/chat-turn.ts';
+import { duration } from '../../../src/chat/relative-time.ts';
+import { CopyButton } from '../parts/button.tsx';
+import { AlertIcon, CheckIcon, ChevronIcon, SpinnerIcon } from '../parts/icons.tsx';
+
+const states = {
+  running: { icon: <SpinnerIcon className="size-3.5 text-primary" />, label: 'running' },
+  ok: { icon: <CheckIcon className="size-3.5 text-ok" />, label: 'succeeded' },
+  error: { icon: <AlertIcon className="size-3.5 text-danger" />, label: 'failed' },
+} as const;
+
+/** The call in a few words: its first argument that is one; while it runs and says something, its last words. */
+function summaryOf({ input, status, progress }: ToolPart): string {
+  const lastLine = status === 'running' ? progress.trimEnd().split('\n').at(-1) : undefined;
+  if (lastLine !== undefined && lastLine !== '') return lastLine.slice(-160);
+  const first = Object.values(input).find((value) => typeof value === 'string' || typeof value === 'number');
+  return first === undefined ? '' : String(first).replaceAll(/\s+/gu, ' ').slice(0, 160);
+}
+
+function resultOf({ status, output, progress }: ToolPart): string {
+  if (output !== null) return output === '' ? '(nothing)' : output;
+  if (progress !== '') return progress;
+  return status === 'running' ? '…' : '(no result was recorded)';
+}
+
+/** One tool call: a line that opens. */
+export const ToolCard = memo(function ToolCard({ part }: { readonly part: ToolPart }): ReactNode {
+  const { icon, label } = states[part.status];
+  return (
+    <details className="group/tool my-2 overflow-hidden rounded-lg border bg-card text-sm" data-tool={part.name} data-status={part.status}>
+      <summary className="flex min-h-9 list-none items-center gap-2 px-2.5 py-1.5 hover:bg-muted [&::-webkit-details-marker]:hidden">
+        <ChevronIcon className="size-3.5 shrink-0 text-muted-foreground transition-transform group-open/tool:rotate-90" />
+        <span className="shrink-0" title={label}>
+          {icon}
+          <span className="sr-only">{label}</span>
+        </span>
+        <span className="shrink-0 font-mono text-[0.8125rem] font-medium">{part.name}</span>
+        <span className="min-w-0 flex-1 truncate text-[0.8125rem] text-muted-foreground">{summaryOf(part)}</span>
+        {part.durationMs !== null && (
+          <span className="shrink-0 text-xs text-muted-foreground tabular-nums">{duration(part.durationMs)}</span>
+        )}
+      </summary>
+      <div className="space-y-2 border-t px-2.5 py-2">
+        <ToolText title="Input" text={JSON.stringify(part.input, null, 2)} />
+        <ToolText
+          title={part.status === 'error' ? 'Error' : 'Output'}
+          text={resultOf(part)}
+          tone={part.status === 'error' ? 'text-danger' : ''}
+        />
+        {part.truncated && <p className="text-xs text-muted-foreground">The output was longer; this is its beginning.</p>}
+      </div>
+    </details>
+  );
+});
+
+function ToolText({ title, text, tone = '' }: { readonly title: string; readonly text: string; readonly tone?: string }): ReactNode {
+  return (
+    <section>
+      <div className="flex items-center justify-between">
+        <h4 className="text-xs font-medium text-muted-foreground">{title}</h4>
+        <CopyButton text={text} label={`Copy ${title.toLowerCase()}`} />
+      </div>
+      <pre
+        tabIndex={0}
+        aria-label={title}
+        className={`max-h-72 overflow-auto rounded-md bg-muted px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere] ${tone}`}
+      >
+        {text}
+      </pre>
+    </section>
+  );
+}

@@ -1,0 +1,95 @@
+import { useCallback, useLayoutEffect, useRef, useState, type ReactNode } from 'react';
+import { hasEnded, isUnderWay, replyText, type ChatTurn } from '../../../src/chat/chat-turn.ts';
+import { DownIcon } from '../parts/icons.tsx';
+import { TurnCard, type TurnActions } from './turn-card.tsx';
+
+/** This near the end counts as being there. */
+const NEAR_PX = 60;
+const ANNOUNCED_CHARACTERS = 2000;
+
+export interface TranscriptProps {
+  readonly turns: readonly ChatTurn[];
+  readonly actions: TurnActions;
+}
+
+/** The conversation. Stays at its end while words come, unless the reader has scrolled up. */
+export function Transcript({ turns, actions }: TranscriptProps): ReactNode {
+  const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const atEnd = useRef(true);
+  const [away, setAway] = useState(false);
+  const asked = turns.filter((turn) => turn.question !== null).length;
+
+  const toEnd = useCallback(() => {
+    atEnd.current = true;
+    scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
+  }, []);
+
+  // A message of one's own is always shown.
+  useLayoutEffect(toEnd, [asked, toEnd]);
+
+  useLayoutEffect(() => {
+    if (content.current === null || scroller.current === null) return undefined;
+    const observer = new ResizeObserver(() => {
+      if (atEnd.current) toEnd();
+    });
+    observer.observe(content.current);
+    observer.observe(scroller.current);
+    return () => {
+      observer.disconnect();
+    };
+  }, [toEnd]);
+
+  const onScroll = (): void => {
+    const area = scroller.current;
+    if (area === null) return;
+    atEnd.current = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR_PX;
+    setAway(!atEnd.current);
+  };
+
+  const firstOpen = turns.findIndex((turn) => !hasEnded(turn));
+  return (
+    <div className="relative min-h-0 flex-1">
+      <div ref={scroller} onScroll={onScroll} className="relative h-full overflow-y-auto overscroll-contain" tabIndex={-1}>
+        <div ref={content} className="mx-auto max-w-3xl space-y-6 px-4 pt-6 pb-8 sm:px-6">
+          {turns.map((turn, index) => (
+            <TurnCard
+              key={turn.key}
+              turn={turn}
+              queued={firstOpen !== -1 && index > firstOpen && (isUnderWay(turn) || turn.state.at === 'sending')}
+              last={index === turns.length - 1}
+              actions={actions}
+            />
+          ))}
+        </div>
+      </div>
+      {away && (
+        <button
+          type="button"
+          className="absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 items-center gap-1.5 rounded-full border bg-card px-3 py-1.5 text-xs font-medium shadow-md hover:bg-muted"
+          onClick={toEnd}
+        >
+          <DownIcon className="size-3.5" /> Latest
+        </button>
+      )}
+      <Announcer turns={turns} />
+    </div>
+  );
+}
+
+/** Tells a screen reader what matters, once: not every word as it comes, and nothing that was there already. */
+function Announcer({ turns }: { readonly turns: readonly ChatTurn[] }): ReactNode {
+  const open = turns.find(isUnderWay);
+  const last = turns.at(-1);
+  const [followed, setFollowed] = useState<string | null>(null);
+  if (open !== undefined && open.key !== followed) setFollowed(open.key);
+  const tool = open?.parts.findLast((part) => part.kind === 'tool' && part.status === 'running');
+  let text = '';
+  if (open !== undefined) text = tool?.kind === 'tool' ? `The agent uses ${tool.name}.` : 'The agent is answering.';
+  else if (last?.key === followed && last.state.at === 'done') text = `The agent says: ${replyText(last).slice(0, ANNOUNCED_CHARACTERS)}`;
+  return (
+    <div aria-live="polite" role="status" className="sr-only">
+      {text}
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+import { ConciergeError } from '@concierge/client';
+import { limits, type UploadRef } from '@concierge/contract';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { explain } from '../../../src/chat/chat-failure.ts';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { randomName } from '../parts/browser-wait.ts';
+
+/** uploading → ready or failed. */
+export interface Attachment {
+  readonly key: string;
+  readonly file: File;
+  readonly preview: string | null;
+  readonly upload:
+    | { readonly at: 'uploading' }
+    | { readonly at: 'ready'; readonly ref: UploadRef }
+    | { readonly at: 'failed'; readonly problem: string };
+}
+
+export interface Attachments {
+  readonly items: readonly Attachment[];
+  readonly add: (files: Iterable<File>) => void;
+  readonly remove: (key: string) => void;
+  /** Hands over what has been uploaded and begins anew. */
+  readonly take: () => UploadRef[];
+}
+
+const megabytes = limits.uploadMaxBytes / 1024 / 1024;
+
+function refused(file: File): string | null {
+  if (file.size === 0) return 'The file is empty.';
+  return file.size > limits.uploadMaxBytes ? `Larger than ${String(megabytes)} MB.` : null;
+}
+
+/** The files of the message being written; each is uploaded as soon as it is there. */
+export function useAttachments(gateway: GatewayClient): Attachments {
+  const [items, setItems] = useState<readonly Attachment[]>([]);
+  const uploads = useRef(new Map<string, AbortController>());
+
+  useEffect(() => {
+    const running = uploads.current;
+    return () => {
+      for (const upload of running.values()) upload.abort();
+    };
+  }, []);
+
+  const start = useCallback(
+    (file: File): Attachment => {
+      const key = randomName();
+      const preview = file.type.startsWith('image/') ? URL.createObjectURL(file) : null;
+      const problem = refused(file);
+      if (problem !== null) return { key, file, preview, upload: { at: 'failed', problem } };
+      const controller = new AbortController();
+      uploads.current.set(key, controller);
+      const settle = (upload: Attachment['upload']): void => {
+        uploads.current.delete(key);
+        setItems((before) => before.map((item) => (item.key === key ? { ...item, upload } : item)));
+      };
+      gateway.upload(file, controller.signal).then(
+        (ref) => settle({ at: 'ready', ref }),
+        (error: unknown) => settle({ at: 'failed', problem: explain(ConciergeError.from(error)) }),
+      );
+      return { key, file, preview, upload: { at: 'uploading' } };
+    },
+    [gateway],
+  );
+
+  const drop = useCallback((gone: readonly Attachment[]) => {
+    for (const { key, preview } of gone) {
+      uploads.current.get(key)?.abort();
+      uploads.current.delete(key);
+      if (preview !== null) URL.revokeObjectURL(preview);
+    }
+    setItems((before) => before.filter((item) => !gone.some(({ key }) => key === item.key)));
+  }, []);
+
+  return {
+    items,
+    add: (files) => {
+      const added = [...files].slice(0, Math.max(0, limits.attachmentsMax - items.length)).map(start);
+      setItems((before) => [...before, ...added]);
+    },
+    remove: (key) => drop(items.filter((item) => item.key === key)),
+    take: () => {
+      const refs = items.flatMap(({ upload }) => (upload.at === 'ready' ? [upload.ref] : []));
+      drop(items);
+      return refs;
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { Conversation } from '../../../src/chat/conversation.ts';
+import type { ConversationState } from '../../../src/chat/conversation-state.ts';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import type { Route } from '../../../src/chat/route.ts';
+import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
+import { keep, readKept } from '../parts/browser-storage.ts';
+import { randomName, waitForBetter } from '../parts/browser-wait.ts';
+import { loadSignedIn, type SignedIn } from '../signed-in.ts';
+import { replaceRoute } from '../use-route.ts';
+
+/** What is still being handed in when the person signs out must not leave its words in the tab. */
+const saved = new SavedTurnStore({
+  getItem: (name) => readKept('sessionStorage', name),
+  setItem: (name, text) => {
+    if (loadSignedIn() !== null) keep('sessionStorage', name, text);
+  },
+  removeItem: (name) => keep('sessionStorage', name, null),
+});
+
+function shows(state: ConversationState, route: Route): boolean {
+  return route.page === 'new' ? state.contactId === null && state.agent === route.agent : state.contactId === route.contactId;
+}
+
+/** The conversation that the address names; null for the moment before it is there. */
+export function useConversation(gateway: GatewayClient, route: Route, reach: SignedIn['reach']): Conversation | null {
+  const queries = useQueryClient();
+  const current = useRef<Conversation | null>(null);
+  const [conversation, setConversation] = useState<Conversation | null>(null);
+
+  useEffect(() => {
+    if (current.current !== null && shows(current.current.snapshot(), route)) return;
+    const first = current.current === null;
+    current.current?.close();
+    const next = new Conversation({
+      target: {
+        agent: route.page === 'new' ? route.agent : reach === 'cs' ? 'cs' : 'admin',
+        contactId: route.page === 'new' ? null : route.contactId,
+        sender: null,
+        channel: 'web',
+      },
+      gateway,
+      saved,
+      restore: first,
+      keepEnded: reach === 'cs',
+      wait: waitForBetter,
+      newKey: randomName,
+      now: () => new Date(),
+      onContact: (contactId) => {
+        replaceRoute({ page: 'conversation', contactId });
+      },
+      onTurnEnded: () => void queries.invalidateQueries({ queryKey: ['sessions'] }),
+    });
+    current.current = next;
+    setConversation(next);
+    void next.open();
+  }, [gateway, queries, reach, route]);
+
+  useEffect(
+    () => () => {
+      current.current?.close();
+      current.current = null;
+    },
+    [gateway],
+  );
+  return conversation;
+}
+
+/** The conversation's state, painted at most once per frame however fast the words come. */
+export function useConversationState(conversation: Conversation): ConversationState {
+  return useSyncExternalStore((listener) => {
+    let frame = 0;
+    const leave = conversation.subscribe(() => {
+      if (frame !== 0) return;
+      frame = requestAnimationFrame(() => {
+        frame = 0;
+        listener();
+      });
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      leave();
+    };
+  }, conversation.snapshot);
+}

@@ -1,0 +1,41 @@
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import type { HandoffState } from '@concierge/contract';
+import type { GatewayClient, WaitingList, Watched } from '../../../src/chat/gateway-client.ts';
+
+const LISTED = 50;
+
+/** How often is asked, in milliseconds. Where requests are counted a person at the page uses up a tenth of the hour's at most. */
+const everyMs = {
+  list: { free: 10_000, counted: 300_000 },
+  /** While a person has the conversation: what the contact writes is to be seen soon. */
+  handedOver: { free: 3000, counted: 60_000 },
+  withAgent: { free: 10_000, counted: 300_000 },
+} as const;
+
+function intervalOf(kind: keyof typeof everyMs, known: Watched<unknown> | undefined): number {
+  return everyMs[kind][known?.isCounted === false ? 'free' : 'counted'];
+}
+
+const nobodyWaits: WaitingList = { items: [], total: 0 };
+
+/** Conversations that wait for a person, kept fresh while the page is looked at. */
+export function useWaitingList(gateway: GatewayClient, isAllowed: boolean): WaitingList {
+  const { data } = useQuery({
+    queryKey: ['handoffs'],
+    queryFn: async ({ signal }) => gateway.listHandoffs(LISTED, signal),
+    enabled: isAllowed,
+    refetchInterval: ({ state }) => intervalOf('list', state.data),
+  });
+  return data?.value ?? nobodyWaits;
+}
+
+/** Who has the conversation that is shown. */
+export function useHandoff(gateway: GatewayClient, sessionId: string | null): UseQueryResult<Watched<HandoffState>> {
+  return useQuery({
+    queryKey: ['handoff', sessionId],
+    queryFn: async ({ signal }) => gateway.findHandoff(sessionId ?? '', signal),
+    enabled: sessionId !== null,
+    staleTime: 0,
+    refetchInterval: ({ state }) => intervalOf(state.data?.value.isPaused === true ? 'handedOver' : 'withAgent', state.data),
+  });
+}

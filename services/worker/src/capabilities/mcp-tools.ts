@@ -1,0 +1,56 @@
+import { mcpTool, ToolError, type Tool } from '@concierge/agent';
+import { McpServerError, type McpServers, type McpTool } from '@concierge/mcp';
+import type { Log } from '@concierge/runtime';
+import type { McpServerTools } from '@concierge/tenant';
+import type { TurnRun } from '@concierge/turn';
+
+export interface McpToolsOptions {
+  readonly servers: Pick<McpServers, 'tools' | 'call'>;
+  readonly log: Log;
+}
+
+/** The tools of the MCP servers that a tenant has attached to the agent of a turn. A server that does not work is passed over. */
+export class McpTools {
+  readonly #options: McpToolsOptions;
+
+  constructor(options: McpToolsOptions) {
+    this.#options = options;
+  }
+
+  async of({ scope, turn, signal }: Pick<TurnRun, 'scope' | 'turn' | 'signal'>): Promise<Tool[]> {
+    const attached = await scope.mcp.attachedTo(turn.agent);
+    const lists = await Promise.all(attached.map(async (server) => this.#toolsOf(scope.tenantId, server, signal)));
+    return lists.flat();
+  }
+
+  async #toolsOf(tenantId: string, server: McpServerTools, signal: AbortSignal): Promise<Tool[]> {
+    try {
+      const { tools } = await this.#options.servers.tools(tenantId, server, signal);
+      return tools.map((tool) => this.#tool(tenantId, server, tool));
+    } catch (error) {
+      if (!(error instanceof McpServerError)) throw error;
+      this.#options.log.warn({ tenantId, server: server.name, reason: error.message }, 'an attached MCP server does not work');
+      return [];
+    }
+  }
+
+  #tool(tenantId: string, server: McpServerTools, tool: McpTool): Tool {
+    const { name, description, parameters, isReadOnly, remoteName } = tool;
+    return mcpTool({
+      name,
+      description,
+      parameters,
+      sideEffect: isReadOnly ? 'none' : 'writes',
+      timeoutMs: server.timeoutMs,
+      run: async (input, signal) => {
+        try {
+          return await this.#options.servers.call(tenantId, server, { tool: remoteName, input, signal });
+        } catch (error) {
+          if (error instanceof McpServerError)
+            throw new ToolError(`The MCP server ${server.name} could not be asked: ${error.message}.`, { cause: error });
+          throw error;
+        }
+      },
+    });
+  }
+}

@@ -1,0 +1,119 @@
+import { constants, copyFile, chmod, mkdir, open, rm, type FileHandle } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { exitCodes, type Dispatcher, type DispatchReply } from '@concierge/agent';
+import { limits } from '@concierge/contract';
+import { background, type Log } from '@concierge/runtime';
+import { readRequest, RequestBudget, UnreadableRequest } from './request-line.ts';
+
+const CLIENT = fileURLToPath(new URL('concierge.py', import.meta.url));
+const CONNECTIONS_MAX = 256;
+/** Requests of one turn in memory, together. */
+const REQUESTS_MAX_BYTES = 4 * limits.nestedCallMaxBytes;
+/** A request is sent in one go. */
+const REQUEST_TIMEOUT_MS = 20_000;
+/** What a socket's address has room for, on Linux, without the byte that ends it. */
+const SOCKET_PATH_MAX_BYTES = 107;
+
+export interface DispatcherSocketOptions {
+  /** Does not exist yet. What is above it is closed to everybody else; it is itself what a sandbox is shown. */
+  readonly folder: string;
+  readonly dispatcher: Pick<Dispatcher, 'answer'>;
+  readonly log: Log;
+}
+
+/** The folder that a turn's sandbox is shown at /run/concierge: the socket that answers, and the program that asks. */
+export class DispatcherSocket implements AsyncDisposable {
+  readonly folder: string;
+  readonly #dispatcher: DispatcherSocketOptions['dispatcher'];
+  readonly #log: Log;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #budget = new RequestBudget(REQUESTS_MAX_BYTES);
+  #handle: FileHandle | undefined;
+
+  private constructor({ folder, dispatcher, log }: DispatcherSocketOptions) {
+    this.folder = folder;
+    this.#dispatcher = dispatcher;
+    this.#log = log;
+    this.#server = createServer((socket) => {
+      background(this.#serve(socket), log);
+    });
+    this.#server.maxConnections = CONNECTIONS_MAX;
+  }
+
+  static async open(options: DispatcherSocketOptions): Promise<DispatcherSocket> {
+    const door = new DispatcherSocket(options);
+    try {
+      await door.#open();
+    } catch (error) {
+      await door[Symbol.asyncDispose]();
+      throw error;
+    }
+    return door;
+  }
+
+  /** Resolves when nobody is connected any more and the folder is gone. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = Promise.withResolvers<void>();
+    this.#server.close(() => closed.resolve());
+    for (const socket of this.#sockets) socket.destroy();
+    await closed.promise;
+    await this.#handle?.close();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  async #open(): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    const client = join(this.folder, 'concierge');
+    await copyFile(CLIENT, client);
+    await chmod(client, 0o755);
+    const listening = Promise.withResolvers<void>();
+    this.#server.once('error', listening.reject);
+    this.#server.listen(await this.#socketPath(), () => listening.resolve());
+    await listening.promise;
+    this.#server.on('error', (error) => {
+      this.#log.error({ err: error }, 'the dispatcher cannot take a connection');
+    });
+    // Who runs in the sandbox is none of our users.
+    await chmod(join(this.folder, 'socket'), 0o666);
+    await chmod(this.folder, 0o755);
+  }
+
+  /** Where the whole path does not fit into an address, the way leads through the folder's descriptor, open as long as the socket is. */
+  async #socketPath(): Promise<string> {
+    const path = join(this.folder, 'socket');
+    if (Buffer.byteLength(path) <= SOCKET_PATH_MAX_BYTES) return path;
+    this.#handle = await open(this.folder, constants.O_RDONLY | constants.O_DIRECTORY);
+    return `/proc/self/fd/${String(this.#handle.fd)}/socket`;
+  }
+
+  async #serve(socket: Socket): Promise<void> {
+    const gone = new AbortController();
+    this.#sockets.add(socket);
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      gone.abort(new Error('the one who asked has gone'));
+    });
+    // A broken connection is closed as well; there is nothing else to do about it.
+    socket.on('error', () => undefined);
+    socket.setTimeout(REQUEST_TIMEOUT_MS, () => socket.destroy());
+    const reply = await this.#replyTo(socket, gone.signal);
+    if (!socket.destroyed) socket.end(JSON.stringify(reply));
+  }
+
+  async #replyTo(socket: Socket, signal: AbortSignal): Promise<DispatchReply> {
+    const refusal = (exitCode: number, text: string): DispatchReply => ({ exitCode, stdout: '', stderr: `concierge: ${text}\n` });
+    try {
+      const request = await readRequest(socket, this.#budget);
+      // From here on the tool's own time counts.
+      socket.setTimeout(0);
+      return await this.#dispatcher.answer(request, signal);
+    } catch (error) {
+      if (error instanceof UnreadableRequest) return refusal(exitCodes.usage, error.message);
+      if (!signal.aborted) this.#log.error({ err: error }, 'the dispatcher failed');
+      return refusal(exitCodes.notConnected, 'the service could not answer.');
+    }
+  }
+}

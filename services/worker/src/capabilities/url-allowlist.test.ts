@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openIndex, type IndexStore } from '@concierge/index';
+import { createLog } from '@concierge/runtime';
+import { Tenants, type TenantScope } from '@concierge/tenant';
+import { temporaryDirectory } from '@concierge/testing';
+import { UrlAllowlist } from './url-allowlist.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let index: IndexStore;
+let scope: TenantScope;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
+  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log }).create('acme');
+  await scope.files.writeText('SOUL.md', 'Our shop is https://shop.example/en (see prices.md and notes.example).');
+  await scope.files.writeText('USER.md', 'The owner banks at https://bank.example/.');
+  await scope.files.writeText('MEMORY.md', 'Seen: https://seen.example/.');
+  await scope.files.writeText('templates/offer.md', 'Terms: <https://terms.example:8443/a>.');
+  await scope.files.writeText('notes/private.md', 'https://private.example/');
+});
+
+afterAll(async () => {
+  await index.close();
+  await directory[Symbol.asyncDispose]();
+});
+
+const after = (text: string): UrlAllowlist => new UrlAllowlist({ scope, turn: { agent: 'cs', sessionId: '0'.repeat(32), text } });
+
+describe('an address was mentioned', () => {
+  it.each([
+    ['https://a.example/x?y=1', 'look at https://a.example/x?y=1'],
+    ['https://a.example/x', '(https://a.example/x).'],
+    ['https://a.example/x', '[this](https://a.example/x), please'],
+    ['https://a.example/x_(y)', 'https://a.example/x_(y)'],
+    ['https://a.example/', 'https://a.example'],
+    ['https://a.example/x#part', 'http://A.example/x/'],
+    ['https://a.example/x', 'a.example/x!'],
+    ['https://www.a.example', 'is www.a.example yours?'],
+  ])('by the customer: %s in %j', async (address, text) => {
+    expect(await after(text).namedBy(address)).toBe('customer');
+  });
+
+  it.each([
+    ['https://a.example/x?y=2', 'https://a.example/x?y=1'],
+    ['https://a.example/x?name=anna', 'https://a.example/x'],
+    ['https://a.example/anna', 'https://a.example/'],
+    ['https://anna.a.example/', 'https://a.example/'],
+    ['https://a.example:8443/', 'https://a.example/'],
+    ['https://a.example.evil.example/', 'a.example'],
+    ['https://a.example/', 'write to me@a.example'],
+    ['not an address', 'not an address'],
+  ])('by nobody: %s in %j', async (address, text) => {
+    expect(await after(text).namedBy(address)).toBeUndefined();
+  });
+
+  it.each([
+    ['brackets behind it', `https://a.example/${')'.repeat(3_000_000)}x`],
+    ['brackets behind it, many times', `https://a.example/${')'.repeat(4000)}x `.repeat(700)],
+    ['dots', 'a.'.repeat(1_000_000)],
+    ['labels', `${'a-'.repeat(30)}.`.repeat(30_000)],
+    ['schemes', 'https://'.repeat(300_000)],
+    ['slashes behind it', `a.example/${'/'.repeat(2_000_000)}`],
+  ])('after a message that is nothing but one hard address: %s', async (_what, text) => {
+    expect(await after(`https://b.example/ ${text}`).namedBy('https://b.example/')).toBe('customer');
+  });
+
+  it('by a search, to the letter', async () => {
+    const places = after('');
+    places.add('https://found.example/page');
+    expect(await places.namedBy('https://found.example/page#top')).toBe('search');
+    expect(await places.namedBy('https://found.example/other')).toBeUndefined();
+  });
+
+  it('by the owner with its whole site, where this agent can read it', async () => {
+    const places = after('');
+    expect(await places.namedBy('https://shop.example/de?sort=price')).toBe('owner');
+    expect(await places.namedBy('https://terms.example:8443/b')).toBe('owner');
+    for (const host of ['bank.example', 'seen.example', 'private.example', 'prices.md', 'notes.example', 'terms.example']) {
+      expect([host, await places.namedBy(`https://${host}/`)]).toEqual([host, undefined]);
+    }
+  });
+});

@@ -1,0 +1,118 @@
+import type { MediaFile } from '@concierge/agent';
+import { FileUnavailableError, type ChannelSender, type FetchedFile, type FileFailure } from '@concierge/channel';
+import { AppError, limits, type AcceptedTurn, type ChannelMedia, type UploadRef } from '@concierge/contract';
+import { Slots, type Log } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import type { TurnRun } from '@concierge/turn';
+import { safeFileName, sniffType, storeUpload } from '@concierge/upload';
+import type { ChannelSenders } from './channel-senders.ts';
+
+/** All files of one prompt together: the person waits. */
+const FETCH_TIMEOUT_MS = 30_000;
+/** Files of one prompt in memory at once. */
+const FETCH_AT_ONCE = 3;
+const MAX_MEGABYTES = limits.uploadMaxBytes / (1024 * 1024);
+
+const tooLarge = `it is larger than ${String(MAX_MEGABYTES)} MiB, which is too large to be read here`;
+const notHeard = 'it cannot be listened to here';
+const notSeen = 'videos cannot be watched here';
+const unreadable = 'its type cannot be read here; pictures (png, jpeg, gif, webp), PDF and plain text can';
+const tooMany = `only the first ${String(limits.attachmentsMax)} files are looked at`;
+const notConnected = 'it could not be fetched, because the channel is not connected any more';
+const tooSlow = 'it could not be fetched in time';
+
+const failures: Readonly<Record<FileFailure, string>> = {
+  gone: 'the app does not have it any more',
+  too_large: tooLarge,
+  refused: 'the app did not hand it out',
+  host_not_allowed: 'it is not on a host of the app, so it was not fetched',
+  unreachable: 'it could not be fetched from the app',
+};
+
+const extensions: Readonly<Record<UploadRef['type'], string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/gif': 'gif',
+  'image/webp': 'webp',
+  'application/pdf': 'pdf',
+  'text/plain': 'txt',
+};
+
+export interface ChannelFilesOptions {
+  readonly senders: ChannelSenders;
+  readonly log: Log;
+}
+
+interface Fetching {
+  readonly scope: TenantScope;
+  readonly sender: ChannelSender;
+  /** Of the turn and of the time that there is. */
+  readonly signal: AbortSignal;
+}
+
+/** Files that came with messages from a chat app: fetched from it when somebody is about to answer, and kept as uploads are. */
+export class ChannelFiles {
+  readonly #options: ChannelFilesOptions;
+
+  constructor(options: ChannelFilesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * What became of each file, by turn, in the order in which they were sent. What cannot be had is no failure: it is told to the model.
+   * @throws the reason of the turn's signal; what the disk says when a file cannot be kept
+   */
+  async fetchFiles(run: TurnRun, turns: readonly AcceptedTurn[]): Promise<ReadonlyMap<string, readonly MediaFile[]>> {
+    const wanted = turns.flatMap(({ turnId, chatApp }) => (chatApp?.media ?? []).map((media) => ({ turnId, media })));
+    if (wanted.length === 0) return new Map();
+    const sender = await this.#options.senders.of(run.scope, run.turn);
+    const signal = AbortSignal.any([run.signal, AbortSignal.timeout(FETCH_TIMEOUT_MS)]);
+    const slots = new Slots(FETCH_AT_ONCE);
+    const files = await Promise.all(
+      wanted.map(async ({ turnId, media }, index) => {
+        const problem = index < limits.attachmentsMax ? problemOf(media) : tooMany;
+        if (problem !== undefined) return { turnId, file: { problem } };
+        if (sender === undefined) return { turnId, file: { problem: notConnected } };
+        return { turnId, file: await slots.run(async () => this.#keep(media, { scope: run.scope, sender, signal })) };
+      }),
+    );
+    run.signal.throwIfAborted();
+    const byTurn = Map.groupBy(files, ({ turnId }) => turnId);
+    return new Map(Array.from(byTurn, ([turnId, some]) => [turnId, some.map(({ file }) => file)]));
+  }
+
+  async #keep(media: ChannelMedia, fetching: Fetching): Promise<MediaFile> {
+    const fetched = await this.#fetch(media, fetching);
+    if ('problem' in fetched) return fetched;
+    const bytes = Buffer.from(fetched.bytes.buffer, fetched.bytes.byteOffset, fetched.bytes.byteLength);
+    try {
+      const type = await sniffType(bytes, 'The file');
+      const name = safeFileName(media.fileName ?? `${media.kind}.${extensions[type]}`);
+      return { upload: await storeUpload(fetching.scope, { name, type, bytes }) };
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unsupported_media_type') return { problem: unreadable };
+      if (error instanceof AppError && error.code === 'too_large') return { problem: 'it has more pixels than can be looked at here' };
+      throw error;
+    }
+  }
+
+  async #fetch(media: ChannelMedia, { scope, sender, signal }: Fetching): Promise<FetchedFile | { readonly problem: string }> {
+    if (signal.aborted) return { problem: tooSlow };
+    try {
+      return await sender.fetchFile({ file: { id: media.id, url: media.url }, maxBytes: limits.uploadMaxBytes }, signal);
+    } catch (error) {
+      if (signal.aborted) return { problem: tooSlow };
+      if (!(error instanceof FileUnavailableError)) throw error;
+      this.#options.log.info({ tenantId: scope.tenantId, kind: media.kind, failure: error.failure }, 'a file of a message cannot be had');
+      return { problem: failures[error.failure] };
+    }
+  }
+}
+
+/** What can be known without asking for it. */
+function problemOf({ kind, mediaType, bytes }: ChannelMedia): string | undefined {
+  const isOf = (family: string): boolean => mediaType?.toLowerCase().startsWith(`${family}/`) === true;
+  if (kind === 'voice' || kind === 'audio' || isOf('audio')) return notHeard;
+  if (kind === 'video' || isOf('video')) return notSeen;
+  return (bytes ?? 0) > limits.uploadMaxBytes ? tooLarge : undefined;
+}

@@ -1,0 +1,92 @@
+import type { Conversation } from '@concierge/agent';
+import { codePoints, limits, type AcceptedTurn, type Session, type TurnRecord } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import type { TurnRun } from '@concierge/turn';
+import { looksLikeCommand } from './handoff-commands.ts';
+
+/** The turn that runs, and those that are answered with it. */
+export type TurnsToAnswer = readonly [AcceptedTurn, ...AcceptedTurn[]];
+
+/** Between the texts of two messages: a blank line. */
+const SEPARATOR_CHARACTERS = 2;
+
+/**
+ * The turns whose messages this one answers, its own first. Those behind it that collect, too, go with it while all together stay within what one message
+ * may be; the first that does not fit is the next turn's head. Chosen once: an attempt that recovers takes the same. `session`: as it was before this turn.
+ */
+export async function turnsToAnswer(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
+  const { scope, turn, signal } = run;
+  if (conversation.hasPrompt) return [turn, ...(await turnsNamed(scope, conversation.joined))];
+  // One that ends before it has begun ends alone: the others have an answer of their own coming.
+  signal.throwIfAborted();
+  if (turn.collects !== true) return [turn];
+  // A worker that died after its answer left the turn in the inbox, and an emptied Redis may have put this one, which is older, before it.
+  const answered = new Set(session.turns.map(({ id }) => id));
+  const behind = await run.waitingBehind(limits.collectMaxMessages - 1);
+  const waiting = await turnsNamed(
+    scope,
+    behind.filter((turnId) => !answered.has(turnId)),
+  );
+  return [turn, ...(await thatFit(scope, turn, waiting))];
+}
+
+/** Those that are (still) in the inbox. */
+export async function turnsNamed(scope: TenantScope, turnIds: readonly string[]): Promise<AcceptedTurn[]> {
+  const turns = await Promise.all(turnIds.map(async (turnId) => scope.inbox.read(turnId)));
+  return turns.filter((turn) => turn !== undefined);
+}
+
+/** What remains of a turn that another one has answered: it ended with that one, and nothing was spent on it. */
+export function toCollectedRecord(turn: AcceptedTurn, { id: joinedTo, ...record }: TurnRecord): TurnRecord {
+  return {
+    ...record,
+    id: turn.turnId,
+    origin: turn.origin,
+    acceptedAt: new Date(turn.acceptedAtMs).toISOString(),
+    usage: { inputTokens: 0, outputTokens: 0 },
+    models: [],
+    steps: [],
+    requestHash: turn.requestHash,
+    keyId: turn.keyId,
+    joinedTo,
+  };
+}
+
+/** Ids of all turns that were answered together with this one, its own included. */
+export function answeredTogether({ turns }: Session, turnId: string): string[] {
+  const headOf = ({ id, joinedTo }: TurnRecord): string => joinedTo ?? id;
+  const own = turns.findLast(({ id }) => id === turnId);
+  return own === undefined ? [] : turns.filter((record) => headOf(record) === headOf(own)).map(({ id }) => id);
+}
+
+async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly AcceptedTurn[]): Promise<AcceptedTurn[]> {
+  const joined: AcceptedTurn[] = [];
+  let characters = codePoints(head.text);
+  let media = mediaOf(head);
+  for (const turn of waiting) {
+    if (!isOfOneConversation(head, turn)) break;
+    // It is to end as cancelled, in its own place.
+    if (await scope.inbox.isCancelled(turn.turnId)) continue;
+    characters += SEPARATOR_CHARACTERS + codePoints(turn.text);
+    media += mediaOf(turn);
+    if (characters > limits.messageMaxCharacters || media > limits.attachmentsMax) break;
+    joined.push(turn);
+  }
+  return joined;
+}
+
+/** ReceivedMessage by the same person in the same place, with the same rights: as if it had been one message. */
+function isOfOneConversation(head: AcceptedTurn, other: AcceptedTurn): boolean {
+  // A command is carried out by itself; among other words it would be none.
+  if (looksLikeCommand(other.text)) return false;
+  if (other.collects !== true || other.grant !== undefined || other.tools !== undefined) return false;
+  return (['sender', 'agent', 'authority', 'origin'] as const).every((fact) => other[fact] === head[fact]) && isOfOneAddress(head, other);
+}
+
+function isOfOneAddress({ chatApp: one }: AcceptedTurn, { chatApp: other }: AcceptedTurn): boolean {
+  return one?.address.to === other?.address.to && one?.address.thread === other?.address.thread;
+}
+
+function mediaOf({ attachments, chatApp }: AcceptedTurn): number {
+  return attachments.length + (chatApp?.media.length ?? 0);
+}

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Session, TurnInput } from '@concierge/contract';
+import { connectRedis, createLog, redisReady } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import { eventually, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
+import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
+
+const log = createLog({ service: 'test', level: 'silent' });
+const HOUR_MS = 3_600_000;
+const SOON_MS = 50;
+/** A lease has to run out before anybody else goes on. */
+const RECOVERY_MS = 45_000;
+
+let model: ScriptedModel;
+let system: System;
+let scope: TenantScope;
+let turns: Turns;
+const closers: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  model = await startScriptedModel();
+  // Messages are accepted here, as a gateway accepts them.
+  system = await System.start({ modelUrl: model.url, gateways: 0, workers: 1 });
+  await system.createTenant('acme');
+  scope = await system.scope('acme');
+  const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
+  await redisReady(redis, 10_000);
+  const wakeupQueue = new WakeupQueue(redis, log);
+  turns = new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log });
+  closers.push(
+    async () => turns.stop(),
+    async () => wakeupQueue.stop(),
+    async () => Promise.resolve(redis.disconnect()),
+  );
+});
+afterAll(async () => {
+  for (const close of closers) await close();
+  await system[Symbol.asyncDispose]();
+  await model.close();
+});
+
+function message(sender: string, text: string, debounceMs: number): TurnInput {
+  return {
+    origin: 'webhook',
+    agent: 'cs',
+    authority: 'cs',
+    channel: 'channel_c',
+    sender,
+    contactId: null,
+    text,
+    attachments: [],
+    busy: 'collect',
+    debounceMs,
+    dedupeId: `${sender}:${text}`,
+    requestHash: text,
+    keyId: null,
+  };
+}
+
+const words = ['one', 'two', 'three', 'four', 'five'];
+
+/** Five messages of one person, which wait for one another. @returns their turns, and the session */
+async function sendAll(sender: string): Promise<{ turnIds: string[]; sessionId: string }> {
+  const turnIds: string[] = [];
+  let sessionId = '';
+  for (const word of words) {
+    const receipt = await turns.accept(scope, message(sender, `${sender} ${word}`, word === 'five' ? SOON_MS : HOUR_MS));
+    turnIds.push(receipt.turnId);
+    ({ sessionId } = receipt);
+  }
+  return { turnIds, sessionId };
+}
+
+/** The session when nothing waits any more. */
+async function atRest(sessionId: string): Promise<Session | undefined> {
+  await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: RECOVERY_MS });
+  return scope.sessions.load(sessionId);
+}
+
+function expectOneAnswer(sender: string, session: Session | undefined, turnIds: readonly string[]): void {
+  expect(session?.messages).toMatchObject([
+    { role: 'user', text: words.map((word) => `${sender} ${word}`).join('\n\n') },
+    { role: 'assistant', text: 'one answer' },
+  ]);
+  const [head] = turnIds;
+  expect(session?.turns.map(({ id, status, joinedTo }) => ({ id, status, joinedTo }))).toEqual(
+    turnIds.map((id) => ({ id, status: 'done', joinedTo: id === head ? undefined : head })),
+  );
+}
+
+describe('five quick messages', () => {
+  it('get one answer, and each of them can be looked up', async () => {
+    model.when('calm one', [say('one answer')]);
+    const sent = await sendAll('calm');
+    expectOneAnswer('calm', await atRest(sent.sessionId), sent.turnIds);
+    const [head, ...joined] = sent.turnIds;
+    for (const turnId of joined)
+      expect(await turns.find(scope, turnId)).toMatchObject({ status: 'done', joinedTo: head, usage: { inputTokens: 0, outputTokens: 0 } });
+    expect((await turns.list(scope, { limit: 25 })).items).toHaveLength(words.length);
+    const again = await turns.accept(scope, message('calm', 'calm three', HOUR_MS));
+    expect(again).toMatchObject({ turnId: sent.turnIds[2], replayed: true });
+  });
+
+  it.each(['model.after-reply:kill', 'session.after-link:kill', 'turn.after-save:kill', 'turn.after-save:kill:2', 'turn.after-done:kill'])(
+    'get one answer when their worker dies: %s',
+    async (failpoint) => {
+      const sender = failpoint.replaceAll(/\W/gu, '-');
+      model.when(`${sender} one`, [say('one answer')], [say('one answer')]);
+      const [worker] = system.workers;
+      await worker?.terminate();
+      worker?.start({ FAILPOINT: failpoint });
+      const sent = await sendAll(sender);
+      await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
+      worker?.start();
+      const session = await atRest(sent.sessionId);
+      expect(session?.revision).toBe(1);
+      expectOneAnswer(sender, session, sent.turnIds);
+    },
+    2 * RECOVERY_MS,
+  );
+});
+
+describe('a message that was answered', () => {
+  it(
+    'is not answered again with an older one that an emptied Redis has put before it',
+    async () => {
+      model.when('swap second', [say('to the second')]);
+      model.when('swap first', [say('to the first')]);
+      const [worker] = system.workers;
+      await worker?.terminate();
+      worker?.start({ FAILPOINT: 'turn.after-done:kill' });
+      const { sessionId, turnId } = await turns.accept(scope, message('swap', 'swap second', SOON_MS));
+      await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
+      const second = await scope.inbox.read(turnId);
+      if (second === undefined) throw new Error('the file of the answered turn is gone');
+      // The gateway of the older one died when it had a file and no lane yet.
+      await scope.inbox.accept({ ...second, turnId: `${turnId}0`, text: 'swap first', acceptedAtMs: second.acceptedAtMs - 1000 });
+      await system.redis.flush();
+      worker?.start();
+      const session = await atRest(sessionId);
+      expect(session?.messages).toMatchObject([
+        { role: 'user', text: 'swap second' },
+        { role: 'assistant', text: 'to the second' },
+        { role: 'user', text: 'swap first' },
+        { role: 'assistant', text: 'to the first' },
+      ]);
+    },
+    2 * RECOVERY_MS,
+  );
+});

@@ -1,0 +1,185 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { mkdir, stat, symlink } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { DispatchReply, DispatchRequest } from '@concierge/agent';
+import { limits } from '@concierge/contract';
+import { createLog } from '@concierge/runtime';
+import { eventually, gate, temporaryDirectory } from '@concierge/testing';
+import { DispatcherSocket } from '../src/capabilities/runtime/dispatcher-socket.ts';
+
+const log = createLog({ service: 'test', level: 'silent' });
+
+interface ReceivedMessage {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+class Echo {
+  readonly requests: DispatchRequest[] = [];
+  readonly signals: AbortSignal[] = [];
+  play: (request: DispatchRequest) => Promise<DispatchReply> = async ({ argv, stdin }) =>
+    Promise.resolve({ exitCode: 0, stdout: JSON.stringify({ argv, stdin }), stderr: '' });
+
+  async answer(request: DispatchRequest, signal: AbortSignal): Promise<DispatchReply> {
+    this.requests.push(request);
+    this.signals.push(signal);
+    return await this.play(request);
+  }
+}
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let echo: Echo;
+let door: DispatcherSocket;
+
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  echo = new Echo();
+  door = await DispatcherSocket.open({ folder: join(directory.path, 'd'), dispatcher: echo, log });
+});
+afterEach(async () => {
+  await door[Symbol.asyncDispose]();
+  await directory[Symbol.asyncDispose]();
+});
+
+function start(argv: readonly string[]): ChildProcessWithoutNullStreams {
+  return spawn(join(door.folder, 'concierge'), argv, { env: { ...pathOnly(), CONCIERGE_COMMAND: '7' } });
+}
+
+function pathOnly(): { PATH: string } {
+  return { PATH: '/usr/local/bin:/usr/bin:/bin' };
+}
+
+async function ended(child: ChildProcessWithoutNullStreams): Promise<ReceivedMessage> {
+  const [stdout, stderr, code] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise<number | null>((resolve) => child.once('close', resolve)),
+  ]);
+  return { code, stdout, stderr };
+}
+
+async function run(argv: readonly string[], stdin: string | Buffer = ''): Promise<ReceivedMessage> {
+  const child = start(argv);
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(stdin);
+  return await ended(child);
+}
+
+/** What is answered to bytes that the program would never send. */
+async function sendRaw(bytes: string): Promise<string> {
+  const socket = connect(join(door.folder, 'socket'));
+  socket.on('error', () => undefined);
+  socket.write(bytes);
+  return await text(socket);
+}
+
+describe('the concierge program', () => {
+  it('hands over its words as they are and prints what comes back', async () => {
+    echo.play = async () => Promise.resolve({ exitCode: 4, stdout: 'ä\n', stderr: 'ö\n' });
+    expect(await run(['read', '--path', 'a b', '', 'ü\n'])).toEqual({ code: 4, stdout: 'ä\n', stderr: 'ö\n' });
+    expect(echo.requests).toEqual([{ command: '7', argv: ['read', '--path', 'a b', '', 'ü\n'], stdin: null }]);
+  });
+
+  it('reads standard input only where a word asks for it', async () => {
+    await run(['write', '--content', '-'], 'from a pipe\n');
+    await run(['write', '--json=-'], '{}');
+    await run(['read', '--path', 'a-', 'b=-'], 'not for it');
+    expect(echo.requests.map(({ stdin }) => stdin)).toEqual(['from a pipe\n', '{}', null]);
+  });
+
+  it('leaves a script’s own input alone', async () => {
+    const script = 'while read -r line; do "$0" read --path "$line" >/dev/null; echo "$line"; done';
+    const child = spawn('bash', ['--norc', '-c', script, join(door.folder, 'concierge')], { env: pathOnly() });
+    child.stdin.end('one\ntwo\n');
+    expect(await ended(child)).toMatchObject({ code: 0, stdout: 'one\ntwo\n' });
+  });
+
+  it('refuses input that is no text before it asks anybody', async () => {
+    expect(await run(['write', '--content', '-'], Buffer.from([0xff, 0xfe]))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not UTF-8'),
+    });
+    expect(echo.requests).toEqual([]);
+  });
+
+  it('says that nobody answers when the turn is over', async () => {
+    const client = join(directory.path, 'left-behind');
+    await mkdir(client);
+    await ended(spawn('cp', [join(door.folder, 'concierge'), client]));
+    await door[Symbol.asyncDispose]();
+    const said = await ended(spawn(join(client, 'concierge'), ['status'], { env: pathOnly() }));
+    expect(said).toEqual({ code: 3, stdout: '', stderr: expect.stringContaining('nobody answers') });
+  });
+
+  it('is one of a pipe like any other: who reads may stop reading', async () => {
+    echo.play = async () => Promise.resolve({ exitCode: 0, stdout: 'line\n'.repeat(100_000), stderr: '' });
+    const script = 'set -o pipefail; "$0" read --path x | head -n 1';
+    const said = await ended(spawn('bash', ['--norc', '-c', script, join(door.folder, 'concierge')], { env: pathOnly() }));
+    expect(said).toEqual({ code: 0, stdout: 'line\n', stderr: '' });
+  });
+});
+
+describe('the door to the dispatcher', () => {
+  it('is open to any user of the sandbox', async () => {
+    const modeOf = async (name: string): Promise<number> => (await stat(join(door.folder, name))).mode & 0o777;
+    expect(await modeOf('.')).toBe(0o755);
+    expect(await modeOf('concierge')).toBe(0o755);
+    expect(await modeOf('socket')).toBe(0o666);
+  });
+
+  it('works below a path that is longer than a socket’s address', async () => {
+    await door[Symbol.asyncDispose]();
+    door = await DispatcherSocket.open({ folder: join(directory.path, 'long'.repeat(40), 'd'), dispatcher: echo, log });
+    // As in a sandbox, where the folder has a short name.
+    const short = join(directory.path, 'short');
+    await symlink(door.folder, short);
+    expect(await ended(spawn(join(short, 'concierge'), ['status'], { env: pathOnly() }))).toMatchObject({ code: 0 });
+    expect(echo.requests).toHaveLength(1);
+  });
+
+  it('answers what cannot be read with what is wrong', async () => {
+    expect(await sendRaw('hello\n')).toContain('not one line of JSON');
+    expect(await sendRaw('{"argv":[]}\n')).toContain('not understood');
+    const said = await run(['write', '--content', '-'], 'x'.repeat(limits.nestedCallMaxBytes));
+    expect(said).toMatchObject({ code: 2, stderr: expect.stringContaining('too large') });
+    expect(echo.requests).toEqual([]);
+  });
+
+  it('answers many at once', async () => {
+    const codes = await Promise.all(Array.from({ length: 20 }, async (_, index) => (await run(['read', String(index)])).code));
+    expect(codes).toEqual(Array.from({ length: 20 }, () => 0));
+    expect(echo.requests).toHaveLength(20);
+  });
+
+  it('notices when the one who asked has gone', async () => {
+    const asked = gate();
+    const never = Promise.withResolvers<DispatchReply>();
+    echo.play = async () => {
+      asked.open();
+      return await never.promise;
+    };
+    const child = start(['bash']);
+    await asked.opened;
+    child.kill('SIGKILL');
+    await eventually(() => echo.signals[0]?.aborted);
+    expect(echo.signals).toMatchObject([{ aborted: true }]);
+    never.resolve({ exitCode: 0, stdout: '', stderr: '' });
+  });
+
+  it('closes at once, leaves no folder, and tells those who wait', async () => {
+    const asked = gate();
+    echo.play = async () => {
+      asked.open();
+      return await new Promise<DispatchReply>(() => undefined);
+    };
+    const said = run(['bash']);
+    await asked.opened;
+    await door[Symbol.asyncDispose]();
+    expect(await said).toMatchObject({ code: 3 });
+    await expect(stat(door.folder)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
