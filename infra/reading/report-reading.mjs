@@ -38,7 +38,7 @@ function filesRun(measured) {
 }
 
 function printFiles(files, spine) {
-  for (const path of [...files.keys()].toSorted()) {
+  for (const path of [...files.keys()].toSorted((one, other) => one.localeCompare(other))) {
     const total = countLines(readFileSync(join(root, path), 'utf8'));
     print(`${spine.includes(path) ? '*' : ' '} ${String(files.get(path).size).padStart(4)} of ${String(total).padStart(4)}  ${path}`);
   }

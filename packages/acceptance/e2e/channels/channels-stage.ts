@@ -1,4 +1,13 @@
-import { FakeMeta, FakeSlack, FakeTelegram, startScriptedModel, System, type ScriptedModel, type SystemOptions } from '@concierge/testing';
+import {
+  FakeMeta,
+  FakeSlack,
+  FakeTelegram,
+  FakeTwilio,
+  startScriptedModel,
+  System,
+  type ScriptedModel,
+  type SystemOptions,
+} from '@concierge/testing';
 import { Client } from '../../contract/client.ts';
 import { answerNumbers } from './numbered.ts';
 
@@ -7,8 +16,10 @@ const messenger = { pageId: '178414', accessToken: 'EAAfake', verifyToken: 'veri
 const telegram = { botToken: '7000001:telegram-token', botUsername: 'corner_shop_bot', secretToken: 'telegram-secret' };
 const slack = { botToken: 'xoxb-fake', signingSecret: 'slack-signing-secret', teamId: 'T0FAKE', botUserId: 'U0BOT' };
 
+const twilio = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'twilio-token', from: '+15005550006' };
+
 /** What each app is connected with: PUT /api/channels/{app}. */
-export const appSettings = { whatsapp, messenger, telegram, slack } as const;
+export const appSettings = { whatsapp, messenger, telegram, slack, twilio } as const;
 type App = keyof typeof appSettings;
 
 /** The whole system, and every provider of a chat app as it is from outside. */
@@ -18,14 +29,19 @@ export class ChannelsStage implements AsyncDisposable {
   readonly meta: FakeMeta;
   readonly telegram: FakeTelegram;
   readonly slack: FakeSlack;
+  readonly twilio: FakeTwilio;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(parts: Pick<ChannelsStage, 'system' | 'model' | 'meta' | 'telegram' | 'slack'>, stack: AsyncDisposableStack) {
+  private constructor(
+    parts: Pick<ChannelsStage, 'system' | 'model' | 'meta' | 'telegram' | 'slack' | 'twilio'>,
+    stack: AsyncDisposableStack,
+  ) {
     this.system = parts.system;
     this.model = parts.model;
     this.meta = parts.meta;
     this.telegram = parts.telegram;
     this.slack = parts.slack;
+    this.twilio = parts.twilio;
     this.#stack = stack;
   }
 
@@ -37,9 +53,10 @@ export class ChannelsStage implements AsyncDisposable {
     const meta = stack.use(await new FakeMeta({ accessToken, appSecret, phoneNumberId, pageId: messenger.pageId }).start());
     const bot = stack.use(await new FakeTelegram({ botToken: telegram.botToken }).start());
     const workspace = stack.use(await new FakeSlack(slack).start());
-    const env = { META_GRAPH_URL: meta.url, TELEGRAM_API_URL: bot.url, SLACK_API_URL: workspace.url };
+    const account = stack.use(await new FakeTwilio({ ...twilio, senders: [twilio.from] }).start());
+    const env = { META_GRAPH_URL: meta.url, TELEGRAM_API_URL: bot.url, SLACK_API_URL: workspace.url, TWILIO_API_URL: account.url };
     const system = stack.use(await System.start({ modelUrl: model.url, ...options, env: { ...env, ...options.env } }));
-    return new ChannelsStage({ system, model, meta, telegram: bot, slack: workspace }, stack.move());
+    return new ChannelsStage({ system, model, meta, telegram: bot, slack: workspace, twilio: account }, stack.move());
   }
 
   /** A tenant that is connected to this app, and the owner's client. */
