@@ -216,8 +216,8 @@ export {
   WidgetView,
   widgetKeyPrefix,
 } from './channels/widget.ts';
-export { FileItem } from './routes/files.ts';
-export { MemoryHit, MemoryNote, NotedContact } from './routes/memory.ts';
+export { FileItem } from './routes/tenant/files.ts';
+export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
 export {
   defineRoute,
@@ -231,7 +231,7 @@ export {
   type RouteMethod,
 } from './routes/route.ts';
 export { routes, type RouteId, type Routes } from './routes/routes.ts';
-export { TenantView } from './routes/tenant.ts';
-export { UsageReport } from './routes/usage.ts';
+export { TenantView } from './routes/tenant/tenant.ts';
+export { UsageReport } from './routes/tenant/usage.ts';
 export { webhookPaths } from './routes/webhooks.ts';
 export { widgetEventData, type VisitorEvent } from './routes/widget.ts';

@@ -19,7 +19,7 @@ export {
   type Script,
   type ScriptedAction,
   type ScriptedCall,
-} from './scripted-model-script.ts';
+} from './model/scripted-model-script.ts';
 export {
   ScriptedModel,
   contextOverflow,
@@ -27,7 +27,7 @@ export {
   type RecordedRequest,
   type RequestMatcher,
   type ScriptedModelOptions,
-} from './scripted-model.ts';
+} from './model/scripted-model.ts';
 export { FakeMeta, graphError, type FakeMetaOptions, type MetaWebhook } from './providers/fake-meta.ts';
 export type { FakeProvider, ProviderCall, ProviderReply, SendFault } from './providers/fake-provider.ts';
 export { FakeSlack, slackError, type FakeSlackOptions } from './providers/fake-slack.ts';
@@ -36,11 +36,11 @@ export { FakeTwilio, twilioError, twilioSignature, type FakeTwilioOptions } from
 export type { WebhookTry } from './providers/webhook-post.ts';
 export { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from './index-backends.ts';
 export { serveRequests, type RequestHandler } from './request-server.ts';
-export { ScriptedEmbeddings, type RecordedEmbeddings } from './scripted-embeddings.ts';
-export { startRealEmbeddings } from './real-embeddings.ts';
+export { ScriptedEmbeddings, type RecordedEmbeddings } from './model/scripted-embeddings.ts';
+export { startRealEmbeddings } from './model/real-embeddings.ts';
 export { nestedFlatePdf, onePixelPng, smallPdf } from './small-files.ts';
 export { ServiceProcess, type ServiceOptions } from './service-process.ts';
-export { meaningsOf, standInEmbedding, type Synonyms } from './stand-in-embedding.ts';
+export { meaningsOf, standInEmbedding, type Synonyms } from './model/stand-in-embedding.ts';
 export { System, type SystemOptions, type TenantKeys } from './system.ts';
 export { WebhookReceiver, type ReceivedWebhook, type WebhookAnswer } from './webhook-receiver.ts';
 export { temporaryDirectory } from './temporary-directory.ts';

@@ -126,7 +126,7 @@ describe('the process', () => {
   });
 
   it('says where it listens, keeps a ledger, and ends with 0 on SIGTERM', async () => {
-    const main = fileURLToPath(new URL('../src/scripted-model-main.ts', import.meta.url));
+    const main = fileURLToPath(new URL('../src/model/scripted-model-main.ts', import.meta.url));
     const ledger = join(folder, 'ledger.jsonl');
     child = spawn(process.execPath, ['--conditions=@concierge/source', main, '--ledger', ledger, '--reply', 'a b', '--chunks', '2'], {
       stdio: ['ignore', 'pipe', 'inherit'],

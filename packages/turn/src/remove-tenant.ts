@@ -1,7 +1,9 @@
 import { AppError } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
-import { forgetTenant } from './forget-tenant.ts';
+import { Reconciler } from './due/reconciler.ts';
+import { keyOf, queuePrefix } from './keys.ts';
 import type { Turns } from './turns.ts';
 
 /** A turn that is cancelled ends its commands and is saved, which takes seconds. */
@@ -30,4 +32,87 @@ export async function removeTenant(options: TenantRemovalOptions, id: string): P
   const stillRunning = await turns.stopAll(scope, stopTimeoutMs);
   await tenants.delete(id, async () => forgetTenant(redis, id));
   return { stillRunning };
+}
+
+const RECONCILE_EVERY_MS = 10 * 60_000;
+
+export interface RemovalReconcilerOptions {
+  readonly tenants: Pick<Tenants, 'sweepRemoved'>;
+  readonly redis: Redis;
+  readonly log: Log;
+}
+
+/** Finishes deletions of tenants that a crash interrupted. */
+export class RemovalReconciler extends Reconciler {
+  readonly name = 'removed tenants';
+  readonly #options: RemovalReconcilerOptions;
+
+  constructor(options: RemovalReconcilerOptions) {
+    super({ everyMs: RECONCILE_EVERY_MS, log: options.log });
+    this.#options = options;
+  }
+
+  override async reconcile(): Promise<void> {
+    const { tenants, redis, log } = this.#options;
+    const finished = await tenants.sweepRemoved(async (tenantId) => forgetTenant(redis, tenantId));
+    if (finished > 0) log.info({ finished }, 'finished deletions of tenants that were interrupted');
+  }
+}
+
+const KEYS_AT_ONCE = 500;
+
+/** Kinds of keys whose name goes on with the tenant's id, and then ends, or goes on with `/` or, of a share, `@`. */
+const kindsByTenant = new Set([
+  'lane',
+  'lease',
+  'line',
+  'admitted',
+  'deliveries-seen',
+  'binding-tried',
+  'pace',
+  'pace-hold',
+  'early-receipts',
+  'early-receipts-of',
+  'due-of',
+  'requests',
+]);
+
+/**
+ * Drops what Redis knows of a deleted tenant: its turns with the words that were streamed, its lanes and its due work. A tenant of the same
+ * name that is made later meets nothing of it.
+ */
+export async function forgetTenant(redis: Redis, tenantId: string): Promise<void> {
+  const pages = redis.scanStream({ match: `${queuePrefix}:*`, count: KEYS_AT_ONCE });
+  for await (const page of pages) {
+    const keys = Array.isArray(page) ? page.map(String) : [];
+    const own = [...keys.filter((key) => isKeyOf(key, tenantId)), ...(await turnKeysOf(redis, keys, tenantId))];
+    if (own.length > 0) await redis.unlink(...own);
+  }
+  for (const dueWork of [keyOf.due, keyOf.heldBack, ...['schedules', 'events', 'deliveries'].flatMap(setsOf)]) {
+    for await (const page of redis.zscanStream(dueWork, { match: `${tenantId}/*`, count: KEYS_AT_ONCE })) {
+      // Members and their scores in turns; no score has a slash.
+      const members = Array.isArray(page) ? page.map(String).filter((member) => member.startsWith(`${tenantId}/`)) : [];
+      if (members.length > 0) await redis.zrem(dueWork, ...members);
+    }
+  }
+}
+
+function setsOf(kind: string): string[] {
+  const due = keyOf.dueWork(kind);
+  return [due, `${due}:claimed`];
+}
+
+function isKeyOf(key: string, tenantId: string): boolean {
+  if (key.startsWith(keyOf.dueWork(`events/${tenantId}/`))) return true;
+  const [kind = '', ...rest] = key.slice(queuePrefix.length + 1).split(':');
+  return kindsByTenant.has(kind) && rest.join(':').split(/[/@]/u, 1)[0] === tenantId;
+}
+
+/** A turn's keys carry its id alone: its record says whose it is. */
+async function turnKeysOf(redis: Redis, keys: readonly string[], tenantId: string): Promise<string[]> {
+  const prefix = keyOf.turn('');
+  const turnIds = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
+  const accounts = await Promise.all(turnIds.map(async (turnId) => redis.hget(keyOf.turn(turnId), 'account')));
+  const own = turnIds.filter((_, index) => accounts[index] === tenantId);
+  return own.flatMap((turnId) => [keyOf.turn(turnId), keyOf.events(turnId)]);
 }

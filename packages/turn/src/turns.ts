@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TurnsQuery } from '@concierge/index';
 import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatus, type TurnView } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { TurnAcceptance, type AcceptOptions } from './accept.ts';
+import { TurnAcceptance, type AcceptOptions } from './lanes/accept.ts';
 import { keyOf } from './keys.ts';
-import { toStep, readEntries } from './stream-entry.ts';
+import { toStep, readEntries } from './streams/stream-entry.ts';
 import { isTurnId, turnIdOf } from './turn-ids.ts';
 
 /** Live turns looked at for one page; a tenant with more of them sees the newest. */

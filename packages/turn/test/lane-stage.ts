@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import { TestRedis } from '@concierge/testing';
 import { Lanes, type Lease, type Wakeup } from '../src/index.ts';
-import type { Appended, EntryToWrite, TurnEnding } from '../src/lanes.ts';
+import type { Appended, EntryToWrite, TurnEnding } from '../src/lanes/lanes.ts';
 
 let clock = 1_000_000;
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { readRendered, type TurnRun } from '../src/index.ts';
-import { compareIds } from '../src/stream-entry.ts';
+import { compareIds } from '../src/streams/stream-entry.ts';
 import { input, parse, Rig, textDelta } from './rig.ts';
 
 // A reader that hears nothing asks the disk after some seconds; leases run out.

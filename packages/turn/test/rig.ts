@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { WakeupQueue, Lanes, TurnReconciler, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
-import type { LeaseAnswer, EnqueueOutcome } from '../src/lanes.ts';
+import type { LeaseAnswer, EnqueueOutcome } from '../src/lanes/lanes.ts';
 
 export const log = createLog({ service: 'test', level: 'silent' });
 

@@ -1,8 +1,7 @@
 import { openCore } from '@concierge/core';
 import { newMetrics, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
-import { DeliveryReconciler, forgetTenant, TurnReconciler } from '@concierge/turn';
+import { DeliveryReconciler, RemovalReconciler, TurnReconciler } from '@concierge/turn';
 import type { Config } from './config.ts';
-import { RemovedTenants } from './removed-tenants.ts';
 import { ScheduleRunner } from './schedules/schedule-runner.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
 import { ScheduleMetrics } from './schedules/schedule-metrics.ts';
@@ -12,7 +11,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const { redis, tenants, queue, turns, deliveries, events } = await openCore(config, stack, { role: 'worker', log });
   const registry = newMetrics('cron');
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
-  startPart(stack, new RemovedTenants({ tenants, forget: async (tenantId) => forgetTenant(redis, tenantId), log }));
+  startPart(stack, new RemovalReconciler({ tenants, redis, log }));
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
   startPart(stack, new TurnReconciler({ redis, ...queue, tenants, log }));
   const metrics = new ScheduleMetrics(registry);

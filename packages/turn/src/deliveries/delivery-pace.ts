@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { RedisScript } from '@concierge/runtime';
 import type { OutboxLane } from '@concierge/tenant';
 import { keyOf, queuePrefix } from '../keys.ts';
-import { takeTask } from '../take-task.ts';
+import { takeTask } from '../lanes/take-task.ts';
 
 const scripts = {
-  pace: new RedisScript(new URL('../lua/pace.lua', import.meta.url)),
-  firstSeen: new RedisScript(new URL('../lua/first-seen.lua', import.meta.url)),
+  pace: new RedisScript(new URL('./pace.lua', import.meta.url)),
+  firstSeen: new RedisScript(new URL('./first-seen.lua', import.meta.url)),
 };
 
 /** Longer than a message waits. */

@@ -14,7 +14,7 @@ const EARLY_MESSAGES_MAX = 2000;
 const CODE_MAX_CHARACTERS = 100;
 const ID_MAX_CHARACTERS = 512;
 
-const keepEarly = new RedisScript(new URL('../lua/early-receipt.lua', import.meta.url));
+const keepEarly = new RedisScript(new URL('./early-receipt.lua', import.meta.url));
 /** A receipt that is brought again so soon may be that of somebody who died before all was told. */
 const TOLD_AGAIN_MS = 24 * 3600 * 1000;
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { background, type Log } from '@concierge/runtime';
-import { takeTask } from '../take-task.ts';
+import { takeTask } from '../lanes/take-task.ts';
 
 /** A look through all tenants costs at most a twentieth of one process's time. */
 const LOAD = 20;

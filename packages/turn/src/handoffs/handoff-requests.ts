@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import {
+  AppError,
+  type AcceptedTurn,
+  type Actor,
+  type HandoffState,
+  type HandoffView,
+  type HandoffWish,
+  type Session,
+  type WaitingHandoff,
+} from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import type { TurnReceipt } from '../lanes/accept.ts';
+import type { HandoffNotifications } from './handoff-notifications.ts';
+import type { Turns } from '../turns.ts';
+
+export interface HandoffRequestsOptions {
+  readonly turns: Pick<Turns, 'accept' | 'cancelRunning' | 'findAccepted'>;
+  readonly calls: Pick<HandoffNotifications, 'tell'>;
+}
+
+/** What a person says in the agent's place. */
+export interface StaffMessage {
+  readonly text: string;
+  readonly by: Actor;
+  /** The surface's own id of the message; null when it has none. */
+  readonly dedupeId: string | null;
+  readonly keyId: string | null;
+}
+
+interface Requested {
+  readonly view: HandoffView;
+  readonly isNew: boolean;
+}
+
+/** Where conversations pass between agents and persons, whichever way somebody comes: tool, API, command line, chat app. */
+export class HandoffRequests {
+  readonly #options: HandoffRequestsOptions;
+
+  constructor(options: HandoffRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** An agent asks for a person, in its turn. What it is just saying it may say to the end. @throws AppError invalid_request (hours) */
+  async ask(scope: TenantScope, turn: AcceptedTurn, asked: HandoffWish & { readonly sessionId: string }): Promise<Requested> {
+    const { sessionId } = asked;
+    const session = await scope.sessions.load(sessionId);
+    const isOwn = sessionId === turn.sessionId;
+    // The turn's own message is in no session yet.
+    const lastWords = isOwn ? turn.text : lastWordsOf(session);
+    const { agent, channel, sender } = isOwn ? turn : (session ?? turn);
+    const chatApp = (isOwn ? turn.chatApp?.address : undefined) ?? session?.chatApp ?? null;
+    const call = { agent, channel, sender, chatApp, lastWords, callsOwner: true };
+    return this.#request(scope, { ...asked, call });
+  }
+
+  /**
+   * A person takes the conversation over. What the agent is just saying in it is cancelled, also where somebody had been asked for before.
+   * @throws AppError not_found, invalid_request (hours)
+   */
+  async take(scope: TenantScope, sessionId: string, wish: HandoffWish & { readonly notify: boolean }): Promise<Requested> {
+    const session = await mustLoad(scope, sessionId);
+    const { agent, channel, sender, chatApp = null } = session;
+    const call = { agent, channel, sender, chatApp, lastWords: lastWordsOf(session), callsOwner: wish.notify };
+    const requested = await this.#request(scope, { sessionId, ...wish, call });
+    await this.#options.turns.cancelRunning(scope, sessionId);
+    return requested;
+  }
+
+  /** The agent has it again. Nothing is sent late. @throws AppError not_found */
+  async giveBack(scope: TenantScope, sessionId: string, by: Actor): Promise<'resumed' | 'not_paused'> {
+    await mustLoad(scope, sessionId);
+    return scope.handoffs.resume(sessionId, by);
+  }
+
+  /** @throws AppError not_found */
+  async stateOf(scope: TenantScope, sessionId: string): Promise<HandoffState> {
+    await mustLoad(scope, sessionId);
+    const [isPaused, handoff] = await Promise.all([scope.handoffs.isPaused(sessionId), scope.handoffs.find(sessionId)]);
+    return { isPaused, handoff: handoff ?? null };
+  }
+
+  /**
+   * Accepts what a person says in the agent's place, as a turn of its conversation. The same message again is the same turn, also when the
+   * conversation has been given back in between.
+   * @throws AppError not_found, conflict (the agent has the conversation), and what Turns.accept throws
+   */
+  async answer(scope: TenantScope, sessionId: string, { text, by, dedupeId, keyId }: StaffMessage): Promise<TurnReceipt> {
+    const { agent, channel, sender } = await mustLoad(scope, sessionId);
+    if (!(await scope.handoffs.isPaused(sessionId)) && !(await this.#isKnown(scope, dedupeId))) {
+      throw new AppError('conflict', 'The agent has this conversation: take it over first, so that the two of you do not answer at once.');
+    }
+    return this.#options.turns.accept(scope, {
+      origin: 'person',
+      agent,
+      // Of no use: nothing runs in it.
+      authority: 'cs',
+      channel,
+      sender,
+      contactId: sessionId,
+      text,
+      attachments: [],
+      busy: 'queue',
+      dedupeId,
+      requestHash: createHash('sha256')
+        .update(JSON.stringify(['person', sessionId, text]))
+        .digest('hex'),
+      keyId,
+      by,
+    });
+  }
+
+  /** Those that wait for a person, the longest wait first, with what a list shows of them. */
+  async waiting(scope: TenantScope, limit: number): Promise<{ readonly items: WaitingHandoff[]; readonly total: number }> {
+    const { handoffs } = await scope.handoffs.paused();
+    const items = await Promise.all(
+      handoffs.slice(0, limit).map(async (handoff): Promise<WaitingHandoff> => {
+        const session = await scope.sessions.load(handoff.sessionId);
+        const { agent = null, channel = null, title = null } = session ?? {};
+        return { ...handoff, agent, channel, title, lastMessage: lastMessageOf(session) };
+      }),
+    );
+    return { items, total: handoffs.length };
+  }
+
+  async #request(
+    scope: TenantScope,
+    { sessionId, reason, by, hours, call }: HandoffWish & Pick<HandoffView, 'sessionId'> & { readonly call: CallFacts },
+  ): Promise<Requested> {
+    const lasts = hours ?? (await scope.settings()).handoff?.hours;
+    const requested = await scope.handoffs.request(sessionId, { reason, by, hours: lasts, call });
+    if (requested.isNew) await this.#options.calls.tell(scope);
+    return requested;
+  }
+
+  async #isKnown(scope: TenantScope, dedupeId: string | null): Promise<boolean> {
+    return dedupeId !== null && (await this.#options.turns.findAccepted(scope, dedupeId)) !== undefined;
+  }
+}
+
+type CallFacts = NonNullable<Parameters<TenantScope['handoffs']['request']>[1]['call']>;
+
+async function mustLoad(scope: TenantScope, sessionId: string): Promise<Session> {
+  const session = await scope.sessions.load(sessionId);
+  if (session === undefined) throw new AppError('not_found', 'There is no such session.');
+  return session;
+}
+
+function lastWordsOf(session: Session | undefined): string | null {
+  return session?.messages.findLast((message) => message.role === 'user')?.text ?? null;
+}
+
+function lastMessageOf(session: Session | undefined): WaitingHandoff['lastMessage'] {
+  const last = session?.messages.findLast((message) => message.role !== 'tool' && message.text !== '');
+  if (last === undefined || last.role === 'tool') return null;
+  if (last.role === 'user') return { from: 'contact', text: last.text, at: last.at };
+  return { from: last.by === undefined ? 'agent' : 'person', text: last.text, at: last.at };
+}

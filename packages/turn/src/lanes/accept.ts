@@ -1,0 +1,347 @@
+import type { Redis } from 'ioredis';
+import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { background, failpoint, type Log } from '@concierge/runtime';
+import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import type { WakeupQueue } from './wakeup-queue.ts';
+import { keyOf } from '../keys.ts';
+import { LaneRepair } from './lane-repair.ts';
+import { mayWait, type Lanes, type EnqueueOutcome } from './lanes.ts';
+import { DebounceTimer } from './debounce-timer.ts';
+import { freshSenderOf, newTurnId, turnIdOf } from '../turn-ids.ts';
+
+export interface TurnReceipt {
+  readonly turnId: string;
+  readonly sessionId: string;
+  /** It had been accepted before, by the same request. */
+  readonly replayed: boolean;
+}
+
+/** What became of each message, in their order: `session_busy` and `too_many_waiting` are answers. With a `failure`, only of those before it. */
+export interface AcceptedInOrder {
+  readonly outcomes: readonly (TurnReceipt | AppError)[];
+  readonly failure: Error | undefined;
+}
+
+export interface AcceptOptions {
+  readonly redis: Redis;
+  readonly lanes: Lanes;
+  readonly wakeupQueue: WakeupQueue;
+  readonly log: Log;
+  readonly now?: () => number;
+}
+
+/**
+ * The only way in. Order is part of the meaning: session key and limits, then the inbox file, fsynced, and from there on the
+ * turn is accepted; then its place in the lane; then the wake-up. What fails after the file is no error to the caller: the reconciler
+ * finishes it. A turn that gets no place in its lane gets a number on disk before the caller hears of it, so that no later one overtakes it.
+ */
+export class TurnAcceptance {
+  readonly #options: AcceptOptions;
+  readonly #debounceTimer: DebounceTimer;
+  readonly #repair: LaneRepair;
+
+  constructor(options: AcceptOptions) {
+    this.#options = options;
+    this.#debounceTimer = new DebounceTimer(options);
+    this.#repair = new LaneRepair(options);
+  }
+
+  /**
+   * @throws AppError `not_found` (contact_id), `contact_mismatch`, `session_busy`, `too_many_waiting`, `idempotency_conflict`,
+   * `overloaded` when neither the lane nor the disk can take it
+   */
+  async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
+    const { turn, ended } = await this.#prepare(scope, input, this.#now());
+    if (ended !== null) return replay(ended, input);
+    const isNumbered = await scope.laneOrder.isUsed(turn.sessionId);
+    if (isNumbered) await this.#joinOrder(scope, input, turn);
+    if ((await scope.inbox.accept(turn, { isUnique: input.dedupeId === null })) === 'exists') return await this.#attach(scope, input, turn);
+    await failpoint('accept.after-inbox');
+    const receipt = await this.#settle(scope, { input, turn }, await this.#enqueue(input, turn));
+    if (isNumbered && input.busy === 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
+    return receipt;
+  }
+
+  /**
+   * As `accept`, for messages of one conversation that were brought together, in their order: their files share a sync, and the commands to Redis follow each
+   * other without a wait. Those behind a message that cannot be accepted are not accepted, either.
+   */
+  async acceptInOrder(scope: TenantScope, inputs: readonly TurnInput[]): Promise<AcceptedInOrder> {
+    const outcomes: (TurnReceipt | AppError)[] = [];
+    try {
+      // The first goes alone: after it, it is known whether Redis keeps the order, and Redis knows the script.
+      for (const input of inputs.slice(0, 1)) outcomes.push(await orRefusal(this.accept(scope, input)));
+      await this.#acceptOthers(scope, inputs.slice(1), outcomes);
+      return { outcomes, failure: undefined };
+    } catch (error) {
+      return { outcomes, failure: error instanceof Error ? error : new Error(String(error)) };
+    }
+  }
+
+  async #acceptOthers(scope: TenantScope, inputs: readonly TurnInput[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
+    const nowMs = this.#now();
+    // Each a little later than the one before it: the times in the files tell their order.
+    const messages = await Promise.all(inputs.map(async (input, index) => this.#prepare(scope, input, nowMs + (index + 1) / 1000)));
+    const [first] = messages;
+    if (first === undefined) return;
+    if (await scope.laneOrder.isUsed(first.turn.sessionId)) {
+      for (const input of inputs) outcomes.push(await orRefusal(this.accept(scope, input)));
+      return;
+    }
+    const { created, failure } = await scope.inbox.acceptInOrder(messages.filter(({ ended }) => ended === null).map(({ turn }) => turn));
+    await failpoint('accept.after-inbox');
+    const files = created.values();
+    let enqueued: Enqueued[] = [];
+    for (const message of messages) {
+      const isNew = message.ended === null ? files.next().value : false;
+      if (isNew === undefined) break;
+      if (isNew) {
+        enqueued.push({ ...message, placing: this.#enqueue(message.input, message.turn) });
+        continue;
+      }
+      await this.#settleAll(scope, enqueued, outcomes);
+      enqueued = [];
+      outcomes.push(
+        message.ended === null ? await orRefusal(this.#attach(scope, message.input, message.turn)) : replay(message.ended, message.input),
+      );
+    }
+    await this.#settleAll(scope, enqueued, outcomes);
+    if (failure !== undefined) throw failure;
+  }
+
+  /** When one of them needs a number, so do all behind it. */
+  async #settleAll(scope: TenantScope, enqueued: readonly Enqueued[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
+    const last = enqueued.at(-1);
+    if (last === undefined) return;
+    let isNumbered = await scope.laneOrder.isUsed(last.turn.sessionId);
+    for (const { input, turn, placing } of enqueued) {
+      const placed = await placing;
+      if (isNumbered && placed?.kind === 'enqueued') await this.#number(scope, turn);
+      outcomes.push(await orRefusal(this.#settle(scope, { input, turn }, placed)));
+      isNumbered ||= placed === null || placed.kind === 'exists' || (placed.kind === 'enqueued' && placed.isUnclear);
+    }
+    if (!isNumbered) return;
+    await this.#repair.repair(scope, last.turn).catch((error: unknown) => this.#warn(error, last.turn, 'the lane is put in order later'));
+  }
+
+  /** The turn that it becomes, or the one that it was. */
+  async #prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
+    const turnId = input.dedupeId === null ? newTurnId() : turnIdOf(await scope.identity(), input.dedupeId);
+    const sessionId = await this.#resolveSession(scope, input, turnId);
+    // What Redis knows of it is asked with its place in the lane: nearly all messages are new.
+    const ended = input.dedupeId === null ? null : await this.#findEnded(scope, turnId, sessionId);
+    return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, tenantId: scope.tenantId }) };
+  }
+
+  /** Null: not yet. It is on disk: accepted. The reconciler lays it as soon as Redis answers. */
+  async #enqueue({ busy, debounceMs }: TurnInput, turn: AcceptedTurn): Promise<EnqueueOutcome | null> {
+    return this.#options.lanes.enqueue(turn, { busy, debounceMs, found: 'accepted' }).catch((error: unknown) => {
+      this.#warn(error, turn, 'accepted, but not yet in its lane');
+      return null;
+    });
+  }
+
+  async #settle(
+    scope: TenantScope,
+    { input, turn }: { readonly input: TurnInput; readonly turn: AcceptedTurn },
+    placed: EnqueueOutcome | null,
+  ): Promise<TurnReceipt> {
+    const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
+    if (placed === null) {
+      await this.#number(scope, turn);
+      return receipt;
+    }
+    switch (placed.kind) {
+      case 'enqueued': {
+        if (placed.isUnclear) await this.#number(scope, turn);
+        await failpoint('accept.after-lane');
+        this.#letRun(placed);
+        if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.requestCancel(scope, placed.headTurnId);
+        return receipt;
+      }
+      case 'busy': {
+        await this.#forget(scope, turn);
+        throw new AppError('session_busy', 'The session is busy with another turn.', { retryAfterSeconds: 1 });
+      }
+      case 'full': {
+        await this.#forget(scope, turn);
+        const bounds = `${String(mayWait(input.busy))} turns may wait in a session, and ${String(limits.tenantMaxWaiting)} sessions of a tenant`;
+        throw new AppError('too_many_waiting', `At most ${bounds}.`, { retryAfterSeconds: 5 });
+      }
+      case 'exists': {
+        // Still on its way: the reconciler enqueued our file before we did. Ended: it was run between our look and our write.
+        if (placed.state === 'waiting' || placed.state === 'running') {
+          // By the time of its acceptance, perhaps: an earlier one of another clock stands before it now.
+          await this.#number(scope, turn);
+          await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
+          return receipt;
+        }
+        await this.#forget(scope, turn);
+        return replay({ turnId: turn.turnId, sessionId: placed.sessionId, requestHash: placed.requestHash }, input);
+      }
+    }
+  }
+
+  /**
+   * Some turn of the session has a number, so this one gets the next, before its file can be seen. Those before it are put into the lane first:
+   * what becomes of this one depends on them. One that may be refused gets its number when it has its place, or none.
+   */
+  async #joinOrder(scope: TenantScope, { busy }: TurnInput, turn: AcceptedTurn): Promise<void> {
+    const isKnown = await scope.inbox.has(turn.turnId);
+    if (!isKnown && busy !== 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
+    await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
+  }
+
+  async #number(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
+    await scope.laneOrder.claim(sessionId, turnId);
+    await failpoint('accept.after-number');
+  }
+
+  async #forget(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
+    await scope.inbox.remove(turnId);
+    if (await scope.laneOrder.isUsed(sessionId)) await scope.laneOrder.remove(sessionId, [turnId]);
+  }
+
+  #warn(error: unknown, { turnId }: AcceptedTurn, message: string): void {
+    this.#options.log.warn({ err: error, turnId }, message);
+  }
+
+  /** Asks a turn to stop, wherever it runs or waits. The mark on disk outlives Redis. @returns false when it is not live */
+  async requestCancel(scope: TenantScope, turnId: string): Promise<boolean> {
+    if ((await scope.inbox.read(turnId)) === undefined) return false;
+    await scope.inbox.markCancelled(turnId);
+    background(this.#options.wakeupQueue.wake(await this.#options.lanes.cancel(turnId)), this.#options.log);
+    return true;
+  }
+
+  async #resolveSession(scope: TenantScope, input: TurnInput, turnId: string): Promise<string> {
+    if (input.sender !== null) {
+      const derived = sessionIdOf(input.agent, input.channel, input.sender);
+      if (input.contactId !== null && input.contactId !== derived) throw new AppError('contact_mismatch');
+      return derived;
+    }
+    if (input.contactId === null) return sessionIdOf(input.agent, input.channel, freshSenderOf(turnId));
+    const agent = await this.#agentOf(scope, input.contactId);
+    if (agent !== input.agent) throw new AppError('not_found', 'No session of this agent has this contact_id.');
+    return input.contactId;
+  }
+
+  /** A session exists once its first turn is accepted, which is before its file does. */
+  async #agentOf(scope: TenantScope, sessionId: string): Promise<string | null> {
+    const session = await scope.sessions.load(sessionId);
+    if (session !== undefined) return session.agent;
+    const { redis, lanes } = this.#options;
+    const unknown = (cause?: unknown): AppError =>
+      new AppError('overloaded', 'The service cannot look the session up right now.', { cause, retryAfterSeconds: 2 });
+    const [agent, { isReady }] = await Promise.all([
+      redis.hget(keyOf.held({ tenantId: scope.tenantId, sessionId }), 'agent'),
+      lanes.readiness(),
+    ]).catch((error: unknown) => {
+      throw unknown(error);
+    });
+    // The session's first turn may wait in the inbox.
+    if (agent === null && !isReady) throw unknown();
+    return agent;
+  }
+
+  /** The same message, accepted earlier: still known to Redis, or already part of its session file or the index. */
+  async #findDuplicate(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
+    const [requestHash, session] = await this.#options.redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
+    if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
+    return await this.#findEnded(scope, turnId, sessionId);
+  }
+
+  async #findEnded(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
+    const saved = await scope.sessions.findTurn(sessionId, turnId);
+    if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
+    const indexed = await scope.index.findTurn(turnId).catch((): null => null);
+    if (indexed === null) {
+      // The index cannot be asked. The history is long, and the only other one that knows.
+      const compacted = await scope.sessions.findCompactedTurn(sessionId, turnId);
+      return compacted === undefined ? null : { turnId, sessionId, requestHash: compacted.requestHash };
+    }
+    return indexed === undefined ? null : { turnId, sessionId: indexed.sessionId, requestHash: indexed.record.requestHash };
+  }
+
+  async #attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
+    const first = await scope.inbox.read(turn.turnId);
+    if (first === undefined) {
+      const duplicate = await this.#findDuplicate(scope, turn.turnId, turn.sessionId);
+      if (duplicate !== null) return replay(duplicate, input);
+      throw new AppError('overloaded', 'The same request is just being answered; try again.', { retryAfterSeconds: 1 });
+    }
+    const receipt = replay(first, input);
+    if (input.busy !== 'reject') await this.#enqueueDuplicate(scope, input, first);
+    return receipt;
+  }
+
+  /**
+   * Whoever wrote it may have died before it had its place, and somebody hears now that it is accepted: what they say next must not overtake it. With
+   * `reject` its place decides whether it is accepted at all; the reconciler comes for that one.
+   */
+  async #enqueueDuplicate(scope: TenantScope, { busy, debounceMs }: TurnInput, first: AcceptedTurn): Promise<void> {
+    try {
+      const cancelled = await scope.inbox.isCancelled(first.turnId);
+      const placed = await this.#options.lanes.enqueue(first, { busy, debounceMs, found: 'orphan', cancelled });
+      if (placed.kind === 'enqueued') this.#letRun(placed);
+      if (await scope.laneOrder.isUsed(first.sessionId)) await this.#repair.repair(scope, first);
+    } catch (error) {
+      this.#warn(error, first, 'accepted before, and perhaps not yet in its lane');
+      // It may have had its place for long: only that it must have one is certain.
+      await scope.laneOrder.mention(first.sessionId, first.turnId);
+    }
+  }
+
+  #letRun({ wakeups, dueInMs }: Extract<EnqueueOutcome, { kind: 'enqueued' }>): void {
+    background(this.#options.wakeupQueue.wake(wakeups), this.#options.log);
+    if (dueInMs !== null) this.#debounceTimer.expect(dueInMs);
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
+  /** Stops the timer of lanes that are debounced; reconcilers start what still waits. */
+  async stop(): Promise<void> {
+    await this.#debounceTimer.stop();
+  }
+}
+
+interface Prepared {
+  readonly input: TurnInput;
+  readonly turn: AcceptedTurn;
+  /** It was accepted before, and has ended. */
+  readonly ended: Duplicate | null;
+}
+
+interface Enqueued {
+  readonly input: TurnInput;
+  readonly turn: AcceptedTurn;
+  readonly placing: Promise<EnqueueOutcome | null>;
+}
+
+function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sessionId' | 'acceptedAtMs' | 'tenantId'>): AcceptedTurn {
+  const { busy, debounceMs: _holdMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
+  const collects = busy === 'collect' ? { collects: true as const } : {};
+  return { ...kept, ...collects, ...facts, version: 1 };
+}
+
+/** What the lane alone can know is no failure of those behind it. */
+async function orRefusal(accepting: Promise<TurnReceipt>): Promise<TurnReceipt | AppError> {
+  return accepting.catch((error: unknown) => {
+    if (error instanceof AppError && (error.code === 'session_busy' || error.code === 'too_many_waiting')) return error;
+    throw error;
+  });
+}
+
+interface Duplicate {
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly requestHash: string;
+}
+
+function replay(duplicate: Duplicate, input: TurnInput): TurnReceipt {
+  if (duplicate.requestHash !== input.requestHash)
+    throw new AppError('idempotency_conflict', 'This Idempotency-Key was used with another request.');
+  return { turnId: duplicate.turnId, sessionId: duplicate.sessionId, replayed: true };
+}

@@ -1,0 +1,374 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { RedisScript, type ScriptReply } from '@concierge/runtime';
+import { limits, TurnStatus, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { keyOf, laneMember, queuePrefix, type Lane } from '../keys.ts';
+
+const scripts = {
+  accept: new RedisScript(new URL('../lua/accept.lua', import.meta.url)),
+  lease: new RedisScript(new URL('../lua/lease.lua', import.meta.url)),
+  append: new RedisScript(new URL('../lua/append.lua', import.meta.url)),
+  finish: new RedisScript(new URL('../lua/finish.lua', import.meta.url)),
+  release: new RedisScript(new URL('../lua/release.lua', import.meta.url)),
+  renew: new RedisScript(new URL('../lua/renew.lua', import.meta.url)),
+  sweep: new RedisScript(new URL('../lua/sweep.lua', import.meta.url)),
+  open: new RedisScript(new URL('../lua/open.lua', import.meta.url)),
+  cancel: new RedisScript(new URL('../lua/cancel.lua', import.meta.url)),
+  heartbeat: new RedisScript(new URL('../lua/heartbeat.lua', import.meta.url)),
+  findDue: new RedisScript(new URL('../lua/due-lanes.lua', import.meta.url)),
+  order: new RedisScript(new URL('../lua/order.lua', import.meta.url)),
+  readiness: new RedisScript(new URL('../lua/readiness.lua', import.meta.url)),
+};
+
+/** How long a wake-up may stay unanswered before the reconciler wakeups again. */
+const FIRST_WAIT_MS = 2000;
+/** A worker that has not renewed for this long has lost its sessions. */
+export const LEASE_MS = 8000;
+export const RENEW_EVERY_MS = 2000;
+const WORKER_GONE_MS = 10_000;
+const DUE_AT_ONCE = 500;
+
+/** A lane that may run now: somebody has to wake for it. */
+export interface Wakeup extends Lane {
+  /** Head of the lane, for the dashboards. */
+  readonly turnId: string;
+  /** Admitted lanes of the tenant at this depth: the more it has, the later it is served. */
+  readonly backlog: number;
+  readonly at: number;
+  /** How many turns stand above the head: who answers the wake-up has slots for each depth (see admit.lua). */
+  readonly depth: number;
+}
+
+export type EnqueueOutcome =
+  | { readonly kind: 'exists'; readonly state: TurnStatus; readonly requestHash: string; readonly sessionId: string }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'full' }
+  | {
+      readonly kind: 'enqueued';
+      readonly headTurnId: string;
+      readonly waitingBefore: number;
+      readonly wakeups: readonly Wakeup[];
+      /** The lane is debounced, and may be let go then; null: it is not. */
+      readonly dueInMs: number | null;
+      /** Should Redis lose it, times of acceptance do not tell where it belongs: it needs a number on disk. */
+      readonly isUnclear: boolean;
+    };
+
+export interface Lease extends Lane {
+  readonly turnId: string;
+  readonly epoch: string;
+  /** Starts since the turn last finished a step, this one included. */
+  readonly starts: number;
+  readonly attempt: number;
+  /** Redis came back empty while this turn was on its way: what was streamed before is gone. */
+  readonly restored: boolean;
+  /** It was found on disk without a lane: it may have begun in an earlier life of Redis. */
+  readonly orphan: boolean;
+  readonly cancelled: boolean;
+  /** For people: by Redis' clock. */
+  readonly startedAtMs: number;
+  /** Since its first start, when this lease was given. */
+  readonly ageMs: number;
+  /**
+   * The first epoch that the turn had after Redis was started again: what was streamed before may be lost, in part or with all that tells of it. Null when
+   * Redis is the one that accepted it.
+   */
+  readonly cutEpoch: string | null;
+  /** It has crashed so often that this is its last start, whatever steps it finishes. */
+  readonly isLastStart: boolean;
+}
+
+export type LeaseAnswer =
+  | { readonly kind: 'idle'; readonly wakeups: readonly Wakeup[] }
+  | { readonly kind: 'held' }
+  /** Not leased: it is the turn's last start, and the worker is to ask again when the turn would be alone. `voids`: deaths that did not tell whose they were. */
+  | { readonly kind: 'alone'; readonly turnId: string; readonly voids: number }
+  | { readonly kind: 'leased'; readonly lease: Lease };
+
+export interface DueLanes {
+  readonly wakeups: readonly Wakeup[];
+  /** Until the next lane is due, which may be at once when there were many; null: none is debounced. */
+  readonly nextInMs: number | null;
+}
+
+export interface Renewed {
+  readonly lost: readonly Lease[];
+  readonly cancelled: readonly Lease[];
+}
+
+export interface TurnEnding {
+  /** For live readers. */
+  readonly payload: string;
+  readonly state: TurnStatus;
+  /** Turns behind it that were answered with it: they stand in no line again. */
+  readonly answered?: readonly string[] | undefined;
+}
+
+/**
+ * What became of a write. `lost`: the lease belongs to another. `cut`: the stream lacks entries that were written before. Nothing was written then.
+ * `entries`: in the stream, now.
+ */
+export type Appended = { readonly kind: 'written'; readonly entries: number } | { readonly kind: 'lost' | 'cut' };
+
+export type Finished = { readonly kind: 'finished'; readonly wakeups: readonly Wakeup[] } | { readonly kind: 'lost' | 'cut' };
+
+/** The entries of one write, and how many there must be before them; null when that is not known. */
+export interface StreamWrite {
+  readonly entries: readonly EntryToWrite[];
+  readonly before: number | null;
+}
+
+/** One stream entry: its number within the epoch, its type, its data as JSON. */
+export interface EntryToWrite {
+  readonly seq: number;
+  readonly type: string;
+  readonly json: string;
+}
+
+const WakeupReply = z.tuple([z.string(), z.string(), z.number(), z.number(), z.number()]);
+/** Tried one after the other: first what most turns get. */
+const EnqueuedReply = z.union([
+  z.tuple([z.literal('enqueued'), z.string(), z.number(), z.array(WakeupReply), z.number(), z.enum(['0', '1'])]),
+  z.tuple([z.literal('exists'), TurnStatus, z.string(), z.string()]),
+  z.tuple([z.literal('busy')]),
+  z.tuple([z.literal('full')]),
+]);
+const LeaseReply = z.union([
+  z.tuple([
+    z.literal('leased'),
+    z.string(),
+    z.string(),
+    z.number(),
+    z.number(),
+    z.string(),
+    z.string(),
+    z.string(),
+    z.number(),
+    z.string(),
+    z.enum(['0', '1']),
+  ]),
+  z.tuple([z.literal('idle'), z.array(WakeupReply)]),
+  z.tuple([z.literal('held')]),
+  z.tuple([z.literal('alone'), z.string(), z.number()]),
+]);
+const RenewReply = z.tuple([z.array(z.string()), z.array(z.string())]);
+const FoundReply = z.array(z.tuple([z.string(), WakeupReply]));
+const DueReply = z.tuple([FoundReply, z.number()]);
+const FinishReply = z.union([
+  z.tuple([z.literal('finished'), z.array(WakeupReply)]),
+  z.tuple([z.literal('lost')]),
+  z.tuple([z.literal('cut')]),
+]);
+const OrderReply = z.tuple([z.number(), z.array(WakeupReply)]);
+const ReadinessReply = z.tuple([z.number(), z.string()]);
+
+/** Epochs of one generation; what was drawn before there were generations is below the first. */
+const EPOCHS_OF_GENERATION = 1e9;
+const FIRST_GENERATION = 2000;
+
+function toWakeups(tenantId: string, replies: readonly z.infer<typeof WakeupReply>[]): Wakeup[] {
+  return replies.map(([sessionId, turnId, backlog, at, depth]) => ({ tenantId, sessionId, turnId, backlog, at, depth }));
+}
+
+function readWakeups(reply: ScriptReply): Wakeup[] {
+  return FoundReply.parse(reply).flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake]));
+}
+
+function entryArguments({ before, entries }: StreamWrite): (string | number)[] {
+  return [before ?? -1, ...entries.flatMap(({ seq, type, json }) => [seq, type, json])];
+}
+
+/** A depth beyond the bound shares the slots of the deepest. */
+function depthOf({ grant }: Pick<AcceptedTurn, 'grant'>): number {
+  return Math.min(grant?.depth ?? 0, limits.subagentDepthMax);
+}
+
+/** Those that collect are answered together, so more of them may wait. */
+export function mayWait(busy: TurnInput['busy']): number {
+  return busy === 'collect' ? limits.collectMaxWaiting : limits.laneMaxWaiting;
+}
+
+export interface EnqueueOptions {
+  readonly busy: TurnInput['busy'];
+  /** Only with `collect`. */
+  readonly debounceMs?: number | undefined;
+  /** `accepted`: a surface's own call. `orphan`: found on disk by the reconciler. `emptied`: the same, after Redis lost everything. */
+  readonly found: 'accepted' | 'orphan' | 'emptied';
+  readonly cancelled?: boolean;
+}
+
+/**
+ * Lanes, shares and leases: who may run when. Every method is one atomic script.
+ * A lane is empty → waiting in its tenant's line → admitted (a wake-up wakeups) → leased → empty or back to the line.
+ * Before it waits in the line, one whose first turn collects may be debounced for more of them.
+ */
+export class Lanes {
+  readonly #redis: Redis;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  async enqueue(turn: AcceptedTurn, { busy, found, cancelled = false, debounceMs = 0 }: EnqueueOptions): Promise<EnqueueOutcome> {
+    const { turnId, tenantId, sessionId, acceptedAtMs, requestHash, agent } = turn;
+    const given = {
+      turnId,
+      tenantId,
+      sessionId,
+      acceptedAtMs,
+      requestHash,
+      agent,
+      keyId: turn.keyId ?? '',
+      depth: depthOf(turn),
+      collects: turn.collects === true,
+      cancelled,
+      sessionEvent: JSON.stringify({ contact_id: sessionId, turnId }),
+      busy,
+      found,
+      maxWaiting: mayWait(busy),
+      maxLine: limits.tenantMaxWaiting,
+      debounceMs: busy === 'collect' ? debounceMs : 0,
+    };
+    const reply = EnqueuedReply.parse(await this.#runNamed('accept', given));
+    switch (reply[0]) {
+      case 'exists': {
+        return { kind: 'exists', state: reply[1], requestHash: reply[2], sessionId: reply[3] };
+      }
+      case 'busy':
+      case 'full': {
+        return { kind: reply[0] };
+      }
+      case 'enqueued': {
+        const [, headTurnId, waitingBefore, wakeups, dueIn, unclear] = reply;
+        const facts = { dueInMs: dueIn < 0 ? null : dueIn, isUnclear: unclear === '1' };
+        return { kind: 'enqueued', headTurnId, waitingBefore, wakeups: toWakeups(turn.tenantId, wakeups), ...facts };
+      }
+    }
+  }
+
+  /** `depth`: of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
+  async lease(lane: Lane & { readonly depth: number }, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
+    const { tenantId, sessionId, depth } = lane;
+    const rules = { leaseMs: LEASE_MS, maxStarts: limits.turnMaxStarts, maxCrashes: limits.turnMaxCrashes };
+    const given = { tenantId, sessionId, workerId, depth, alone, ...rules };
+    const reply = LeaseReply.parse(await this.#runNamed('lease', given));
+    if (reply[0] === 'idle') return { kind: 'idle', wakeups: toWakeups(tenantId, reply[1]) };
+    if (reply[0] === 'held') return { kind: 'held' };
+    if (reply[0] === 'alone') return { kind: 'alone', turnId: reply[1], voids: reply[2] };
+    const [, turnId, epoch, starts, attempt, restored, cancelled, startedAt, ageMs, cutEpoch, last] = reply;
+    const facts = {
+      turnId,
+      epoch,
+      starts,
+      attempt,
+      restored: restored === '1',
+      orphan: restored === '2',
+      cancelled: cancelled === '1',
+      startedAtMs: Number(startedAt),
+      ageMs,
+      cutEpoch: cutEpoch === '' ? null : cutEpoch,
+      isLastStart: last === '1',
+    };
+    return { kind: 'leased', lease: { tenantId, sessionId, ...facts } };
+  }
+
+  async append(lease: Lease, write: StreamWrite, live: { readonly payload: string; readonly progress: boolean }): Promise<Appended> {
+    const facts = [laneMember(lease), lease.turnId, lease.epoch, live.payload, live.progress ? '1' : '0'];
+    const entries = z.number().parse(await this.#run('append', [...facts, ...entryArguments(write)]));
+    if (entries > 0) return { kind: 'written', entries };
+    return { kind: entries === 0 ? 'lost' : 'cut' };
+  }
+
+  async finish(lease: Lease, write: StreamWrite, end: TurnEnding): Promise<Finished> {
+    const { tenantId, sessionId, turnId, epoch } = lease;
+    const times = { streamTtlSeconds: limits.streamTtlSeconds, recordTtlSeconds: limits.idempotencyTtlSeconds };
+    const written = { before: write.before ?? -1, entries: write.entries };
+    const given = { tenantId, sessionId, turnId, epoch, ...end, answered: end.answered ?? [], ...written, ...times };
+    const reply = FinishReply.parse(await this.#runNamed('finish', given));
+    return reply[0] === 'finished' ? { kind: 'finished', wakeups: toWakeups(lease.tenantId, reply[1]) } : { kind: reply[0] };
+  }
+
+  /** Hands the turn on. With a wait the reconciler wakeups after it. A charged start is one of those after which a turn is given up. */
+  async release(lease: Lease, { waitMs, charged }: { readonly waitMs: number; readonly charged: boolean }): Promise<Wakeup[]> {
+    const { tenantId, sessionId, epoch } = lease;
+    const reply = await this.#runNamed('release', { tenantId, sessionId, epoch, waitMs, charged });
+    return toWakeups(tenantId, z.array(WakeupReply).parse(reply));
+  }
+
+  async renew(leases: readonly Lease[]): Promise<Renewed> {
+    if (leases.length === 0) return { lost: [], cancelled: [] };
+    const facts = leases.flatMap((lease) => [laneMember(lease), lease.epoch, lease.turnId]);
+    const [lost, cancelled] = RenewReply.parse(await this.#run('renew', [LEASE_MS, ...facts]));
+    return {
+      lost: leases.filter((lease) => lost.includes(laneMember(lease))),
+      cancelled: leases.filter((lease) => cancelled.includes(lease.turnId)),
+    };
+  }
+
+  /** Whether Redis has all that was accepted, and the run id of this Redis. A reconciler notes the time with it. */
+  async readiness({ notesTime = false } = {}): Promise<{ readonly isReady: boolean; readonly runId: string }> {
+    const [ready, runId] = ReadinessReply.parse(await this.#run('readiness', [notesTime ? '1' : '0']));
+    return { isReady: ready === 1, runId };
+  }
+
+  /** For a worker that lives, and has lost this lease: the turn is no longer among those that may kill it. */
+  async outlive(lease: Lease, workerId: string): Promise<void> {
+    await this.#redis.srem(keyOf.unproven(workerId), laneMember(lease));
+  }
+
+  /** Every inbox has been looked through for this Redis: from now on turns run. `generation`: above all that were given before. */
+  async open({ runId, generation }: { readonly runId: string; readonly generation: number }): Promise<Wakeup[]> {
+    const epoch = (FIRST_GENERATION + generation) * EPOCHS_OF_GENERATION;
+    return readWakeups(await this.#run('open', [FIRST_WAIT_MS, epoch, runId]));
+  }
+
+  /**
+   * Puts turns with a number behind all others, in their order. `own`: the caller's lease of the head, given up when that is no longer the head.
+   * @returns whether it was
+   */
+  async order({ tenantId, sessionId }: Lane, numbered: readonly string[], own?: Lease): Promise<{ moved: boolean; wakeups: Wakeup[] }> {
+    const [moved, wakeups] = OrderReply.parse(
+      await this.#run('order', [tenantId, sessionId, own?.epoch ?? '', FIRST_WAIT_MS, ...numbered]),
+    );
+    return { moved: moved === 1, wakeups: toWakeups(tenantId, wakeups) };
+  }
+
+  async sweep(atMost: number): Promise<Wakeup[]> {
+    return readWakeups(await this.#run('sweep', [atMost, FIRST_WAIT_MS]));
+  }
+
+  /** @returns the wakeups that follow from it: what was debounced with the turn runs now */
+  async cancel(turnId: string): Promise<Wakeup[]> {
+    return readWakeups(await this.#run('cancel', [turnId, FIRST_WAIT_MS]));
+  }
+
+  /** Lets go of the lanes that were debounced and whose time has come. */
+  async findDue(): Promise<DueLanes> {
+    const [found, nextIn] = DueReply.parse(await this.#run('findDue', [DUE_AT_ONCE, FIRST_WAIT_MS]));
+    return { wakeups: found.flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake])), nextInMs: nextIn < 0 ? null : nextIn };
+  }
+
+  /** Ids of the turns that wait behind the one that runs, in their order. None when the lease has passed on, as far as can be seen. */
+  async waitingBehind({ tenantId, sessionId, turnId }: Lease, atMost: number): Promise<string[]> {
+    const [head, ...others] = await this.#redis.lrange(keyOf.lane({ tenantId, sessionId }), 0, atMost);
+    return head === turnId ? others : [];
+  }
+
+  async heartbeat(worker: {
+    readonly id: string;
+    readonly share: number;
+    readonly facts: object;
+    readonly leaving: boolean;
+  }): Promise<void> {
+    await this.#run('heartbeat', [worker.id, worker.share, WORKER_GONE_MS, JSON.stringify(worker.facts), worker.leaving ? '1' : '0']);
+  }
+
+  /** For scripts that take their facts by name, as one JSON argument. */
+  async #runNamed(name: 'accept' | 'lease' | 'finish' | 'release', given: object): Promise<ScriptReply> {
+    return this.#run(name, [JSON.stringify({ ...given, firstWaitMs: FIRST_WAIT_MS })]);
+  }
+
+  async #run(name: keyof typeof scripts, args: readonly (string | number)[]): Promise<ScriptReply> {
+    return await scripts[name].run(this.#redis, [queuePrefix], args);
+  }
+}

@@ -1,0 +1,127 @@
+import type { Redis } from 'ioredis';
+import type { AcceptedTurn } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { Tenants, TenantScope } from '@concierge/tenant';
+import type { WakeupQueue } from './wakeup-queue.ts';
+import { Reconciler } from '../due/reconciler.ts';
+import { keyOf } from '../keys.ts';
+import { LaneRepair } from './lane-repair.ts';
+import type { Lanes, EnqueueOptions } from './lanes.ts';
+import { takeTask } from './take-task.ts';
+
+const SWEEP_EVERY_MS = 2000;
+const LANES_PER_SWEEP = 500;
+const SCAN_EVERY_MS = 3000;
+/** Prolonged with every tenant: whoever dies while it lays is soon followed by another. */
+const LAY_LOCK_MS = 5000;
+/** A turn that one look finds without a lane is just being accepted, perhaps. One that the next look finds again, within this time, is not. */
+const SEEN_FOR_MS = 10 * 60_000;
+const STATES_AT_ONCE = 500;
+
+export interface TurnReconcilerOptions {
+  readonly redis: Redis;
+  readonly lanes: Lanes;
+  readonly wakeupQueue: WakeupQueue;
+  readonly tenants: Tenants;
+  readonly log: Log;
+}
+
+/**
+ * Repairs what a crash left, in every worker and cron replica: a lane without a wake-up, a lease without a worker, an inbox file
+ * without a lane, a Redis that came back empty.
+ */
+export class TurnReconciler extends Reconciler {
+  readonly name = 'reconciler';
+  readonly #options: TurnReconcilerOptions;
+  readonly #repair: LaneRepair;
+
+  constructor(options: TurnReconcilerOptions) {
+    super({ everyMs: SWEEP_EVERY_MS, log: options.log });
+    this.#options = options;
+    this.#repair = new LaneRepair(options);
+  }
+
+  override async reconcile(): Promise<void> {
+    const { redis, lanes, wakeupQueue } = this.#options;
+    const { isReady, runId } = await lanes.readiness({ notesTime: true });
+    if (!isReady) await this.#restoreAll(runId);
+    // Another is still laying: until every turn is in its place nothing runs, and none is an orphan.
+    if (!isReady && !(await lanes.readiness()).isReady) return;
+    await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
+    // Whoever was to let go of them may have died.
+    await wakeupQueue.wake((await lanes.findDue()).wakeups);
+    await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => void (await this.#restoreLanes('orphan')));
+  }
+
+  async #restoreAll(runId: string): Promise<void> {
+    const { redis, lanes, wakeupQueue, tenants, log } = this.#options;
+    if (!(await takeTask(redis, keyOf.restoreLock, { forMs: LAY_LOCK_MS }))) return;
+    const enqueued = await this.#restoreLanes('emptied');
+    await wakeupQueue.wake(await lanes.open({ runId, generation: await tenants.nextGeneration() }));
+    await redis.del(keyOf.restoreLock);
+    log.info({ enqueued }, 'Redis was emptied or started again: lanes enqueued from the inboxes');
+  }
+
+  async #restoreLanes(found: 'orphan' | 'emptied'): Promise<number> {
+    let enqueued = 0;
+    for (const tenantId of await this.#options.tenants.list()) {
+      enqueued += await this.#restoreTenant(tenantId, found);
+      if (found === 'emptied') await takeTask(this.#options.redis, keyOf.restoreLock, { forMs: LAY_LOCK_MS, keeps: true });
+    }
+    return enqueued;
+  }
+
+  async #restoreTenant(tenantId: string, found: 'orphan' | 'emptied'): Promise<number> {
+    const { tenants, log } = this.#options;
+    try {
+      const turnIds = await tenants.inboxTurnIds(tenantId);
+      if (turnIds.length === 0) return 0;
+      const scope = await tenants.open(tenantId);
+      const missing = await this.#withoutLane(scope, turnIds);
+      const lost = found === 'emptied' ? missing : await this.#seenBefore(missing);
+      const turns = await Promise.all(lost.map(async (turnId) => await scope.inbox.read(turnId)));
+      const inOrder = turns.filter((turn) => turn !== undefined).toSorted((left, right) => left.acceptedAtMs - right.acceptedAtMs);
+      for (const turn of inOrder) await this.#enqueue(scope, turn, found);
+      // After all files have been read: one that is seen there has its number by now, if it gets one before it is written.
+      for (const sessionId of await scope.laneOrder.sessionIds()) await this.#repair.repair(scope, { sessionId });
+      return inOrder.length;
+    } catch (error) {
+      // One tenant's broken folder does not hold up the others. A Redis that takes no more does: what is missing in it would be overtaken.
+      if (found === 'emptied' && !(error instanceof Error && 'path' in error)) throw error;
+      log.error({ err: error, tenantId }, 'cannot look through the inbox');
+      return 0;
+    }
+  }
+
+  /** Those that Redis knows nothing of. One that has ended was announced by a worker that died before it could clear up. */
+  async #withoutLane(scope: TenantScope, turnIds: readonly string[]): Promise<string[]> {
+    const missing: string[] = [];
+    for (let at = 0; at < turnIds.length; at += STATES_AT_ONCE) {
+      const some = turnIds.slice(at, at + STATES_AT_ONCE);
+      const states = await Promise.all(some.map(async (turnId) => await this.#options.redis.hget(keyOf.turn(turnId), 'state')));
+      for (const [index, turnId] of some.entries()) {
+        const state = states[index];
+        if (state == null) missing.push(turnId);
+        else if (state !== 'waiting' && state !== 'running') await scope.inbox.remove(turnId);
+      }
+    }
+    return missing;
+  }
+
+  /** Those that an earlier look, of any process, has found without a lane: no clock tells how old a file is. */
+  async #seenBefore(turnIds: readonly string[]): Promise<string[]> {
+    const { redis } = this.#options;
+    const seen: string[] = [];
+    for (const turnId of turnIds) {
+      if ((await redis.set(keyOf.seenWithoutLane(turnId), '1', 'PX', SEEN_FOR_MS, 'NX')) === null) seen.push(turnId);
+    }
+    return seen;
+  }
+
+  async #enqueue(scope: TenantScope, turn: AcceptedTurn, found: EnqueueOptions['found']): Promise<void> {
+    const { lanes, wakeupQueue } = this.#options;
+    const cancelled = await scope.inbox.isCancelled(turn.turnId);
+    const placed = await lanes.enqueue(turn, { busy: 'queue', found, cancelled });
+    if (placed.kind === 'enqueued') await wakeupQueue.wake(placed.wakeups);
+  }
+}

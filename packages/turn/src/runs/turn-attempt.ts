@@ -1,0 +1,253 @@
+import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } from '@concierge/contract';
+import type { Redis } from 'ioredis';
+import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
+import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
+import type { WakeupQueue } from '../lanes/wakeup-queue.ts';
+import { endOf } from '../streams/replay-turn.ts';
+import { foldStream, withoutRepeats, type FoldedStream } from './fold-steps.ts';
+import { LaneRepair, withoutOvertaking } from '../lanes/lane-repair.ts';
+import type { Lanes, Lease } from '../lanes/lanes.ts';
+import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
+import { eventsOf, isShown, replaySteps, streamLost } from '../streams/replay-steps.ts';
+import { compareIds, firstEntryId, readEntries, type StreamEntry } from '../streams/stream-entry.ts';
+import type { StreamBytes } from '../streams/stream-bytes.ts';
+import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
+import { TurnWriter } from '../streams/turn-writer.ts';
+
+/** What an attempt needs of its worker. */
+export interface AttemptOptions {
+  readonly handlers: TurnHandlers;
+  readonly redis: Redis;
+  readonly lanes: Lanes;
+  readonly wakeupQueue: WakeupQueue;
+  readonly tenants: Tenants;
+  readonly log: Log;
+  /** In this process, now. */
+  readonly turnsRunning: () => number;
+  /** A step of the turn is in its stream. */
+  onProgress(): void;
+  readonly streamBytes: StreamBytes;
+}
+
+const SUSPENDED_WAIT_MS = 15_000;
+const INFRASTRUCTURE_WAIT_MS = 3000;
+const CRASH_WAIT_MS = 500;
+
+function stateOf(end: TurnEnd): TurnStatus {
+  if (end.event.type === 'error') return 'failed';
+  return end.event.data.finishReason === 'cancelled' ? 'cancelled' : 'done';
+}
+
+/** What earlier attempts left. */
+interface Earlier {
+  readonly journal: readonly TurnStep[];
+  readonly folded: FoldedStream;
+  /** Entries in the stream; null when they were not counted. */
+  readonly before: number | null;
+  /** The stream does not have all of it. */
+  readonly isLost: boolean;
+}
+
+const nothingYet: FoldedStream = { steps: [], lastPublicId: firstEntryId, interruptedText: false, openCalls: new Set() };
+
+/**
+ * One start of one turn, from the lease to its end or its hand-over.
+ * leased → run → session published (by the handler) → announced → inbox file removed; or → released, for another start.
+ */
+export class TurnAttempt {
+  readonly #options: AttemptOptions;
+  readonly #lease: Lease;
+  readonly #stop: AbortController;
+
+  constructor(options: AttemptOptions, lease: Lease, stop: AbortController) {
+    this.#options = options;
+    this.#lease = lease;
+    this.#stop = stop;
+  }
+
+  async run(): Promise<void> {
+    try {
+      await failpoint('turn.after-lease');
+      const scope = await this.#options.tenants.open(this.#lease.tenantId);
+      if ((await scope.settings()).suspended === true) {
+        await this.#release(SUSPENDED_WAIT_MS, false);
+        return;
+      }
+      // After the lease: what was acknowledged before this turn was accepted is on disk by now, and in the lane or numbered.
+      const { sessionId, turnId } = this.#lease;
+      const [turn, isNumbered] = await Promise.all([scope.inbox.read(turnId), scope.laneOrder.isUsed(sessionId)]);
+      if (isNumbered && (await new LaneRepair(this.#options).repair(scope, this.#lease, this.#lease))) {
+        this.#options.log.info({ turnId, tenantId: this.#lease.tenantId }, 'an earlier turn of its session goes first');
+        return;
+      }
+      if (turn === undefined) await this.#endWithoutInbox(scope);
+      else await this.#attempt(scope, turn, isNumbered);
+    } catch (error) {
+      await this.#giveBack(error);
+    }
+  }
+
+  async #attempt(scope: TenantScope, turn: AcceptedTurn, isNumbered: boolean): Promise<void> {
+    const lease = this.#lease;
+    const { run, writer } = await this.#begin(scope, turn);
+    const { handlers } = this.#options;
+    const end = lease.starts > limits.turnMaxStarts ? await handlers.failTurn(run, 'turn_crashed') : await handlers.runTurn(run);
+    await failpoint('turn.after-save');
+    if (end.isRepeated === true) await this.#replaySaved(run, writer);
+    const wakeups = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });
+    await failpoint('turn.after-done');
+    background(this.#clear(scope, turn, isNumbered), this.#options.log);
+    await this.#options.wakeupQueue.wake(wakeups);
+  }
+
+  /** The turn's number goes after the turn: it keeps the order of those that still wait. One that it was given since it began goes with the next repair. */
+  async #clear(scope: TenantScope, { sessionId, turnId }: AcceptedTurn, isNumbered: boolean): Promise<void> {
+    await scope.inbox.remove(turnId);
+    if (isNumbered) await scope.laneOrder.remove(sessionId, [turnId]);
+  }
+
+  /** Where earlier attempts left it: in the stream, and where that has lost it, in the journal beside the inbox file. */
+  async #begin(scope: TenantScope, turn: AcceptedTurn): Promise<{ run: TurnRun; writer: TurnWriter }> {
+    const lease = this.#lease;
+    const { journal, folded, before, isLost } = await this.#earlierAttempts(scope);
+    const facts = {
+      scope,
+      turn,
+      attempt: lease.attempt,
+      startedAtMs: lease.startedAtMs,
+      waitingBehind: async (atMost: number): Promise<readonly string[]> => await this.#waitingBehind(scope, atMost),
+      signal: this.#stop.signal,
+    };
+    if (isLost) {
+      // No steps yet: they are recorded again as they are told again.
+      const writer = this.#writer(scope, { folded: { ...folded, openCalls: new Set() }, steps: [], persisted: journal.length, before });
+      const known = journal.length >= folded.steps.length ? journal : folded.steps;
+      replaySteps(writer, known);
+      return { writer, run: { ...facts, writer, steps: known, reset: null, openCalls: new Set() } };
+    }
+    const { steps, openCalls, interruptedText } = folded;
+    const writer = this.#writer(scope, { folded, steps, persisted: journal.length, before });
+    return { writer, run: { ...facts, writer, steps, reset: interruptedText ? 'worker_lost' : null, openCalls } };
+  }
+
+  async #earlierAttempts(scope: TenantScope): Promise<Earlier> {
+    const { turnId, attempt, restored, orphan, cancelled, cutEpoch } = this.#lease;
+    const { inbox } = scope;
+    const seldom = attempt > 1 || restored || orphan || cutEpoch !== null;
+    if (cancelled || (seldom && (await inbox.isCancelled(turnId)))) this.#stop.abort(new TurnCancelled('cancelled before it began'));
+    if (!seldom) return { journal: [], folded: nothingYet, before: null, isLost: false };
+    const journal = withoutRepeats(await inbox.readJournal(turnId));
+    const entries = attempt > 1 || cutEpoch !== null ? await readEntries(this.#options.redis, turnId, null) : [];
+    const folded = foldStream(entries);
+    const isLost = isStreamLost(folded, journal, this.#lease) || isCut(entries, this.#lease);
+    return { journal, folded, before: entries.length === 0 ? null : entries.length, isLost };
+  }
+
+  async #waitingBehind(scope: TenantScope, atMost: number): Promise<readonly string[]> {
+    const behind = await this.#options.lanes.waitingBehind(this.#lease, atMost);
+    // After the lane: what came before any of these is numbered by now, if it is not among them.
+    if (behind.length === 0 || !(await scope.laneOrder.isUsed(this.#lease.sessionId))) return behind;
+    return await withoutOvertaking(scope, this.#lease, behind);
+  }
+
+  /** What was published is what counts: a stream that says anything else, or not all of it, is told again. */
+  async #replaySaved({ scope, turn }: TurnRun, writer: TurnWriter): Promise<void> {
+    await writer.flush();
+    const session = await scope.sessions.view(turn.sessionId);
+    const messages = session?.messages.filter(({ turnId }) => turnId === turn.turnId) ?? [];
+    const entries = await readEntries(this.#options.redis, turn.turnId, null);
+    if (isShown(entries, messages)) return;
+    writer.emit(streamLost);
+    for (const event of messages.flatMap((message) => eventsOf(message))) writer.emit(event);
+  }
+
+  #writer(
+    scope: TenantScope,
+    past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number; before: number | null },
+  ): TurnWriter {
+    const { lanes, log, turnsRunning, streamBytes } = this.#options;
+    return new TurnWriter({
+      onProgress: () => {
+        this.#options.onProgress();
+      },
+      lanes,
+      lease: this.#lease,
+      inbox: scope.inbox,
+      steps: past.steps,
+      persisted: past.persisted,
+      lastPublicId: past.folded.lastPublicId,
+      openCalls: past.folded.openCalls,
+      entriesBefore: past.before,
+      signal: this.#stop.signal,
+      log,
+      turnsRunning,
+      onLost: (reason) => {
+        this.#stop.abort(reason);
+      },
+      onWritten: (characters) => {
+        streamBytes.add(scope.tenantId, characters);
+      },
+    });
+  }
+
+  /**
+   * It has ended, and Redis has lost that: readers get what the session file says. One that no session contains was removed by hand, or
+   * a backup was restored: there is nothing to answer, and readers are told so.
+   */
+  async #endWithoutInbox(scope: TenantScope): Promise<void> {
+    const { sessionId, turnId } = this.#lease;
+    const folded = foldStream(await readEntries(this.#options.redis, turnId, null));
+    const writer = this.#writer(scope, { folded, steps: [], persisted: 0, before: null });
+    const record =
+      (await scope.sessions.findTurn(sessionId, turnId)) ?? (await scope.index.findTurn(turnId).catch(() => undefined))?.record;
+    if (record === undefined) {
+      const data = { code: 'not_found', message: 'This turn is not in the inbox any more.', retryable: false, turnId } as const;
+      await this.#options.wakeupQueue.wake(await writer.finish({ type: 'error', data }, { state: 'failed' }));
+      return;
+    }
+    const session = await scope.sessions.view(sessionId);
+    writer.emit(streamLost);
+    for (const message of session?.messages ?? []) {
+      if (message.turnId === turnId) for (const event of eventsOf(message)) writer.emit(event);
+    }
+    await this.#options.wakeupQueue.wake(await writer.finish(endOf(record), { state: record.status }));
+  }
+
+  async #giveBack(error: unknown): Promise<void> {
+    const { log } = this.#options;
+    const facts = { turnId: this.#lease.turnId, tenantId: this.#lease.tenantId, attempt: this.#lease.attempt };
+    if (error instanceof LeaseLost) {
+      log.warn({ ...facts, err: error }, 'lost the lease');
+      // When the stream could not be written the lease may still be ours.
+      if (error.cause !== undefined) await this.#release(INFRASTRUCTURE_WAIT_MS, false);
+    } else if (error instanceof WorkerDraining || error instanceof RevisionConflict) {
+      log.info({ ...facts, reason: error.name }, 'turn goes on elsewhere');
+      await this.#release(0, false);
+    } else if (isUnavailable(error)) {
+      log.error({ ...facts, err: error }, 'turn has to wait for the machine');
+      await this.#release(INFRASTRUCTURE_WAIT_MS, false);
+    } else if (error instanceof AppError && error.code === 'not_found') {
+      log.warn({ ...facts, err: error }, 'the tenant is gone');
+      await this.#release(SUSPENDED_WAIT_MS, false);
+    } else {
+      log.error({ ...facts, err: error }, 'attempt failed');
+      await this.#release(CRASH_WAIT_MS, true);
+    }
+  }
+
+  async #release(waitMs: number, charged: boolean): Promise<void> {
+    const wakeups = await this.#options.lanes.release(this.#lease, { waitMs, charged });
+    await this.#options.wakeupQueue.wake(wakeups);
+  }
+}
+
+/** Redis was started again since the turn was accepted, and no attempt has told readers so: what they heard may be among what it has lost. */
+function isCut(entries: readonly StreamEntry[], { cutEpoch }: Lease): boolean {
+  return cutEpoch !== null && !entries.some(({ id }) => compareIds(id, `${cutEpoch}-0`) > 0);
+}
+
+/** Redis came back without it, or without all of it: a step is in the stream before it is in the journal. */
+function isStreamLost(folded: FoldedStream, journal: readonly TurnStep[], lease: Lease): boolean {
+  const isEmpty = folded.steps.length === 0 && folded.lastPublicId === firstEntryId;
+  return (lease.restored && isEmpty) || journal.length > folded.steps.length;
+}

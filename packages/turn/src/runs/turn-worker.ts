@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto';
+import type { Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { limits } from '@concierge/contract';
+import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
+import { takeWakeups, depths, type WakeupQueue } from '../lanes/wakeup-queue.ts';
+import { keyOf, laneMember, type Lane } from '../keys.ts';
+import { RENEW_EVERY_MS, type Lanes, type Lease, type Wakeup } from '../lanes/lanes.ts';
+import { StartGate } from '../lanes/start-gate.ts';
+import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
+import { StreamBytes } from '../streams/stream-bytes.ts';
+import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
+
+/** A suspect waits so long for the others to finish a step, and has so long to finish one of its own; twice as long after each death that told nothing. */
+const ALONE_MS = 10_000;
+const ALONE_DOUBLINGS_MAX = 6;
+
+export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
+  readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
+  /** One connection of its own: it hears of cancels. */
+  readonly subscriber: Redis;
+  readonly capacity: WorkerCapacity;
+  readonly about: WorkerFacts;
+}
+
+/** What a worker says of itself beside its heartbeat. */
+export interface WorkerFacts {
+  /** As `newId` makes it; one is made when it is not given. */
+  readonly id?: string;
+  readonly version: string;
+  /** The built-in demo model answers. */
+  readonly isDemo?: boolean;
+}
+
+export interface WorkerCapacity {
+  /**
+   * Turns this worker runs at once, at each depth: a turn keeps its slot while it waits for those it started, which need slots of the
+   * next depth only.
+   */
+  readonly concurrency: number;
+  /** Of these, of one tenant. */
+  readonly tenantShare: number;
+}
+
+type DepthLane = Lane & { readonly depth: number };
+
+interface RunningTurn {
+  readonly lease: Lease;
+  readonly stop: AbortController;
+}
+
+/** Answers wakeupQueue: takes a lane's lease, runs its head, announces the end. Renews the leases it holds and says that it lives. */
+export class TurnWorker {
+  readonly id: string;
+  readonly #options: TurnWorkerOptions;
+  readonly #attempts: Omit<AttemptOptions, 'onProgress'>;
+  readonly #streamBytes: StreamBytes;
+  readonly #gate = new StartGate();
+  /** Lanes whose head is to be alone, while another is. */
+  readonly #suspects = new Map<string, Wakeup>();
+  readonly #running = new Map<string, RunningTurn>();
+  readonly #wakeups: readonly Worker[];
+  readonly #startedAt = new Date().toISOString();
+  #pulse: NodeJS.Timeout | undefined;
+  #draining = false;
+  #graceOver = false;
+
+  constructor(options: TurnWorkerOptions) {
+    this.id = options.about.id ?? TurnWorker.newId();
+    this.#options = options;
+    this.#streamBytes = new StreamBytes(options.redis, options.log);
+    const { redis, log, queue, tenants, handlers, capacity } = options;
+    this.#attempts = { ...queue, redis, tenants, handlers, log, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
+    const { concurrency } = capacity;
+    this.#wakeups = depths.map((depth) =>
+      takeWakeups({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
+    );
+    options.subscriber.on('message', (_channel: string, turnId: string) => {
+      this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
+    });
+  }
+
+  /** For what needs the id before the worker is there. */
+  static newId(): string {
+    return `w_${randomUUID()}`;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  async start(): Promise<void> {
+    await this.#options.subscriber.subscribe(keyOf.cancel);
+    await this.#beat();
+    this.#pulse = setInterval(() => {
+      background(this.#beat(), this.#options.log);
+      background(this.#renew(), this.#options.log);
+    }, RENEW_EVERY_MS);
+    for (const wakeups of this.#wakeups) background(wakeups.run(), this.#options.log);
+  }
+
+  /** No new turns; running ones get the grace, then go on elsewhere after their last finished step. */
+  async stop(graceMs: number): Promise<void> {
+    this.#draining = true;
+    await failpoint('worker.draining');
+    const closed = Promise.all(this.#wakeups.map(async (wakeups) => await wakeups.close()));
+    const timer = setTimeout(() => {
+      this.#graceOver = true;
+      for (const { stop } of this.#running.values()) stop.abort(new WorkerDraining('the worker stops'));
+    }, graceMs);
+    await closed;
+    clearTimeout(timer);
+    clearInterval(this.#pulse);
+    await this.#streamBytes.flush();
+    await this.#say(true).catch(() => undefined);
+    await this.#options.subscriber.quit().catch(() => undefined);
+  }
+
+  async #answer(lane: DepthLane): Promise<void> {
+    while (this.#gate.isClosed) await this.#gate.opened();
+    const { lanes, wakeupQueue } = this.#options.queue;
+    const leave = this.#gate.enter();
+    try {
+      const answer = await lanes.lease(lane, this.id);
+      if (answer.kind === 'idle') await wakeupQueue.wake(answer.wakeups);
+      if (answer.kind === 'leased') await this.#run(answer.lease, leave);
+      if (answer.kind !== 'alone') return;
+      leave();
+      await this.#answerAlone(lane, answer);
+    } finally {
+      leave();
+    }
+  }
+
+  /** One suspect after the other: whichever is alone when the process dies has killed it. */
+  async #answerAlone(lane: DepthLane, { turnId, voids }: { readonly turnId: string; readonly voids: number }): Promise<void> {
+    if (this.#draining) return;
+    if (this.#gate.isClosed) {
+      this.#suspects.set(laneMember(lane), { ...lane, turnId, backlog: 1, at: Date.now() });
+      return;
+    }
+    const { lanes, wakeupQueue } = this.#options.queue;
+    const aloneMs = ALONE_MS * 2 ** Math.min(voids, ALONE_DOUBLINGS_MAX);
+    await this.#gate.close(aloneMs);
+    const leave = this.#gate.enter();
+    let isAlone = true;
+    const endAlone = (): void => {
+      clearTimeout(timer);
+      if (isAlone) this.#letNextStart();
+      isAlone = false;
+    };
+    const timer = setTimeout(endAlone, aloneMs);
+    const proven = (): void => {
+      leave();
+      endAlone();
+    };
+    try {
+      const answer = await lanes.lease(lane, this.id, { alone: true });
+      if (answer.kind === 'idle') await wakeupQueue.wake(answer.wakeups);
+      // A turn that has crashed often in spite of its steps keeps the others out for the whole time.
+      if (answer.kind === 'leased') await this.#run(answer.lease, answer.lease.isLastStart ? () => undefined : proven);
+    } finally {
+      proven();
+    }
+  }
+
+  #letNextStart(): void {
+    this.#gate.open();
+    for (const [member, next] of this.#suspects) {
+      this.#suspects.delete(member);
+      background(this.#options.queue.wakeupQueue.wake([{ ...next, at: Date.now() }]), this.#options.log);
+      return;
+    }
+  }
+
+  async #run(lease: Lease, onProgress: () => void): Promise<void> {
+    const stop = new AbortController();
+    const timeout = setTimeout(
+      () => {
+        stop.abort(new TurnTimedOut('the turn took too long'));
+      },
+      Math.max(1, limits.turnTimeoutMs - lease.ageMs),
+    );
+    const running = { lease, stop };
+    // The lease can come back to the same worker while its old attempt still waits for something: that one has lost it.
+    this.#running.get(lease.turnId)?.stop.abort(new LeaseLost('this worker has a newer lease'));
+    this.#running.set(lease.turnId, running);
+    // A wake-up that was being answered when the grace ended.
+    if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
+    try {
+      const { turnId, tenantId } = lease;
+      await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, onProgress }, lease, stop).run());
+    } finally {
+      clearTimeout(timeout);
+      if (this.#running.get(lease.turnId) === running) {
+        this.#running.delete(lease.turnId);
+        if (stop.signal.reason instanceof LeaseLost) background(this.#options.queue.lanes.outlive(lease, this.id), this.#options.log);
+      }
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { lost, cancelled } = await this.#options.queue.lanes.renew([...this.#running.values()].map(({ lease }) => lease));
+    for (const { turnId } of lost) this.#running.get(turnId)?.stop.abort(new LeaseLost('the lease was not renewed in time'));
+    for (const { turnId } of cancelled) this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
+  }
+
+  async #beat(): Promise<void> {
+    await this.#say(false);
+  }
+
+  async #say(leaving: boolean): Promise<void> {
+    const { queue, capacity, about } = this.#options;
+    const { version, isDemo = false } = about;
+    const { concurrency, tenantShare } = capacity;
+    const turns = [...this.#running.keys()];
+    const stallMs = eventLoopStallMs();
+    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
+    await queue.lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
+  }
+}

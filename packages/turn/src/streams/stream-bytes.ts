@@ -1,0 +1,87 @@
+import type { Redis } from 'ioredis';
+import { limits } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import { keyOf } from '../keys.ts';
+
+/** Streams expire by themselves; their bytes are forgotten in portions of this time. */
+const PORTION_SECONDS = 600;
+const PORTIONS = Math.ceil(limits.streamTtlSeconds / PORTION_SECONDS) + 1;
+/** What many turns write is counted together. */
+const COUNT_EVERY_MS = 1000;
+/** How old a sum may be that decides about a message. */
+const SUM_AGE_MS = 2000;
+
+/** Tenants whose sums are known at once. */
+const SUMS_MAX = 10_000;
+
+interface Sum {
+  bytes: number;
+  askedAtMs: number;
+}
+
+/**
+ * How much of Redis' memory the streams of a tenant take. Redis holds them for an hour and evicts nothing, for all tenants alike. Counted apart from the
+ * writes, and asked apart from acceptance: neither waits for it, so that the bound is exceeded by what is written within seconds.
+ */
+export class StreamBytes {
+  readonly #redis: Redis;
+  readonly #log: Log;
+  readonly #uncounted = new Map<string, number>();
+  readonly #sums = new Map<string, Sum>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(redis: Redis, log: Log) {
+    this.#redis = redis;
+    this.#log = log;
+  }
+
+  add(tenantId: string, bytes: number): void {
+    this.#uncounted.set(tenantId, (this.#uncounted.get(tenantId) ?? 0) + bytes);
+    this.#timer ??= setTimeout(() => void this.flush(), COUNT_EVERY_MS);
+  }
+
+  /** Of the last hour, as far as is known; what is not known yet is being asked. */
+  sumOf(tenantId: string): number {
+    const known = this.#sums.get(tenantId) ?? { bytes: 0, askedAtMs: -Infinity };
+    const nowMs = performance.now();
+    if (nowMs - known.askedAtMs > SUM_AGE_MS) {
+      known.askedAtMs = nowMs;
+      if (this.#sums.size >= SUMS_MAX) this.#sums.clear();
+      this.#sums.set(tenantId, known);
+      void this.#ask(tenantId, known);
+    }
+    return known.bytes;
+  }
+
+  /** Counts what has not been counted yet. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const counted = [...this.#uncounted];
+    this.#uncounted.clear();
+    const portion = portionNow();
+    const commands = this.#redis.pipeline();
+    for (const [tenantId, bytes] of counted) {
+      const key = keyOf.streamBytes(tenantId, portion);
+      commands.incrby(key, bytes).expire(key, PORTIONS * PORTION_SECONDS);
+    }
+    await commands.exec().catch((error: unknown) => {
+      this.#log.debug({ err: error }, 'the bytes of streams were not counted');
+    });
+  }
+
+  async #ask(tenantId: string, sum: Sum): Promise<void> {
+    const newest = portionNow();
+    const keys = Array.from({ length: PORTIONS }, (_, index) => keyOf.streamBytes(tenantId, newest - index));
+    try {
+      const portions = await this.#redis.mget(keys);
+      sum.bytes = portions.reduce((bytes, portion) => bytes + Number(portion ?? 0), 0);
+    } catch (error) {
+      this.#log.debug({ err: error, tenantId }, 'the bytes of streams are not known');
+    }
+  }
+}
+
+function portionNow(): number {
+  return Math.floor(Date.now() / 1000 / PORTION_SECONDS);
+}

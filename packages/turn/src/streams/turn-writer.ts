@@ -1,0 +1,278 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { failpoint, isRedisFull, type Log } from '@concierge/runtime';
+import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
+import type { Inbox } from '@concierge/tenant';
+import type { Appended, Finished, Lanes, Lease, Wakeup, StreamWrite, TurnEnding } from '../lanes/lanes.ts';
+import { replaySteps } from './replay-steps.ts';
+import { LeaseLost, WorkerDraining } from '../runs/stop-reasons.ts';
+import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
+
+/** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */
+const COALESCE_MIN_MS = 12;
+/** Nobody reads faster than twenty times a second. */
+const COALESCE_MAX_MS = 50;
+/** Each turn that runs beside adds so much: what many turns write is most of what a busy worker does. */
+const COALESCE_MS_PER_TURN = 0.4;
+
+/** A Redis without memory is asked again after this long. */
+const FULL_WAIT_MS = 250;
+
+/** How long deltas wait for one another in a worker that runs so many turns. */
+export function coalesceMs(turnsRunning: number): number {
+  return Math.min(COALESCE_MAX_MS, COALESCE_MIN_MS + turnsRunning * COALESCE_MS_PER_TURN);
+}
+
+interface Pending {
+  readonly type: string;
+  json: string;
+  /** Text that is still growing; rendered when it is written. */
+  delta: string | null;
+}
+
+export interface TurnWriterOptions {
+  readonly lanes: Lanes;
+  readonly lease: Lease;
+  readonly inbox: Pick<Inbox, 'appendJournal'>;
+  /** Steps of earlier attempts that the journal beside the inbox file already has. */
+  readonly persisted: number;
+  readonly steps: readonly TurnStep[];
+  /** The last public entry of the stream so far. */
+  readonly lastPublicId: string;
+  /** Calls that earlier attempts began. */
+  readonly openCalls: ReadonlySet<string>;
+  /** Entries in the stream so far; null when nobody has counted them. */
+  readonly entriesBefore: number | null;
+  /** Of the attempt: one that is to go on elsewhere does not wait for a Redis that takes no more. */
+  readonly signal: AbortSignal;
+  readonly log: Log;
+  /** Turns that run in this process now. */
+  readonly turnsRunning: () => number;
+  /** A step is in the stream. */
+  onProgress(): void;
+  onLost(reason: LeaseLost): void;
+  /** So many characters went into the stream. */
+  onWritten(characters: number): void;
+}
+
+/**
+ * The only output of a running turn. Events and steps go to the stream in the order they were given, several in one write;
+ * each write is refused once the lease has passed on. While Redis has no memory a write waits. When the stream has lost entries (Redis was killed before its
+ * last second was on disk), the whole turn is told again.
+ */
+export class TurnWriter {
+  readonly #options: TurnWriterOptions;
+  readonly #steps: TurnStep[];
+  #pending: Pending[] = [];
+  #progress = false;
+  #seq = 0;
+  #lastPublicId: string;
+  #persisted: number;
+  #lastWriteAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+  #persisting: Promise<void> | undefined;
+  #lost: LeaseLost | undefined;
+  #entries: number | null;
+  /** What was said since the last step with words; calls whose start is out and whose result is not. */
+  #openText = '';
+  readonly #openCalls: Set<string>;
+
+  constructor(options: TurnWriterOptions) {
+    this.#options = options;
+    this.#steps = [...options.steps];
+    this.#persisted = options.persisted;
+    this.#lastPublicId = options.lastPublicId;
+    this.#entries = options.entriesBefore;
+    this.#openCalls = new Set(options.openCalls);
+  }
+
+  /** Says something to whoever reads the turn. Text is coalesced; everything else goes out with the next write. */
+  emit(event: TurnEvent): void {
+    const last = this.#pending.at(-1);
+    if (event.type === 'text_delta') {
+      if (event.data.delta === '') return;
+      this.#openText += event.data.delta;
+      if (last?.delta != null) last.delta += event.data.delta;
+      else this.#pending.push({ type: event.type, json: '', delta: event.data.delta });
+    } else {
+      this.#pending.push(pendingOf(event));
+      if (event.type === 'text_reset') this.#openText = '';
+      if (event.type === 'tool_call_start') this.#openCalls.add(event.data.id);
+      if (event.type === 'tool_result') this.#openCalls.delete(event.data.id);
+    }
+    this.#schedule();
+  }
+
+  /**
+   * Records a finished step, with the events that belong to it, after everything emitted before. Resolves once the stream has it.
+   * @throws LeaseLost
+   */
+  async step(step: TurnStep, events: readonly TurnEvent[] = []): Promise<void> {
+    this.record(step);
+    for (const event of events) this.emit(event);
+    await this.flush();
+  }
+
+  /** Records a step that a crash may forget: it costs no write of its own but goes out with the next one. */
+  record(step: TurnStep): void {
+    this.#steps.push(step);
+    this.#pending.push(pendingStep(step));
+    if (step.kind === 'assistant' || step.kind === 'said') this.#openText = '';
+    if (step.kind === 'assistant' || step.kind === 'said' || step.kind === 'result') this.#progress = true;
+  }
+
+  /** Puts all steps so far beside the inbox file, fsynced: an emptied Redis must not make a side effect happen again. */
+  async persist(): Promise<void> {
+    // Calls that run side by side persist side by side; what one of them is writing the other must neither repeat nor count.
+    while (this.#persisting !== undefined) await this.#persisting;
+    if (this.#persisted === this.#steps.length) return;
+    this.#persisting = this.#persist().finally(() => {
+      this.#persisting = undefined;
+    });
+    await this.#persisting;
+  }
+
+  async #persist(): Promise<void> {
+    const missing = this.#steps.slice(this.#persisted);
+    await this.#options.inbox.appendJournal(this.#options.lease.turnId, missing);
+    this.#persisted += missing.length;
+  }
+
+  get hasJournal(): boolean {
+    return this.#persisted > 0;
+  }
+
+  /** Writes what is pending now. @throws LeaseLost */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#pending.length === 0) return;
+    this.#writing = this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    await this.#writing;
+    await this.flush();
+  }
+
+  /** Announces the end and frees the lane: call only when the session file has been published. @throws LeaseLost */
+  async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<Wakeup[]> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#lost !== undefined) throw this.#lost;
+    // What is still pending goes out in the same write.
+    const finished = await this.#finish([...this.#pending, pendingOf(event)], end);
+    const told = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), pendingOf(event)], end) : finished;
+    if (told.kind !== 'finished') throw this.#loseLease();
+    return [...told.wakeups];
+  }
+
+  async #finish(pending: readonly Pending[], end: Omit<TurnEnding, 'payload'>): Promise<Finished> {
+    const entries = this.#number(pending);
+    this.#pending = [];
+    const payload = encodeLive(this.#lastPublicId, entries);
+    return await this.#patiently(async () => this.#options.lanes.finish(this.#options.lease, this.#toWrite(entries), { ...end, payload }));
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#writing !== undefined) return;
+    const wait = Math.max(0, this.#lastWriteAt + coalesceMs(this.#options.turnsRunning()) - performance.now());
+    this.#timer = setTimeout(() => {
+      this.flush().catch((error: unknown) => {
+        if (!(error instanceof LeaseLost))
+          this.#options.log.error({ err: error, turnId: this.#options.lease.turnId }, 'cannot write to the stream');
+      });
+    }, wait);
+  }
+
+  async #write(): Promise<void> {
+    const pending = this.#pending;
+    const progress = this.#progress;
+    this.#pending = [];
+    this.#progress = false;
+    const appended = await this.#append(pending, progress);
+    const told = appended.kind === 'cut' ? await this.#append(this.#wholeTurn(), progress) : appended;
+    this.#lastWriteAt = performance.now();
+    if (told.kind !== 'written') throw this.#loseLease();
+    this.#entries = told.entries;
+    if (progress) this.#options.onProgress();
+  }
+
+  async #append(pending: readonly Pending[], progress: boolean): Promise<Appended> {
+    const entries = this.#number(pending);
+    const payload = encodeLive(this.#lastPublicId, entries);
+    await failpoint('stream.before-append');
+    const appended = await this.#patiently(async () =>
+      this.#options.lanes.append(this.#options.lease, this.#toWrite(entries), { payload, progress }),
+    );
+    if (appended.kind !== 'written') return appended;
+    this.#options.onWritten(entries.reduce((characters, { json }) => characters + json.length, 0));
+    this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
+    return appended;
+  }
+
+  /** A write that a full Redis refused has changed nothing, and is sent again. What fails otherwise is gone: the next attempt has a whole stream. */
+  async #patiently<Reply>(write: () => Promise<Reply>): Promise<Reply> {
+    for (;;) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!isRedisFull(error) || this.#goesOnElsewhere()) throw this.#loseLease(error);
+        await pause(FULL_WAIT_MS);
+      }
+    }
+  }
+
+  #goesOnElsewhere(): boolean {
+    const { reason }: { readonly reason: unknown } = this.#options.signal;
+    return reason instanceof LeaseLost || reason instanceof WorkerDraining;
+  }
+
+  /** All of the turn so far, for a stream that has lost some of it; `text_reset` comes first. What was still pending is in it. */
+  #wholeTurn(): Pending[] {
+    const whole: Pending[] = [];
+    const output = {
+      emit: (event: TurnEvent) => void whole.push(pendingOf(event)),
+      record: (step: TurnStep) => void whole.push(pendingStep(step)),
+    };
+    replaySteps(output, this.#steps, this.#openCalls);
+    if (this.#openText !== '') whole.push({ type: 'text_delta', json: '', delta: this.#openText });
+    this.#pending = [];
+    this.#entries = null;
+    this.#options.log.warn({ turnId: this.#options.lease.turnId }, 'the stream has lost entries and is told again');
+    return whole;
+  }
+
+  #number(pending: readonly Pending[]): StreamEntry[] {
+    return pending.map(({ type, json, delta }) => {
+      this.#seq += 1;
+      return {
+        id: `${this.#options.lease.epoch}-${String(this.#seq)}`,
+        type,
+        json: delta === null ? json : `{"delta":${JSON.stringify(delta)}}`,
+      };
+    });
+  }
+
+  #toWrite(entries: readonly StreamEntry[]): StreamWrite {
+    const first = this.#seq - entries.length + 1;
+    return { entries: entries.map(({ type, json }, index) => ({ seq: first + index, type, json })), before: this.#entries };
+  }
+
+  #loseLease(cause?: unknown): LeaseLost {
+    this.#lost ??= new LeaseLost(cause === undefined ? 'another worker has this session now' : 'the stream cannot be written', { cause });
+    this.#options.onLost(this.#lost);
+    return this.#lost;
+  }
+}
+
+function pendingOf(event: TurnEvent): Pending {
+  return { type: event.type, json: JSON.stringify(event.data), delta: null };
+}
+
+function pendingStep(step: TurnStep): Pending {
+  return { type: STEP, json: JSON.stringify(step), delta: null };
+}
