@@ -40,7 +40,7 @@ export { wakeupQueueName, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
 export { TurnReconciler } from './turn-reconciler.ts';
-export { removeTenant, type TenantRemovalOptions } from './remove-tenant.ts';
+export { RemovedTenants, removeTenant, type TenantRemovalOptions } from './remove-tenant.ts';
 export { readRendered } from './stream-entry.ts';
 export type { FollowSink } from './turn-follower.ts';
 export { StreamBytes } from './stream-bytes.ts';

@@ -1,6 +1,8 @@
 import { AppError } from '@concierge/contract';
-import type { Tenants } from '@concierge/tenant';
+import type { Log } from '@concierge/runtime';
+import type { ForgetTenant, Tenants } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
+import { Reconciler } from './due/reconciler.ts';
 import { forgetTenant } from './forget-tenant.ts';
 import type { Turns } from './turns.ts';
 
@@ -30,4 +32,29 @@ export async function removeTenant(options: TenantRemovalOptions, id: string): P
   const stillRunning = await turns.stopAll(scope, stopTimeoutMs);
   await tenants.delete(id, async () => forgetTenant(redis, id));
   return { stillRunning };
+}
+
+const SWEEP_EVERY_MS = 10 * 60_000;
+
+export interface RemovedTenantsOptions {
+  readonly tenants: Pick<Tenants, 'sweepRemoved'>;
+  readonly forget: ForgetTenant;
+  readonly log: Log;
+}
+
+/** Finishes deletions of tenants that were cut off, at the start and now and then. */
+export class RemovedTenants extends Reconciler {
+  readonly name = 'removed tenants';
+  readonly #options: RemovedTenantsOptions;
+
+  constructor(options: RemovedTenantsOptions) {
+    super({ everyMs: SWEEP_EVERY_MS, log: options.log });
+    this.#options = options;
+  }
+
+  override async reconcile(): Promise<void> {
+    const { tenants, forget, log } = this.#options;
+    const swept = await tenants.sweepRemoved(forget);
+    if (swept > 0) log.info({ swept }, 'deletions of tenants that were cut off are finished');
+  }
 }

@@ -1,8 +1,7 @@
 import { openCore } from '@concierge/core';
 import { newMetrics, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
-import { DeliveryReconciler, forgetTenant, TurnReconciler } from '@concierge/turn';
+import { DeliveryReconciler, forgetTenant, RemovedTenants, TurnReconciler } from '@concierge/turn';
 import type { Config } from './config.ts';
-import { RemovedTenants } from './removed-tenants.ts';
 import { ScheduleRunner } from './schedules/schedule-runner.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
 import { ScheduleMetrics } from './schedules/schedule-metrics.ts';
