@@ -153,6 +153,19 @@ describe('a worker', () => {
     expect(await eventually(async () => (await queue.unknown([ann])).length === 1 && looks)).toBe(2);
   });
 
+  it('goes on although Redis was emptied while it worked', async () => {
+    let looks = 0;
+    worker(async () => {
+      looks += 1;
+      if (looks > 1) return null;
+      await redis.del(`${keyOf.dueWork('letters')}:claimed`, `${keyOf.dueWork('letters')}:numbers`);
+      return 0;
+    });
+    await queue.add([{ ...ann, delayMs: 0 }]);
+    await eventually(() => looks === 2);
+    expect(await eventually(async () => (await queue.unknown([ann])).length === 1 && looks)).toBe(2);
+  });
+
   it('finds by itself what is due where nobody is woken', async () => {
     const quiet = open({ wakes: false });
     const seen: string[] = [];

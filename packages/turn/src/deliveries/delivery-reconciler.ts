@@ -28,13 +28,13 @@ export class DeliveryReconciler extends Reconciler {
   }
 
   override async reconcile(): Promise<void> {
-    const { redis, queue } = this.#options;
+    const { redis, queue, tenants } = this.#options;
     await queue.wakeLate();
     await this.share(redis, { task: keyOf.deliveryScanLock, everyMs: SCAN_EVERY_MS }, async () => {
-      await this.#ofEach(async (tenantId) => this.#addMissing(tenantId));
+      await this.ofEach(tenants, async (tenantId) => this.#addMissing(tenantId));
     });
     await this.share(redis, { task: keyOf.deliveryRetentionLock, everyMs: RETENTION_EVERY_MS }, async () => {
-      await this.#ofEach(async (tenantId) => this.#clearAway(tenantId));
+      await this.ofEach(tenants, async (tenantId) => this.#clearAway(tenantId));
     });
   }
 
@@ -48,14 +48,5 @@ export class DeliveryReconciler extends Reconciler {
     const { outbox } = await this.#options.tenants.open(tenantId);
     await outbox.sweep();
     await outbox.forget();
-  }
-
-  async #ofEach(task: (tenantId: string) => Promise<void>): Promise<void> {
-    const { tenants, log } = this.#options;
-    for (const tenantId of await tenants.list()) {
-      await task(tenantId).catch((error: unknown) => {
-        log.error({ err: error, tenantId }, 'cannot look through the outbox');
-      });
-    }
   }
 }

@@ -85,7 +85,9 @@ export class DueWorker {
       return afterFailureMs;
     });
     this.#held.delete(claim);
-    await queue.plan(claim, delayMs);
+    const isOwn = await queue.plan(claim, delayMs);
+    // Redis was emptied, perhaps: what is left to come is not left to the reconciler.
+    if (!isOwn && delayMs !== null) await queue.add([{ tenantId, name, delayMs }]);
   }
 
   async #keep(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { background, type Log } from '@concierge/runtime';
+import type { Tenants } from '@concierge/tenant';
 import { takeTask } from '../lanes/take-task.ts';
 
 /** A look through all tenants costs at most a twentieth of one process's time. */
@@ -37,11 +38,6 @@ export abstract class Reconciler {
     await this.#round?.catch(() => undefined);
   }
 
-  /** A long look ends between two tenants. */
-  protected get isStopped(): boolean {
-    return this.#isStopped;
-  }
-
   /** One round. */
   abstract reconcile(): Promise<void>;
 
@@ -65,6 +61,16 @@ export abstract class Reconciler {
     const beganMs = performance.now();
     await this.#measure(task, step);
     this.#nextMs.set(task, beganMs + Math.max(everyMs, (this.#tookMs.get(task) ?? 0) * LOAD));
+  }
+
+  /** One look through all tenants; one that fails keeps no other from it. */
+  protected async ofEach(tenants: Pick<Tenants, 'list'>, look: (tenantId: string) => Promise<void>): Promise<void> {
+    for (const tenantId of await tenants.list()) {
+      if (this.#isStopped) return;
+      await look(tenantId).catch((error: unknown) => {
+        this.#log.error({ err: error, tenantId, reconciler: this.name }, 'cannot look through a tenant');
+      });
+    }
   }
 
   async #measure(task: string, step: () => Promise<void>): Promise<void> {

@@ -32,10 +32,10 @@ export class EventReconciler extends Reconciler {
     const { redis, queue, tenants } = this.#options;
     await queue.endpoints.wakeLate();
     await this.share(redis, { task: keyOf.eventScanLock, everyMs: SCAN_EVERY_MS }, async () => {
-      await this.#ofEach(async (tenantId) => this.addMissing(tenantId));
+      await this.ofEach(tenants, async (tenantId) => this.addMissing(tenantId));
     });
     await this.share(redis, { task: keyOf.eventClearLock, everyMs: CLEAR_EVERY_MS }, async () => {
-      await this.#ofEach(async (tenantId) => tenants.sweepEvents(tenantId));
+      await this.ofEach(tenants, async (tenantId) => tenants.sweepEvents(tenantId));
     });
   }
 
@@ -56,15 +56,6 @@ export class EventReconciler extends Reconciler {
     const events = await Promise.all(ids.map(async (id) => files.waiting(id)));
     const nowMs = (this.#options.now ?? Date.now)();
     return events.filter((event) => event !== undefined).map((event) => ({ id: event.id, delayMs: delayLeftMs(event, nowMs) }));
-  }
-
-  async #ofEach(task: (tenantId: string) => Promise<void>): Promise<void> {
-    const { tenants, log } = this.#options;
-    for (const tenantId of await tenants.list()) {
-      await task(tenantId).catch((error: unknown) => {
-        log.error({ err: error, tenantId }, 'cannot look through the events');
-      });
-    }
   }
 }
 

@@ -25,19 +25,11 @@ export class HandoffReconciler extends Reconciler {
   }
 
   override async reconcile(): Promise<void> {
-    await this.share(this.#options.redis, { task: keyOf.handoffScanLock, everyMs: WATCH_EVERY_MS }, async () => this.#look());
-  }
-
-  /** One look through all tenants. */
-  async #look(): Promise<void> {
-    const { tenants, calls, log } = this.#options;
-    for (const tenantId of await tenants.list()) {
-      if (this.isStopped) return;
-      try {
+    const { redis, tenants, calls } = this.#options;
+    await this.share(redis, { task: keyOf.handoffScanLock, everyMs: WATCH_EVERY_MS }, async () => {
+      await this.ofEach(tenants, async (tenantId) => {
         if ((await tenants.pendingHandoffs(tenantId)).length > 0) await calls.tell(await tenants.open(tenantId));
-      } catch (error) {
-        log.error({ err: error, tenantId }, 'cannot look for handoffs that nobody has been told of');
-      }
-    }
+      });
+    });
   }
 }
