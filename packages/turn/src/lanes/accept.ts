@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types';
 import type { Redis } from 'ioredis';
 import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
@@ -74,7 +75,7 @@ export class TurnAcceptance {
       await this.#acceptOthers(scope, inputs.slice(1), outcomes);
       return { outcomes, failure: undefined };
     } catch (error) {
-      return { outcomes, failure: error instanceof Error ? error : new Error(String(error)) };
+      return { outcomes, failure: isNativeError(error) ? error : new Error(String(error)) };
     }
   }
 
