@@ -17,9 +17,10 @@ export interface TenantRemovalOptions {
 }
 
 /**
- * Deletes a tenant whose agents may be at work. Order is part of the meaning: no new turn starts (suspended), the running ones end and their
- * sandboxes with them, then its name goes, what Redis knows, the index and the files. How many turns would not end in time: what they still
- * write is lost, and leads nowhere.
+ * Deletes a tenant whose agents may be at work. Order is part of the meaning: no new turn starts (suspended), the
+ * running ones end and their sandboxes with them, then its name, its keys in Redis, its index and its files are
+ * removed.
+ * @returns how many turns did not end in time: what they still write is lost and reaches no tenant.
  * @throws AppError not_found; conflict, when its files are written as fast as they are removed
  */
 export async function removeTenant(options: TenantRemovalOptions, id: string): Promise<{ readonly stillRunning: number }> {
@@ -78,8 +79,8 @@ const kindsByTenant = new Set([
 ]);
 
 /**
- * Drops what Redis knows of a deleted tenant: its turns with the words that were streamed, its lanes and its due work. A tenant of the same
- * name that is made later meets nothing of it.
+ * Deletes everything of a removed tenant from Redis: its turns with the text that was streamed, its lanes and its due
+ * work. A tenant created later with the same name finds none of it.
  */
 export async function forgetTenant(redis: Redis, tenantId: string): Promise<void> {
   const pages = redis.scanStream({ match: `${queuePrefix}:*`, count: KEYS_AT_ONCE });
@@ -108,7 +109,7 @@ function isKeyOf(key: string, tenantId: string): boolean {
   return kindsByTenant.has(kind) && rest.join(':').split(/[/@]/u, 1)[0] === tenantId;
 }
 
-/** A turn's keys carry its id alone: its record says whose it is. */
+/** A turn's keys contain only its id: its record names the tenant. */
 async function turnKeysOf(redis: Redis, keys: readonly string[], tenantId: string): Promise<string[]> {
   const prefix = keyOf.turn('');
   const turnIds = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));

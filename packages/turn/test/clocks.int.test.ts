@@ -59,7 +59,10 @@ describe('when the clock of Redis is set', () => {
     await stage[Symbol.asyncDispose]();
   });
 
-  /** What was written before is that much later than the clock, as if it had been set back; earlier for less than nothing. */
+  /**
+   * What was written before is that much later than the clock, as if it had been set back; earlier for less than
+   * nothing.
+   */
   async function setBack(byMs: number): Promise<void> {
     await redis.hincrby(`${queuePrefix}:clock`, 'last', byMs);
     await redis.hincrby(keyOf.held(lane), 'until', byMs);

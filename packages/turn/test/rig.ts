@@ -79,7 +79,10 @@ export class Rig implements AsyncDisposable {
     return worker;
   }
 
-  /** Another gateway. `refuses`: its places in lanes are not heard of, but for the first so many, and are given when the test lets them. */
+  /**
+   * Another gateway. `refuses`: its places in lanes are not heard of, but for the first so many, and are given when the
+   * test lets them.
+   */
   async gateway({
     now = Date.now,
     refuses,

@@ -3,7 +3,7 @@ import { background, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { takeTask } from '../lanes/take-task.ts';
 
-/** A look through all tenants costs at most a twentieth of one process's time. */
+/** A scan of all tenants costs at most a twentieth of one process's time. */
 const LOAD = 20;
 
 export interface ReconcilerOptions {
@@ -11,7 +11,10 @@ export interface ReconcilerOptions {
   readonly log: Log;
 }
 
-/** Compares files with Redis and repairs, again and again, one round at a time. Speed never depends on it, truth always does. */
+/**
+ * Compares files with Redis and repairs, again and again, one round at a time. Speed never depends on it, truth always
+ * does.
+ */
 export abstract class Reconciler {
   abstract readonly name: string;
   readonly #everyMs: number;
@@ -38,10 +41,10 @@ export abstract class Reconciler {
     await this.#round?.catch(() => undefined);
   }
 
-  /** One round. */
+  /** Runs one round. */
   abstract reconcile(): Promise<void>;
 
-  /** A step that one of all processes does, not more often than this, and the less often the longer it takes. */
+  /** Runs a task in one of all processes, at most this often, and less often the longer it takes. */
   protected async share(
     redis: Redis,
     { task, everyMs }: { readonly task: string; readonly everyMs: number },
@@ -52,7 +55,7 @@ export abstract class Reconciler {
     await this.#measure(task, step);
   }
 
-  /** The same for a step that each process does. */
+  /** The same for a task that each process runs. */
   protected async atTimes(
     { task, everyMs }: { readonly task: string; readonly everyMs: number },
     step: () => Promise<void>,

@@ -14,7 +14,10 @@ export interface HandoffReconcilerOptions {
   readonly log: Log;
 }
 
-/** Notifies of handoffs whose requester died before everybody knew, or could not reach everybody. What two processes notify of is notified of once. */
+/**
+ * Writes missing notifications of handoffs whose requester died or failed before all were written. A notification that
+ * two processes write is sent once.
+ */
 export class HandoffReconciler extends Reconciler {
   readonly name = 'handoff watch';
   readonly #options: HandoffReconcilerOptions;
