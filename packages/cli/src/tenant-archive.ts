@@ -9,14 +9,14 @@ import { FolderSync, removeFolderIn, walkTree, type TreeEntry } from '@concierge
 import { isPrivateName, markIncarnation, type TenantScope } from '@concierge/tenant';
 import * as tar from 'tar';
 
-/** Read and write for the owner of the deployment, nobody else: what tenants keep is private. */
+/** Read and write for the owner of the deployment only: what tenants keep is private. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const PERMISSIONS = 0o777;
 /**
- * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What keeps tenant.json safe is made
- * again from it. Plain credentials that are right have been sealed by then; the others, copies that an editor made of them, and what a process that died
- * left half done are nobody's to carry around.
+ * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What
+ * keeps tenant.json safe is made again from it. Valid plain credentials have been sealed by then; invalid ones, copies
+ * that an editor made of them, and what a crashed process left half done are left out.
  */
 const LEFT_OUT =
   /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-z]\.)[^/])/u;

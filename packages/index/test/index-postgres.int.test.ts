@@ -93,7 +93,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await Promise.all(stores.map(async (each) => each.close()));
   });
 
-  it('makes its tables again, and fills them, when somebody has dropped them', async () => {
+  it('makes its tables again, and fills them, when they were dropped', async () => {
     const files = new Files(session(1));
     const index = store.forTenant('acme', files);
     expect((await index.listSessions({ limit: 9 })).items.length).toBe(1);
@@ -128,7 +128,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await later.close();
   });
 
-  it('says that it cannot be reached while the server is away, and works again when it is back', async () => {
+  it('reports that it cannot be reached while the server is away, and works again when it is back', async () => {
     await fill('acme');
     const index = store.forTenant('acme');
     await cluster.interrupt();

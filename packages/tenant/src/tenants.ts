@@ -37,7 +37,9 @@ export interface TenantsOptions {
   readonly secretsKey?: string | undefined;
   /** Makes memory found by meaning, too. */
   readonly embedder?: Embedder | undefined;
-  /** Woken when something is to be sent on a chat app; without it whoever looks through the outboxes finds it a few seconds later. */
+  /**
+   * Called when something is to be sent on a channel; without it the delivery reconciler finds it a few seconds later.
+   */
   readonly wakeOutbox?: WakeOutbox | undefined;
   readonly log: Log;
 }
@@ -117,7 +119,10 @@ export class Tenants {
     return await this.#generations.next();
   }
 
-  /** Conversations in which something is to be sent, for whoever looks after them: one directory read, without opening the tenant. */
+  /**
+   * Conversations in which something is to be sent, for the delivery reconciler: one directory read, without opening
+   * the tenant.
+   */
   async outboxLanes(tenantId: string): Promise<string[]> {
     const { log } = this.#options;
     return await new Outbox({ tenantId, folder: join(this.#rootOf(tenantId), 'outbox'), folders: this.#folders, log }).lanes();
@@ -133,13 +138,19 @@ export class Tenants {
     await this.#eventFiles(tenantId).sweep();
   }
 
-  /** Ids of handoffs of which not everybody has been told yet, for whoever tells them: one directory read, without opening the tenant. */
+  /**
+   * Ids of handoffs whose notifications are not all sent, for the handoff reconciler: one directory read, without
+   * opening the tenant.
+   */
   async pendingHandoffs(tenantId: string): Promise<string[]> {
     const files = await namesIn(callsFolder(join(this.#rootOf(tenantId), 'handoffs')));
     return files.filter((file) => file.startsWith('h_'));
   }
 
-  /** For whoever fires schedules: ids of the tenant's, each with what changes when its file or its history does. Opens nothing. */
+  /**
+   * For the process that fires schedules: ids of the tenant's schedules, each with what changes when its file or its
+   * history does. Opens nothing.
+   */
   async scheduleVersions(tenantId: string): Promise<ReadonlyMap<string, string>> {
     return await markSchedules(join(this.#rootOf(tenantId), 'cron'));
   }
@@ -157,8 +168,9 @@ export class Tenants {
   }
 
   /**
-   * As `open`; undefined when there is no such tenant: what names it may have outlived it. A known tenant is looked for as well: another
-   * process may have deleted it, and a caller cannot tell by the time of an answer which tenants there are.
+   * As `open`; undefined when there is no such tenant: what names it may have outlived it. A known tenant is looked for
+   * as well: another process may have deleted it, and a caller cannot learn from the time of an answer which tenants
+   * there are.
    */
   async find(tenantId: string): Promise<TenantScope | undefined> {
     const isThere = tenantIdPattern.test(tenantId) && (await lstatIfThere(this.#rootOf(tenantId)))?.isDirectory() === true;
@@ -173,7 +185,7 @@ export class Tenants {
   }
 
   /**
-   * Whose key this is. The signature sorts out what nobody here has made; the key's record decides.
+   * Whose key this is. The signature rejects keys that were not made here; the key's record decides.
    * @throws AppError missing_key, invalid_key, revoked_key, tenant_suspended
    */
   async authenticate(rawKey: string): Promise<Authenticated> {

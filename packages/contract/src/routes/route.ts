@@ -3,8 +3,8 @@ import type { ErrorCode } from '../errors/error-code.ts';
 import type { KeyScope } from '../tenants/key.ts';
 
 /**
- * `key`: an API key. `operator`: loopback or the operators' token. `signature`: a chat app's own. `widget`: a publishable key, from a page of an
- * origin that its owner allows. `visitor`: as `widget`, and somebody who shows who they are.
+ * `key`: an API key. `operator`: loopback or the operators' token. `signature`: the channel provider's. `widget`: a
+ * publishable key, from a page of an origin that its owner allows. `visitor`: as `widget`, and with a sender token.
  */
 export type RouteAuth = 'key' | 'operator' | 'signature' | 'widget' | 'visitor' | 'none';
 export type RouteMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
@@ -15,7 +15,7 @@ export type RouteBody =
       readonly kind: 'json';
       readonly schema: z.ZodType;
       readonly types?: readonly string[];
-      /** limits.jsonBodyMaxBytes unless said. */ readonly maxBytes?: number;
+      /** limits.jsonBodyMaxBytes by default. */ readonly maxBytes?: number;
     }
   | { readonly kind: 'files'; readonly schema: z.ZodType }
   | { readonly kind: 'text'; readonly maxBytes: number }
@@ -41,7 +41,7 @@ export function errorShapeOf(path: string): ErrorShape {
   return path.startsWith('/v1/') ? 'openai' : 'problem';
 }
 
-/** One endpoint, said once: Express, the OpenAPI document and the contract tests all read this object. */
+/** One endpoint, declared once: Express, the OpenAPI document and the contract tests all read this object. */
 export interface Route {
   /** The OpenAPI `operationId`. */
   readonly id: string;

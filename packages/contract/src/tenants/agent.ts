@@ -15,7 +15,7 @@ export const AgentFrontMatter = z.strictObject({
   tools: z.array(AgentTool).optional(),
   model: ModelRef.optional(),
   maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
-  /** For strangers: it runs as cs does, whoever calls it. */
+  /** For strangers: it runs as cs does, for every caller. */
   public: z.boolean().default(false),
 });
 
@@ -23,7 +23,7 @@ export const AgentFrontMatter = z.strictObject({
 export interface AgentDefinition {
   readonly name: string;
   readonly description: string;
-  /** The most it may do, whoever calls it. */
+  /** The most it may do, for every caller. */
   readonly access: Authority;
   readonly tools?: readonly string[] | undefined;
   readonly model?: string | undefined;
@@ -74,7 +74,7 @@ export function toolsOfAgent(access: Authority, allow: readonly string[] | undef
   return [...ours, ...(allow ?? []).filter((name) => !isToolName(name))];
 }
 
-/** The least of what everybody gives who has a say. */
+/** The least of all the levels that apply. */
 export function leastOf(...authorities: readonly Authority[]): Authority {
   return authorities.includes('cs') ? 'cs' : 'admin';
 }

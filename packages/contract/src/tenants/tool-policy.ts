@@ -84,7 +84,7 @@ export function toolTokens(access: 'admin' | 'cs', count: number): number {
   return count * tokensPerTool[access];
 }
 
-/** What a turn keeps to itself when it starts another: whatever speaks to people, or makes things happen later. */
+/** What a turn keeps to itself when it starts another: whatever sends messages, or makes things happen later. */
 const neverHandedOn: ReadonlySet<string> = new Set<ToolName>(['message', 'reply', 'handoff', 'channels', 'cron']);
 
 /** Of a turn's own tools those that a turn may have which it starts. `depth`: of the one that is started. */

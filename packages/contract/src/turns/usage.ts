@@ -29,7 +29,10 @@ export const UsageRow = z
   .meta({ id: 'UsageRow' });
 export type UsageRow = z.infer<typeof UsageRow>;
 
-/** What stays in the tenant's files of a removed session: its usage, so that a bill does not change, and nothing of what was said. */
+/**
+ * What stays in the tenant's files of a removed session: its usage, so that a bill does not change, and none of its
+ * messages.
+ */
 export const RemovedSession = z.object({
   id: z.string(),
   /** Of the session that was removed; a later session of the same contact has the same id and another time. */

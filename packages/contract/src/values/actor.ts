@@ -3,7 +3,10 @@ import { CanonicalChannel } from '../channels/channel.ts';
 import { limits } from '../limits.ts';
 import { AgentName } from '../tenants/tenant.ts';
 
-/** Who did something that stays on file: an agent in a turn, a client with a key, the operator at the command line, or somebody on a chat app. */
+/**
+ * Who did something that stays on file: an agent in a turn, a client with a key, the operator at the command line, or a
+ * contact on a channel.
+ */
 export const Actor = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('agent'), agent: AgentName, turnId: z.string() }),
   z.strictObject({ kind: z.literal('key'), keyId: z.string() }),

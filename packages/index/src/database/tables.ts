@@ -5,9 +5,9 @@ import type { Generated } from 'kysely';
 export type IndexDialect = 'sqlite' | 'postgres';
 
 /**
- * The index's tables, the same in both databases. Every row carries its tenant; in SQLite that is one value per file, in
- * PostgreSQL the row-level policy's. Times are milliseconds since the epoch. `generation` is the rebuild during or after which a row was
- * written: what says which rows a running rebuild must not touch.
+ * The index's tables, the same in both databases. Every row carries its tenant; in SQLite that is one value per file,
+ * in PostgreSQL the row-level policy's. Times are milliseconds since the epoch. `generation` is the rebuild during or
+ * after which a row was written: it marks the rows that a running rebuild must not touch.
  */
 export interface IndexTables {
   sessions: SessionsTable;
@@ -107,7 +107,7 @@ export interface MetaTable {
   value: string;
 }
 
-/** What the index has read for searching: notes and conversations, with what told that they had changed. */
+/** What the index has read for searching: notes and conversations, with what showed that they had changed. */
 export interface PassageSourcesTable {
   account_id: string;
   kind: 'note' | 'session';
@@ -140,7 +140,7 @@ export interface PassagesTable {
   terms: string;
 }
 
-/** Kept by content: a note that is moved, or said twice, needs none anew. */
+/** Kept by content: a note that is moved or repeated needs no new one. */
 export interface PassageVectorsTable {
   account_id: string;
   model: string;

@@ -61,7 +61,9 @@ export interface PassageIndexOptions {
   readonly read: <Result>(work: Work<Result>) => Promise<Result>;
 }
 
-/** One tenant's passages: what memory is searched through. Filled when somebody searches, from the files; losing it loses nothing. */
+/**
+ * One tenant's passages: what memory is searched through. A search fills it from the files; losing it loses nothing.
+ */
 export class PassageIndex {
   readonly #tenantId: string;
   readonly #backend: IndexBackend;
@@ -89,7 +91,7 @@ export class PassageIndex {
     return new Map(rows.map(({ ref, stamp }) => [ref, stamp]));
   }
 
-  /** Everybody whose notes have been read. */
+  /** All owners whose notes have been read. */
   async noteOwners(): Promise<string[]> {
     const rows = await this.#read(async (db) =>
       db

@@ -41,7 +41,10 @@ interface RankRow {
 }
 
 const rankColumns = sql`p.id, p.kind, p.ref, p.seq, p.at`;
-/** Vectors compared in one search: some 200 ms of work in which SQLite lets nobody else have a turn; later passages go first. */
+/**
+ * Vectors compared in one search: some 200 ms of work in which SQLite blocks all other work of the process; later
+ * passages go first.
+ */
 const COMPARED_MAX = 20_000;
 /** Both ways of comparing agree so far; what differs less is a tie, which the later one wins. */
 export const DISTANCE_DIGITS = 5;

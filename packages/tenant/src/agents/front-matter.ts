@@ -9,7 +9,7 @@ export interface FrontMatter {
   readonly body: string;
 }
 
-/** The front matter cannot be used; the message says why and may be shown to the tenant. */
+/** The front matter cannot be used; the message states the reason and may be shown to the tenant. */
 export class FrontMatterError extends Error {
   override readonly name = 'FrontMatterError';
 }

@@ -15,7 +15,7 @@ type McpServerRecord = z.infer<typeof McpServerRecord>;
 
 const serverNames = { test: (name: string): boolean => McpServerName.safeParse(name).success };
 
-/** A server as whoever speaks to it needs it. */
+/** A server as its client needs it. */
 export interface McpServerTools extends Pick<McpServerView, 'name' | 'url' | 'agents' | 'tools' | 'timeoutMs'> {
   /** Opened. */
   readonly headers: Readonly<Record<string, string>>;

@@ -33,8 +33,9 @@ interface Refused {
 }
 
 /**
- * Credentials that somebody puts beside the bindings as plain JSON: `telegram.json` with the fields that the API takes. They are sealed, kept, and the plain
- * file is removed, in this order; one that is not right is left alone and told of. While nothing changes, a look costs one `lstat` of the folder.
+ * Credentials that are put beside the bindings as plain JSON: `telegram.json` with the fields that the API takes. They
+ * are sealed, kept, and the plain file is removed, in this order; an invalid one is left alone and reported. While
+ * nothing changes, a look costs one `lstat` of the folder.
  */
 export class CredentialDropFiles {
   readonly #options: CredentialDropFilesOptions;

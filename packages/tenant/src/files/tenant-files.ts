@@ -130,7 +130,9 @@ export class TenantFiles {
     await this.#writers.run(path, async () => this.#withRoom(path, append));
   }
 
-  /** Reads, changes and writes a text with nobody of this process in between; the agent's `edit`. Throws what `change` throws. */
+  /**
+   * Reads, changes and writes a text as one step within this process; the agent's `edit`. Throws what `change` throws.
+   */
   async updateText(path: string, change: (text: string) => string): Promise<{ etag: string }> {
     const { text, etag } = await this.readText(path);
     return this.writeText(path, change(text), { ifMatch: etag });

@@ -21,7 +21,7 @@ export interface LaneOrderOptions {
   readonly writer: FileWriter;
 }
 
-/** What a session's folder says. */
+/** What a session's folder contains. */
 export interface OrderedTurns {
   /** Turns with a number, the lowest first: after all turns without one. */
   readonly numbered: readonly string[];
@@ -63,7 +63,7 @@ export class LaneOrder {
     }
   }
 
-  /** Notes that the turn must be in its lane, without saying where. On disk when it returns. */
+  /** Notes that the turn must be in its lane, without its position. On disk when it returns. */
   async mention(sessionId: string, turnId: string): Promise<void> {
     while (!(await this.#create(sessionId, mentionOf(turnId), turnId))) {
       if ((await lstatIfThere(join(this.#pathOf(sessionId), mentionOf(turnId)))) !== undefined) return;

@@ -1,11 +1,18 @@
 /**
- * What the nearest passage by meaning gains: as much as one gains by words that says two fifths of what was asked. So a passage that says more than
- * that stays before all that is merely near, and where the words say little, meaning decides.
+ * What the nearest passage by meaning gains: as much as one gains by words that contains two fifths of the question. So
+ * a passage that contains more than that stays before all that is merely near, and where the words say little, meaning
+ * decides.
  */
 const NEAREST_GAIN = 0.4;
-/** How the gain fades with the rank: the eighth gains half. Similarities are not compared, as every model has a scale of its own. */
+/**
+ * How the gain fades with the rank: the eighth gains half. Similarities are not compared, as each model has its own
+ * scale.
+ */
 const FADING_RANKS = 7;
-/** The best by words stays among the first so many, if it says at least this share of the question: a model that does not know the language puts chance before it. */
+/**
+ * The best by words stays among the first so many, if it contains at least this share of the question: a model that
+ * does not know the language puts chance before it.
+ */
 const BEST_BY_WORDS_WITHIN = 5;
 const BEST_BY_WORDS_MIN = 0.2;
 

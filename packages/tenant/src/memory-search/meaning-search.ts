@@ -24,7 +24,7 @@ const FOUND_MAX = 60;
 /** Below it nothing is alike, whatever the model. */
 const SIMILARITY_MIN = 0.1;
 
-/** Finds passages by vectors. It never fails a search: what the provider cannot do is said in the answer. */
+/** Finds passages by vectors. It never fails a search: the answer reports what the provider cannot do. */
 export class MeaningSearch {
   readonly #options: MeaningSearchOptions;
 

@@ -68,8 +68,8 @@ function isKnown(part: string, known: Vocabulary): boolean {
 }
 
 /**
- * Letters left out, put in, replaced, or swapped with their neighbour (optimal string alignment): how many it takes to come from one word to the
- * other. Whatever is over `max` is only said to be over it.
+ * Letters left out, put in, replaced, or swapped with their neighbour (optimal string alignment): how many it takes to
+ * come from one word to the other. A distance over `max` is only reported as over it.
  */
 export function slipsBetween(one: string, other: string, max: number): number {
   let beforeLast: readonly number[] = [];

@@ -50,7 +50,8 @@ export class MemoryFiles {
   }
 
   /**
-   * Adds to MEMORY.md, or with a title to the note of that title. Nothing that was there is lost, whoever else writes.
+   * Adds to MEMORY.md, or with a title to the note of that title. Nothing that was there is lost, also when others
+   * write at the same time.
    * @throws AppError memory_quota, too_large, invalid_request (empty text)
    */
   async write({ text, title }: { readonly text: string; readonly title?: string | undefined }): Promise<{ ref: string }> {

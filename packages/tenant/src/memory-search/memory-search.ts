@@ -48,7 +48,7 @@ export interface MemoryAnswer {
   readonly total: number;
   /** What has not been read yet, and so cannot be found. */
   readonly unread: Unread;
-  /** By meaning, too? `off`: nobody configured it. `failed`: not this time. */
+  /** By meaning, too? `off`: not configured. `failed`: not this time. */
   readonly meaning: 'off' | 'used' | 'failed';
   /** Passages that are found by their words only, for now. */
   readonly unembedded: number;

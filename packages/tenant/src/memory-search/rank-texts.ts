@@ -2,7 +2,10 @@ import { readQuestion, termsOf, weightOf, type QuestionTerm } from '@concierge/i
 import { meantTerms } from './meant-words.ts';
 import { Vocabulary } from './vocabulary.ts';
 
-/** How often a word must stand in a text to count for as much as it can, and how much longer texts are held back (Okapi BM25). */
+/**
+ * How often a word must stand in a text to count for as much as it can, and how much longer texts are scaled down
+ * (Okapi BM25).
+ */
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.5;
 

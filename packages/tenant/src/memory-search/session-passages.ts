@@ -11,8 +11,9 @@ interface Exchange {
 }
 
 /**
- * A conversation in passages: what somebody said with what was answered, and the summary of what compaction took out. What tools gave back is
- * left out: it is material, not conversation. `messages` is the whole of it, in order, as session_history numbers it.
+ * A conversation in passages: what a contact wrote with its answer, and the summary of what compaction took out. What
+ * tools gave back is left out: it is material, not conversation. `messages` is the whole of it, in order, as
+ * session_history numbers it.
  */
 export function sessionPassages(session: Pick<Session, 'title' | 'summary'>, messages: readonly SessionMessage[]): Passage[] {
   const { title, summary } = session;

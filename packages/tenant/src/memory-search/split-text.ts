@@ -51,7 +51,7 @@ function cutPlace(text: string): number {
   return /[\uD800-\uDBFF]/u.test(text.charAt(PASSAGE_TARGET_CHARACTERS - 1)) ? PASSAGE_TARGET_CHARACTERS - 1 : PASSAGE_TARGET_CHARACTERS;
 }
 
-/** The last sentence or line of a piece, when it is short enough to be said twice. */
+/** The last sentence or line of a piece, when it is short enough to be repeated. */
 function endOf(text: string): string {
   const tail = text.trimEnd().slice(-OVERLAP_MAX_CHARACTERS);
   const ends = [...tail.matchAll(sentenceEnd)].map((end) => end.index + end[0].length);

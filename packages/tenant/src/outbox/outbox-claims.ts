@@ -19,13 +19,14 @@ export interface ClaimPlace extends ClaimedTry {
 }
 
 /**
- * A claim is an empty right to one try: `<id>.<part>.<try>`, made once and synced. Its fate is a second file, `<claim>.fate`, of which there is one, too: a
- * link to the claim, made by its holder right before the request leaves, or a file that says `void`, made by the worker that takes over. So a holder that was frozen
- * in between sends nothing, and a claim whose holder died before that is known to have sent nothing.
+ * A claim is an empty right to one try: `<id>.<part>.<try>`, made once and synced. Its outcome is a second file,
+ * `<claim>.fate`, also made once: a link to the claim, made by its holder right before the request leaves, or a file
+ * that says `void`, made by the worker that takes over. So a holder that was frozen in between sends nothing, and a
+ * claim whose holder died before that is known to have sent nothing.
  *
- * The link is not synced, which would take longer than all else between the claim and the request. What a killed process has written is still there; what a
- * machine without power has written may not be. So the claim names the boot in which it was made: only in the same one does a fate that is missing say
- * that nothing has left.
+ * The link is not synced, which would take longer than all else between the claim and the request. What a killed
+ * process has written is still there; what a machine without power has written may not be. So the claim names the boot
+ * in which it was made: only in the same one does a missing outcome mean that nothing has left.
  */
 export class OutboxClaims {
   readonly #folders: FolderSync;
@@ -88,7 +89,7 @@ function nameOf({ id, part, try: number }: ClaimPlace): string {
   return `${id}.${String(part)}.${String(number)}`;
 }
 
-/** Differs after each start of the machine, and from other machines; empty where the system does not tell. */
+/** Differs after each start of the machine, and from other machines; empty where the system does not report it. */
 function currentBoot(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { ignoreMissing, makeStoreFolder, namesIn, readIfThere } from '@concierge/files';
 
 /**
- * Small files that lead from something else to messages: from the app's own id, from a turn. A line each, found by the hash of what leads there. Not
- * flushed: one that a power failure takes away costs a receipt, or a line in a view, and never a message.
+ * Small files that lead from something else to messages: from the provider's own id, from a turn. A line each, found by
+ * the hash of what leads there. Not flushed: one that a power failure takes away costs a receipt, or a line in a view,
+ * and never a message.
  */
 export class OutboxPointers {
   readonly #folder: string;

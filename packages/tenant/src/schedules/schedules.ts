@@ -56,7 +56,7 @@ export interface SchedulesOptions {
   /** Makes sure that replies can be sent to this URL. */
   readonly ensureEndpoint: (url: string) => Promise<void>;
   readonly hasAgent: (name: string) => Promise<boolean>;
-  /** Messages that runs have sent; without them a run tells only that its reply was kept. */
+  /** Messages that runs have sent; without them a run reports only that its reply was kept. */
   readonly outbox?: Pick<Outbox, 'delivery'>;
   readonly now?: () => number;
 }
@@ -148,7 +148,10 @@ export class Schedules {
     await this.runs.forget(id);
   }
 
-  /** Runs it beside its times, paused or not, as soon as whoever fires schedules sees it. @throws AppError not_found, too_many_waiting */
+  /**
+   * Runs it beside its times, paused or not, as soon as the process that fires schedules sees it.
+   * @throws AppError not_found, too_many_waiting
+   */
   async run(id: string, requestId?: string): Promise<ScheduleRun> {
     await this.#existing(id);
     return this.runs.ask(id, requestId);

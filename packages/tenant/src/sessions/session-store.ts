@@ -218,7 +218,10 @@ export class SessionStore {
     await ignoreMissing(unlink(this.#revisions.viewPath(id)));
   }
 
-  /** A turn that compacts while its session is removed writes its history for nobody; a later session of this id must not get it. */
+  /**
+   * A turn that compacts while its session is removed writes its history in vain; a later session of this id must not
+   * get it.
+   */
   async #forgetLateHistory(id: string): Promise<void> {
     if ((await this.#revisions.list(id)) === undefined) await this.#history.remove(id);
   }

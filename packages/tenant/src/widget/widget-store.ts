@@ -58,7 +58,7 @@ export class WidgetStore {
   async put(body: WidgetBody): Promise<WidgetView> {
     return this.#change((before) => {
       if (body.requireSenderToken && (before?.sealedSecret ?? null) === null)
-        throw new AppError('invalid_request', 'Make a secret that signs sender tokens first: nobody could show one.', {
+        throw new AppError('invalid_request', 'Make a secret that signs sender tokens first: no visitor could show one.', {
           errors: [{ path: 'requireSenderToken', message: 'needs a secret' }],
         });
       return { ...body, key: before?.key ?? this.#newKey(), sealedSecret: before?.sealedSecret ?? null };
