@@ -172,7 +172,7 @@ export const appNames: readonly AppName[] = messagingChannels.map(appNameOf);
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- each name with its channel, as the table pairs them
 export const channelSynonyms = Object.fromEntries(messagingChannels.map((channel) => [appNameOf(channel), channel])) as ByName;
 
-/** Those that take approved messages while their reply window is closed. */
+/** The channels that take approved messages while their reply window is closed. */
 export const appNamesWithTemplates: readonly AppName[] = messagingChannels
   .filter((channel) => channelDefinitions[channel].hasTemplates)
   .map(appNameOf);

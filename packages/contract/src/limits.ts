@@ -19,13 +19,13 @@ export const limits = {
   openAiBodyMaxBytes: 16 * 1024 * 1024,
   /** Bytes of bodies that one gateway holds at once: of those up to `jsonBodyMaxBytes`, and again so many of larger ones. */
   bodiesMaxBytes: 256 * 1024 * 1024,
-  /** Of these, bytes of one tenant; or of one address, where the request names no tenant yet. */
+  /** Share of these bytes for one tenant; or for one address, where the request names no tenant yet. */
   bodiesOfPeerMaxBytes: 64 * 1024 * 1024,
   /** Body of a webhook; Meta sends up to 3 MB. */
   webhookBodyMaxBytes: 4 * 1024 * 1024,
   /** Body of PUT /api/files. */
   fileMaxBytes: 2 * 1024 * 1024,
-  /** Of one context file, as the prompt has it (contract §7.13); what is beyond is read with tools. */
+  /** Size of one context file in the prompt (contract §7.13); what is beyond is read with tools. */
   contextFileMaxBytes: 64 * 1024,
   /** BOOTSTRAP* files in one prompt. */
   bootstrapFilesMax: 20,
@@ -75,7 +75,7 @@ export const limits = {
   toolOutputModelMaxBytes: 64 * 1024,
   /** A call that has run for this long begins to report its output. */
   toolProgressAfterMs: 2000,
-  /** Of one call, in all its progress events together. */
+  /** Bytes of one call, in all its progress events together. */
   toolProgressMaxBytes: 16 * 1024,
   toolTimeoutMs: 60_000,
   toolTimeoutMaxMs: 600_000,
@@ -83,7 +83,7 @@ export const limits = {
   backgroundCommandsMax: 8,
   /** Calls through the dispatcher in one turn: each is a step of its record. */
   nestedCallsMax: 500,
-  /** Of one command, at once; the rest wait. */
+  /** Nested calls of one command at once; the rest wait. */
   nestedCallsAtOnce: 8,
   /** A command may call a tool that runs a command that calls a tool … so deep. */
   nestedCallsMaxDepth: 3,
@@ -158,7 +158,7 @@ export const limits = {
   /** Latest time that a token may name. */
   secondsMax: 253_402_300_799,
   widgetMessagesPerVisitorMinute: 20,
-  /** Of all visitors of a tenant together. */
+  /** Messages of all visitors of a tenant together. */
   widgetMessagesPerMinute: 600,
   /** Every other request of a visitor: reloads, resumptions, looks for a staff member's answer. */
   widgetReadsPerVisitorMinute: 120,

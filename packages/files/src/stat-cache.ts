@@ -49,7 +49,7 @@ export class StatCache<T extends NonNullable<unknown>> {
   }
 }
 
-/** Of two looks the same: nothing has changed between them, as far as `lstat` shows. */
+/** Equal for two looks: nothing has changed between them, as far as `lstat` shows. */
 export function signatureOf({ ino, size, mtimeMs, ctimeMs, nlink, mode }: Stats): string {
   return [ino, size, mtimeMs, ctimeMs, nlink, mode].join(':');
 }

@@ -19,7 +19,7 @@ export interface WriteOutcome {
   readonly failure: WriteError | undefined;
 }
 
-/** What is known of a system error by: of an error that is sent from thread to thread, only the message would be left. */
+/** The fields that identify a system error: between threads an error keeps only its message. */
 export type WriteError = Pick<NodeJS.ErrnoException, 'message' | 'code' | 'errno' | 'syscall' | 'path'>;
 
 const folders = new FolderSync();

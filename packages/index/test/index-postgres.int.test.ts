@@ -38,7 +38,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await store.rebuild(tenantId, new Files(session(1, { title: `of ${tenantId}`, turns: [turn('t1')] })));
   }
 
-  it('shows no row to a query that does not say whose it is, not even to the owner of the tables', async () => {
+  it('shows no row to a query that names no tenant, not even to the owner of the tables', async () => {
     await fill('acme');
     for (const name of indexTableNames) {
       expect((await direct.pool.query(`select * from ${name}`)).rows).toEqual([]);
@@ -115,7 +115,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
       ]);
       expect((await later.rebuild(tenant, files)).sessions).toEqual({ added: 0, changed: 0, removed: 0 });
     }
-    // Closed again to a query that does not say whose rows it wants.
+    // Closed again to a query that names no tenant.
     expect((await direct.pool.query('select * from meta')).rows).toEqual([]);
     await later.close();
   });

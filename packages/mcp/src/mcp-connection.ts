@@ -138,7 +138,7 @@ export class McpConnection {
   }
 }
 
-/** One connected client and those who use it. */
+/** One connected client and its users. */
 class McpSession {
   readonly #client: Promise<Client>;
   #users = 0;

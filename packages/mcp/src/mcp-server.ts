@@ -3,7 +3,7 @@ export interface McpServer {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of its tools only these; null: all. */
+  /** Only these of its tools; null: all. */
   readonly tools: readonly string[] | null;
   readonly timeoutMs: number;
   /** Changes whenever anything of the server does: an open connection is then left. */

@@ -197,7 +197,7 @@ export class TenantScope {
     return removed !== undefined;
   }
 
-  /** Makes the index say what the files say; what differed. Clears away left-overs, too. */
+  /** Makes the index match the files; returns what differed. Clears away left-overs, too. */
   async reindex(): Promise<TenantDriftReport> {
     await this.files.sweep();
     await this.sweep();

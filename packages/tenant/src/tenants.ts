@@ -64,7 +64,7 @@ export class Tenants {
   readonly #sessionCache = new SessionCache();
   readonly #generations: Generations;
   readonly #keyRecords: KeyRecordCache = new LRUCache({ max: cachedKeysMax, ttl: limits.keyCacheMs });
-  /** Of keys whose signature was good; the record is looked at each time. */
+  /** Claims of keys whose signature was verified; the record is looked at each time. */
   readonly #claims = new LRUCache<string, KeyClaims>({ max: cachedKeysMax });
   readonly #scopes = new LRUCache<string, TenantScope>({ max: openScopesMax });
   readonly #swept = new Set<string>();
@@ -160,7 +160,10 @@ export class Tenants {
     return await fileMark(join(this.#rootOf(tenantId), 'tenant.json'));
   }
 
-  /** For those who know the tenant without a key: workers, schedules, webhooks, operators. @throws AppError not_found */
+  /**
+   * For callers that know the tenant without a key: workers, schedules, webhooks, operators.
+   * @throws AppError not_found
+   */
   async open(tenantId: string): Promise<TenantScope> {
     const scope = await this.find(tenantId);
     if (scope === undefined) throw new AppError('not_found', 'There is no such tenant.');
@@ -185,7 +188,7 @@ export class Tenants {
   }
 
   /**
-   * Whose key this is. The signature rejects keys that were not made here; the key's record decides.
+   * Finds the owner of this key. The signature rejects keys that were not made here; the key's record decides.
    * @throws AppError missing_key, invalid_key, revoked_key, tenant_suspended
    */
   async authenticate(rawKey: string): Promise<Authenticated> {
@@ -201,7 +204,8 @@ export class Tenants {
   }
 
   /**
-   * Whose widget this publishable key is of. An unknown key, one of no tenant, and one of a widget that is switched off are the same.
+   * Finds the tenant whose widget has this publishable key. An unknown key, one of no tenant, and one of a widget that
+   * is switched off are the same.
    * @throws AppError invalid_key
    */
   async openWidget(key: string): Promise<{ readonly scope: TenantScope; readonly widget: OpenWidget }> {

@@ -75,7 +75,7 @@ describe('event endpoints', () => {
     expect(await events.emit(missed('r1'))).toHaveLength(1);
   });
 
-  it('whose secret cannot be opened here say so, and work again with a new one', async () => {
+  it('whose secret cannot be opened here report it, and work again with a new one', async () => {
     const { id } = await events.endpoints.create({ url: 'https://example.com/hook' });
     const elsewhere = open('another key for secrets');
     expect(await elsewhere.endpoints.get(id)).toMatchObject({ state: 'broken' });

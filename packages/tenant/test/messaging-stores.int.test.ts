@@ -352,7 +352,7 @@ describe('contacts', () => {
     return id;
   }
 
-  it('are those who have written, the last one first, page by page', async () => {
+  it('are the ones that have written, the last one first, page by page', async () => {
     await talk('ann', { at: '2027-01-01T00:00:00.000Z' });
     await talk('bob', { at: '2027-01-02T00:00:00.000Z' });
     await talk(null, { at: '2027-01-03T00:00:00.000Z' });

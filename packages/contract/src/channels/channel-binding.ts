@@ -38,7 +38,7 @@ export const SendingStop = z.strictObject({
   version: z.literal(1),
   since: z.iso.datetime(),
   reason: z.string().max(1000),
-  /** Of the binding when it was refused: connected anew, it is another one. */
+  /** The version of the binding that was refused: a new connection has another one. */
   bindingUpdatedAt: z.iso.datetime(),
   /** One message is tried then. */
   tryAgainAt: z.iso.datetime(),

@@ -60,9 +60,9 @@ export const DeliveryStep = z.discriminatedUnion('kind', [
     begunAt: z.iso.datetime().optional(),
     providerMessageId: z.string().optional(),
     problem: DeliveryProblem.optional(),
-    /** Of `resend_to`. */
+    /** For `resend_to`: the new address. */
     to: z.string().optional(),
-    /** Of `retry`: not before; null when that was the last try. */
+    /** For `retry`: not before this; null when that was the last try. */
     retryAt: z.iso.datetime().nullable().optional(),
   }),
   z.object({

@@ -40,7 +40,7 @@ export const OutboundMessage = z.strictObject({
   thread: z.string().min(1).max(limits.senderMaxCharacters).optional(),
   /** The message it answers, by the provider's id. */
   replyTo: z.string().min(1).max(512).optional(),
-  /** The conversation it belongs to, whether that has begun or not: its handoff holds the message back. */
+  /** The conversation it belongs to, whether that has begun or not: its handoff withholds the message. */
   sessionId: ContactId,
   text: MessageText,
   /** Is sent in place of the text, which then only describes its content. */

@@ -50,7 +50,7 @@ const settings = {
   enabled: z.boolean().default(false),
   /** Pages of no other origin may use it; with none, no page may. */
   origins: z.array(Origin).max(limits.widgetOriginsMax).default([]),
-  /** Only visitors for whom the tenant's server has signed a token. */
+  /** Only visitors with a token that the tenant's server has signed. */
   requireSenderToken: z.boolean().default(false),
   appearance: WidgetAppearance.prefault({}),
 };

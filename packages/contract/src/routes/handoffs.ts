@@ -78,7 +78,7 @@ export const answerAsPerson = defineRoute({
   method: 'post',
   path: '/api/sessions/{id}/messages',
   tag: 'handoffs',
-  summary: "Say something in the agent's place",
+  summary: "Send a message in the agent's place",
   description:
     'A turn without a model: the message stands in the conversation in order with the others, and goes out on the channel of the conversation. Only while it is handed over; otherwise `conflict`.',
   auth: 'key',

@@ -29,7 +29,7 @@ export interface RouteAnswer {
   readonly events?: true;
   /** Media type of a body that is neither, or that may come instead of JSON. */
   readonly text?: string;
-  /** Headers beyond the ones every answer carries, with what they say. */
+  /** Headers beyond the ones every answer carries, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -82,7 +82,7 @@ export interface Route {
   readonly waitsForTurn?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
-  /** Request headers with a meaning of their own, lower-case names. */
+  /** Request headers that the route reads, lower-case names. */
   readonly headers?: z.ZodObject;
   readonly body?: RouteBody;
   readonly answers: Readonly<Record<number, RouteAnswer>>;

@@ -107,7 +107,7 @@ export const sendWidgetMessage = defineRoute({
   id: 'sendWidgetMessage',
   method: 'post',
   path: '/widget/messages',
-  summary: 'Say something to cs as a visitor',
+  summary: 'Send a message to cs as a visitor',
   description: 'The events are those of /api/cs without tool calls and figures: see `WidgetEventData`.',
   waitsForTurn: true,
   query: withKey,

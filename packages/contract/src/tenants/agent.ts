@@ -68,7 +68,7 @@ export function commonOf(left: readonly string[] | undefined, right: readonly st
   return [...new Set([...left.filter((name) => isListed(right, name)), ...right.filter((name) => isListed(left, name))])];
 }
 
-/** The names an agent has of what there is: of our own tools those that its access gives, of attached ones those it lists. */
+/** The tools that an agent has: built-in ones that its access permits, attached ones that it lists. */
 export function toolsOfAgent(access: Authority, allow: readonly string[] | undefined): string[] {
   const ours = toolNames.filter((name) => mayUseTool(access, name) && (allow?.includes(name) ?? true));
   return [...ours, ...(allow ?? []).filter((name) => !isToolName(name))];

@@ -96,7 +96,7 @@ export type EventData = { readonly [Type in EventType]: z.infer<(typeof eventDat
 const eventTypes = Object.keys(eventData) as [EventType, ...EventType[]]; // eslint-disable-line typescript/no-unsafe-type-assertion -- keys of a literal
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 
-/** Those that an endpoint may ask for; the others go where a schedule, or a test, sends them. */
+/** The types that an endpoint may subscribe to; the others go where a schedule, or a test, sends them. */
 export const SubscribedType = EventType.extract([
   'turn.completed',
   'turn.failed',
@@ -120,7 +120,7 @@ export const EventId = z.string().regex(/^e_[0-9a-f]{40}$/u, 'is not the id of a
 /** One attempt at sending. */
 export const EventTry = z.strictObject({
   at: z.iso.datetime(),
-  /** Of the HTTP answer; null when there was none. */
+  /** Status of the HTTP answer; null when there was none. */
   status: z.int().nullable(),
   ms: z.int().nonnegative(),
   /** null when it was taken. */

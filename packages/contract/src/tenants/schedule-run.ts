@@ -25,7 +25,7 @@ export type RunTurn = z.infer<typeof RunTurn>;
 export const RunDelivery = z.strictObject({
   status: z.enum(['kept', 'nothing_to_send', 'forgotten', 'sent', 'delivered', 'read', 'failed', 'unknown', 'expired', 'withheld']),
   messageId: OutboundId.nullable(),
-  /** Of a reply that goes to a webhook. */
+  /** The event of a reply that goes to a webhook. */
   eventId: EventId.nullable().default(null),
   reason: z.string().nullable(),
 });
@@ -38,7 +38,7 @@ const fields = {
   outcome: RunOutcome,
   /** Why it was missed or skipped. */
   reason: z.string().nullable(),
-  /** Of a missed run: there are more before it, from here on, that have no entry of their own. */
+  /** For a missed run: more runs were missed from here on that have no entry. */
   missedSince: z.iso.datetime().nullable(),
   recordedAt: z.iso.datetime(),
   /** null until it is accepted. */

@@ -63,7 +63,7 @@ export const TenantSettings = z
           .optional(),
         /** What the contact gets when their conversation is handed over; nothing without it. */
         notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
-        /** After so many hours the agent goes on by itself, where a handoff does not say otherwise. */
+        /** After so many hours the agent goes on by itself, unless the handoff gives another number. */
         hours: z.number().positive().max(limits.handoffMaxHours).optional(),
       })
       .optional(),

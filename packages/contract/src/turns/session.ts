@@ -106,7 +106,7 @@ export const Session = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
   title: z.string(),
-  /** Of the whole conversation, history included. */
+  /** Messages of the whole conversation, history included. */
   messageCount: z.int().nonnegative(),
   summary: SessionSummary.nullable(),
   messages: z.array(SessionMessage),

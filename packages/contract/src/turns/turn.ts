@@ -149,7 +149,7 @@ export const TurnView = z
     agent: AgentName,
     channel: CanonicalChannel,
     origin: TurnOrigin,
-    /** Of a sub-agent's turn: the turn that started it. */
+    /** For a sub-agent's turn: the turn that started it. */
     parentTurnId: z.string().optional(),
     /** The turn that answered it together with its own message. */
     joinedTo: z.string().optional(),

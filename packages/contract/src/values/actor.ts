@@ -11,7 +11,7 @@ export const Actor = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('agent'), agent: AgentName, turnId: z.string() }),
   z.strictObject({ kind: z.literal('key'), keyId: z.string() }),
   z.strictObject({ kind: z.literal('operator') }),
-  /** Whom the tenant's settings name to answer there in the agent's place. */
+  /** The staff member that the tenant's settings name to answer there in the agent's place. */
   z.strictObject({ kind: z.literal('contact'), channel: CanonicalChannel, sender: z.string().max(limits.senderMaxCharacters) }),
 ]);
 export type Actor = z.infer<typeof Actor>;

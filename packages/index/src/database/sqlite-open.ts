@@ -9,7 +9,7 @@ import { fileIdentity, SqliteFile } from './sqlite-file.ts';
 export interface SqliteOpenOptions {
   readonly tenantId: string;
   readonly path: string;
-  /** Of the machine's present boot; a file that bears another may have lost its last writes. */
+  /** The machine's present boot; a file with another one may have lost its last writes. */
   readonly bootId: string;
   readonly log: Log;
 }

@@ -105,7 +105,7 @@ export async function selectPassages(
   return rows.map(({ title, heading, place, text, ...row }) => ({ ...rankOf(row), title, heading, place, text }));
 }
 
-/** Those of the ids that have no vector of this model. */
+/** The ids that have no vector of this model. */
 export async function selectWithoutVector(
   { db, tenantId }: PassageQueries,
   scope: PassageScope,

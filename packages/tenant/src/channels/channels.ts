@@ -69,7 +69,7 @@ export class Channels {
     });
   }
 
-  /** Those that are connected, in the order of their names. */
+  /** The connected channels, in the order of their names. */
   async list(): Promise<ChannelView[]> {
     const views = await Promise.all(messagingChannels.map(async (channel) => this.find(channel)));
     return views.filter((view) => view !== undefined);
@@ -109,7 +109,7 @@ export class Channels {
     };
   }
 
-  /** Of one that can be opened. */
+  /** The state of a binding that can be opened. */
   async #stateOf({ channel, enabled, disabledReason, updatedAt }: ChannelBinding): Promise<Pick<ChannelView, 'state' | 'reason'>> {
     if (!enabled) return { state: 'disabled', reason: disabledReason };
     const stop = await this.#stops.find({ channel, updatedAt });
@@ -303,7 +303,7 @@ export class Channels {
   }
 }
 
-/** Has it every field that this channel needs? One that was mended by hand may not. */
+/** Has the binding every field that this channel needs? One that was edited by hand may not. */
 function isWhole(binding: ChannelBinding, channel: MessagingChannel): boolean {
   const present = { ...binding.identifiers, ...binding.sealed };
   const fields = Object.entries(channelDefinitions[channel].settings.shape).filter(([, schema]) => !schema.safeParse(undefined).success);

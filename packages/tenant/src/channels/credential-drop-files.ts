@@ -125,7 +125,7 @@ export class CredentialDropFiles {
       await rename(this.#pathOf(channel), aside);
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
-      // Of another owner, or mounted there.
+      // The file has another owner, or is mounted there.
       if (isSystemError(error, 'EBUSY', 'EACCES', 'EPERM', 'EROFS')) return 'its credentials are kept, but it cannot be removed: remove it';
       throw error;
     }
@@ -141,7 +141,7 @@ export class CredentialDropFiles {
   }
 }
 
-/** @throws AppError invalid_request; what a parser has to say would quote what may be a secret */
+/** @throws AppError invalid_request; a parser's message could quote a secret */
 function parseObject(text: string): unknown {
   try {
     return JSON.parse(text);

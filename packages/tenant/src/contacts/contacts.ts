@@ -60,7 +60,7 @@ export class Contacts {
   /**
    * From now on `alias` is `sender`. The first claim wins: an alias does not move to another contact. On disk when it
    * returns.
-   * @throws AppError conflict, when it leads to another contact, or has aliases of its own
+   * @throws AppError conflict, when it leads to another contact, or has aliases itself
    */
   async addAlias({ channel, alias, sender }: Pick<ContactAlias, 'channel' | 'alias' | 'sender'>): Promise<void> {
     const canonical = await this.canonicalOf(channel, sender);
@@ -125,7 +125,7 @@ export class Contacts {
     };
   }
 
-  /** Those who have written, the last one first. */
+  /** The contacts that have written, the last one first. */
   async list({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }): Promise<ContactsPage> {
     const contacts = new Map<string, ContactView>();
     let from = cursor;

@@ -66,7 +66,7 @@ export class Handoffs {
     return handoff === undefined ? undefined : this.#viewOf(handoff);
   }
 
-  /** Those that wait for staff, the oldest first; those whose file cannot be read are paused, too. */
+  /** Conversations that wait for staff, the oldest first; those whose file cannot be read are paused, too. */
   async paused(): Promise<{ readonly handoffs: HandoffView[]; readonly broken: string[] }> {
     const handoffs: HandoffView[] = [];
     const broken: string[] = [];

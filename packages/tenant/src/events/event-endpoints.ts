@@ -156,7 +156,10 @@ export class EventEndpoints {
     return known.endpoint;
   }
 
-  /** To send to it now, disabled or not. @throws AppError not_found, conflict when its secret cannot be read */
+  /**
+   * The endpoint for sending now, disabled or not.
+   * @throws AppError not_found, conflict when its secret cannot be read
+   */
   async open(id: string): Promise<OpenEndpoint> {
     const { url, secret, previous } = await this.#existing(id);
     const current = this.#opened(id, secret);

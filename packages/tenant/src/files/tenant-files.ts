@@ -18,7 +18,7 @@ import { KeyedMutex } from '@concierge/runtime';
 import { isPrivateName } from './workspace-rules.ts';
 import { entryOf, listFolder, type FileEntry } from './list-folder.ts';
 
-/** Their own classes sweep these. */
+/** Their own classes delete temporary files in these. */
 const sweptElsewhere = new Set(['sessions', 'inbox', 'keys', 'uploads', 'mcp', 'settings']);
 
 export interface FileBytes {

@@ -30,7 +30,7 @@ export interface WorkspaceMeterOptions {
 
 interface Measured {
   readonly bytes: number;
-  /** Of the file system, when it was measured. */
+  /** Free space of the file system when it was measured. */
   readonly freeBytes: number;
   readonly atMs: number;
 }

@@ -13,8 +13,9 @@ const COMPOUNDS_MAX = 12;
 const linkingElements = ['', 's', 'n', 'en', 'es', 'er', 'e'] as const;
 
 /**
- * A word of a question that stands nowhere, as words that do: the one that is a slip away from it, compounds that end with it, its own parts when
- * it is a compound, or for a long word those that are two slips away. The first of these that there are; else the word as it is.
+ * Replaces a word of a question that stands nowhere by words that do: the one that is a slip away from it, compounds
+ * that end with it, its own parts when it is a compound, or for a long word those that are two slips away. The first of
+ * these that there are; else the word as it is.
  */
 export function meantTerms(term: QuestionTerm, known: Vocabulary): QuestionTerm[] {
   const { text } = term;

@@ -8,7 +8,7 @@ import type { FileEntry } from '../files/list-folder.ts';
 
 const memoryFile = 'MEMORY.md';
 const notesFolder = 'memory';
-/** Holds a folder for each contact of whom something is kept. */
+/** Holds a folder for each contact with notes. */
 export const contactsFolder = 'contacts';
 const notesMax = 10_000;
 const slugMaxCharacters = 60;
@@ -26,8 +26,8 @@ export interface MemoryText extends FileText {
 }
 
 /**
- * What agents keep: MEMORY.md, which is part of every prompt, and notes under memory/. The owner's lie in the tenant's folder, a
- * contact's in one of its own, which no path of the owner's API or of another contact leads to.
+ * What agents keep: MEMORY.md, which is part of every prompt, and notes under memory/. The owner's lie in the tenant's
+ * folder, a contact's in a separate folder, which no path of the owner's API or of another contact leads to.
  */
 export class MemoryFiles {
   readonly #options: MemoryFilesOptions;
@@ -74,7 +74,7 @@ export class MemoryFiles {
     return { ref, ...(await this.#files.readText(ref)) };
   }
 
-  /** Names of the folders of all contacts of whom something was kept. */
+  /** Names of the folders of all contacts with notes. */
   async contactFolders(): Promise<string[]> {
     await using root = await FolderHandle.open(this.#options.root);
     if ((await root.stat(contactsFolder))?.isDirectory() !== true) return [];

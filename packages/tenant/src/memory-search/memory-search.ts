@@ -44,7 +44,7 @@ export interface MemoryHit {
 
 export interface MemoryAnswer {
   readonly hits: readonly MemoryHit[];
-  /** Of all pages. */
+  /** Results of all pages. */
   readonly total: number;
   /** What has not been read yet, and so cannot be found. */
   readonly unread: Unread;
@@ -70,7 +70,7 @@ const VOCABULARY_PASSAGES = 10_000;
 const VOCABULARY_WORDS = 250_000;
 
 interface KnownWords {
-  /** Of the passages that they were taken from. */
+  /** Version of the passages that they were taken from. */
   readonly version: string;
   readonly vocabulary: Vocabulary;
 }

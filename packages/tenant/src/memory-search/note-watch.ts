@@ -28,7 +28,7 @@ const EVENTS_MAX = 2000;
 const MAIN = 'MEMORY.md';
 const NOTES = 'memory';
 const TOP = '';
-/** Of a folder that is not there (yet). */
+/** The signature of a folder that is not there (yet). */
 const NONE = '';
 
 /**

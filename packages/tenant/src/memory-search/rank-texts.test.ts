@@ -116,7 +116,7 @@ describe('fusing scores', () => {
     expect(fuse({ right: 0.8, other: 0.3 }, ['n1', 'n2', 'other', 'n3', 'n4'])[0]).toBe('right');
   });
 
-  it('lets meaning decide where the words say little', () => {
+  it('lets meaning decide where the words match little', () => {
     expect(fuse({ a: 0.1, b: 0.09, c: 0.08 }, ['right', 'n2'])[0]).toBe('right');
   });
 

@@ -2,7 +2,7 @@ import type { Session, SessionMessage } from '@concierge/contract';
 import type { Passage } from '@concierge/index';
 import { packBlocks, type Block } from './split-text.ts';
 
-/** Of one conversation, newest first: what lies further back is in its summary. */
+/** The limit for one conversation, newest first: what lies further back is in its summary. */
 const CHARACTERS_MAX = 400_000;
 
 interface Exchange {

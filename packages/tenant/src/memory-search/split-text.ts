@@ -1,7 +1,7 @@
 /** A passage holds one matter where it can; models embed this much without losing it. */
 const PASSAGE_TARGET_CHARACTERS = 900;
 const PASSAGE_MAX_CHARACTERS = 1400;
-/** Of the end of a passage, repeated at the beginning of the next one of the same section. */
+/** Length of the end of a passage that the next one of the same section repeats. */
 const OVERLAP_MAX_CHARACTERS = 160;
 const sentenceEnd = /[.!?…]\s+|[。！？]\s*|\n/gu;
 

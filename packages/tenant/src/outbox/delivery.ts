@@ -18,7 +18,7 @@ export interface DeliveryPart {
   retryAtMs: number | undefined;
   /** From the end of the last try to the next, by that same clock. */
   retryAfterMs: number | undefined;
-  /** Of the try that was taken, its beginning. */
+  /** The beginning of the try that was taken. */
   sentAtMs: number | undefined;
   providerMessageId: string | undefined;
   receipt: ReceiptState | undefined;
@@ -158,7 +158,8 @@ export class Delivery {
     if (step.at > this.#updatedAt) this.#updatedAt = step.at;
     switch (step.kind) {
       case 'parts': {
-        // Two writers of which one was frozen may both have rendered it: the first one's parts are those that were tried.
+        // Two writers of which one was frozen may both have rendered it: the first one's parts are the ones that were
+        // tried.
         this.#parts ??= step.parts.map((part) => newPart(part));
         break;
       }

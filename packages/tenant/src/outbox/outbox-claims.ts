@@ -11,7 +11,7 @@ export interface ClaimedTry {
   readonly try: number;
 }
 
-/** Of a message in its lane's folder. */
+/** A claim of a message in its lane's folder. */
 export interface ClaimPlace extends ClaimedTry {
   readonly id: string;
   /** outbox/<lane> */
@@ -21,8 +21,8 @@ export interface ClaimPlace extends ClaimedTry {
 /**
  * A claim is an empty right to one try: `<id>.<part>.<try>`, made once and synced. Its outcome is a second file,
  * `<claim>.fate`, also made once: a link to the claim, made by its holder right before the request leaves, or a file
- * that says `void`, made by the worker that takes over. So a holder that was frozen in between sends nothing, and a
- * claim whose holder died before that is known to have sent nothing.
+ * with the content `void`, made by the worker that takes over. So a holder that was frozen in between sends nothing,
+ * and a claim whose holder died before that is known to have sent nothing.
  *
  * The link is not synced, which would take longer than all else between the claim and the request. What a killed
  * process has written is still there; what a machine without power has written may not be. So the claim names the boot
@@ -37,7 +37,7 @@ export class OutboxClaims {
     this.#boot = boot;
   }
 
-  /** Those among the names of a lane's folder that are of this message. */
+  /** The claims of this message among the names of a lane's folder. */
   static among(names: readonly string[], id: string): ClaimedTry[] {
     return names.flatMap((name) => {
       const groups = claimPattern.exec(name)?.groups;
@@ -45,7 +45,10 @@ export class OutboxClaims {
     });
   }
 
-  /** The message that a file in a lane's folder is beside; undefined for a file that is neither claim nor fate. */
+  /**
+   * The message that a file in a lane's folder is beside; undefined for a file that is neither a claim nor a `.fate`
+   * file.
+   */
   static messageOf(name: string): string | undefined {
     const claim = name.endsWith(fateSuffix) ? name.slice(0, -fateSuffix.length) : name;
     return claimPattern.exec(claim)?.groups?.['id'];

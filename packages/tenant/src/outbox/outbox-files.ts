@@ -74,7 +74,7 @@ export class OutboxFiles {
     return idsAmong(await namesIn(this.#laneFolder(lane)), '.json');
   }
 
-  /** Those in a lane, the first to be accepted first. What a damaged disk has spoilt is set aside. */
+  /** The messages in a lane, in order of acceptance. What a damaged disk has spoilt is set aside. */
   async waitingIn(lane: string): Promise<OutboundMessage[]> {
     const found = await Promise.all((await this.idsOf(lane)).map(async (id) => this.waiting(id)));
     return found

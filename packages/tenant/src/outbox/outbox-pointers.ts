@@ -31,7 +31,7 @@ export class OutboxPointers {
     return [...new Set(lines)];
   }
 
-  /** Those that nothing was added to since then go. */
+  /** Removes pointers that nothing was added to since then. */
   async removeBefore(ms: number): Promise<void> {
     for (const shelf of await namesIn(this.#folder)) {
       for (const name of await namesIn(join(this.#folder, shelf))) {

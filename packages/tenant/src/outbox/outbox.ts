@@ -68,7 +68,7 @@ export class Outbox {
 
   /**
    * On disk when it returns. `isNew` is false when this call was made before: the first one counts.
-   * @throws AppError too_many_waiting, for what agents say of their own accord
+   * @throws AppError too_many_waiting, for messages that agents send unasked
    */
   async accept(outbound: NewOutbound): Promise<{ readonly message: OutboundMessage; readonly isNew: boolean }> {
     const id = this.idOf(outbound);
@@ -146,8 +146,8 @@ export class Outbox {
   }
 
   /**
-   * A try may begin: on disk when it returns. False when it is another's, or the message is no longer on its way: then nothing may be sent. Without a result
-   * after it, what the try came to is `takeOver`'s to say.
+   * Claims a try: on disk when it returns. False when another process has it, or the message is no longer on its way:
+   * then nothing may be sent. When no result follows, `takeOver` decides the outcome of the try.
    */
   async claim({ message }: Delivery, tried: Try): Promise<boolean> {
     return this.#files.claim(message.id, tried);
@@ -193,7 +193,7 @@ export class Outbox {
     const delivery = await this.delivery(id);
     if (delivery === undefined) throw new AppError('not_found', 'There is no such message.');
     if (delivery.state === 'waiting') throw new AppError('conflict', 'The message is on its way already.');
-    if (hasArrived(delivery)) throw new AppError('conflict', 'The app has all of the message: there is nothing to send again.');
+    if (hasArrived(delivery)) throw new AppError('conflict', 'The provider has all of the message: there is nothing to send again.');
     const nowMs = this.#nowMs();
     const expiresAt = new Date(nowMs + limits.outboxTtlSeconds * 1000).toISOString();
     // One that was sent and has failed after all may lie among the settled still.
@@ -225,12 +225,12 @@ export class Outbox {
     return found;
   }
 
-  /** What waits may go now: a channel was connected, say. */
+  /** What waits may go now: a channel was connected, for example. */
   async wakeAll(): Promise<void> {
     if (this.#options.wake !== undefined) for (const lane of await this.lanes()) this.#wakeLane(lane);
   }
 
-  /** Those that staff may have to look at, in no order. */
+  /** The messages that staff may have to look at, in no order. */
   async dead(): Promise<Delivery[]> {
     return readEach(await this.#files.deadIds(), async (id) => this.#files.readDead(id));
   }

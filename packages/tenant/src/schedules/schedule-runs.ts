@@ -68,7 +68,7 @@ export class ScheduleRuns {
     return this.#records(scheduleId).find(runId);
   }
 
-  /** Those that wait or are under way, the oldest first. */
+  /** The runs that wait or are under way, the oldest first. */
   async open(scheduleId: string): Promise<ScheduleRun[]> {
     const records = this.#records(scheduleId);
     const open: ScheduleRun[] = [];
@@ -140,7 +140,7 @@ export class ScheduleRuns {
     return shown;
   }
 
-  /** Of those that are over and done with, the newest stay. */
+  /** Keeps only the newest finished runs. */
   async prune(scheduleId: string): Promise<void> {
     const names = await this.#records(scheduleId).names();
     if (names.length <= limits.scheduleRunsKept) return;
@@ -188,7 +188,7 @@ export class ScheduleRuns {
 class SeenRuns {
   readonly #bySchedule = new Map<string, Set<string>>();
 
-  /** Those of the present names that were seen; the caller adds to it. */
+  /** The present names that were seen; the caller adds to it. */
   among(scheduleId: string, names: readonly string[]): Set<string> {
     const before = this.#bySchedule.get(scheduleId);
     const present = new Set(before === undefined ? [] : names.filter((name) => before.has(name)));

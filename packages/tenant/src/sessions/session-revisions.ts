@@ -236,7 +236,7 @@ export class SessionRevisions {
     await Promise.all(folders.map(async (folder) => this.#folders.sync(folder)));
   }
 
-  /** Of a session's revisions only the newest stays: the others have what was taken out of it. */
+  /** Keeps only the newest of a session's revisions: the others contain what was taken out of it. */
   async dropEarlier(id: string): Promise<void> {
     const old = (await this.list(id))?.numbers.slice(0, -1) ?? [];
     await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));

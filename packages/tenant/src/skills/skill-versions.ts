@@ -45,7 +45,7 @@ export class SkillVersions {
     return versions;
   }
 
-  /** Of one version, SKILL.md last; none when there is no such version. */
+  /** The files of one version, SKILL.md last; none when there is no such version. */
   async filesOf(name: string, id: string): Promise<string[]> {
     if (!idPattern.test(id)) return [];
     const folder = pathOf(name, id);
@@ -103,7 +103,7 @@ export class SkillVersions {
         await versions.sync();
         return id;
       } catch (error) {
-        // Of two changes in one millisecond the second is called the next one.
+        // The second of two changes in one millisecond gets the next one's name.
         if (!isSystemError(error, 'EEXIST')) throw error;
       }
     }

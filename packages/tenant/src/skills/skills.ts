@@ -49,7 +49,7 @@ export class Skills {
     this.#files = files;
   }
 
-  /** By name; those that cannot be used are left out. */
+  /** Skills by name; unusable ones are left out. */
   async list(): Promise<readonly Skill[]> {
     return (await this.scan()).valid;
   }

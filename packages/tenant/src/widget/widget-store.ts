@@ -11,7 +11,7 @@ const damaged = 'its file is damaged; set it up again';
 // bounded-expression: a constant, of bounded length
 const tenantOfKey = new RegExp(`^${widgetKeyPrefix}(?<tenantId>[a-z0-9-]{1,63})_[0-9a-f]{32}$`, 'u');
 
-/** Whose pages carry this key, if it is one at all; the tenant's own record decides. */
+/** The tenant whose pages carry this key, if it is one at all; the tenant's own record decides. */
 export function tenantOfWidgetKey(key: string): string | undefined {
   return tenantOfKey.exec(key)?.groups?.['tenantId'];
 }
@@ -34,7 +34,10 @@ export interface WidgetStoreOptions {
   readonly log: Log;
 }
 
-/** A tenant's web widget: one file, in a folder of its own so that commands in the sandbox cannot put another in its place. */
+/**
+ * A tenant's web widget: one file, in a separate folder so that commands in the sandbox cannot put another in its
+ * place.
+ */
 export class WidgetStore {
   readonly #options: WidgetStoreOptions;
   readonly #records: RecordFolder<typeof WidgetRecord>;
