@@ -95,8 +95,8 @@ export const HandoffBody = z
     /** The agent goes on by itself after so many hours; the tenant's default when left out. */
     hours: z.number().positive().max(limits.handoffMaxHours).optional(),
     /**
-     * Notify the contacts that the tenant names, and the owner's agent; for a system that asks for staff. False: the
-     * staff member who takes it over asks.
+     * Notify the contacts that the tenant names, and the owner's agent; for a system that asks for staff. False
+     * when the staff member who takes it over is the caller.
      */
     notify: z.boolean().default(true),
   })

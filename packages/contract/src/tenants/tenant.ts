@@ -85,7 +85,7 @@ export const TenantSettings = z
     heartbeat: z
       .strictObject({
         every: Duration.optional(),
-        /** Where its words go; without it to the place of `handoff.notify`. */
+        /** Where its text goes; by default to the place of `handoff.notify`. */
         deliver: z
           .strictObject({
             channel: AppName,
