@@ -9,20 +9,21 @@ import { FolderSync, removeFolderIn, walkTree, type TreeEntry } from '@concierge
 import { isPrivateName, markIncarnation, type TenantScope } from '@concierge/tenant';
 import * as tar from 'tar';
 
-/** Read and write for the owner of the deployment, nobody else: what tenants keep is private. */
+/** Read and write for the owner of the deployment only: what tenants keep is private. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const PERMISSIONS = 0o777;
 /**
- * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What keeps tenant.json safe is made
- * again from it. Plain credentials that are right have been sealed by then; the others, copies that an editor made of them, and what a process that died
- * left half done are nobody's to carry around.
+ * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What
+ * keeps tenant.json safe is made again from it. Valid plain credentials have been sealed by then; invalid ones, copies
+ * that an editor made of them, and what a crashed process left half done are left out.
  */
 const LEFT_OUT =
   /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-z]\.)[^/])/u;
 /**
- * Of no use under another id, or of harm: keys (the widget's, too), unanswered turns and the mark in settings/ name the old one, credentials of channels and secrets of event
- * endpoints are sealed for it, and a message or an event that waits to be sent would be sent by both.
+ * What is useless or harmful under another id: keys (the widget's, too), unanswered turns and the mark in settings/
+ * name the old id, credentials of channels and secrets of event endpoints are sealed for it, and a message or an event
+ * that waits to be sent would be sent by both.
  */
 const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget|settings|handoffs\/calls)\//u;
 
@@ -67,7 +68,7 @@ export async function exportTenant(scope: TenantScope, file: string): Promise<Ex
   return { tenantId: scope.tenantId, ...counts, bytes: (await stat(file)).size };
 }
 
-/** The bytes of the archive. Of one entry at a time: its content is read when its bytes are asked for. */
+/** The bytes of the archive, one entry at a time: its content is read when its bytes are asked for. */
 async function* archive(tenantId: string, walk: AsyncIterable<TreeEntry>, onFile: () => void): AsyncGenerator<Buffer> {
   const pack = new tar.Pack({ gzip: true });
   const fill = async (): Promise<void> => {

@@ -77,8 +77,8 @@ export async function replaceFile({ folder, name, content, folders, mode }: Atom
 }
 
 /**
- * Temp, fsync, link, fsync of the folder. False when the name is taken; then, too, the name is on disk when this returns, so
- * that two callers may both tell their clients so.
+ * Temp, fsync, link, fsync of the folder. False when the name is taken; then, too, the name is on disk when this
+ * returns, so that two callers may both confirm it to their clients.
  */
 export async function createFile({ name, content, ...place }: AtomicWrite): Promise<boolean> {
   const { created, failure } = await createFiles({ ...place, files: [{ name, content }] });
@@ -91,7 +91,10 @@ export interface AtomicWrites extends Pick<AtomicWrite, 'folder' | 'folders' | '
   readonly files: readonly Pick<AtomicWrite, 'name' | 'content'>[];
 }
 
-/** For each file whether it is new, as `createFile` says. With a `failure`, only for those before the file that failed: nothing behind it was created. */
+/**
+ * For each file whether it is new, as `createFile` returns it. With a `failure`, only for those before the file that
+ * failed: nothing behind it was created.
+ */
 export interface CreatedFiles {
   readonly created: readonly boolean[];
   readonly failure: Error | undefined;

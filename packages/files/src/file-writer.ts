@@ -95,7 +95,7 @@ class WriteThread {
     this.#thread.once('error', (error: unknown) => (reason = error));
     this.#thread.once('exit', () => {
       onEnd();
-      // Whether they were written, nobody knows: as with any error of a disk.
+      // Whether they were written is unknown: as with any error of a disk.
       const error = Object.assign(new Error('the thread that writes files has ended', { cause: reason }), { code: 'EIO' });
       for (const { reject } of this.#waiting.values()) reject(error);
     });
@@ -124,7 +124,7 @@ class WriteThread {
     outcome?.resolve({ created, failure: failure && errorOf(failure) });
   }
 
-  /** Somebody waits for it: the process does not end meanwhile. */
+  /** A caller waits for it: the process does not end meanwhile. */
   #wake(): void {
     clearTimeout(this.#quiet);
     this.#thread.ref();

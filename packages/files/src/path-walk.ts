@@ -22,8 +22,8 @@ export interface OpenFile {
 }
 
 /**
- * A folder held open. Names are resolved against the open descriptor, one part at a time and never through a link, so nothing
- * that happens to the path meanwhile leads out of it (openat(2) by way of /proc/self/fd). Whoever opens one closes it.
+ * A folder held open. Names are resolved against the open descriptor, one part at a time and never through a link, so
+ * nothing that happens to the path meanwhile leads out of it (openat(2) by way of /proc/self/fd). The opener closes it.
  */
 export class FolderHandle implements AsyncDisposable {
   readonly #handle: FileHandle;
@@ -153,8 +153,8 @@ export class FolderHandle implements AsyncDisposable {
   }
 
   /**
-   * What root makes in a folder gets the folder's owner, so that the tenant's sandbox, which is never root, can change it. Anybody else's
-   * files have the right owner from the start.
+   * What root makes in a folder gets the folder's owner, so that the tenant's sandbox, which is never root, can change
+   * it. Any other user's files have the right owner from the start.
    */
   async give(name: string): Promise<void> {
     if (process.getuid?.() !== 0) return;
@@ -171,15 +171,15 @@ export class FolderHandle implements AsyncDisposable {
   }
 
   /**
-   * undefined when it has been replaced since `before`. Looking at the open file alone is not enough: the second name of a hard
-   * link can be taken away between the opening and the look. What was a plain file by this name before, and is the same file now, was
-   * never anybody else's.
+   * undefined when it has been replaced since `before`. Looking at the open file alone is not enough: the second name
+   * of a hard link can be taken away between the opening and the look. What was a plain file by this name before, and
+   * is the same file now, was never another user's.
    */
   async #openSame(name: string, before: Stats, flags: number): Promise<OpenFile | undefined> {
     assertPlainFile(before);
     let handle: FileHandle;
     try {
-      // O_NONBLOCK: if it has become a FIFO, opening it would wait for somebody to write to it.
+      // O_NONBLOCK: if it has become a FIFO, opening it would wait for a writer.
       handle = await open(this.at(name), flags | O_NOFOLLOW | O_NONBLOCK);
     } catch (error) {
       throw refusal(error);
@@ -198,7 +198,7 @@ export class FolderHandle implements AsyncDisposable {
     return undefined;
   }
 
-  /** undefined when somebody else has made it just now. */
+  /** undefined when another process has made it just now. */
   async #createNew(name: string, mode: number): Promise<FileHandle | undefined> {
     try {
       const handle = await open(this.at(name), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, mode);

@@ -7,7 +7,7 @@ import { foldName, invalidPath } from './path-rules.ts';
 import { assertPlainFile, type FolderHandle } from './path-walk.ts';
 import { ignoreMissing } from './system-error.ts';
 
-/** What tenants' own files get: their sandbox runs as somebody else and must be able to read them. */
+/** What tenants' own files get: their sandbox runs as another user and must be able to read them. */
 const visibleMode = 0o644;
 const etagHexDigits = 32;
 

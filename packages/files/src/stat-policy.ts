@@ -5,7 +5,10 @@ import { isSystemError } from './system-error.ts';
 
 /** What a look at a local disk's cache never takes; a network file system's answer does. */
 const slowMs = 0.3;
-/** A busy machine makes any call slow now and then: so many more slow ones than one in `forgiven` say that it is the disk. */
+/**
+ * A busy machine makes any call slow now and then: so many more slow ones than one in `forgiven` show that it is the
+ * disk.
+ */
 const slowCallsMax = 8;
 const forgiven = 64;
 const distrustMs = 30_000;

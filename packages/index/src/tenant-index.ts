@@ -15,7 +15,7 @@ export interface TenantIndexOptions {
   readonly build: (() => Promise<void>) | undefined;
 }
 
-/** Only somebody who deletes the index again and again makes a second one necessary. */
+/** A second one is necessary only when the index is deleted again and again. */
 const BUILDS_MAX = 5;
 
 /**

@@ -9,7 +9,7 @@ export type IndexableSession = Pick<
 /** One session as the files have it. */
 export interface SourceSession {
   readonly session: IndexableSession;
-  /** Of the session file and of its history file, each turn once. */
+  /** Turns of the session file and its history file, each once. */
   readonly turns: readonly TurnRecord[];
 }
 
@@ -33,7 +33,7 @@ export interface TableDrift {
   readonly removed: number;
 }
 
-/** What a rebuild found and has put right. All zero: the index was what the files say. */
+/** What a rebuild found and has put right. All zero: the index matched the files. */
 export interface DriftReport {
   readonly sessions: TableDrift;
   readonly turns: TableDrift;
@@ -51,7 +51,7 @@ export interface Page<Item> {
 export interface SessionsQuery {
   readonly limit: number;
   readonly agent?: string | undefined;
-  /** Those that one of these began. */
+  /** Only sessions with one of these origins. */
   readonly origin?: readonly SessionOrigin[] | undefined;
   readonly cursor?: string | undefined;
 }
@@ -59,7 +59,7 @@ export interface SessionsQuery {
 export interface TurnsQuery {
   readonly limit: number;
   readonly status?: TurnStatus | undefined;
-  /** Of this session alone. */
+  /** Only this session. */
   readonly contact_id?: string | undefined;
   readonly cursor?: string | undefined;
 }

@@ -4,7 +4,7 @@ import type { McpServer, McpTool } from './mcp-server.ts';
 
 const TOOLS_MAX = 128;
 const DESCRIPTION_MAX_CHARACTERS = 2000;
-/** Of one tool's schema as JSON: all of them stand in every prompt. */
+/** The limit of one tool's schema as JSON: all of them stand in every prompt. */
 const SCHEMA_MAX_CHARACTERS = 16_000;
 const SCHEMA_DEPTH_MAX = 32;
 

@@ -44,7 +44,7 @@ export interface TenantScopeOptions {
   readonly sessionCache: SessionCache;
   /** Without one, memory is searched by words alone. */
   readonly embedder: Embedder | undefined;
-  /** Woken when something is to be sent. */
+  /** Called when something is to be sent. */
   readonly wakeOutbox: WakeOutbox | undefined;
   readonly log: Log;
 }
@@ -57,8 +57,8 @@ export interface TenantDriftReport extends DriftReport {
 }
 
 /**
- * All that is one tenant's, and the only door to it. Made by `Tenants` from a verified key or binding; nothing in it leads to
- * another tenant.
+ * All that is one tenant's, and the only access to it. Made by `Tenants` from a verified key or binding; nothing in it
+ * leads to another tenant.
  */
 export class TenantScope {
   readonly tenantId: string;
@@ -166,7 +166,10 @@ export class TenantScope {
     return this.#settings.current();
   }
 
-  /** What tells this tenant from every other, an earlier one of the same name included: ids of turns are derived from it. */
+  /**
+   * What distinguishes this tenant from every other, an earlier one of the same name included: ids of turns are derived
+   * from it.
+   */
   async identity(): Promise<string> {
     return this.#incarnation.identity();
   }
@@ -194,7 +197,7 @@ export class TenantScope {
     return removed !== undefined;
   }
 
-  /** Makes the index say what the files say; what differed. Clears away left-overs, too. */
+  /** Makes the index match the files; returns what differed. Clears away left-overs, too. */
   async reindex(): Promise<TenantDriftReport> {
     await this.files.sweep();
     await this.sweep();
@@ -202,7 +205,7 @@ export class TenantScope {
     return { ...lists, memory: await this.memorySearch.readAll(AbortSignal.timeout(REINDEX_TIMEOUT_MS)) };
   }
 
-  /** Rebuilds the index's list of skills; says which ones cannot be used, and why. */
+  /** Rebuilds the index's list of skills; reports which ones cannot be used, and why. */
   async reindexSkills(): Promise<ReindexReport> {
     const { valid, invalid } = await this.skills.scan();
     await this.index.replaceSkills(valid);

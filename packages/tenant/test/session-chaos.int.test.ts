@@ -28,7 +28,7 @@ function startWriter(args: readonly string[], onLine: (line: string) => void): W
   });
   if (child.pid === undefined) throw new Error('the writer did not start');
   createInterface({ input: child.stdout }).on('line', onLine);
-  // `close` and not `exit`: what it said last has been read by then.
+  // `close` and not `exit`: its last output has been read by then.
   return { process: child, pid: child.pid, ended: once(child, 'close') };
 }
 
@@ -82,7 +82,7 @@ describe('session files under fire', () => {
     const session = await storeIn(folder.path).load(id);
     const turns = session?.turns.map((turn) => turn.id) ?? [];
     expect(new Set(turns).size).toBe(turns.length);
-    // What was published without its writer living to say so is in there as well.
+    // Revisions whose writer died before it reported them are in there as well.
     expect(turns).toEqual(expect.arrayContaining(published));
     expect(published.length).toBeGreaterThan(plans.length);
     expect(conflicts).toBeGreaterThan(0);

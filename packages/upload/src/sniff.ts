@@ -6,7 +6,7 @@ import { imageSize } from 'image-size';
 type UploadType = UploadRef['type'];
 type ImageType = Extract<UploadType, `image/${string}`>;
 
-/** What file-type says, as the types this service keeps. An animated PNG is a PNG. */
+/** The result of file-type, as the types this service keeps. An animated PNG is a PNG. */
 const sniffed: Readonly<Record<string, UploadType>> = {
   'image/png': 'image/png',
   'image/apng': 'image/png',

@@ -6,7 +6,7 @@ import { UnreadableError, type DocumentReader } from '@concierge/web';
 /** Far more than a model is given of one attachment; what there is of it stays with the upload. */
 const TEXT_MAX_CHARACTERS = 2_000_000;
 
-/** These stand where a PDF's text would, so that the agent can say what is the matter. */
+/** These stand where a PDF's text would, so that the agent can explain the problem. */
 const NO_TEXT = '[No text could be read from this PDF: it may be scanned, protected or damaged.]';
 const NOT_READ = '[This PDF has not been read: there was no time for it. view_attachment reads it.]';
 

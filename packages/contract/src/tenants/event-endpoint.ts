@@ -15,7 +15,7 @@ const definition = {
     .transform((types) => [...new Set(types)])
     .nullable()
     .meta({
-      description: 'What it is told of; null: of everything, also of what there will be later. Empty: only what schedules send to it.',
+      description: 'The types that it gets; null: all types, future ones included. Empty: only what schedules send to it.',
     }),
   includeText: z.boolean().meta({ description: 'Put the reply into turn.completed.' }),
   enabled: z.boolean(),
@@ -74,11 +74,11 @@ const view = {
   updatedAt: z.iso.datetime().nullable(),
 };
 
-/** What is told of an endpoint; never its secret. */
+/** What is shown of an endpoint; never its secret. */
 export const EventEndpointView = z.object(view).meta({ id: 'EventEndpoint' });
 export type EventEndpointView = z.infer<typeof EventEndpointView>;
 
-/** Answer to its creation and to a new secret: the only times it is told. */
+/** Answer to its creation and to a new secret: the only times it is shown. */
 export const EventEndpointWithSecret = z
   .object({ ...view, secret: z.string().meta({ description: 'For the signatures (Standard Webhooks): `whsec_` and base64.' }) })
   .meta({ id: 'EventEndpointWithSecret' });

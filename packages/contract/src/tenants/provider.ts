@@ -43,7 +43,7 @@ export function limitTokensOf(facts: Pick<ModelFacts, 'contextWindow' | 'maxOutp
   return Math.floor(facts.contextWindow - reserve - facts.contextWindow * MARGIN_SHARE);
 }
 
-/** Of these, what tools and prompt may take; with more of it hardly anything of a conversation is left. */
+/** The share of these that tools and prompt may take; a larger one leaves hardly any room for a conversation. */
 export const overheadShareMax = 0.5;
 
 const ModelRef = z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');

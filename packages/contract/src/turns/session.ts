@@ -9,8 +9,9 @@ import { UploadRef } from './upload.ts';
 const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
 
 /**
- * What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt caches still match. `heartbeat`: HEARTBEAT, where
- * this message shows it, to be put into the context of `sent`; empty where the message says that it is empty now. Compaction leaves the newest copy.
+ * What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt
+ * caches still match. `heartbeat`: HEARTBEAT, where this message shows it, to be put into the context of `sent`; empty
+ * where the message states that it is empty now. Compaction leaves the newest copy.
  */
 export const UserMessage = z.object({
   ...base,
@@ -19,7 +20,7 @@ export const UserMessage = z.object({
   sent: z.string(),
   heartbeat: z.string().optional(),
   attachments: z.array(UploadRef).optional(),
-  /** Of several messages that were answered together: what each of them said, so that one can be taken back by itself. */
+  /** The text of each of several messages that were answered together, so that one can be retracted by itself. */
   said: z.array(z.object({ turnId: z.string(), text: z.string(), uploads: z.array(z.string()) })).optional(),
 });
 export const ToolCall = z.object({
@@ -35,7 +36,7 @@ export const AssistantMessage = z.object({
   toolCalls: z.array(ToolCall).optional(),
   model: z.string().optional(),
   /** Cut by a cancel or an error. */ partial: z.literal(true).optional(),
-  /** ReceivedMessage by a person in the agent's place. */ by: Actor.optional(),
+  /** The staff member who wrote it in the agent's place. */ by: Actor.optional(),
 });
 export const ToolMessage = z.object({
   ...base,
@@ -62,7 +63,7 @@ export const SessionSummary = z.object({
 });
 export type SessionSummary = z.infer<typeof SessionSummary>;
 
-/** What began a session; it stays so whatever is said in it later. */
+/** What began a session; it does not change with later messages. */
 export const SessionOrigin = z.enum(['user', 'channel', 'schedule', 'heartbeat', 'subagent', 'notice']).meta({
   id: 'SessionOrigin',
   description:
@@ -99,13 +100,13 @@ export const Session = z.object({
   sender: z.string().nullable(),
   /** Missing in files of earlier versions; loading a session adds it. */
   origin: SessionOrigin.optional(),
-  /** Where its last message from a chat app came from. */
+  /** Where its last message from a channel came from. */
   chatApp: ChannelAddress.optional(),
   revision: z.int().nonnegative(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
   title: z.string(),
-  /** Of the whole conversation, history included. */
+  /** Messages of the whole conversation, history included. */
   messageCount: z.int().nonnegative(),
   summary: SessionSummary.nullable(),
   messages: z.array(SessionMessage),
@@ -159,7 +160,7 @@ export type SessionView = z.infer<typeof SessionView>;
  * and `nested_result` while a command runs. Where no model is called, `said` is all that follows, or all there is.
  */
 export const TurnStep = z.discriminatedUnion('kind', [
-  /** `joined`: turns that waited behind this one and are answered with it; their words are part of the message. */
+  /** `joined`: turns that waited behind this one and are answered with it; their texts are part of the message. */
   z.object({ kind: z.literal('prompt'), message: UserMessage, joined: z.array(z.string()).optional() }),
   z.object({
     kind: z.literal('assistant'),
@@ -170,7 +171,7 @@ export const TurnStep = z.discriminatedUnion('kind', [
     firstTextAtMs: z.number().nullable(),
     durationMs: z.number(),
   }),
-  /** Words in the agent's place that no model wrote: a person's, or the service's own answer to a command. */
+  /** Text in the agent's place that no model wrote: a staff member's, or the service's own answer to a command. */
   z.object({ kind: z.literal('said'), message: AssistantMessage }),
   z.object({ kind: z.literal('intent'), callId: z.string(), name: z.string() }),
   z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),

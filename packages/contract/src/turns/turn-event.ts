@@ -17,8 +17,8 @@ export const turnEventData = {
   text_delta: z.object({ delta: z.string().min(1) }),
   tool_call_start: z.object({ id: z.string(), name: z.string(), input: JsonObject }),
   /**
-   * What a call that takes longer says before it ends: between its start and its end, never of a short call. It is a look at the work, cut
-   * at `toolProgressMaxBytes`; the result has everything again, and nothing of it is stored with the session.
+   * Output of a long call before it ends: between its start and its end, never for a short call. It is a look at the
+   * work, cut at `toolProgressMaxBytes`; the result has everything again, and nothing of it is stored with the session.
    */
   tool_call_progress: z.object({ id: z.string(), name: z.string(), delta: z.string().min(1) }),
   tool_call_end: z.object({ id: z.string(), name: z.string(), durationMs: z.int().nonnegative(), isError: z.boolean() }),

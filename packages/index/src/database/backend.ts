@@ -4,7 +4,7 @@ import type { IndexDialect, IndexTables } from './tables.ts';
 
 export type Work<Result> = (db: Kysely<IndexTables>) => Promise<Result>;
 
-/** A connection that nobody else uses, for temporary tables. */
+/** An exclusive connection, for temporary tables. */
 export interface OwnConnection {
   readonly db: Kysely<IndexTables>;
   /** One transaction on it; no other write of the tenant runs meanwhile. */
@@ -23,7 +23,7 @@ export interface IndexBackend {
   read<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
   /** Reads only what a rebuild has filled (that may be a second ago); undefined, without running `work`, when none has. */
   readBuilt<Result>(tenantId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined>;
-  /** As `read`; tells whether this database compares vectors itself. */
+  /** As `read`; returns whether this database compares vectors itself. */
   readVectors<Result>(tenantId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result>;
   /** One transaction. */
   write<Result>(tenantId: string, work: Work<Result>): Promise<Result>;

@@ -122,8 +122,8 @@ async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Pro
 }
 
 /**
- * The files say what began a session: every tenant's index is rebuilt from them when it is read next. The policy would hide the rows of all tenants from a
- * step that works for none of them.
+ * The files contain what began a session: every tenant's index is rebuilt from them when it is read next. The policy
+ * would hide the rows of all tenants from a step that works for none of them.
  */
 async function addSessionOrigin(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
   const text = dialect === 'sqlite' ? sql`text` : sql`text collate "C"`;

@@ -65,7 +65,10 @@ export class SqliteBackend implements IndexBackend {
     return this.#use(tenantId, async (file) => work(file.db, isWanted && file.loadVectors()));
   }
 
-  /** The writers of this process wait for each other here: in SQLite's own queue a waiting one stops the event loop, and with it whoever it waits for. */
+  /**
+   * The writers of this process wait for each other here: in SQLite's own queue a waiting one stops the event loop, and
+   * with it the writer that it waits for.
+   */
   async write<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
     return this.#writers.run(tenantId, async () => this.#use(tenantId, async (file) => file.db.transaction().execute(work)));
   }

@@ -9,7 +9,7 @@ import { fileIdentity, SqliteFile } from './sqlite-file.ts';
 export interface SqliteOpenOptions {
   readonly tenantId: string;
   readonly path: string;
-  /** Of the machine's present boot; a file that bears another may have lost its last writes. */
+  /** The machine's present boot; a file with another one may have lost its last writes. */
   readonly bootId: string;
   readonly log: Log;
 }
@@ -65,7 +65,10 @@ async function usable(options: SqliteOpenOptions): Promise<SqliteFile | undefine
   }
 }
 
-/** Under the same lock: moves a file away that turned out to be broken while it was used, unless somebody has replaced it already. */
+/**
+ * Under the same lock: moves a file away that turned out to be broken while it was used, unless another process has
+ * replaced it already.
+ */
 export function quarantine(file: SqliteFile, options: Pick<SqliteOpenOptions, 'tenantId' | 'log'>): void {
   if (file.isInPlace) setAside({ ...options, path: file.path });
 }

@@ -15,7 +15,7 @@ export function embeddedText({ title, heading, text }: Pick<Passage, 'title' | '
   return [title, heading, text].filter((part) => part !== '').join('\n');
 }
 
-/** The words of a passage of a conversation without who said them: every passage has those. */
+/** The words of a passage of a conversation without their speakers: every passage has those. */
 export function withoutSpeakers(text: string): string {
   return text.replaceAll(/^(?:user|assistant): /gmu, '');
 }

@@ -12,12 +12,12 @@ import type { DriftReport, IndexSource, TableDrift } from '../types.ts';
 type Db = Kysely<IndexTables>;
 
 /**
- * Reads the files into temporary tables, then puts right in one transaction what differs. What was written since the rebuild began
- * (its `generation` tells) is newer than what was read from the files, and stays as it is.
+ * Reads the files into temporary tables, then puts right in one transaction what differs. What was written since the
+ * rebuild began (its `generation` shows that) is newer than what was read from the files, and stays as it is.
  */
 export async function rebuildIndex(backend: IndexBackend, tenantId: string, source: IndexSource): Promise<DriftReport> {
   return backend.withOwnConnection(tenantId, async (own) => {
-    // Committed before the first file is read: whoever wrote under the generation before had published its file by then.
+    // Committed before the first file is read: a writer under the generation before had published its file by then.
     const generation = await own.alone(async (db) => nextGeneration(db, tenantId));
     const context = { tenantId, generation };
     await stageSource({ db: own.db, queries: backend.queries }, context, source);

@@ -87,7 +87,7 @@ export class Agents {
     return { valid, invalid };
   }
 
-  /** Markdown files only: anything else in the folder is no agent and nobody's mistake. */
+  /** Markdown files only: anything else in the folder is not an agent and not an error. */
   async #fileNames(): Promise<string[]> {
     const names = await this.#names.get(join(this.#root, folderName), async () => {
       try {

@@ -9,7 +9,7 @@ export interface FrontMatter {
   readonly body: string;
 }
 
-/** The front matter cannot be used; the message says why and may be shown to the tenant. */
+/** The front matter cannot be used; the message states the reason and may be shown to the tenant. */
 export class FrontMatterError extends Error {
   override readonly name = 'FrontMatterError';
 }
@@ -39,7 +39,7 @@ export function parseFrontMatter(text: string): FrontMatter {
 /** The opposite: fields that are undefined are left out. */
 export function stringifyFrontMatter(fields: Readonly<Record<string, unknown>>, body: string): string {
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-  // As an object: a body in a string would be parsed for front matter of its own first.
+  // As an object: the body in a string would be parsed for front matter first.
   return matter.stringify({ content: body }, given, { language: 'yaml' });
 }
 

@@ -15,11 +15,11 @@ type McpServerRecord = z.infer<typeof McpServerRecord>;
 
 const serverNames = { test: (name: string): boolean => McpServerName.safeParse(name).success };
 
-/** A server as whoever speaks to it needs it. */
+/** A server as its client needs it. */
 export interface McpServerTools extends Pick<McpServerView, 'name' | 'url' | 'agents' | 'tools' | 'timeoutMs'> {
   /** Opened. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the record: another one whenever it was changed. */
+  /** Revision of the record: each change makes another one. */
   readonly revision: string;
 }
 
@@ -60,7 +60,10 @@ export class McpServerStore {
     return view;
   }
 
-  /** Whose tools an agent may use: those that name it and are enabled. A file or a secret that cannot be read leaves its server out. */
+  /**
+   * The servers whose tools an agent may use: those that name it and are enabled. A file or a secret that cannot be
+   * read leaves its server out.
+   */
   async attachedTo(agent: string): Promise<McpServerTools[]> {
     const attached: McpServerTools[] = [];
     for (const name of await this.#records.names()) {

@@ -18,7 +18,7 @@ import { KeyedMutex } from '@concierge/runtime';
 import { isPrivateName } from './workspace-rules.ts';
 import { entryOf, listFolder, type FileEntry } from './list-folder.ts';
 
-/** Their own classes sweep these. */
+/** Their own classes delete temporary files in these. */
 const sweptElsewhere = new Set(['sessions', 'inbox', 'keys', 'uploads', 'mcp', 'settings']);
 
 export interface FileBytes {
@@ -130,7 +130,9 @@ export class TenantFiles {
     await this.#writers.run(path, async () => this.#withRoom(path, append));
   }
 
-  /** Reads, changes and writes a text with nobody of this process in between; the agent's `edit`. Throws what `change` throws. */
+  /**
+   * Reads, changes and writes a text as one step within this process; the agent's `edit`. Throws what `change` throws.
+   */
   async updateText(path: string, change: (text: string) => string): Promise<{ etag: string }> {
     const { text, etag } = await this.readText(path);
     return this.writeText(path, change(text), { ifMatch: etag });

@@ -6,7 +6,10 @@ import { workspaceRules } from './workspace-rules.ts';
 
 /** Free space is asked for so often while a command runs. */
 const LOOK_EVERY_MS = 250;
-/** What was measured longer ago is measured again, whatever the free space says: others may have freed as much as this tenant took. */
+/**
+ * What was measured longer ago is measured again, whatever the free space is: others may have freed as much as this
+ * tenant took.
+ */
 const MEASURED_MAX_AGE_MS = 30_000;
 /** Each level holds a descriptor. */
 const DEPTH_MAX = 256;
@@ -27,7 +30,7 @@ export interface WorkspaceMeterOptions {
 
 interface Measured {
   readonly bytes: number;
-  /** Of the file system, when it was measured. */
+  /** Free space of the file system when it was measured. */
   readonly freeBytes: number;
   readonly atMs: number;
 }

@@ -10,7 +10,7 @@ const privateNames = new Set([
   'keys.json',
   'tenant.json',
   'settings',
-  // Of earlier versions; what is in it moves to settings/ (see `SettingsFiles`).
+  // A file of earlier versions; its content moves to settings/ (see `SettingsFiles`).
   'tenant.last-good.json',
   'uploads',
   'mcp',

@@ -58,8 +58,9 @@ export class Inbox {
   }
 
   /**
-   * After it returns the turn is accepted, whoever's file it is: `exists` says that a turn with this id was here before.
-   * `isUnique`: the id was drawn at random just now, so that nobody else can have it and no look is needed.
+   * After it returns the turn is accepted, also when another process wrote the file: `exists` means that a turn with
+   * this id was here before. `isUnique`: the id was drawn at random just now, so that no other turn can have it and no
+   * look is needed.
    * @throws AppError not_found, when there is no such tenant
    */
   async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
@@ -148,7 +149,10 @@ export class Inbox {
     return parseLines(TurnStep, (await readIfThere(this.#pathOf(turnId, journalSuffix))) ?? '');
   }
 
-  /** Call when the session that contains the turn is published. The turn's own file goes last: with it, all is told. */
+  /**
+   * Call when the session that contains the turn is published. The turn's own file goes last: its removal completes the
+   * turn.
+   */
   async remove(turnId: string): Promise<void> {
     // Most turns have neither: to look is a tenth of an unlink that fails.
     for (const suffix of [journalSuffix, cancelSuffix]) {

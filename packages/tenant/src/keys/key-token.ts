@@ -16,7 +16,7 @@ const KeyClaims = z.strictObject({
   scopes: z.array(KeyScope).min(1),
   issuedAt: z.iso.datetime(),
 });
-/** What a key says of itself. It finds the key's record; the record is the authority. */
+/** What a key states about itself. It finds the key's record; the record is the authority. */
 export type KeyClaims = z.infer<typeof KeyClaims>;
 
 /**

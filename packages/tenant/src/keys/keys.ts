@@ -54,7 +54,7 @@ export interface NewKey {
   readonly scopes: KeyScope[];
 }
 
-/** One tenant's API keys: a file each, so that nobody reads, changes and writes what others change, too. */
+/** One tenant's API keys: a file each, so that no read-modify-write meets another's change. */
 export class Keys {
   readonly #options: KeysOptions;
   readonly #records: RecordFolder<typeof KeyRecord>;
@@ -66,7 +66,10 @@ export class Keys {
     this.#records = new RecordFolder({ tenantId, folder, folders, log, schema: KeyRecord, names: keyIdPattern });
   }
 
-  /** `granter`: the scopes of whoever asks; the operator has them all. @throws AppError scope_required, invalid_request */
+  /**
+   * `granter`: the scopes of the caller; the operator has them all.
+   * @throws AppError scope_required, invalid_request
+   */
   async create(request: KeyRequest, granter: readonly KeyScope[]): Promise<NewKey> {
     const scopes = KeyScope.options.filter((scope) => request.scopes.includes(scope));
     if (scopes.length === 0)

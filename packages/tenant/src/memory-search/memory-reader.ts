@@ -25,7 +25,7 @@ import type { FileEntry } from '../files/list-folder.ts';
 /** How long one search reads notes before it answers; the rest waits for the next one. */
 const READ_MS = 1000;
 const NOTES_AT_ONCE = 64;
-/** Of one batch: notes are read side by side, and a note may have 2 MiB. */
+/** The limit of one batch: notes are read in parallel, and a note may have 2 MiB. */
 const BATCH_MAX_BYTES = 4 * 1024 * 1024;
 const SESSIONS_MAX = 200;
 /** As a `StatCache`: what was written this shortly before it was read may be written again with the same time. */
@@ -56,7 +56,7 @@ export interface Unread {
 
 interface FollowedNotes {
   readonly watch: NoteWatch;
-  /** Of the index that was brought up to date last; another one has to be filled anew. */
+  /** Epoch of the index that was brought up to date last; another one has to be filled anew. */
   epoch: string | undefined;
 }
 
@@ -274,7 +274,7 @@ interface Refreshed {
 const nothing: Refreshed = { left: 0, hasRemoved: false };
 
 interface Until {
-  /** Of the process's own clock. One batch is read in any case. */
+  /** A time of the process's own clock. One batch is read in any case. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
 }
@@ -285,7 +285,7 @@ interface ReadUntil extends Until {
 
 interface LookedAt {
   readonly entries: readonly FileEntry[];
-  /** What was known of them. */
+  /** Their known state. */
   readonly stamps: ReadonlyMap<string, string>;
 }
 

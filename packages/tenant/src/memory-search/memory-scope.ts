@@ -18,7 +18,7 @@ export function passageScopeOf(searcher: Searcher, kinds: readonly PassageKind[]
   return { owner: contactFolderOf(contactOf(searcher)), sessions: [...new Set([...own, sessionId])], kinds };
 }
 
-/** Whose conversation it was. */
+/** The owner of the conversation. */
 export function sessionOwnerOf({
   agent,
   sender,

@@ -44,11 +44,11 @@ export interface MemoryHit {
 
 export interface MemoryAnswer {
   readonly hits: readonly MemoryHit[];
-  /** Of all pages. */
+  /** Results of all pages. */
   readonly total: number;
   /** What has not been read yet, and so cannot be found. */
   readonly unread: Unread;
-  /** By meaning, too? `off`: nobody configured it. `failed`: not this time. */
+  /** By meaning, too? `off`: not configured. `failed`: not this time. */
   readonly meaning: 'off' | 'used' | 'failed';
   /** Passages that are found by their words only, for now. */
   readonly unembedded: number;
@@ -70,7 +70,7 @@ const VOCABULARY_PASSAGES = 10_000;
 const VOCABULARY_WORDS = 250_000;
 
 interface KnownWords {
-  /** Of the passages that they were taken from. */
+  /** Version of the passages that they were taken from. */
   readonly version: string;
   readonly vocabulary: Vocabulary;
 }

@@ -54,9 +54,9 @@ function bestStart(matches: readonly Match[]): number {
 
 /** The best match of each term among those that are near each other. */
 class Window {
-  /** Of each term, those that are best once all before them have left. */
+  /** For each term, the matches that are best once all before them have left. */
   readonly #candidates = new Map<number, Match[]>();
-  /** Of all terms together. */
+  /** The worth of all terms together. */
   worth = 0;
 
   add(match: Match): void {
@@ -68,7 +68,7 @@ class Window {
     this.worth += (candidates[0]?.weight ?? 0) - before;
   }
 
-  /** The one that came first of those that have not left. */
+  /** The first match that has not left. */
   drop(match: Match): void {
     const candidates = this.#candidates.get(match.term);
     if (candidates?.[0] !== match) return;

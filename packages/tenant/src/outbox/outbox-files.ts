@@ -29,7 +29,7 @@ import { OutboxClaims, type ClaimedTry, type ClaimPlace } from './outbox-claims.
 const namePattern = /^m_[0-9a-f]{32}$/u;
 const lanePattern = /^[0-9a-f]{12}$/u;
 const dayPattern = /^\d{4}-\d{2}-\d{2}$/u;
-/** A folder of a lane goes when it is empty, perhaps right before somebody lays a message into it. */
+/** A folder of a lane goes when it is empty, perhaps right before another process writes a message into it. */
 const attemptsMax = 10;
 
 const MessageLine = z.object({ kind: z.literal('message'), message: OutboundMessage });
@@ -74,7 +74,7 @@ export class OutboxFiles {
     return idsAmong(await namesIn(this.#laneFolder(lane)), '.json');
   }
 
-  /** Those in a lane, the first to be accepted first. What a damaged disk has spoilt is set aside. */
+  /** The messages in a lane, in order of acceptance. What a damaged disk has spoilt is set aside. */
   async waitingIn(lane: string): Promise<OutboundMessage[]> {
     const found = await Promise.all((await this.idsOf(lane)).map(async (id) => this.waiting(id)));
     return found
@@ -114,7 +114,10 @@ export class OutboxFiles {
     return again === undefined ? undefined : this.onItsWay(again);
   }
 
-  /** True once for each try, and on disk then; false when the try is somebody's, or the message has gone from its lane. */
+  /**
+   * True once for each try, and on disk then; false when another process has the try, or the message has gone from its
+   * lane.
+   */
   async claim(id: string, tried: ClaimedTry): Promise<boolean> {
     try {
       const isOurs = await this.#claims.make(this.#claimPlace(id, tried));
@@ -147,7 +150,8 @@ export class OutboxFiles {
         } catch (error) {
           if (!isSystemError(error, 'ENOENT')) throw error;
         }
-        // Whoever ends a message looks for lines once more after it has gone from its lane; what comes later than that goes to where it is.
+        // The process that ends a message looks for lines once more after it has left its lane; what comes later goes
+        // to the message's new place.
         if (await isThere(this.#messagePath(id))) return true;
         await ignoreMissing(unlink(this.#journalPath(id)));
       }
@@ -158,7 +162,7 @@ export class OutboxFiles {
     throw new Error(`message ${id} moves faster than it can be written to`);
   }
 
-  /** Out of its lane. Whoever dies in the middle is followed by another who does the same. */
+  /** Moves it out of its lane. After a crash in the middle another process repeats this. */
   async end(delivery: Delivery, place: EndedPlace): Promise<void> {
     const { id } = delivery.message;
     const folder = this.#endedFolder(place, delivery.message);
@@ -168,7 +172,7 @@ export class OutboxFiles {
     else await this.#inFolder(folder, async () => replaceFile({ ...this.#write(folder, `${id}.jsonl`), content: `${lines.join('\n')}\n` }));
     await ignoreMissing(unlink(join(this.#endedFolder(place === 'dead' ? 'settled' : 'dead', delivery.message), `${id}.jsonl`)));
     await ignoreMissing(unlink(this.#messagePath(id)));
-    // A result that somebody told while this was written.
+    // A result that was reported while this was written.
     const late = parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? '').slice(delivery.steps.length);
     if (late.length > 0)
       await this.#addMissing(
@@ -189,8 +193,9 @@ export class OutboxFiles {
   }
 
   /**
-   * Back into its lane, with this step added. False when somebody else has taken it up. Its file becomes the journal in one step, so that only one can do
-   * it; before that come claims of all tries so far: whoever has slept since then makes none of them anew.
+   * Puts it back into its lane, with this step added. False when another process has taken it up. Its file becomes the
+   * journal in one step, so that only one can do it; before that come claims of all tries so far: a process frozen
+   * since then makes none of them anew.
    */
   async takeUp(delivery: Delivery, step: DeliveryStep): Promise<boolean> {
     const { message } = delivery;
@@ -267,7 +272,7 @@ export class OutboxFiles {
     for (const day of await this.days()) await sweepTemporaries(join(this.#options.folder, 'settled', day));
   }
 
-  /** Somebody died while taking it up: its journal, which begins with the message, is back, and it is nowhere else. */
+  /** A process died while taking it up: its journal, which begins with the message, is back, and it is nowhere else. */
   async #repaired(id: string): Promise<OutboundMessage | undefined> {
     if (!isMessageId(id) || (await isThere(this.#messagePath(id)))) return undefined;
     const [first] = parseLines(MessageLine, ((await readIfThere(this.#journalPath(id))) ?? '').split('\n', 1)[0] ?? '');

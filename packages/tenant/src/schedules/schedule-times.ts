@@ -24,7 +24,7 @@ export interface DueQuery {
   /** Up to here all is dealt with already. */
   readonly afterMs: number;
   readonly nowMs: number;
-  /** After a long stop there may be more than anybody wants to hear of. */
+  /** After a long stop there may be more than is worth reporting. */
   readonly limit: number;
 }
 

@@ -3,7 +3,10 @@ import { LRUCache } from 'lru-cache';
 
 export interface CachedSession {
   readonly session: Session;
-  /** Of the folder the revision was in: a session that was removed and began anew counts its revisions from 1 again. */
+  /**
+   * Birth of the folder the revision was in: a session that was removed and began anew counts its revisions from 1
+   * again.
+   */
   readonly birth: string;
 }
 

@@ -36,7 +36,10 @@ export class SessionHistory {
     return { messages: [...messages.values()], turns: [...turns.values()] };
   }
 
-  /** Each message anew; on disk when it returns. Only for who has the conversation's lease: what is appended meanwhile would be lost. */
+  /**
+   * Rewrites each message; on disk when it returns. Only for the holder of the conversation's lease: what is appended
+   * meanwhile would be lost.
+   */
   async rewrite(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
     const text = await readIfThere(this.#pathOf(id));
     if (text === undefined) return;

@@ -13,7 +13,10 @@ export function contactFolderOf(sender: string): string {
   return firstDigits(sender);
 }
 
-/** Whose notes a contact's turn reads and keeps: the sender's; those of an anonymous one last as long as its session's id is known. */
+/**
+ * The owner of the notes that a contact's turn reads and keeps: the sender; an anonymous one's last as long as its
+ * session's id is known.
+ */
 export function contactOf({ sender, sessionId }: { readonly sender: string | null; readonly sessionId: string }): string {
   return sender ?? `anonymous${unitSeparator}${sessionId}`;
 }

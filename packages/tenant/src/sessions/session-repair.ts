@@ -1,6 +1,6 @@
 import type { AssistantMessage, SessionMessage, ToolCall, ToolMessage } from '@concierge/contract';
 
-/** What the model is told of a call whose result nobody knows. */
+/** What the model gets for a call whose result is unknown. */
 export const unknownOutcome =
   'The outcome of this call is unknown: the work was interrupted before a result was recorded. It may have taken effect. Check before you do it again.';
 
@@ -13,7 +13,8 @@ export function repairUnpaired(messages: readonly SessionMessage[]): readonly Se
   const repaired: SessionMessage[] = [];
   const seen = new Set<string>();
   for (const [index, message] of messages.entries()) {
-    // Results are placed with the message that made their calls; one that is met here and was not is nobody's.
+    // Results are placed with the message that made their calls; one that is met here and was not placed belongs to no
+    // call.
     if (message.role === 'tool' || seen.has(message.id)) continue;
     seen.add(message.id);
     if (message.role === 'user') {

@@ -28,8 +28,9 @@ export interface SessionStoreOptions {
 }
 
 /**
- * A tenant's conversations: the truth, of which the index is a copy. Of two writers only one publishes a revision; the other
- * gets `RevisionConflict`. What is returned is the caller's own: its lists may be changed, the messages in them not.
+ * A tenant's conversations: the truth, of which the index is a copy. Only one of two writers publishes a revision; the
+ * other gets `RevisionConflict`. What is returned is the caller's own: its lists may be changed, the messages in them
+ * not.
  */
 export class SessionStore {
   readonly #tenantId: string;
@@ -109,7 +110,10 @@ export class SessionStore {
     await this.#history.append(id, lines);
   }
 
-  /** Messages that compaction has put away, each anew: what was taken back is to be nowhere. Only for who has the conversation's lease. */
+  /**
+   * Rewrites the messages that compaction has put away: what was retracted must be nowhere. Only for the holder of the
+   * conversation's lease.
+   */
   async rewriteHistory(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
     if (isHashedName(id)) await this.#history.rewrite(id, change);
   }
@@ -218,7 +222,10 @@ export class SessionStore {
     await ignoreMissing(unlink(this.#revisions.viewPath(id)));
   }
 
-  /** A turn that compacts while its session is removed writes its history for nobody; a later session of this id must not get it. */
+  /**
+   * A turn that compacts while its session is removed writes its history in vain; a later session of this id must not
+   * get it.
+   */
   async #forgetLateHistory(id: string): Promise<void> {
     if ((await this.#revisions.list(id)) === undefined) await this.#history.remove(id);
   }
@@ -229,8 +236,9 @@ export class SessionStore {
 }
 
 /**
- * A file from elsewhere, or edited by hand, may hold calls without results, which no model provider takes. One of an earlier version does not say what began
- * the session: the first of the turns that the file names does, or the channel where that one only added to a conversation.
+ * A file from elsewhere, or edited by hand, may hold calls without results, which no model provider takes. One of an
+ * earlier version does not contain what began the session: the first of the turns that the file names does, or the
+ * channel where that one only added to a conversation.
  */
 function repaired(session: Session): Session {
   const { channel, turns, origin = originOf(channel, turns[0]?.origin) } = session;

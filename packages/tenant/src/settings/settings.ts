@@ -65,7 +65,7 @@ export class Settings {
     if (look === this.#leftAsItWas) return look;
     if (look.isChanging) {
       this.#cache.forget(this.#files.path);
-      // Most likely somebody is at it, and this reader need not wait for the end of that.
+      // Most likely another process is changing it, and this reader need not wait for that.
       background(this.#tidyOnce(), this.#log);
       return look;
     }

@@ -100,7 +100,7 @@ export const serveMcp = defineRoute({
   answers: {
     200: { description: 'A JSON-RPC message, or a stream of them.', text: 'application/json' },
     202: { description: 'A notification has been taken.' },
-    400: { description: 'No message of the protocol, or of a revision that is not spoken.', json: JsonRpcError },
+    400: { description: 'No message of the protocol, or of an unsupported revision.', json: JsonRpcError },
     406: { description: 'The client does not accept both JSON and event streams.', json: JsonRpcError },
     415: { description: 'The body is not JSON.', json: JsonRpcError },
   },
