@@ -127,7 +127,7 @@ async function searched(search: Search & { readonly regex: boolean }): Promise<s
   return output.startsWith('Nothing found') ? [] : output.split('\n').map(asRipgrep);
 }
 
-/** What ripgrep prints, less the white space at the end of lines, which is nobody's. */
+/** What ripgrep prints, without white space at the end of lines. */
 async function expected({
   query,
   regex,

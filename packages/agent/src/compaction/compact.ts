@@ -33,7 +33,7 @@ interface Summarised {
 }
 
 const defaultPatience: SummaryPatience = { silenceMs: 20_000, totalMs: 60_000 };
-/** Of the limit, at least, for the messages to be summarised: a long summary so far must not push them out. */
+/** The least share of the limit for the messages to be summarised: a long summary so far must not push them out. */
 const TRANSCRIPT_SHARE_MIN = 0.35;
 /** What is left over when summary so far and instructions have their room: estimates are wrong by a few per cent. */
 const TRANSCRIPT_MARGIN = 0.9;

@@ -7,7 +7,7 @@ const REQUEST_MAX_CHARACTERS = 8000;
 /** What of the messages is read for sentences; more would hold up the turns beside this one. */
 const READ_MAX_CHARACTERS = 200_000;
 const SENTENCE_MAX_CHARACTERS = 300;
-/** The newest messages of the user, which stay whatever they say. */
+/** How many of the user's newest messages stay, whatever they contain. */
 const NEWEST_MAX = 6;
 const NEWEST_CHARACTERS = 240;
 /** A sentence costs its line, too. */
@@ -24,8 +24,9 @@ interface Sentence {
 }
 
 /**
- * What stands for `messages` when no model can summarise them: of what was said, and of the summary so far, the sentences that say most for
- * their length (names, numbers, words that are rare in this conversation), the last words of the user, and which tools ran.
+ * Builds what replaces `messages` when no model can summarise them: from the messages and the summary so far, the
+ * sentences that carry most for their length (names, numbers, words that are rare in this conversation), the user's
+ * last words, and which tools ran.
  */
 export function extractiveDigest(previous: SessionSummary | null, messages: readonly SessionMessage[]): string {
   const newest = messages
@@ -88,7 +89,7 @@ function sentenceOf(text: string, weight: number): Sentence {
   return { line, words: [...new Set(line.match(/[\p{L}\p{N}]+/gu))], weight };
 }
 
-/** What is said again is kept once, where it was said first. */
+/** A repeated sentence is kept once, at its first place. */
 function unique(sentences: readonly Sentence[]): Sentence[] {
   return [...new Map(sentences.toReversed().map((sentence) => [sentence.line.toLowerCase(), sentence])).values()].toReversed();
 }

@@ -38,7 +38,7 @@ export function compactionNeed(conversation: Subject, budget: ContextBudget): Co
 
 /** Old tool results first; if that is not enough, the oldest exchanges. Null when nothing can be made smaller. */
 export function planCompaction(conversation: Subject, budget: ContextBudget, need: CompactionNeed): CompactionPlan | null {
-  // A provider that refuses less than the limit has a smaller window than we were told.
+  // A provider that refuses less than the limit has a smaller window than its configuration states.
   const used = usedTokens(conversation, budget);
   const limit = need === 'overflowed' ? Math.min(budget.limitTokens, used) : budget.limitTokens;
   const pruned = need === 'bounds' ? new Map<string, number>() : pruneable(conversation.messages, budget, limit * PROTECTED_SHARE[need]);

@@ -13,12 +13,12 @@ export interface CallSlots {
 export interface GatePlace {
   readonly token: string;
   readonly depth: number;
-  /** Of the command's calls. */
+  /** Shared by the command's calls. */
   readonly slots: CallSlots;
   readonly onEnd: () => void;
 }
 
-/** While a command runs: its door to the tools. Disposed, it stops the calls that are still under way and waits for them. */
+/** A running command's access to the tools. Disposal stops the calls that are still under way and waits for them. */
 export class CommandGate implements AsyncDisposable {
   readonly token: string;
   readonly caller: CommandCaller;

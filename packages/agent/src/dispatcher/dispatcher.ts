@@ -19,7 +19,7 @@ export const DispatchRequest = z.strictObject({
 });
 export type DispatchRequest = z.infer<typeof DispatchRequest>;
 
-/** 0: the tool has answered; 1: with an error. 2: the command line is wrong. 3: nobody is there to answer. 4: too many calls. */
+/** 0: the tool has answered; 1: with an error. 2: the command line is wrong. 3: nothing answers. 4: too many calls. */
 export const exitCodes = { ok: 0, toolError: 1, usage: 2, notConnected: 3, refused: 4 } as const;
 
 export interface DispatchReply {
@@ -33,17 +33,17 @@ type ResultStep = Extract<TurnStep, { kind: 'nested_result' }>;
 
 /** What answers `concierge <tool> …` in a turn's sandbox: the turn's own tools, journaled like the calls of the model itself. */
 export interface DispatcherOptions extends Pick<LoopRun, 'conversation' | 'tools' | 'writer'> {
-  /** Of one command: how many of its calls run at once. */
+  /** Creates the slots of one command: how many of its calls run at once. */
   readonly newSlots: () => CallSlots;
 }
 
 const TOKEN_BYTES = 16;
 
-/** One turn's dispatcher. Knows nothing of sockets: whoever listens hands it requests. */
+/** One turn's dispatcher. It does not depend on sockets: the listener passes requests to it. */
 export class Dispatcher {
   readonly #run: DispatcherOptions;
   readonly #gates = new Map<string, CommandGate>();
-  /** Of the calls under way that may start commands themselves. */
+  /** Depths of the calls under way that may start commands themselves. */
   readonly #depths = new Map<string, number>();
   #calls: number;
 
@@ -62,7 +62,7 @@ export class Dispatcher {
     return gate;
   }
 
-  /** Never rejects: every failure is a reply. `signal`: whoever asked has gone. */
+  /** Never rejects: every failure is a reply. `signal` aborts when the requester has gone. */
   async answer(request: DispatchRequest, signal: AbortSignal): Promise<DispatchReply> {
     const gate = this.#gates.get(request.command);
     if (gate === undefined) return refused(exitCodes.notConnected, 'the command that this belongs to is over, and with it its tools.');
@@ -107,7 +107,7 @@ export class Dispatcher {
     try {
       return replyOf(call, await gate.pass(async () => await this.#journaled(call, gate, stop)));
     } catch {
-      // Stopped, or the turn is another worker's now: either way nobody here may go on.
+      // The turn was stopped, or another worker has it now: either way this process must not go on.
       return refused(exitCodes.notConnected, `${call.name} was stopped; it may have taken effect.`);
     }
   }

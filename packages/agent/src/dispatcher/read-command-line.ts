@@ -7,7 +7,7 @@ export type CommandLine =
   | { readonly kind: 'call'; readonly input: JsonObject; readonly asJson: boolean }
   | { readonly kind: 'wrong'; readonly problem: string };
 
-/** A command line that cannot be understood; its message tells what to write instead. */
+/** A command line that cannot be understood; its message explains what to write instead. */
 class WrongCommandLine extends Error {
   override readonly name = 'WrongCommandLine';
 }

@@ -80,7 +80,10 @@ export class Conversation {
     return this.#summary;
   }
 
-  /** HEARTBEAT as the model knows it from this conversation: its content, empty where it was said to be, undefined where it was never shown. */
+  /**
+   * HEARTBEAT as this conversation has shown it to the model: its content, empty where the model saw that it is empty,
+   * undefined where it was never shown.
+   */
   get heartbeat(): string | undefined {
     return lastHeartbeat(this.#messages) ?? this.#summary?.heartbeat;
   }
@@ -89,12 +92,12 @@ export class Conversation {
     return this.#contextTokens;
   }
 
-  /** Of the whole conversation, what was moved to the history included. */
+  /** Counts the whole conversation, messages that were moved to the history included. */
   get messageCount(): number {
     return this.#messageCount;
   }
 
-  /** The turn's first message has been added: the user's, or where there is none, what a person said. */
+  /** The turn's first message has been added: the user's, or else what a staff member wrote. */
   get hasPrompt(): boolean {
     return this.tally.startedAt !== null;
   }
@@ -109,7 +112,7 @@ export class Conversation {
     return this.#prompt?.joined ?? [];
   }
 
-  /** Finished replies of this turn, whoever wrote them. */
+  /** Number of finished replies of this turn, by any author. */
   get replies(): number {
     return this.#replies;
   }
@@ -138,7 +141,7 @@ export class Conversation {
     this.#partial += delta;
   }
 
-  /** Forgets what the current reply has said; true when there was something. */
+  /** Discards the current reply's text so far. @returns whether there was any */
   voidPartial(): boolean {
     const wasHeard = this.#partial !== '';
     this.#partial = '';
@@ -205,8 +208,8 @@ export class Conversation {
   }
 
   /**
-   * Ends the conversation where it stands, because the turn was cancelled or failed: what was said stays as a partial message and
-   * every open call is closed with `note`. Returns the results made up for open calls, in call order.
+   * Ends the conversation where it stands, because the turn was cancelled or failed: the text so far stays as a partial
+   * message and every open call is closed with `note`. Returns the results made up for open calls, in call order.
    */
   closeOpenCalls(note: string): ToolMessage[] {
     const at = new Date().toISOString();
@@ -269,7 +272,7 @@ export class Conversation {
       message.role === 'tool' && pruned.has(message.id) ? { ...message, pruned: true } : message,
     );
     if (moved.length > 0) this.#summary = step.summary;
-    // What it says counts on, wherever the message is that said it.
+    // The summary's HEARTBEAT stays known after the message that showed it has moved.
     if (this.#summary !== null) this.#summary = summaryWith(this.#summary, lastHeartbeat(this.#messages) === undefined ? known : undefined);
     this.#contextTokens = null;
   }

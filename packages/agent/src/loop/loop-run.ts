@@ -17,11 +17,17 @@ export interface LoopTools {
   hasSideEffect(name: string): boolean;
   /** True when a second run of the same call takes up what the first one began, so that the call must outlive any crash. */
   resumes(name: string): boolean;
-  /** Every failure is an outcome. Rejects only with the signal's reason. `progress` hears what the tool says while it runs. */
+  /**
+   * Every failure is an outcome. Rejects only with the signal's reason. `progress` receives what the tool reports while
+   * it runs.
+   */
   call(call: ToolCall, signal: AbortSignal, progress?: (delta: string) => void): Promise<ToolOutcome>;
 }
 
-/** Makes room before a model call. Resolves to whether anything was made smaller. `overflowed`: the provider said the context is too long. */
+/**
+ * Compacts before a model call. Resolves to whether anything was made smaller. `overflowed`: the provider has refused
+ * the context as too long.
+ */
 export type Compact = (reason: 'due' | 'overflowed') => Promise<boolean>;
 
 /** All that one turn's loop works with. */

@@ -94,7 +94,7 @@ class SentMessages {
   }
 }
 
-/** As an assistant's message, which nobody else can forge: what a contact writes is never one. */
+/** The text is an assistant's message, which a contact cannot forge: what a contact writes is never one. */
 function textOf({ text, by }: AssistantMessage): string {
   return by === undefined ? text : `${PERSON_WROTE}\n\n${text}`;
 }

@@ -21,8 +21,8 @@ export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
 }
 
 /**
- * Ends a turn where it stands, because it was cancelled or failed: what was said stays, open calls are closed with `note` in the
- * conversation, and in the stream where a reader has seen them start.
+ * Ends a turn where it stands, because it was cancelled or failed: the text so far stays, open calls are closed with
+ * `note` in the conversation, and in the stream where a reader has seen them start.
  */
 export function closeOpenCalls(run: Pick<LoopRun, 'conversation' | 'writer' | 'startedCalls'>, note: string): void {
   const started = new Set(run.startedCalls);

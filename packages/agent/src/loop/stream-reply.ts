@@ -23,7 +23,7 @@ export async function streamReply(run: LoopRun, withTools: boolean): Promise<voi
   )) {
     end = hear(run, event) ?? end;
   }
-  // A stream that is cut by the signal may just end: what was said is then partial, not an answer.
+  // A stream that is cut by the signal may just end: the text so far is then partial, not an answer.
   signal.throwIfAborted();
   if (end === undefined) throw new AppError('provider_error', 'The model ended its reply without finishing it.');
   const step = assistantStep(run, end, startedAtMs);
@@ -39,7 +39,7 @@ function hear(run: LoopRun, event: ModelEvent): ModelEnd | undefined {
       run.writer.emit({ type: 'text_delta', data: { delta: event.delta } });
       return undefined;
     case 'reset':
-      // Nothing was said yet: nothing is void, and a reader need not know.
+      // Nothing has been emitted yet: nothing is void, and a reader need not know.
       if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: event.reason } });
       return undefined;
     case 'end':

@@ -4,14 +4,14 @@ import { toMessageText, type UserMessageInput } from './user-message.ts';
 export interface UserTurn {
   /** At least one; several when they are answered together. */
   readonly messages: readonly UserMessageInput[];
-  /** What the message says of HEARTBEAT; nothing where it is undefined. */
+  /** What the message states about HEARTBEAT; undefined: nothing. */
   readonly heartbeat?: HeartbeatNews;
   /** IANA name; UTC when the tenant has none. */
   readonly timezone: string | undefined;
   readonly now: Date;
   /** Another turn asked for it. */
   readonly isDelegated?: boolean;
-  /** A person had the conversation when it came in: no agent answers it. */
+  /** A staff member had the conversation when it came in: no agent answers it. */
   readonly isHeldBack?: boolean;
   /** Extracted text of the attachments that have any, in their order. */
   readonly attachments: readonly { readonly upload: UploadRef; readonly text: string | undefined }[];
@@ -27,7 +27,7 @@ const HEARTBEAT_LINES: Readonly<Record<HeartbeatNews, string>> = {
   gone: '\nHEARTBEAT is empty now.',
 };
 
-/** @param known what the conversation has of it: the content, `''` where it was said to be empty, undefined for nothing */
+/** @param known what the conversation has shown of it: the content, `''` where it was empty, undefined for nothing */
 export function heartbeatNews(content: string | null, known: string | undefined): HeartbeatNews | undefined {
   const now = content?.trim() ?? '';
   if (now === (known ?? '')) return now === '' ? undefined : 'unchanged';
@@ -58,8 +58,9 @@ const HELD_BACK =
   'A person of the team had this conversation when this message came in. You were not shown it then and did not answer it; what the person answered follows, if they did.';
 
 /**
- * The user's message as the model is sent it, but for the content of HEARTBEAT (`sentText`): the time first, then what was said, then the text of its
- * attachments. It is stored as built and sent so ever after; building it again later would give other bytes.
+ * The user's message as the model is sent it, but for the content of HEARTBEAT (`sentText`): the time first, then the
+ * message, then the text of its attachments. It is stored as built and always sent that way; building it again later
+ * would give other bytes.
  */
 export function dynamicContext(turn: UserTurn): string {
   const heartbeat = turn.heartbeat === undefined ? '' : HEARTBEAT_LINES[turn.heartbeat];

@@ -3,11 +3,11 @@ import type { ChannelMedia, ChannelMessage, UploadRef } from '@concierge/contrac
 /** What became of a file that came with a message: kept as an upload, or why it cannot be used, as in `it is too large`. */
 export type MediaFile = { readonly upload: UploadRef } | { readonly problem: string };
 
-/** One message of a person, as its surface took it. */
+/** One message of a contact or user, as its channel accepted it. */
 export interface UserMessageInput {
   readonly text: string;
   readonly chatApp?: ChannelMessage | undefined;
-  /** Of the media of `chatApp`, in their order; without it nothing was fetched. */
+  /** What became of the media of `chatApp`, in their order; without it nothing was fetched. */
   readonly files?: readonly MediaFile[] | undefined;
 }
 
@@ -78,7 +78,7 @@ function named(all: readonly string[], rest: (more: number) => string): string[]
   return all.length <= NAMED_MAX ? [...all] : [...all.slice(0, NAMED_MAX), rest(all.length - NAMED_MAX)];
 }
 
-/** What somebody else named, on one line: it cannot pass for a note of ours. */
+/** Quotes a name that others chose on one line: it cannot pass for a note of ours. */
 function quoted(text: string): string {
   const line = text
     .toWellFormed()

@@ -51,7 +51,7 @@ export function fitsOnPage(text: string): boolean {
   return lines.length <= LINES_DEFAULT && lines.every((line) => line.length <= LINE_MAX_CHARACTERS);
 }
 
-/** For texts whose lines are nobody's: long ones are broken between words, so that none of them is cut. */
+/** For texts whose lines have no meaning: long ones are broken between words, so that none of them is cut. */
 export function wrapLines(text: string): string {
   return text
     .split(/\r?\n|\f/u)

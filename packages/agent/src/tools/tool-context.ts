@@ -43,7 +43,7 @@ export type ChildOutcome =
       readonly status: 'done';
       readonly turnId: string;
       readonly sessionId: string;
-      /** The last thing it said. */
+      /** Its last reply. */
       readonly reply: string;
     }
   | {
@@ -119,7 +119,7 @@ export interface ToolContext extends Pick<TurnCapabilities, 'runtime' | 'fetchPa
   readonly messaging: MethodsOf<TurnMessaging>;
   readonly schedules: MethodsOf<TurnSchedules>;
   readonly status: () => TurnStatus;
-  /** Shows readers of the turn what the call says while it runs. */
+  /** Shows readers of the turn what the call reports while it runs. */
   readonly progress: (delta: string) => void;
   /** Lets the model see an image: it is sent along with the results of this round. */
   readonly show: (image: UploadRef) => void;

@@ -55,7 +55,7 @@ interface ToolDefinition<Name extends ToolName, Schema extends z.ZodObject> {
   run(input: z.output<Schema>, context: ToolContext): Promise<string>;
 }
 
-/** A tool from its definition. The schema both validates what the model wrote and tells it what to write. */
+/** A tool from its definition. The schema both validates what the model wrote and shows it what to write. */
 export function defineTool<const Name extends ToolName, Schema extends z.ZodObject>(definition: ToolDefinition<Name, Schema>): BuiltInTool {
   const { name, domain, cs, schema, sideEffect, narrowDescription = definition.description } = definition;
   return {
@@ -102,7 +102,9 @@ function argumentProblems(name: string, error: z.ZodError): string {
   return `The arguments of ${name} are not valid:\n${problems.join('\n')}\nCorrect them and call ${name} again.`;
 }
 
-/** A tool of a server that the tenant has attached: what it does, and what it says of itself, is somebody else's. */
+/**
+ * A tool of a server that the tenant has attached: its behaviour and its own description come from outside the service.
+ */
 export interface McpTool {
   /** Namespaced, so that it is never taken for one of ours. */
   readonly name: string;
@@ -115,7 +117,7 @@ export interface McpTool {
   run(input: JsonObject, signal: AbortSignal): Promise<{ readonly text: string; readonly isError: boolean }>;
 }
 
-/** The tool as an agent has it beside its own. That the agent may have it at all has been decided by whoever makes one. */
+/** The tool as an agent has it beside its own. The caller has already decided that the agent may have it. */
 export function mcpTool(attached: McpTool): Tool {
   const { name, description, parameters, sideEffect, timeoutMs } = attached;
   if (!isMcpToolName(name)) throw new TypeError(`${name} is no name of an attached tool`);

@@ -27,7 +27,7 @@ export class ToolRegistry {
   readonly #allow: readonly string[] | undefined;
   #characters: number | undefined;
 
-  /** Of all `tools` those that `access` gives and, where there is one, the agent's own list allows. */
+  /** Keeps those of all `tools` that `access` gives and, where there is one, the agent's own list allows. */
   constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
     this.access = access;
     this.#allow = allow;
@@ -46,7 +46,7 @@ export class ToolRegistry {
     return [...this.#tools.keys()];
   }
 
-  /** Undefined for a name that is none of these. Checked again, against the contract's own list: two locks on one door. */
+  /** Undefined for a name that is none of these. Checked again against the contract's own list, as a second check. */
   find(name: string): Tool | undefined {
     const mayUse = isMcpToolName(name) || mayUseTool(this.access, name);
     return mayUse && this.#isListed(name) ? this.#tools.get(name) : undefined;
@@ -60,7 +60,7 @@ export class ToolRegistry {
 export interface TurnToolsOptions {
   readonly set: ToolRegistry;
   readonly context: TurnContext;
-  /** Told of a failure that is no answer to the model but a defect or an outage. */
+  /** Called for a failure that is no answer to the model but a defect or an outage. */
   onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
 }
 
@@ -105,7 +105,7 @@ export class TurnTools implements LoopTools {
       );
       return { output: forModel(output), isError: false, ...(shown.length > 0 && { attachments: shown }) };
     } catch (error) {
-      // One that has come to an end of its own in its grace has a known outcome, and says more of it than that it was stopped.
+      // A tool that ends by itself in its grace has a known outcome, which states more than that it was stopped.
       if (error instanceof ToolError && (tool.sideEffect === 'writes' || !bounded.aborted)) return failed(error.message);
       signal.throwIfAborted();
       if (deadline.aborted) return failed(`${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`);

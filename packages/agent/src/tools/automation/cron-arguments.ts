@@ -51,7 +51,7 @@ interface AskedDelivery {
   readonly deliver_to?: string | undefined;
 }
 
-/** Undefined when nothing was said about it, null for nowhere. @throws ToolError for half of it */
+/** Undefined when neither argument was given, null for no delivery. @throws ToolError for half of it */
 export function deliveryOf({ deliver_channel: app, deliver_to: to }: AskedDelivery): ScheduleDelivery | null | undefined {
   if (app === undefined && to === undefined) return undefined;
   if (app === 'none') {

@@ -13,7 +13,10 @@ export interface SchedulesSource {
   readonly allow?: readonly string[] | undefined;
 }
 
-/** Schedules as one turn may use them. What makes schedules is somebody's own message: a schedule that makes schedules never ends. */
+/**
+ * Schedules as one turn may use them. Only a turn that a message started makes schedules: a schedule that makes
+ * schedules never ends.
+ */
 export class TurnSchedules {
   readonly #source: SchedulesSource;
 
@@ -21,7 +24,7 @@ export class TurnSchedules {
     this.#source = source;
   }
 
-  /** Of the tenant, where a schedule names none. */
+  /** The tenant's time zone, for a schedule that names none. */
   async timezone(): Promise<string> {
     return (await this.#source.scope.settings()).timezone ?? defaultZone;
   }

@@ -20,7 +20,10 @@ const Field = z.strictObject({
 
 type Declared = z.output<typeof Field> & { readonly fields?: readonly z.output<typeof Field>[] | undefined };
 
-/** What a template's front matter says about one variable. `fields`: what the items of a list hold; without it, anything. */
+/**
+ * What a template's front matter states about one variable. `fields`: what the items of a list hold; without it,
+ * anything.
+ */
 export const TemplateVariable = Field.extend({ fields: z.array(Field).optional() })
   .refine(({ type, fields }) => fields === undefined || type === 'list', 'only a list has fields')
   .refine((variable: Declared) => variable.default === undefined || problemOf(variable, variable.default) === undefined, {

@@ -11,7 +11,7 @@ const NOT_TEXT = 'The template puts a list or an object where a text should be. 
 
 const FrontMatter = z.looseObject({ description: z.string().optional(), variables: z.array(TemplateVariable).default([]) });
 
-/** The template or the values cannot be used; the message says why and may be shown to the tenant. */
+/** The template or the values cannot be used; the message explains why and may be shown to the tenant. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
@@ -59,7 +59,7 @@ export class Template {
     return result;
   }
 
-  /** What it takes, for whoever got it wrong. */
+  /** Describes the variables that the template takes, for an error message. */
   help(): string {
     if (this.variables.length === 0) return 'The template takes no variables.';
     return `The template takes:\n${this.variables.map((variable) => `- ${describeVariable(variable)}`).join('\n')}`;
@@ -75,7 +75,7 @@ export class Template {
     }
   }
 
-  /** A misspelt name would leave a hole that nobody sees. Inside a list it may be a field of the items. */
+  /** A misspelt name would leave an unnoticed hole. Inside a list it may be a field of the items. */
   #assertDeclared(tags: readonly Tag[], known: ReadonlySet<string>): void {
     for (const tag of tags) {
       if (tag.kind === 'text') continue;
@@ -98,7 +98,7 @@ export class Template {
   }
 }
 
-/** Items that nothing is said about may have any fields, but only their own. */
+/** Items without declared fields may have any fields, but only their own. */
 function assertPlainNames(tags: readonly Tag[], known: ReadonlySet<string>): void {
   for (const tag of tags) {
     if (tag.kind === 'text') continue;

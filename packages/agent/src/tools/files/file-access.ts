@@ -11,7 +11,7 @@ export interface FileAccess {
   list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
   stat(path: string): Promise<FileEntry | undefined>;
   writeText(path: string, text: string): Promise<{ created: boolean }>;
-  /** Read, change and write with nobody in between. Throws what `change` throws. */
+  /** Read, change and write without interruption. Throws what `change` throws. */
   updateText(path: string, change: (text: string) => string): Promise<unknown>;
 }
 

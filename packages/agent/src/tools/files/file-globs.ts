@@ -11,7 +11,7 @@ export function globFilter(globs: readonly string[], folder: string): (path: str
   const letsByDefault = rules.every(({ lets }) => !lets);
   const ruleFor = (path: string, kind: 'file' | 'folder'): Rule | undefined => rules.findLast((rule) => rule.matches(path, kind));
   return (path) => {
-    // A folder that is left out is not entered, whatever the globs say of what is in it.
+    // A folder that is left out is not entered, even if the globs match files in it.
     if (parentsOf(path).some((parent) => parent.length > folder.length && ruleFor(parent, 'folder')?.lets === false)) return false;
     return ruleFor(path, 'file')?.lets ?? letsByDefault;
   };

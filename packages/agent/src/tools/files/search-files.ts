@@ -131,7 +131,7 @@ class FileSearch {
     const text = await textOf(files, path);
     if (text === undefined) return;
     this.#searched += 1;
-    // One more than fits tells whether there are more.
+    // One more than fits shows whether there are more.
     const found = await texts.linesOf(text, limit - this.#matches + 1);
     const fitting = found.slice(0, limit - this.#matches);
     if (found.length > fitting.length) this.#stopped = `there are more than ${String(limit)} matches`;

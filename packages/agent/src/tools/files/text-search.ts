@@ -17,7 +17,7 @@ export interface Query {
   readonly wholeWords: boolean;
 }
 
-/** One search in a thread of its own: which files, and which lines of them. */
+/** One search in a separate thread: which files, and which lines of them. */
 export class TextSearch implements AsyncDisposable {
   readonly #thread = new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: THREAD_MEMORY_MB }, env: {} });
   readonly #started: Promise<unknown> = once(this.#thread, 'online');

@@ -28,7 +28,7 @@ export interface KeptMessage {
   readonly message: OutboundMessage;
   /** False when this very call has kept it before. */
   readonly isNew: boolean;
-  /** A person has the conversation it belongs to. */
+  /** A staff member has the conversation it belongs to. */
   readonly isPaused: boolean;
   /** Until when free text may be sent there. */
   readonly window: ReplyWindow;
@@ -41,12 +41,17 @@ interface WishedMessage {
   readonly template?: MessageTemplate | undefined;
 }
 
-/** Asks for a person in a conversation, in the name of the turn's agent, and has those told who are to hear of it. */
+/**
+ * Requests a staff member for a conversation in the name of the turn's agent, and notifies those whom the settings
+ * name.
+ */
 export type RequestStaff = (
   asked: HandoffWish & { readonly sessionId: string },
 ) => Promise<{ readonly view: HandoffView; readonly isNew: boolean }>;
 
-/** Until when free text may be sent on a channel to a contact who was last heard at this time; undefined: never. */
+/**
+ * Until when free text may be sent on a channel to a contact whose last message came at this time; undefined: never.
+ */
 export type FindReplyWindow = (channel: MessagingChannel, to: string, lastInboundMs: number | undefined) => ReplyWindow;
 
 export interface MessagingSource {
@@ -57,7 +62,7 @@ export interface MessagingSource {
   readonly findReplyWindow: FindReplyWindow;
 }
 
-/** Chat apps, contacts and handoffs, as far as the turn's agent may reach them: for cs, its own conversation. */
+/** Channels, contacts and handoffs, as far as the turn's agent may reach them: for cs, its own conversation. */
 export class TurnMessaging {
   readonly #source: MessagingSource;
 
@@ -89,7 +94,7 @@ export class TurnMessaging {
     const sessionId = sessionIdOf(contactsAgent, channel, sender);
     const heardMs = await lastInboundMs(this.#source.scope.sessions, sessionId);
     const goneSince = await this.#source.scope.contacts.unreachableSince(channel, recipient);
-    // Who has written since then has let the bot in again, whatever the app told of that.
+    // A contact who has written since then has unblocked the bot, whatever the channel reported about that.
     if (goneSince !== undefined && (heardMs ?? 0) < Date.parse(goneSince))
       throw new ToolError(
         `${recipient} has blocked the bot or removed it on ${app}: nothing can be sent there until they let it in again.`,
@@ -138,7 +143,10 @@ export class TurnMessaging {
     return this.#source.scope.contacts.find(sender);
   }
 
-  /** Of this conversation, or of the one that is named. @throws ToolError where cs names another one */
+  /**
+   * Requests a handoff of this conversation, or of the one that is named.
+   * @throws ToolError where cs names another one
+   */
   async requestHandoff(
     { reason, hours }: Omit<HandoffWish, 'by'>,
     sessionId: string | undefined,
@@ -199,7 +207,7 @@ export class TurnMessaging {
   }
 }
 
-/** Free text would be refused by the provider: said before it is kept, with what may be done instead. */
+/** The provider would refuse free text: the error comes before the message is kept, with what may be done instead. */
 function windowClosed(channel: MessagingChannel, sinceMs: number | undefined): ToolError {
   const { hasTemplates, label } = channelDefinitions[channel];
   const since =

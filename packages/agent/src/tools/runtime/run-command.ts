@@ -7,7 +7,7 @@ import { describeResult } from './command-result.ts';
 
 const ARGUMENT_MAX_BYTES = 120_000;
 const ARGUMENTS_MAX = 1000;
-/** Of the 2 MiB that Linux takes in all. */
+/** A part of the 2 MiB that Linux takes in all. */
 const ARGUMENTS_MAX_BYTES = 1_000_000;
 const TITLE_MAX_CHARACTERS = 120;
 /** For making the sandbox before, and for killing everything after: the sandbox itself ends the command when its time is over. */
