@@ -10,7 +10,7 @@ export interface ModelErrorOptions {
   readonly model?: string | undefined;
   /** HTTP status of the provider's answer, when there was one. */
   readonly status?: number | undefined;
-  /** What the provider calls the failure, as in `insufficient_quota`, when it said so. */
+  /** What the provider calls the failure, as in `insufficient_quota`, when it names one. */
   readonly code?: string | undefined;
   readonly cause?: unknown;
 }

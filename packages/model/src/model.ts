@@ -40,12 +40,12 @@ export type ModelFinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filt
 
 export interface ModelEnd {
   readonly type: 'end';
-  /** The whole reply: what was said since the start or since the last `reset`. */
+  /** The whole reply: the text since the start or since the last `reset`. */
   readonly text: string;
   /** In the model's order, ids unique within the reply; `arguments` as the model wrote them, perhaps no JSON at all. */
   readonly toolCalls: readonly ToolCall[];
   readonly finishReason: ModelFinishReason;
-  /** Of the one call that answered. */
+  /** Usage of the one call that answered. */
   readonly usage: ModelUsage;
   /** The provider gave no figures; `usage` is our own count. */
   readonly usageEstimated: boolean;
@@ -54,7 +54,7 @@ export interface ModelEnd {
 }
 
 /**
- * `text` deltas are never empty; what came in one piece from the provider is one event. `reset`: what was said since the
+ * `text` deltas are never empty; what came in one piece from the provider is one event. `reset`: the text since the
  * start (or the last `reset`) is void and comes again, from the same model (`restarted`) or another (`fallback_model`).
  * `end` is last, exactly once.
  */

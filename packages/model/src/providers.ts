@@ -6,7 +6,7 @@ import type { z } from 'zod';
 export interface Provider {
   readonly name: string;
   readonly baseUrl: string;
-  /** null: the provider asks for no key (a model server on the own machine, say). */
+  /** null: the provider asks for no key (for example a model server on the same machine). */
   readonly apiKey: string | null;
   readonly models: Readonly<Record<string, ModelFacts>>;
 }
@@ -18,7 +18,7 @@ export interface UsableModel {
   /** What the provider calls the model. */
   readonly name: string;
   readonly facts: ModelFacts;
-  /** The providers file says so itself; otherwise `facts` are cautious defaults. */
+  /** The providers file itself describes the model; otherwise `facts` are cautious defaults. */
   readonly listed: boolean;
 }
 
@@ -90,7 +90,10 @@ export function demoProviders(baseUrl: string): Providers {
   };
 }
 
-/** Can the default model, or one of the fallbacks, be called at all? Says nothing about whether the provider accepts the key. */
+/**
+ * Can the default model, or one of the fallbacks, be called at all? Does not check whether the provider accepts the
+ * key.
+ */
 export function hasUsableKey(providers: Providers | undefined): boolean {
   if (providers === undefined) return false;
   return [providers.default, ...providers.fallbacks].some((ref) => findModel(providers, ref) !== undefined);

@@ -14,7 +14,7 @@ interface Intent {
 }
 
 const MAX_CALLS = 4;
-/** Of a message, what is looked at for phrases. */
+/** How much of a message is searched for phrases. */
 const WORDS_MAX_CHARACTERS = 2000;
 
 const intents: readonly Intent[] = [

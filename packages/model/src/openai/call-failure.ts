@@ -57,8 +57,8 @@ const verdictByStatus: Readonly<Record<number, Verdict>> = {
 };
 
 /**
- * Codes that say more than their status (https://platform.openai.com/docs/guides/error-codes): used-up credit comes as 429
- * and waiting does not bring it back; an unknown model may come as 400.
+ * Codes that are more precise than their status (https://platform.openai.com/docs/guides/error-codes): used-up credit
+ * comes as 429 and waiting does not bring it back; an unknown model may come as 400.
  */
 const verdictByCode: Readonly<Record<string, Verdict>> = {
   insufficient_quota: refusedHere,

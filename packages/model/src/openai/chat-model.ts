@@ -56,7 +56,7 @@ export class ChatModel {
       throw deadline.expired ?? error;
     } finally {
       deadline.clear();
-      // Also when the caller leaves in the middle: a reply nobody reads must not go on costing.
+      // Also when the caller leaves in the middle: an unread reply must not go on costing.
       if (reply.finished) body?.close();
       else body?.abandon();
     }

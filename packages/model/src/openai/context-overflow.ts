@@ -8,7 +8,7 @@ interface Refusal {
 const codes = new Set(['context_length_exceeded', 'exceed_context_size_error', 'request_too_large', 'model_context_window_exceeded']);
 
 /**
- * The one place that reads messages: most providers say it in words only, with status 400. As seen in their answers:
+ * The one place that reads messages: most providers state it in words only, with status 400. As seen in their answers:
  * - OpenAI, OpenRouter, vLLM, DeepSeek: "This model's (endpoint's) maximum context length is 8192 tokens. However, …"
  * - OpenAI, newer models: "Your input exceeds the context window of this model", "Input tokens exceed the configured limit of …"
  * - Anthropic: "prompt is too long: 213462 tokens > 200000 maximum"

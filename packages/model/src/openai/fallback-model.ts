@@ -13,7 +13,7 @@ export interface FailedAttempt {
   readonly attempt: number;
   readonly kind: ModelErrorKind;
   readonly status: number | undefined;
-  /** What the provider calls the failure, when it said so. */
+  /** What the provider calls the failure, when it names one. */
   readonly code: string | undefined;
   /** For operators: may quote the provider, never a key. */
   readonly reason: string;
@@ -29,7 +29,7 @@ export interface FallbackModelOptions {
 interface Attempt {
   readonly model: ChatModel;
   readonly number: number;
-  /** The last one of the line: nobody left to turn to. */
+  /** The last model of the line: no other is left. */
   readonly last: boolean;
 }
 

@@ -11,7 +11,9 @@ export interface ModelsOptions {
   readonly providers: Providers;
   /** Patience; what is not given is `defaultModelLimits`. */
   readonly limits?: Partial<ModelLimits> | undefined;
-  /** Told about every failed attempt and every model that could not be asked, as it happens: for the log and metrics. */
+  /**
+   * Called for every failed attempt and every model that could not be asked, as it happens: for the log and metrics.
+   */
   readonly onFailedAttempt?: ((failure: FailedAttempt) => void) | undefined;
 }
 

@@ -2,7 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { StreamedBody } from './streamed-body.ts';
 
-/** An error page longer than this is cut; nobody reads further. */
+/** An error page longer than this is cut. */
 const ERROR_BODY_MAX_CHARACTERS = 64 * 1024;
 const MAX_IDLE_CONNECTIONS = 256;
 
@@ -31,7 +31,7 @@ export class HttpTransport {
     const message = await this.#send(url, init);
     const status = message.statusCode ?? 500;
     const body = new StreamedBody(message);
-    // Of a success nobody reads the headers; checking and copying them costs more than it looks.
+    // The headers of a success are never read; checking and copying them costs more than it looks.
     if (status >= 200 && status < 300) return new StreamedResponse(body, { status, headers: new Headers() });
     return new Response(await body.readAll(ERROR_BODY_MAX_CHARACTERS), { status, headers: headersOf(message) });
   };

@@ -19,7 +19,7 @@ interface Agents {
   readonly 'https:': https.Agent;
 }
 
-/** Looks again at the very address it connects to: the second lock on the door. */
+/** Checks again the very address it connects to, as a second check. */
 const guardedAgents: Agents = {
   'http:': new RequestFilteringHttpAgent(agentOptions),
   'https:': new RequestFilteringHttpsAgent(agentOptions),
@@ -63,12 +63,12 @@ export async function sendHop(hop: Hop, place: VettedPlace, signal: AbortSignal)
     ? https.request({ ...options, agent: agents['https:'], rejectUnauthorized: true })
     : http.request({ ...options, agent: agents['http:'] });
   request.once('response', (message) => {
-    // Whoever reads it hears of its errors; nobody may be reading it yet, or any more.
+    // The reader of the message gets its errors; there may be no reader yet, or none any more.
     message.on('error', () => {});
     resolve(message);
   });
   request.on('error', reject);
-  // Whoever switches protocols is left without a word.
+  // A server that switches protocols closes the request without a response.
   request.once('close', () => {
     reject(new OutboundError('bad_answer', `${hop.url.hostname} gave no HTTP answer.`));
   });
@@ -88,7 +88,7 @@ export function onlyThese(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** What says how the connection is used is never the caller's: it may be a tenant's. */
+/** The headers that control the connection are never the caller's: they may be a tenant's. */
 const ownHeaders = /^(?:host|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|expect|http2-settings|proxy-.*)$/u;
 
 function sentHeaders({ headers, body, method }: Hop): Record<string, string> {

@@ -10,8 +10,9 @@ const CPU_SECONDS = 8;
 /** For a process that waits instead of working. */
 const TIMEOUT_MS = 30_000;
 /**
- * Of the whole process, in KiB. Node 24 reserves 1.0 GiB before it reads anything, with the flags below; the text of a PDF with 1,600 pages
- * took 80 MiB more. So a document gets about 500 MiB, buffers included, which no limit of V8 counts.
+ * The address space of the whole process, in KiB. Node 24 reserves 1.0 GiB before it reads anything, with the flags
+ * below; the text of a PDF with 1,600 pages took 80 MiB more. So a document gets about 500 MiB, buffers included, which
+ * no limit of V8 counts.
  */
 const ADDRESS_SPACE_KIB = 1536 * 1024;
 /** What stays in memory is looked at beside it: it is the only limit where the system has none of address space (macOS). */
@@ -44,8 +45,9 @@ const flags = [
 ];
 
 /**
- * Reads one document in a process of its own: what that process said last before it ended or was killed, undefined when it said nothing.
- * Limits of processor time and address space are set before Node starts, so that no document, whatever it decodes to, takes more.
+ * Reads one document in a separate process. Returns the process's last message before it ended or was killed; undefined
+ * when there was none. Limits of processor time and address space are set before Node starts, so that no document,
+ * whatever it decodes to, takes more.
  * @throws Error when the process cannot be started with its limits
  */
 export async function readInProcess(task: ReadTask, signal: AbortSignal): Promise<ReadMessage | undefined> {

@@ -37,7 +37,7 @@ function markdownOf(base: string): (html: string) => string {
       return text === '' || href === undefined ? text : `[${text}](${href})`;
     },
   });
-  // What an image says is in its description; its address would only tell its server who reads.
+  // The content of an image is in its description; its address would only reveal to its server who reads.
   service.addRule('images', {
     filter: 'img',
     replacement: (_content, node) => {

@@ -37,14 +37,16 @@ export class SearchError extends Error {
   }
 }
 
-/** The search service that the operator chose. Its address is the operator's and may be private; nobody else's URL is asked. */
+/**
+ * The search service that the operator chose. Its address is the operator's and may be private; no other URL is asked.
+ */
 export class WebSearch {
   readonly #engine: SearchEngine;
   readonly #base: string;
   readonly #key: string;
   readonly #fetch: OutboundFetch;
 
-  /** @throws Error for a provider that has no address of its own and got none */
+  /** @throws Error for a provider that has no default address and got none */
   constructor({ provider, url, key }: WebSearchSettings) {
     this.#engine = engines[provider];
     const base = url ?? this.#engine.url;
