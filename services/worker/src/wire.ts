@@ -110,7 +110,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
     log,
   });
   const draining = [worker, deliveryWorker];
-  // Both have the whole grace: what a turn says before the end of it can still go out within it.
+  // Both have the whole grace: what a turn emits before the end of it can still go out within it.
   stack.defer(async () => void (await Promise.all(draining.map(async (part) => part.stop(stack.graceLeftMs)))));
   await worker.start();
   deliveryWorker.start();
@@ -128,7 +128,7 @@ function lendReading({ outbound }: Outside, { config, log }: Building): Pick<Cap
   };
 }
 
-/** What tells tenants' own systems of what happens. */
+/** Starts what sends webhook events to tenants' own systems. */
 function startEvents({ eventSender: sender }: Outside, { core, registry, stack, log }: Building): void {
   const { redis, tenants, events } = core;
   const metrics = new EventMetrics(registry);

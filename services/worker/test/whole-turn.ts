@@ -56,7 +56,7 @@ export class Tenant {
     this.scope = scope;
   }
 
-  /** A turn whose model makes these calls, one after another, and then says "done". */
+  /** A turn whose model makes these calls, one after another, and then answers "done". */
   async begin(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<StartedTurn> {
     const marker = randomBytes(8).toString('hex');
     this.#whole.model.when(marker, ...calls.map((call) => [callTools([call])]), [say('done')]);

@@ -4,11 +4,11 @@ import type { TurnRun } from '@concierge/turn';
 
 /** A turn's sandbox, closed with the turn. */
 export interface RuntimeCapability extends RuntimeAccess, AsyncDisposable {
-  /** Who answers the tools that commands call; said once, before the first command. */
+  /** Sets what answers the tools that commands call; called once, before the first command. */
   answerWith(dispatcher: Dispatcher): void;
 }
 
-/** What a worker lends to one turn, and takes back at its end. */
+/** The capabilities that a worker binds for one turn and closes at its end. */
 export type OpenedCapabilities = TurnCapabilities & AsyncDisposable & { readonly runtime: RuntimeCapability };
 
 /** What the turn's agent may do: at most this may be handed on. */

@@ -46,7 +46,7 @@ export interface StatusFacts {
   readonly timezone: string | undefined;
 }
 
-/** What the `status` tool tells, as it is when it is asked. */
+/** The answer of the `status` tool, built when it is called. */
 export function turnStatus({ turn, conversation, budget, model, maxTurns, timezone }: StatusFacts): () => TurnStatus {
   return () => ({
     agent: turn.agent,

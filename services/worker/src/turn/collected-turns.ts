@@ -17,7 +17,7 @@ const SEPARATOR_CHARACTERS = 2;
 export async function turnsToAnswer(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
   const { scope, turn, signal } = run;
   if (conversation.hasPrompt) return [turn, ...(await turnsNamed(scope, conversation.joined))];
-  // One that ends before it has begun ends alone: the others have an answer of their own coming.
+  // A turn that ends before it has begun ends alone: the others get their own answers.
   signal.throwIfAborted();
   if (turn.collects !== true) return [turn];
   // A worker that died after its answer left the turn in the inbox, and an emptied Redis may have put this one, which is older, before it.
@@ -75,7 +75,7 @@ async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly
   return joined;
 }
 
-/** ReceivedMessage by the same person in the same place, with the same rights: as if it had been one message. */
+/** Compares sender, place and rights: whether both could have been one message. */
 function isOfOneConversation(head: AcceptedTurn, other: AcceptedTurn): boolean {
   // A command is carried out by itself; among other words it would be none.
   if (looksLikeCommand(other.text)) return false;

@@ -12,7 +12,7 @@ import {
 import type { Conversation } from '@concierge/agent';
 import type { TurnRun } from '@concierge/turn';
 
-/** How a turn ended. `failed` carries what the client is told. */
+/** How a turn ended. `failed` carries the client's error. */
 export type TurnOutcome =
   | { readonly status: 'done'; readonly finishReason: FinishReason; readonly heldBack?: 'handoff' }
   | { readonly status: 'cancelled' }
@@ -94,7 +94,7 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
   };
 }
 
-/** What it has to say. */
+/** The title of a heartbeat: what the agent reported. */
 function heartbeatTitle({ messages }: Conversation): string {
   const said = messages.findLast((message) => message.role === 'assistant')?.text.trim() ?? '';
   return said === '' ? HEARTBEAT_TITLE : titleOf(`${HEARTBEAT_TITLE}: ${said}`);

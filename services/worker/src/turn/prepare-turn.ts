@@ -114,7 +114,7 @@ export class TurnPreparation {
     run.writer.record(step);
   }
 
-  /** What came with the messages is fetched, kept and read before the model is told of it. */
+  /** Fetches, keeps and reads what came with the messages before the model gets them. */
   async buildPrompt(run: TurnRun, turns: TurnsToAnswer, facts: PromptFacts): Promise<TurnStep> {
     const read = this.#options.capabilityFactories.readUpload(run);
     let signal: AbortSignal | undefined;
@@ -195,7 +195,7 @@ export class TurnPreparation {
     const { log, warn } = this.#options;
     log.warn({ ...logFacts(run), err: error }, 'no summary could be had, sentences of the conversation were kept');
     const why = error instanceof ModelError ? whyItFailed(error) : 'it did not answer in time or gave no summary';
-    const message = `The model could not shorten the conversation: ${why}. Its most telling sentences were kept instead, and the turn went on.`;
+    const message = `The model could not shorten the conversation: ${why}. Its most informative sentences were kept instead, and the turn went on.`;
     warn?.(run, { code: 'summary_failed', message });
   }
 }

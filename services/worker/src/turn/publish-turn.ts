@@ -53,7 +53,10 @@ export class TurnPublication {
     return { event: endOf(record), answered: answeredTogether(next, record.id) };
   }
 
-  /** Of a turn that the session contains already: the attempt that published it may have died before it did the rest. */
+  /**
+   * Repeats what follows a turn that the session contains already: the attempt that published it may have died before
+   * it did the rest.
+   */
   async republishTurn(run: TurnRun, session: Session, record: TurnRecord): Promise<TurnEnd> {
     await this.#indexSession(run, session);
     await this.#followUp(run, session, record);

@@ -70,7 +70,7 @@ function stoppedOutcome(reason: unknown): TurnOutcome {
   throw reason;
 }
 
-/** What an open tool call's result says after the turn ended so. */
+/** The result of an open tool call after the turn ended so. */
 export function noteFor(outcome: TurnOutcome): string {
   return `No result: ${whyOf(outcome)} before this call finished. It may have taken effect.`;
 }

@@ -124,7 +124,7 @@ async function writeScripted({ turn, writer }: TurnRun, conversation: Conversati
 
 /** Ends the conversation where it stands; the user's message is in it, whatever happened. */
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
-  // What staff was to say is no user's message, and a retraction says nothing.
+  // A message of staff is no user's message, and a retraction has no text.
   if (!conversation.hasPrompt && run.turn.origin !== 'person' && run.turn.origin !== 'retraction')
     conversation.apply(await promptStep([{ turn: run.turn }], { timezone: undefined }, async ({ id }) => run.scope.uploads.text(id)));
   closeOpenCalls({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));

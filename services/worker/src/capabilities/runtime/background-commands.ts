@@ -2,7 +2,7 @@ import { ToolError, type BackgroundCommand, type BackgroundState } from '@concie
 import { limits } from '@concierge/contract';
 import type { CommandResult } from '@concierge/sandbox';
 
-/** What a command has printed and nobody has asked for yet: the newest of it. */
+/** How much unread output of a command is kept: the newest of it. */
 const UNREAD_MAX_CHARACTERS = 64 * 1024;
 
 export type RunInBackground = (options: { readonly signal: AbortSignal; onOutput(chunk: string): void }) => Promise<CommandResult>;

@@ -54,7 +54,7 @@ export class DispatcherSocket implements AsyncDisposable {
     return door;
   }
 
-  /** Resolves when nobody is connected any more and the folder is gone. */
+  /** Resolves when no client is connected any more and the folder is gone. */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = Promise.withResolvers<void>();
     this.#server.close(() => closed.resolve());

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { limits } from '@concierge/contract';
 import { DispatchRequest } from '@concierge/agent';
 
-/** A request that cannot be read; its message is for whoever sent it. */
+/** A request that cannot be read; its message is for the sender. */
 export class UnreadableRequest extends Error {
   override readonly name = 'UnreadableRequest';
 }

@@ -1,11 +1,11 @@
 import type { connectRedis } from '@concierge/runtime';
 import { keyOf } from '@concierge/turn';
 
-/** A worker that has not said for this long that it lives is silent. */
+/** A worker without a heartbeat for this long is silent. */
 const SILENCE_MS = 10_000;
 /**
- * So long a worker must have been silent in every look before it counts as gone: a Redis that came back empty has heard of nobody
- * yet, and everyone who lives speaks again within seconds.
+ * How long a worker must have been silent in every look before it counts as gone: a Redis that came back empty has no
+ * heartbeats yet, and every living worker sends its own again within seconds.
  */
 const GONE_AFTER_MS = 15_000;
 /** Between two looks that are further apart anything may have happened: what was noted before counts no more. */
@@ -28,7 +28,7 @@ export class WorkerLiveness {
     this.#options = options;
   }
 
-  /** Call it again and again. @throws what Redis throws; what was noted about anybody is then forgotten */
+  /** Call it again and again. @throws what Redis throws; all notes are then forgotten */
   async isAlive(workerId: string): Promise<boolean> {
     const isHeard = workerId === this.#options.ownId() || (await this.#isHeard(workerId));
     // When the answer has come, not when it was asked for: between the two Redis may have been away for long.
