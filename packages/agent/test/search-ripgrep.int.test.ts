@@ -146,7 +146,8 @@ async function expected({
     ...(regex ? [] : ['--fixed-strings']),
     ...(words === true ? ['--word-regexp'] : []),
     ...globs.map((glob) => `--glob=${glob}`),
-    // A glob that lets in lets hidden names in, too; not so here, where earlier versions of skills lie under such a name.
+    // A glob that lets in lets hidden names in, too; not so here, where earlier versions of skills lie under such a
+    // name.
     '--glob=!.?*',
     ...(context > 0 ? [`--context=${String(context)}`] : []),
     '--',

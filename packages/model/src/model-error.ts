@@ -16,8 +16,8 @@ export interface ModelErrorOptions {
 }
 
 /**
- * A reply could not be had, after retries and fallbacks. `message` is for operators: it may quote the provider and is never
- * shown to a client.
+ * A reply could not be had, after retries and fallbacks. `message` is for operators: it may quote the provider and is
+ * never shown to a client.
  */
 export class ModelError extends Error {
   override readonly name = 'ModelError';

@@ -33,8 +33,8 @@ export interface ModelRequest {
 }
 
 /**
- * Why a reply ended. `length`: cut, its tool calls may be torn and must not run. `tool_calls` exactly when there are calls
- * to run.
+ * Why a reply ended. `length`: cut, its tool calls may be torn and must not run. `tool_calls` exactly when there are
+ * calls to run.
  */
 export type ModelFinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter';
 
@@ -66,8 +66,8 @@ export type ModelEvent =
 /** The port. Sides: a provider over HTTP, and whatever a test puts in its place. */
 export interface Model {
   /**
-   * One reply. Retries and fallbacks happen inside. Throws `ModelError` when all of them are used up, and the signal's own
-   * reason, promptly, when it aborts. Leaving the iteration early ends the request.
+   * One reply. Retries and fallbacks happen inside. Throws `ModelError` when all of them are used up, and the signal's
+   * own reason, promptly, when it aborts. Leaving the iteration early ends the request.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
   /** Whether this is the error of a prompt that does not fit: made shorter, it may be asked again. */

@@ -45,7 +45,10 @@ export interface Providers {
 /** Looks up an environment variable. */
 export type EnvironmentLookup = (name: string) => string | undefined;
 
-/** The providers file is no JSON or does not have its shape; `problems` lists everything that is wrong, keys never quoted. */
+/**
+ * The providers file is no JSON or does not have its shape; `problems` lists everything that is wrong, keys never
+ * quoted.
+ */
 export class ProvidersFileError extends Error {
   override readonly name = 'ProvidersFileError';
   readonly problems: readonly string[];
@@ -78,7 +81,9 @@ export function resolveProviders(file: ProvidersFile, lookup: EnvironmentLookup)
   return { default: file.default, fallbacks: file.fallbacks, usable, unusable, embeddings: resolveEmbeddings(file, lookup) };
 }
 
-/** What to use when no key is configured: the demo model at `baseUrl` (see `@concierge/model/demo`) and nothing else. */
+/**
+ * What to use when no key is configured: the demo model at `baseUrl` (see `@concierge/model/demo`) and nothing else.
+ */
 export function demoProviders(baseUrl: string): Providers {
   const models = { demo: ModelFacts.parse({ images: false, price: { input: 0, output: 0 } }) };
   return {

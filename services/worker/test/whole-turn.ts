@@ -18,7 +18,10 @@ export interface CallOutcome {
 const ToolResult = z.object({ output: z.string(), isError: z.boolean() });
 const Session = z.looseObject({ turnId: z.string() });
 
-/** The whole system with a scripted model and one sandbox kind: a turn goes in over HTTP, and what it does is done for real. */
+/**
+ * The whole system with a scripted model and one sandbox kind: a turn goes in over HTTP, and what it does is done for
+ * real.
+ */
 export class WholeSystem implements AsyncDisposable {
   readonly system: System;
   readonly model: ScriptedModel;

@@ -52,9 +52,9 @@ Use exactly these headings, each with short bullet points, and write "- none" wh
 Keep names, numbers, dates, file paths, ids and links exactly. Write in the language of the conversation. At most 800 words.`;
 
 /**
- * Just-in-time compaction: journals and applies at most one step that makes the conversation smaller. Nothing is lost: what leaves
- * the session is in `conversation.archived`. Resolves to false when there is room, or when nothing can be made smaller. Rejects
- * only with the signal's reason or what the writer rejects with.
+ * Just-in-time compaction: journals and applies at most one step that makes the conversation smaller. Nothing is lost:
+ * what leaves the session is in `conversation.archived`. Resolves to false when there is room, or when nothing can be
+ * made smaller. Rejects only with the signal's reason or what the writer rejects with.
  */
 export async function compact(run: CompactionRun, reason: 'due' | 'overflowed'): Promise<boolean> {
   const { conversation, budget } = run;

@@ -40,7 +40,10 @@ export function extractiveDigest(previous: SessionSummary | null, messages: read
   return [MARK, ...section('What was said', kept), ...(rest === '' ? [] : [rest])].join('\n\n');
 }
 
-/** A summary with what must not be left to a summariser: the request being worked on, word for word, when its message was cut off. */
+/**
+ * A summary with what must not be left to a summariser: the request being worked on, word for word, when its message
+ * was cut off.
+ */
 export function withRequest(summary: string, cutOff: readonly SessionMessage[], turnId: string): string {
   const request = cutOff.find((message) => message.role === 'user' && message.turnId === turnId);
   const text = clip(summary, SUMMARY_MAX_CHARACTERS);

@@ -9,7 +9,10 @@ export interface CompactionPlan {
   readonly cut: number;
 }
 
-/** Why a conversation is made smaller: the window is nearly full, the provider has refused it, or the file has grown long. */
+/**
+ * Why a conversation is made smaller: the window is nearly full, the provider has refused it, or the file has grown
+ * long.
+ */
 export type CompactionNeed = 'tokens' | 'overflowed' | 'bounds';
 
 type Subject = Pick<Conversation, 'messages' | 'summary' | 'contextTokens' | 'replies'>;
@@ -64,8 +67,9 @@ function pruneable(messages: readonly SessionMessage[], budget: ContextBudget, p
 }
 
 /**
- * Where the kept part begins: at a user message, as early as fits; else at the last one; else, when that exchange alone is too
- * much, at a reply inside it. Results follow their calls, so no place before a user message or a reply parts them.
+ * Where the kept part begins: at a user message, as early as fits; else at the last one; else, when that exchange alone
+ * is too much, at a reply inside it. Results follow their calls, so no place before a user message or a reply parts
+ * them.
  */
 function cutAt(messages: readonly SessionMessage[], sizes: readonly number[], room: { limit: number; overhead: number }): number {
   const target = Math.max(0, room.limit * TARGET_SHARE - room.overhead - Math.min(SUMMARY_TOKENS, room.limit * SUMMARY_SHARE_MAX));

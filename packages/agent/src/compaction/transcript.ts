@@ -7,8 +7,8 @@ const TOOL_MAX_CHARACTERS = 1500;
 const MESSAGE_MIN_CHARACTERS = 60;
 
 /**
- * The messages as text for a summariser, in at most about `maxCharacters`: none left out, and where they do not all fit the long ones keep
- * their beginning and their end, in all the room that the short ones leave.
+ * The messages as text for a summariser, in at most about `maxCharacters`: none left out, and where they do not all fit
+ * the long ones keep their beginning and their end, in all the room that the short ones leave.
  */
 export function transcript(messages: readonly SessionMessage[], maxCharacters: number): string {
   const labels = messages.map((message) => `[${speakerOf(message)}] `);

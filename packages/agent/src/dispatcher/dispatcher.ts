@@ -10,7 +10,10 @@ import { CommandGate, type CallSlots } from './command-gate.ts';
 import { listHelp, toolHelp } from './help.ts';
 import { readCommandLine } from './read-command-line.ts';
 
-/** What the `concierge` program in a sandbox sends: its command line, and what it read from standard input if that was asked for. */
+/**
+ * What the `concierge` program in a sandbox sends: its command line, and what it read from standard input if that was
+ * asked for.
+ */
 export const DispatchRequest = z.strictObject({
   /** Names the command that it was started by; given to that command when it began. */
   command: z.string(),
@@ -31,7 +34,10 @@ export interface DispatchReply {
 type Call = { readonly name: string; readonly arguments: string; readonly asJson: boolean };
 type ResultStep = Extract<TurnStep, { kind: 'nested_result' }>;
 
-/** What answers `concierge <tool> …` in a turn's sandbox: the turn's own tools, journaled like the calls of the model itself. */
+/**
+ * What answers `concierge <tool> …` in a turn's sandbox: the turn's own tools, journaled like the calls of the model
+ * itself.
+ */
 export interface DispatcherOptions extends Pick<LoopRun, 'conversation' | 'tools' | 'writer'> {
   /** Creates the slots of one command: how many of its calls run at once. */
   readonly newSlots: () => CallSlots;

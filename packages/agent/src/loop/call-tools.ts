@@ -13,8 +13,9 @@ export const OUTCOME_UNKNOWN =
   'Outcome unknown: the service stopped while this tool ran, so it may or may not have taken effect. Check before trying again.';
 
 /**
- * Runs every open call of the last reply. Neighbours without side effects run together; a call with side effects runs alone, after
- * everything before it and before everything after it, as the model wrote them down. Rejects only when the turn must stop.
+ * Runs every open call of the last reply. Neighbours without side effects run together; a call with side effects runs
+ * alone, after everything before it and before everything after it, as the model wrote them down. Rejects only when the
+ * turn must stop.
  */
 export async function callTools(run: LoopRun): Promise<void> {
   for (const batch of batchesOf(run, run.conversation.openCalls())) {

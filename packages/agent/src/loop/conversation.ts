@@ -264,7 +264,8 @@ export class Conversation {
   #applyCompaction(step: CompactionStep): void {
     const pruned = new Set(step.prunedIds);
     const cut = step.keepFromId === null ? this.#messages.length : this.#messages.findIndex((message) => message.id === step.keepFromId);
-    // A cut that names a message of another version of the session moves nothing: too much context is better than a lost message.
+    // A cut that names a message of another version of the session moves nothing: too much context is better than a
+    // lost message.
     const moved = this.#messages.slice(0, Math.max(cut, 0));
     for (const message of moved) this.archived.push({ kind: 'message', message });
     const known = this.heartbeat;

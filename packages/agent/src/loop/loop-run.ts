@@ -15,7 +15,9 @@ export interface LoopTools {
   readonly offered: readonly ModelTool[];
   /** True when running the tool twice could do harm. False for a name that is no tool of this agent. */
   hasSideEffect(name: string): boolean;
-  /** True when a second run of the same call takes up what the first one began, so that the call must outlive any crash. */
+  /**
+   * True when a second run of the same call takes up what the first one began, so that the call must outlive any crash.
+   */
   resumes(name: string): boolean;
   /**
    * Every failure is an outcome. Rejects only with the signal's reason. `progress` receives what the tool reports while
@@ -36,7 +38,10 @@ export interface LoopRun {
   readonly model: Model;
   readonly system: string;
   readonly tools: LoopTools;
-  /** The images of these messages that the model is shown. Asked before every model call, for tools may have shown new ones. */
+  /**
+   * The images of these messages that the model is shown. Asked before every model call, for tools may have shown new
+   * ones.
+   */
   imagesOf(messages: readonly SessionMessage[]): Promise<ShownImages>;
   readonly maxTurns: number;
   readonly signal: AbortSignal;

@@ -9,7 +9,10 @@ export type ShownImages = ReadonlyMap<string, { readonly mediaType: string; read
 type UserContent = Extract<ModelMessage, { role: 'user' }>['content'];
 type ContentPart = Exclude<UserContent, string>[number];
 
-/** The conversation as the model is sent it: the summary of what was moved out first, then every message as it was sent before. */
+/**
+ * The conversation as the model is sent it: the summary of what was moved out first, then every message as it was sent
+ * before.
+ */
 export function modelMessages(conversation: Pick<Conversation, 'summary' | 'messages'>, images: ShownImages): ModelMessage[] {
   const sent = new SentMessages(images);
   if (conversation.summary !== null) sent.add({ role: 'user', content: summaryText(conversation.summary) });
@@ -31,7 +34,10 @@ class SentMessages {
   readonly #images: ShownImages;
   readonly #sent: ModelMessage[] = [];
   readonly #shownIds = new Set<string>();
-  /** What the tools of a reply showed. Results are text only, and nothing may stand between them: it follows the last of them. */
+  /**
+   * What the tools of a reply showed. Results are text only, and nothing may stand between them: it follows the last of
+   * them.
+   */
   #shown: ContentPart[] = [];
 
   constructor(images: ShownImages) {

@@ -6,7 +6,10 @@ import { modelMessages } from './model-messages.ts';
 type ModelEnd = Extract<ModelEvent, { type: 'end' }>;
 type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
 
-/** One model call, streamed to the writer and journaled as a step. A reply that ends without an end is a provider's error. */
+/**
+ * One model call, streamed to the writer and journaled as a step. A reply that ends without an end is a provider's
+ * error.
+ */
 export async function streamReply(run: LoopRun, withTools: boolean): Promise<void> {
   const { conversation, signal, writer } = run;
   const startedAtMs = Date.now();

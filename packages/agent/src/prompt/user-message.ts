@@ -1,6 +1,8 @@
 import type { ChannelMedia, ChannelMessage, UploadRef } from '@concierge/contract';
 
-/** What became of a file that came with a message: kept as an upload, or why it cannot be used, as in `it is too large`. */
+/**
+ * What became of a file that came with a message: kept as an upload, or why it cannot be used, as in `it is too large`.
+ */
 export type MediaFile = { readonly upload: UploadRef } | { readonly problem: string };
 
 /** One message of a contact or user, as its channel accepted it. */
@@ -28,8 +30,8 @@ const kindNames: Readonly<Record<ChannelMedia['kind'], string>> = {
 };
 
 /**
- * The message as a model reads it: its text, and in brackets what came with it and is no text. Files that can be used are attachments, and only named here
- * among several messages, so that it can be seen with which of them they came.
+ * The message as a model reads it: its text, and in brackets what came with it and is no text. Files that can be used
+ * are attachments, and only named here among several messages, so that it can be seen with which of them they came.
  */
 export function toMessageText({ text, chatApp, files }: UserMessageInput, { amongOthers }: { readonly amongOthers: boolean }): string {
   const notes = chatApp === undefined ? [] : [...mediaNotes(chatApp.media, files, amongOthers), ...otherNotes(chatApp)];

@@ -27,7 +27,10 @@ export interface Page {
   readonly limit: number | undefined;
 }
 
-/** One page of a text, each line with its number, and a note about where the next begins. @throws ToolError for an offset behind the end */
+/**
+ * One page of a text, each line with its number, and a note about where the next begins.
+ * @throws ToolError for an offset behind the end
+ */
 export function pageOf(text: string, { name, offset = 1, limit = LINES_DEFAULT }: Page): string {
   const lines = linesOf(text);
   if (offset > lines.length) throw new ToolError(`${name} has ${String(lines.length)} lines; there is none at offset ${String(offset)}.`);

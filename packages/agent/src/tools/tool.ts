@@ -7,8 +7,9 @@ import { ToolError } from './tool-error.ts';
 export { ToolError } from './tool-error.ts';
 
 /**
- * `none`: running it twice does no harm, and it may run beside others. `resumes`: the same, because a second run of the same call takes
- * up what the first one began; the call is on disk before it begins. `writes`: it runs alone, and never twice.
+ * `none`: running it twice does no harm, and it may run beside others. `resumes`: the same, because a second run of the
+ * same call takes up what the first one began; the call is on disk before it begins. `writes`: it runs alone, and never
+ * twice.
  */
 export type SideEffect = 'none' | 'resumes' | 'writes';
 
@@ -43,7 +44,10 @@ export interface BuiltInTool extends Tool {
 interface ToolDefinition<Name extends ToolName, Schema extends z.ZodObject> {
   readonly name: Name;
   readonly domain: ToolDomain;
-  /** Follows from the contract's list: a tool that is not in it does not compile with anything but `never`, nor one of it with that. */
+  /**
+   * Follows from the contract's list: a tool that is not in it does not compile with anything but `never`, nor one of
+   * it with that.
+   */
   readonly cs: Name extends CsToolName ? Exclude<CsForm, 'never'> : 'never';
   readonly description: string;
   /** In place of `description` for the cs agent, where it gets a narrower form. */

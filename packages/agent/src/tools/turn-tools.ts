@@ -15,7 +15,10 @@ import { ToolError, type Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { TurnContext } from './tool-context.ts';
 
-/** What has begun to change something may finish when its turn is stopped: a known outcome is worth more than the second. */
+/**
+ * What has begun to change something may finish when its turn is stopped: a known outcome is worth more than the
+ * second.
+ */
 const SETTLE_MS = 1000;
 
 /** The tools that one kind of agent has: made once, used by every turn of it. */
@@ -133,7 +136,9 @@ function forModel(output: string): string {
   return cutText(text, maxBytes - Buffer.byteLength(note)).text + note;
 }
 
-/** A tool that does not heed its signal must not hold up the turn: it gets `graceMs` after the abort to come to an end. */
+/**
+ * A tool that does not heed its signal must not hold up the turn: it gets `graceMs` after the abort to come to an end.
+ */
 async function beforeAbort<Result>(task: Promise<Result>, signal: AbortSignal, graceMs: number): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
   let timer: NodeJS.Timeout | undefined;

@@ -49,8 +49,9 @@ const intents: readonly Intent[] = [
 ];
 
 /**
- * Which tools the words ask for, in the order of the words: `/tool name {json}` exactly that one (the JSON as written, so that
- * bad arguments can be tried too), otherwise what the phrases above catch. Whether a tool is offered is not looked at.
+ * Which tools the words ask for, in the order of the words: `/tool name {json}` exactly that one (the JSON as written,
+ * so that bad arguments can be tried too), otherwise what the phrases above catch. Whether a tool is offered is not
+ * looked at.
  */
 export function callsAskedFor(words: string): DemoCall[] {
   const explicit = /^\s*\/tool\s+(\w+)\s*([^]*)$/u.exec(words);

@@ -3,7 +3,10 @@ import { z } from 'zod';
 import type { ModelErrorKind } from '../model-error.ts';
 import { isContextOverflow } from './context-overflow.ts';
 
-/** What may help: the same model again, another model and the same one only where there is no other, only another model, or nothing. */
+/**
+ * What may help: the same model again, another model and the same one only where there is no other, only another model,
+ * or nothing.
+ */
 export type Remedy = 'retry' | 'elsewhere' | 'fallback' | 'none';
 
 /** One attempt failed. */
@@ -106,7 +109,10 @@ const ErrorPayload = z.object({
   type: z.string().nullish().catch(null),
 });
 
-/** An `error` object in the middle of a stream: OpenRouter, vLLM and others report so what comes after the 200; `code` may be a status. */
+/**
+ * An `error` object in the middle of a stream: OpenRouter, vLLM and others report so what comes after the 200; `code`
+ * may be a status.
+ */
 export function failureInStream(payload: unknown): CallFailure {
   const parsed = ErrorPayload.safeParse(payload);
   if (!parsed.success) return brokenStream(`the provider reported an error: ${JSON.stringify(payload).slice(0, 500)}`);

@@ -63,8 +63,9 @@ export class ChatModel {
   }
 
   /**
-   * The library builds and sends the request and reads refusals; the stream is read by us: its own decoder yields the deltas of one
-   * piece one by one, takes an abort for an ordinary end and gives the connection up (see the README of this package).
+   * The library builds and sends the request and reads refusals; the stream is read by us: its own decoder yields the
+   * deltas of one piece one by one, takes an abort for an ordinary end and gives the connection up (see the README of
+   * this package).
    */
   async #open(request: ModelRequest, deadline: CallDeadline): Promise<StreamedBody> {
     const response = await this.#client.chat.completions.create(chatRequest(this.facts, request), { signal: deadline.signal }).asResponse();

@@ -8,7 +8,10 @@ type UserPart = OpenAI.ChatCompletionContentPartText | OpenAI.ChatCompletionCont
 
 /** Where the compatible servers part ways. */
 interface Dialect {
-  /** OpenAI's reasoning models refuse `max_tokens`; nearly everyone else knows only that, and Mistral answers 422 to the other. */
+  /**
+   * OpenAI's reasoning models refuse `max_tokens`; nearly everyone else knows only that, and Mistral answers 422 to the
+   * other.
+   */
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
   /** Mistral answers 422 to `stream_options` and sends usage without being asked. */
   readonly streamOptions: boolean;
@@ -76,7 +79,10 @@ function toAssistantMessage({ text, toolCalls }: Extract<ModelMessage, { role: '
   return [{ role: 'assistant', content: text === '' ? null : text.toWellFormed(), tool_calls: calls }];
 }
 
-/** Models invent names such as `functions.read`; sent back as they are, OpenAI refuses the whole conversation from then on. */
+/**
+ * Models invent names such as `functions.read`; sent back as they are, OpenAI refuses the whole conversation from then
+ * on.
+ */
 function toFunctionName(name: string): string {
   return name.replaceAll(/[^\w-]/gu, '_').slice(0, 64) || '_';
 }

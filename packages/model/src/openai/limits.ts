@@ -4,7 +4,10 @@ import type { ModelFacts } from '@concierge/contract';
 export interface ModelLimits {
   /** From the request to the headers of its answer. */
   readonly headersMs: number;
-  /** From there between signs of life until the reply begins: reasoning is silent. Shorter than `headersMs`, it counts before the headers, too. */
+  /**
+   * From there between signs of life until the reply begins: reasoning is silent. Shorter than `headersMs`, it counts
+   * before the headers, too.
+   */
   readonly firstByteMs: number;
   /** Between two pieces of a reply that has begun. */
   readonly idleMs: number;

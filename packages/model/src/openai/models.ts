@@ -39,8 +39,8 @@ export class Models {
   }
 
   /**
-   * `ref` (the file's default when undefined), then the file's fallbacks. A ref whose provider is unknown or has no key is
-   * reported and passed over. Throws `ModelError` (`rejected`) when none is left.
+   * `ref` (the file's default when undefined), then the file's fallbacks. A ref whose provider is unknown or has no key
+   * is reported and passed over. Throws `ModelError` (`rejected`) when none is left.
    */
   forRef(ref: string = this.#providers.default): ProviderModel {
     const line = [...new Set([ref, ...this.#providers.fallbacks])].flatMap((each) => this.#modelOf(each));

@@ -32,8 +32,9 @@ const finishReasons: Readonly<Record<string, ModelFinishReason>> = {
 const failedReasons = new Set(['error', 'insufficient_system_resource']);
 
 /**
- * Reads the data of server-sent events out of text that comes in arbitrary pieces; names and ids mean nothing in this protocol. `feed` throws what
- * `onData` throws, and `CallFailure` for an event that is longer than a whole reply may be.
+ * Reads the data of server-sent events out of text that comes in arbitrary pieces; names and ids mean nothing in this
+ * protocol. `feed` throws what `onData` throws, and `CallFailure` for an event that is longer than a whole reply may
+ * be.
  */
 export function openEventParser(onData: (data: string) => void): EventSourceParser {
   return createParser({

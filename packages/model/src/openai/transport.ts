@@ -17,9 +17,9 @@ export class StreamedResponse extends Response {
 }
 
 /**
- * A `fetch` for the client library over kept-alive node:http connections: a third less CPU per streamed reply than the global one
- * (README of this package), and a connection that outlives `[DONE]`, where the global one is cut off and opened anew.
- * Redirects are not followed: a key goes nowhere but to the configured address.
+ * A `fetch` for the client library over kept-alive node:http connections: a third less CPU per streamed reply than the
+ * global one (README of this package), and a connection that outlives `[DONE]`, where the global one is cut off and
+ * opened anew. Redirects are not followed: a key goes nowhere but to the configured address.
  */
 export class HttpTransport {
   readonly #plain = new http.Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, scheduling: 'lifo' });
@@ -46,7 +46,8 @@ export class HttpTransport {
     try {
       return await this.#request(url, init);
     } catch (error) {
-      // A kept-alive connection that the other side closed as we wrote: nothing has been done there, once more on a new one.
+      // A kept-alive connection that the other side closed as we wrote: nothing has been done there, once more on a new
+      // one.
       if (error instanceof StaleConnectionError) return this.#request(url, init);
       throw error;
     }

@@ -89,8 +89,8 @@ export class Outbound {
   }
 
   /**
-   * A `fetch` within a policy. The body streams; reading it fails with OutboundError at the policy's limits. A body of the
-   * request is sent whole. Rejects with OutboundError, or with the reason of the caller's signal.
+   * A `fetch` within a policy. The body streams; reading it fails with OutboundError at the policy's limits. A body of
+   * the request is sent whole. Rejects with OutboundError, or with the reason of the caller's signal.
    */
   fetcher(policy: Partial<OutboundPolicy> = {}): OutboundFetch {
     return async (input, init) => {
@@ -138,7 +138,10 @@ export class Outbound {
     throw new OutboundError('redirect_refused', `${first.url.hostname} redirects more than ${String(exchange.policy.maxRedirects)} times.`);
   }
 
-  /** Every check of a place, for the first URL and for each that a redirect names. Its addresses are looked up here, once. */
+  /**
+   * Every check of a place, for the first URL and for each that a redirect names. Its addresses are looked up here,
+   * once.
+   */
   async #vet(url: URL, { policy, signal }: Exchange): Promise<VettedPlace> {
     if (policy.hosts !== undefined && !policy.hosts.includes(url.hostname)) {
       throw new OutboundError('bad_url', `${url.hostname} is not one of the hosts that are allowed here.`);

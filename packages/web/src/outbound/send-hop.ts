@@ -41,7 +41,9 @@ export interface VettedPlace {
   readonly isAllowedByOperator: boolean;
 }
 
-/** Sends, and answers as soon as the head of an answer is there. No redirect is followed. Rejects with Node's errors. */
+/**
+ * Sends, and answers as soon as the head of an answer is there. No redirect is followed. Rejects with Node's errors.
+ */
 export async function sendHop(hop: Hop, place: VettedPlace, signal: AbortSignal): Promise<IncomingMessage> {
   const isSecure = hop.url.protocol === 'https:';
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

@@ -3,10 +3,10 @@ import { plainPage } from './plain-page.ts';
 import { ReadFacts, type ReadMessage } from './read-message.ts';
 
 /*
- * The body of a process that reads one document: facts and bytes come in on stdin, each line that goes out on stdout is a
- * `ReadMessage`. Its starter (`read-in-process.ts`) limits its time and its memory. Text is emitted as early as possible: the
- * bare words of a page before its readable form, the pages of a PDF so far. A process that is killed in the middle has then
- * emitted some text.
+ * The body of a process that reads one document: facts and bytes come in on stdin, each line that goes out on stdout is
+ * a `ReadMessage`. Its starter (`read-in-process.ts`) limits its time and its memory. Text is emitted as early as
+ * possible: the bare words of a page before its readable form, the pages of a PDF so far. A process that is killed in
+ * the middle has then emitted some text.
  */
 
 /** The pages of a PDF so far are emitted again after this time. */

@@ -15,7 +15,9 @@ const TIMEOUT_MS = 30_000;
  * no limit of V8 counts.
  */
 const ADDRESS_SPACE_KIB = 1536 * 1024;
-/** What stays in memory is looked at beside it: it is the only limit where the system has none of address space (macOS). */
+/**
+ * What stays in memory is looked at beside it: it is the only limit where the system has none of address space (macOS).
+ */
 const RESIDENT_MAX_BYTES = 320 * 1024 * 1024;
 const HEAP_MB = 160;
 

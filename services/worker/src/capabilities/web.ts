@@ -62,7 +62,9 @@ class TurnWeb {
     return { ...document, text, page, pages: texts.length };
   };
 
-  /** Strangers cannot make an agent open what the operator allowed beside the public web: the owner can, by naming it. */
+  /**
+   * Strangers cannot make an agent open what the operator allowed beside the public web: the owner can, by naming it.
+   */
   async #terms(url: string): Promise<Pick<OpenPage, 'tenantId' | 'reader' | 'policy'>> {
     const { policy } = reaches[this.#access];
     const { tenantId } = this.#run.turn;

@@ -75,7 +75,10 @@ export class Deliverer {
     return readiness.kind === 'ready' ? this.#try(readiness.ready, signal) : readiness;
   }
 
-  /** Their holder has lost the conversation, or its life. What may have left is not sent again: what came of it is not known. */
+  /**
+   * Their holder has lost the conversation, or its life. What may have left is not sent again: what came of it is not
+   * known.
+   */
   async #closeOpenTries(scope: TenantScope, delivery: Delivery): Promise<Delivery> {
     if (delivery.openTries.length === 0) return delivery;
     const steps: DeliveryStep[] = [];
@@ -304,7 +307,10 @@ interface Refusal {
   readonly problem: DeliveryProblem;
 }
 
-/** They end a part, or do not count: a binding that sends nothing is tried now and then for as long as its message may wait. */
+/**
+ * They end a part, or do not count: a binding that sends nothing is tried now and then for as long as its message may
+ * wait.
+ */
 const withoutEnd: ReadonlySet<SendOutcome['kind']> = new Set(['sent', 'unknown', 'binding_failed']);
 const notSent: DeliveryProblem = { code: 'interrupted', message: 'The service stopped before it was sent.' };
 const perhapsSent: DeliveryProblem = {

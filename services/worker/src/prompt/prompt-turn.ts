@@ -2,7 +2,10 @@ import { dynamicContext, heartbeatNews, type MediaFile, type UserMessageInput, t
 import type { AcceptedTurn, SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
-/** Newest images of a session that are sent again with each call, and their bytes together; providers refuse more or charge for it. */
+/**
+ * Newest images of a session that are sent again with each call, and their bytes together; providers refuse more or
+ * charge for it.
+ */
 const IMAGES_MAX = 10;
 const IMAGE_BYTES_MAX = 20 * 1024 * 1024;
 
@@ -23,8 +26,8 @@ export interface PromptTurn {
 export type ReadText = (upload: UploadRef) => Promise<string | undefined>;
 
 /**
- * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn that runs, the first of
- * `turns`, and of those that it answers with its own.
+ * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn
+ * that runs, the first of `turns`, and of those that it answers with its own.
  */
 export async function userMessageOf(
   turns: readonly [PromptTurn, ...PromptTurn[]],

@@ -11,8 +11,9 @@ export type TurnsToAnswer = readonly [AcceptedTurn, ...AcceptedTurn[]];
 const SEPARATOR_CHARACTERS = 2;
 
 /**
- * The turns whose messages this one answers, its own first. Those behind it that collect, too, go with it while all together stay within what one message
- * may be; the first that does not fit is the next turn's head. Chosen once: an attempt that recovers takes the same. `session`: as it was before this turn.
+ * The turns whose messages this one answers, its own first. Those behind it that collect, too, go with it while all
+ * together stay within what one message may be; the first that does not fit is the next turn's head. Chosen once: an
+ * attempt that recovers takes the same. `session`: as it was before this turn.
  */
 export async function turnsToAnswer(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
   const { scope, turn, signal } = run;
@@ -20,7 +21,8 @@ export async function turnsToAnswer(run: TurnRun, session: Session, conversation
   // A turn that ends before it has begun ends alone: the others get their own answers.
   signal.throwIfAborted();
   if (turn.collects !== true) return [turn];
-  // A worker that died after its answer left the turn in the inbox, and an emptied Redis may have put this one, which is older, before it.
+  // A worker that died after its answer left the turn in the inbox, and an emptied Redis may have put this one, which
+  // is older, before it.
   const answered = new Set(session.turns.map(({ id }) => id));
   const behind = await run.waitingBehind(limits.collectMaxMessages - 1);
   const waiting = await turnsNamed(

@@ -18,7 +18,10 @@ export type TurnOutcome =
   | { readonly status: 'cancelled' }
   | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string; readonly retryable?: boolean };
 
-/** Ended turns that a session file names; older ones are in its history and in the index. Moved in groups: each move is a write. */
+/**
+ * Ended turns that a session file names; older ones are in its history and in the index. Moved in groups: each move is
+ * a write.
+ */
 export const turnRecordBounds = { max: 64, keep: 32 } as const;
 
 const TITLE_MAX_CHARACTERS = 80;
@@ -46,7 +49,10 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
   };
 }
 
-/** The next revision of the session, with the turn and those it answered in it, and what has to be in the history before that revision is published. */
+/**
+ * The next revision of the session, with the turn and those it answered in it, and what has to be in the history before
+ * that revision is published.
+ */
 export function endedSession(
   session: Session,
   conversation: Conversation,

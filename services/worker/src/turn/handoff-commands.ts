@@ -18,7 +18,7 @@ const WORDS_MAX_CHARACTERS = 200;
 
 const commandLine = /^\s*[/!](?<name>handoffs|answer|resume)(?:@\w+)?(?:\s+(?<rest>[^]*))?$/iu;
 
-/** Whether the text begins with the name of a command, whoever the sender is. */
+/** Whether the text begins with the name of a command; the sender does not matter. */
 export function looksLikeCommand(text: string): boolean {
   return commandLine.test(text);
 }

@@ -80,7 +80,10 @@ export class TurnPreparation {
     this.#tools = options.tools?.builtIn ?? allTools;
   }
 
-  /** Adds the user's message to the conversation where it is not in it yet. The typing indicator is shown until the turn is disposed. */
+  /**
+   * Adds the user's message to the conversation where it is not in it yet. The typing indicator is shown until the turn
+   * is disposed.
+   */
   async prepareTurn(
     run: TurnRun,
     conversation: Conversation,
@@ -131,8 +134,8 @@ export class TurnPreparation {
   }
 
   /**
-   * The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's access and every list allow.
-   * Turns of one kind of agent share a set; one with attached tools has its own.
+   * The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's
+   * access and every list allow. Turns of one kind of agent share a set; one with attached tools has its own.
    */
   async #findToolSet(
     run: TurnRun,
@@ -215,7 +218,10 @@ interface ToolParts extends Pick<LoopParts, 'agent' | 'toolRegistry'> {
   readonly showsImages: boolean;
 }
 
-/** As tools see it: what it was asked is the whole message, with the text and the files of the turns that are answered with it. */
+/**
+ * As tools see it: what it was asked is the whole message, with the text and the files of the turns that are answered
+ * with it.
+ */
 function withWholeMessage(run: TurnRun, { prompt }: Conversation): TurnRun {
   if (prompt === undefined) return run;
   return { ...run, turn: { ...run.turn, text: prompt.text, attachments: prompt.attachments ?? [] } };

@@ -13,8 +13,9 @@ export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => P
 export interface TurnPublicationOptions {
   readonly capabilityFactories: Pick<CapabilityFactories, 'cancelSubagents'>;
   /**
-   * What follows from an ended turn beside its end: called when the session that contains it is published and before the end is announced, again by
-   * every attempt that finds it published. What is kept under an id that follows from the turn happens once.
+   * What follows from an ended turn beside its end: called when the session that contains it is published and before
+   * the end is announced, again by every attempt that finds it published. What is kept under an id that follows from
+   * the turn happens once.
    */
   readonly followUps?: readonly FollowUp[];
   readonly metrics: TurnMetrics;

@@ -357,7 +357,10 @@ describe('a command on a channel', () => {
 
   it.each([
     ['another sender', { ...ownerTurn, sender: '5555', sessionId: sessionIdOf('cs', 'channel_c', '5555') }],
-    ['a sender of the same id on another channel', { ...ownerTurn, channel: 'channel_b', sessionId: sessionIdOf('cs', 'channel_b', '9001') }],
+    [
+      'a sender of the same id on another channel',
+      { ...ownerTurn, channel: 'channel_b', sessionId: sessionIdOf('cs', 'channel_b', '9001') },
+    ],
     ['a key holder with that name', { ...ownerTurn, origin: 'api', chatApp: undefined }],
     ['the same sender in a group', { ...ownerTurn, chatApp: { ...chatApp, isGroup: true } }],
   ] as const)('is no more than text from %s', async (_who, turn) => {

@@ -18,8 +18,8 @@ export interface TurnAgent {
 export class AgentUnusable extends AppError {}
 
 /**
- * Who runs the turn, as things are now: the definition, narrowed by tenant.json, by the authority that the turn was accepted with, and
- * by what the turn that started it has handed on. Nothing here widens. @throws AgentUnusable
+ * Who runs the turn, as things are now: the definition, narrowed by tenant.json, by the authority that the turn was
+ * accepted with, and by what the turn that started it has handed on. Nothing here widens. @throws AgentUnusable
  */
 export async function turnAgent({ scope, turn }: TurnRun, settings: TenantSettings): Promise<TurnAgent> {
   const builtIn = builtInAgent(turn.agent);

@@ -37,7 +37,10 @@ const reasonsByKind: Record<ModelErrorKind, string> = {
   timeout: 'the provider did not answer in time',
 };
 
-/** Why a model call failed, for owner and operator: `openai/gpt-5-mini: the provider does not accept the key (401 invalid_api_key)`. Nothing that the provider wrote. */
+/**
+ * Why a model call failed, for owner and operator: `openai/gpt-5-mini: the provider does not accept the key (401
+ * invalid_api_key)`. Nothing that the provider wrote.
+ */
 export function whyItFailed({ kind, model, status, code }: ModelError): string {
   const known = (code !== undefined && Object.hasOwn(reasonsByCode, code) && reasonsByCode[code]) || reasonsByStatus[status ?? 0];
   // Not asked at all: no provider of the file by this name has a key.
@@ -49,8 +52,9 @@ export function whyItFailed({ kind, model, status, code }: ModelError): string {
 const NO_KEY = 'the providers file has no usable key for it';
 
 /**
- * The end that an error of the loop stands for; `isOwners` says whether the owner reads it. Rethrows what is no end: a lease that was lost, a worker that
- * drains, a fault of the machine or of our own. The turn is then started again after its last finished step.
+ * The end that an error of the loop stands for; `isOwners` says whether the owner reads it. Rethrows what is no end: a
+ * lease that was lost, a worker that drains, a fault of the machine or of our own. The turn is then started again after
+ * its last finished step.
  */
 export function outcomeOf(error: unknown, signal: AbortSignal, isOwners: boolean): TurnOutcome {
   if (error instanceof LeaseLost) throw error;

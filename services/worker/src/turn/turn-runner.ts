@@ -72,7 +72,10 @@ export class TurnRunner implements TurnHandlers {
     }
   }
 
-  /** Turns that no agent answers: what staff writes, what the service answers itself, and what came in while staff has the conversation. */
+  /**
+   * Turns that no agent answers: what staff writes, what the service answers itself, and what came in while staff has
+   * the conversation.
+   */
   async #answerWithoutModel(run: TurnRun, conversation: Conversation, { timezone }: TenantSettings): Promise<TurnOutcome | undefined> {
     const { turn, signal } = run;
     signal.throwIfAborted();
@@ -103,8 +106,8 @@ export class TurnRunner implements TurnHandlers {
 }
 
 /**
- * Writes text in the agent's place that no model wrote, streamed and journaled like a reply. A recovering attempt that finds it in the journal does not
- * write it again.
+ * Writes text in the agent's place that no model wrote, streamed and journaled like a reply. A recovering attempt that
+ * finds it in the journal does not write it again.
  */
 async function writeScripted({ turn, writer }: TurnRun, conversation: Conversation, text: string): Promise<void> {
   if (conversation.replies > 0) return;
@@ -137,7 +140,9 @@ async function isOwners({ scope, turn }: TurnRun): Promise<boolean> {
   return turn.authority === 'admin' && definition?.access === 'admin';
 }
 
-/** Staff has the conversation, so the turn is not for the agent. A turn that asked for staff itself may come to its end. */
+/**
+ * Staff has the conversation, so the turn is not for the agent. A turn that asked for staff itself may come to its end.
+ */
 async function isWithStaff({ scope, turn }: TurnRun): Promise<boolean> {
   if (!(await scope.handoffs.isPaused(turn.sessionId))) return false;
   const asker = (await scope.handoffs.find(turn.sessionId))?.requestedBy;

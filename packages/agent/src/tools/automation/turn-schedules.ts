@@ -9,7 +9,9 @@ export interface SchedulesSource {
   readonly scope: Pick<TenantScope, 'schedules' | 'settings'>;
   readonly turn: Pick<AcceptedTurn, 'agent' | 'authority' | 'grant' | 'origin' | 'turnId'>;
   readonly access: ToolAccess;
-  /** Names of the tools the turn may have at most; undefined: all that its access gives. What it schedules has no more. */
+  /**
+   * Names of the tools the turn may have at most; undefined: all that its access gives. What it schedules has no more.
+   */
   readonly allow?: readonly string[] | undefined;
 }
 
@@ -44,7 +46,10 @@ export class TurnSchedules {
     return this.#source.scope.schedules.find(id);
   }
 
-  /** The same call, made again, is the same schedule. @throws ToolError in a turn that must not, AppError for what cannot be used */
+  /**
+   * The same call, made again, is the same schedule.
+   * @throws ToolError in a turn that must not, AppError for what cannot be used
+   */
   async create(request: ScheduleRequest, callId: string): Promise<Schedule> {
     this.#assertMayChange();
     const { agent, authority, turnId } = this.#source.turn;

@@ -22,8 +22,8 @@ type Tag =
   | { readonly kind: 'section' | 'inverted'; readonly name: string; readonly inner: readonly Tag[] };
 
 /**
- * A text with `{{ name }}` in it, `{{#name}}…{{/name}}` for lists and conditions, `{{^name}}…{{/name}}` for what stands there without, and
- * nothing else: a template can call nothing, include nothing and read nothing but its variables.
+ * A text with `{{ name }}` in it, `{{#name}}…{{/name}}` for lists and conditions, `{{^name}}…{{/name}}` for what stands
+ * there without, and nothing else: a template can call nothing, include nothing and read nothing but its variables.
  */
 export class Template {
   readonly description: string;

@@ -35,8 +35,8 @@ function csAccess(files: TenantFiles): FileAccess {
 }
 
 /**
- * The path again, when it is in a folder that cs may see; not what begins with a dot there, such as earlier versions of skills: what
- * the owner took out of them is not for customers. The walk itself refuses every way out of it.
+ * The path again, when it is in a folder that cs may see; not what begins with a dot there, such as earlier versions of
+ * skills: what the owner took out of them is not for customers. The walk itself refuses every way out of it.
  */
 function seen(path: string): string {
   const [first = '', ...rest] = path.split('/');

@@ -167,8 +167,8 @@ interface LineHits {
 }
 
 /**
- * The lines that were found as ripgrep writes them: `path:12: text`, with `path-11- text` around them when context is asked for, and `--`
- * between what is not next to each other.
+ * The lines that were found as ripgrep writes them: `path:12: text`, with `path-11- text` around them when context is
+ * asked for, and `--` between what is not next to each other.
  */
 function writeHits({ path, text, found }: LineHits, context: number): string[] {
   const lines = text.split('\n');
@@ -195,8 +195,8 @@ const decoders = [
 const utf8 = new TextDecoder('utf-8');
 
 /**
- * A file's text as ripgrep sees it: UTF-16 by its mark, otherwise UTF-8, whatever is no text in it replaced; with NUL in it, it is
- * binary and undefined. Line ends are plain.
+ * A file's text as ripgrep sees it: UTF-16 by its mark, otherwise UTF-8, whatever is no text in it replaced; with NUL
+ * in it, it is binary and undefined. Line ends are plain.
  */
 function searchableText(bytes: Buffer): string | undefined {
   const marked = decoders.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte));

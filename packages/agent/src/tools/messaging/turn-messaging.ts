@@ -76,7 +76,10 @@ export class TurnMessaging {
     return this.#source.scope.channels.list();
   }
 
-  /** Keeps a message, to be sent. @throws ToolError when the channel is not connected, its window is closed, or there is no such recipient */
+  /**
+   * Keeps a message, to be sent.
+   * @throws ToolError when the channel is not connected, its window is closed, or there is no such recipient
+   */
   async send({ app, to, text, template }: WishedMessage, callId: string): Promise<KeptMessage> {
     this.#assertAdmin();
     const channel = channelSynonyms[app];
@@ -186,7 +189,7 @@ export class TurnMessaging {
     const app = appNameOf(channel);
     if (binding === undefined) throw new ToolError(`${app} is not connected, so nothing can be sent there. ${howToConnect(app)}`);
     if (binding.state !== 'enabled')
-      throw new ToolError(`${app} is connected but ${binding.state}: ${binding.reason ?? 'nobody said why'}. Nothing can be sent.`);
+      throw new ToolError(`${app} is connected but ${binding.state}: ${binding.reason ?? 'no reason was given'}. Nothing can be sent.`);
   }
 
   /** Its own; the admin may name another one that exists. */

@@ -10,7 +10,10 @@ const ARGUMENTS_MAX = 1000;
 /** A part of the 2 MiB that Linux takes in all. */
 const ARGUMENTS_MAX_BYTES = 1_000_000;
 const TITLE_MAX_CHARACTERS = 120;
-/** For making the sandbox before, and for killing everything after: the sandbox itself ends the command when its time is over. */
+/**
+ * For making the sandbox before, and for killing everything after: the sandbox itself ends the command when its time is
+ * over.
+ */
 const MARGIN_MS = 30_000;
 
 /** One argument of a program, as the system takes it: Linux has room for 128 KiB in each. */

@@ -37,7 +37,10 @@ export interface BackgroundStart {
 export interface RuntimeAccess {
   /** @throws ToolError when there is no sandbox here */
   run(command: SandboxCommand, options: CommandOptions): Promise<CommandResult>;
-  /** Starts a command that goes on beside the turn's other calls, until it ends, is killed, or the turn ends. @throws ToolError */
+  /**
+   * Starts a command that goes on beside the turn's other calls, until it ends, is killed, or the turn ends.
+   * @throws ToolError
+   */
   start(command: SandboxCommand, start: BackgroundStart): Promise<BackgroundCommand>;
   list(): readonly BackgroundCommand[];
   /** What it has printed since the last time this was asked. @throws ToolError for an id that is none */

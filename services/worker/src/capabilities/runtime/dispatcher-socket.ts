@@ -81,7 +81,10 @@ export class DispatcherSocket implements AsyncDisposable {
     await chmod(this.folder, 0o755);
   }
 
-  /** Where the whole path does not fit into an address, the way leads through the folder's descriptor, open as long as the socket is. */
+  /**
+   * Where the whole path does not fit into an address, the way leads through the folder's descriptor, open as long as
+   * the socket is.
+   */
   async #socketPath(): Promise<string> {
     const path = join(this.folder, 'socket');
     if (Buffer.byteLength(path) <= SOCKET_PATH_MAX_BYTES) return path;

@@ -13,7 +13,10 @@ export interface SandboxReaperOptions {
   readonly log: Log;
 }
 
-/** Removes what workers that were killed left behind: their sandboxes and their folders. In every worker, from its start on. */
+/**
+ * Removes what workers that were killed left behind: their sandboxes and their folders. In every worker, from its start
+ * on.
+ */
 export class SandboxReaper extends Reconciler {
   readonly name = 'sandbox reaper';
   readonly #options: SandboxReaperOptions;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const DEPLOYMENT_FILE = 'deployment';
 
 /**
- * What running workers keep on disk for as long as they run: `run/<worker>/`, closed to other users. Beside them the deployment's
- * name, so that two deployments on one container engine leave one another's sandboxes alone.
+ * What running workers keep on disk for as long as they run: `run/<worker>/`, closed to other users. Beside them the
+ * deployment's name, so that two deployments on one container engine leave one another's sandboxes alone.
  */
 export class WorkerRunDirectories {
   readonly #root: string;
