@@ -54,7 +54,7 @@ export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessi
 /** Emits the end of a turn to the tenant's own systems, where one of them subscribes to it. */
 export function emitTurnEnd(webhookEvents: Pick<WebhookEvents, 'emit'>): FollowUp {
   return async ({ scope, turn }, session, record) => {
-    // Nothing was asked, and nothing answered.
+    // A retraction asks nothing and gets no answer.
     if (turn.origin === 'retraction') return;
     const webhookEvent = turnEnded(turn, record, async () => Promise.resolve(replyOf(session, turn.turnId)));
     if (webhookEvent !== undefined) await webhookEvents.emit(scope, webhookEvent);

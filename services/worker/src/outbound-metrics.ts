@@ -31,7 +31,7 @@ export class DeliveryMetrics {
   }
 }
 
-/** Figures about events that are sent to tenants' own systems. */
+/** Metrics of events that are sent to tenants' own systems. */
 export class EventMetrics {
   readonly #tries: Counter<'type' | 'outcome'>;
 

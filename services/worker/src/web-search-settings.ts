@@ -9,7 +9,7 @@ export const webSearchEnvironment = {
 
 type Given = z.output<z.ZodObject<typeof webSearchEnvironment>>;
 
-/** What is missing beside what is given, by variable. */
+/** The variables that are still missing. */
 export function missingForWebSearch({
   WEB_SEARCH_PROVIDER,
   WEB_SEARCH_URL,

@@ -39,7 +39,7 @@ it('what waited for a channel to be connected goes out when it is, and not some 
     async () => Number(await stage.redis().zscore(keyOf.dueWork('deliveries'), `${tenantId}/${name}`)) > Date.now() + 20_000,
   );
   await stage.connect('channel_c', telegram);
-  // Without a reconciler, and by the test's clock, which stands still.
+  // There is no reconciler, and the test's clock stands still.
   await eventually(async () => (await stage.delivery(id)).state === 'sent');
   expect(texts()).toEqual(['Hello']);
 });

@@ -23,13 +23,13 @@ export const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_
 const stepsMax = 200;
 const BINDING_TRY_EVERY_MS = 15 * 60_000;
 
-/** What goes out, over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
+/** The delivery path over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
 export class DeliveryStage implements AsyncDisposable {
   /** Messages are accepted by the machine's clock. */
   nowMs = Date.now();
   /** States that `told` was called with, in order. */
   readonly told: string[] = [];
-  /** Bindings that were held, and for how long. */
+  /** Bindings that were throttled, and for how long. */
   readonly held: { readonly channel: string; readonly ms: number }[] = [];
   readonly telegram = new FakeTelegram(telegram);
   readonly registry = new Registry();

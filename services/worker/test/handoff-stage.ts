@@ -111,7 +111,7 @@ export class HandoffStage implements AsyncDisposable {
     return { status: response.status, headers: response.headers, json: (await response.json()) as Record<string, unknown> };
   }
 
-  /** Puts a worker in place of the one there is, which dies at the named place. */
+  /** Replaces the running worker by one that dies at the named fail point. */
   async breakableWorker(failpoint: string): Promise<void> {
     const [worker] = this.system.workers;
     await worker?.kill();

@@ -9,7 +9,7 @@ export interface ContextBudget {
   readonly limitTokens: number;
   /** Characters of the system prompt and the tool descriptions. */
   overheadCharacters(): number;
-  /** The same in tokens, estimated; the provider's own figures contain them. */
+  /** The same in tokens, estimated; the provider's figures already include them. */
   overheadTokens(): number;
   estimateTokens(text: string): number;
 }
@@ -27,8 +27,7 @@ const MESSAGE_OVERHEAD_TOKENS = 6;
 const TOKENS_PER_CHARACTER_MAX = 3;
 
 /**
- * False when the next call is far below the limit, whatever its text: found without estimating anything, as for most
- * turns.
+ * False when the next call is far below the limit, whatever its text; most turns end here without an estimate.
  */
 export function mayExceedLimit(conversation: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>, budget: ContextBudget): boolean {
   const counted = conversation.contextTokens;

@@ -4,7 +4,7 @@ import { clipMiddle, speakerOf } from './transcript.ts';
 
 const SUMMARY_MAX_CHARACTERS = 12_000;
 const REQUEST_MAX_CHARACTERS = 8000;
-/** What of the messages is read for sentences; more would hold up the turns beside this one. */
+/** How much of the messages is read for sentences; more would delay the turns beside this one. */
 const READ_MAX_CHARACTERS = 200_000;
 const SENTENCE_MAX_CHARACTERS = 300;
 /** How many of the user's newest messages stay, whatever they contain. */
@@ -97,7 +97,7 @@ function unique(sentences: readonly Sentence[]): Sentence[] {
   return [...new Map(sentences.toReversed().map((sentence) => [sentence.line.toLowerCase(), sentence])).values()].toReversed();
 }
 
-/** As many as there is room for, in their order. */
+/** Chooses as many sentences as there is room for, and keeps their order. */
 function mostTelling(sentences: readonly Sentence[], room: number): Sentence[] {
   const counts = new Map<string, number>();
   for (const { words } of sentences) for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);

@@ -3,9 +3,9 @@ import type { Conversation } from '../loop/conversation.ts';
 import { mayExceedLimit, messageCharacters, messageTokens, sessionBounds, usedTokens, type ContextBudget } from './context-budget.ts';
 
 export interface CompactionPlan {
-  /** Old tool results of which the model will see a note only. */
+  /** Old tool results that the model will see as a note only. */
   readonly prunedIds: readonly string[];
-  /** So many messages from the front are summarised and moved to the history; 0: none. */
+  /** How many messages from the front are summarised and moved to the history; 0: none. */
   readonly cut: number;
 }
 
@@ -21,9 +21,9 @@ type Subject = Pick<Conversation, 'messages' | 'summary' | 'contextTokens' | 're
 const PRUNE_MIN_CHARACTERS = 600;
 /** Newest tool results that stay as they are, as a share of the limit. */
 const PROTECTED_SHARE = { tokens: 0.2, overflowed: 0.04, bounds: 1 } as const;
-/** What is used after pruning, as a share of the limit, at which nothing needs to be summarised. */
+/** Use after pruning, as a share of the limit, at which nothing needs to be summarised. */
 const ENOUGH_SHARE = 0.6;
-/** What is used after summarising, as a share of the limit. */
+/** Use after summarising, as a share of the limit. */
 const TARGET_SHARE = 0.4;
 /** A last exchange that alone takes more than this is cut in its middle. */
 const WHOLE_EXCHANGE_SHARE = 0.8;
@@ -39,7 +39,10 @@ export function compactionNeed(conversation: Subject, budget: ContextBudget): Co
   return messages.reduce((sum, message) => sum + messageCharacters(message), 0) > sessionBounds.maxCharacters ? 'bounds' : null;
 }
 
-/** Old tool results first; if that is not enough, the oldest exchanges. Null when nothing can be made smaller. */
+/**
+ * Prunes old tool results first and, if that is not enough, summarises the oldest exchanges. Null when nothing can be
+ * made smaller.
+ */
 export function planCompaction(conversation: Subject, budget: ContextBudget, need: CompactionNeed): CompactionPlan | null {
   // A provider that refuses less than the limit has a smaller window than its configuration states.
   const used = usedTokens(conversation, budget);

@@ -15,7 +15,7 @@ import { readCommandLine } from './read-command-line.ts';
  * asked for.
  */
 export const DispatchRequest = z.strictObject({
-  /** Names the command that it was started by; given to that command when it began. */
+  /** The token of the command that started it; the command got it when it began. */
   command: z.string(),
   argv: z.array(z.string()).max(4096),
   stdin: z.string().nullable(),
@@ -58,9 +58,13 @@ export class Dispatcher {
     this.#calls = run.conversation.nestedCalls;
   }
 
-  /** A command begins. Its token is what its `concierge` has to show; when the gate is disposed, its calls are over. */
+  /**
+   * Opens the gate of a command that begins. Its `concierge` has to send the gate's token; when the gate is disposed,
+   * its calls end.
+   */
   open(caller: CommandCaller): CommandGate {
-    // Not to be guessed: a command with the token of an outer one would count as that one, and not as deep as it is.
+    // The token cannot be guessed: a command with the token of an outer one would count as that one, and not at its own
+    // depth.
     const token = randomBytes(TOKEN_BYTES).toString('hex');
     const depth = (this.#depths.get(caller.callId) ?? 0) + 1;
     const gate = new CommandGate(caller, { token, depth, slots: this.#run.newSlots(), onEnd: () => this.#gates.delete(token) });
@@ -119,7 +123,7 @@ export class Dispatcher {
   }
 
   async #journaled(call: Call, gate: CommandGate, signal: AbortSignal): Promise<ToolOutcome> {
-    // It may have waited for its turn; what has not begun yet does not begin any more.
+    // The call may have waited for a slot; after a stop it does not begin any more.
     signal.throwIfAborted();
     const callId = gate.nextCallId();
     const { name } = call;

@@ -107,7 +107,7 @@ export class Conversation {
     return this.#prompt?.message;
   }
 
-  /** Turns whose words are in it, too, and which end with this one. */
+  /** Turns whose messages are answered with this one and which end with it. */
   get joined(): readonly string[] {
     return this.#prompt?.joined ?? [];
   }
@@ -122,12 +122,12 @@ export class Conversation {
     return `${this.turnId}.${String(this.#replies + 1)}`;
   }
 
-  /** The last reply of this turn asks for nothing more. */
+  /** Whether the last reply of this turn has no calls. */
   get answered(): boolean {
     return this.#lastReply !== undefined && this.#lastReply.message.toolCalls === undefined;
   }
 
-  /** ReceivedMessage in the current reply so far; empty between replies. */
+  /** Text of the current reply so far; empty between replies. */
   get partialText(): string {
     return this.#partial;
   }
@@ -245,7 +245,7 @@ export class Conversation {
     this.#firstHeardAtMs = null;
     for (const call of step.message.toolCalls ?? []) this.#callIds.add(call.id);
     this.#push(step.message);
-    // Without figures from the provider the next decision has to estimate everything.
+    // Without figures from the provider the next decision has to estimate all messages.
     const tokens = step.usage.inputTokens + step.usage.outputTokens;
     this.#contextTokens = step.usage.inputTokens > 0 ? { tokens, messages: this.#messages.length } : null;
   }
@@ -323,7 +323,7 @@ class NestedCalls {
     this.#put(parentId, callId, { name, state: isError ? 'failed' : 'done' });
   }
 
-  /** Each followed by those that were made inside it. */
+  /** The calls made inside `parentId`, each followed by those that were made inside it. */
   of(parentId: string): NestedCall[] {
     return [...(this.#byParent.get(parentId) ?? [])].flatMap(([callId, call]) => [call, ...this.of(callId)]);
   }

@@ -10,7 +10,7 @@ export interface ToolOutcome {
   readonly attachments?: readonly UploadRef[];
 }
 
-/** The agent's tools as the loop sees them: already filtered, and never throwing but for an abort. */
+/** The agent's tools as the loop sees them: already filtered; they throw only on an abort. */
 export interface LoopTools {
   readonly offered: readonly ModelTool[];
   /** True when running the tool twice could do harm. False for a name that is no tool of this agent. */
@@ -32,7 +32,7 @@ export interface LoopTools {
  */
 export type Compact = (reason: 'due' | 'overflowed') => Promise<boolean>;
 
-/** All that one turn's loop works with. */
+/** Everything that one turn's loop works with. */
 export interface LoopRun {
   readonly conversation: Conversation;
   readonly model: Model;

@@ -35,8 +35,8 @@ class SentMessages {
   readonly #sent: ModelMessage[] = [];
   readonly #shownIds = new Set<string>();
   /**
-   * What the tools of a reply showed. Results are text only, and nothing may stand between them: it follows the last of
-   * them.
+   * Images that the tools of a reply showed. Results are text only, and nothing may stand between them: the images
+   * follow the last result.
    */
   #shown: ContentPart[] = [];
 
@@ -90,7 +90,7 @@ class SentMessages {
     return [{ type: 'text', text }, ...attached.map((upload) => this.#imagePart(upload))];
   }
 
-  /** Once is enough, however often it is attached or looked at. */
+  /** An image is sent once, however often it is attached or viewed. */
   #imagePart(upload: UploadRef): ContentPart {
     const image = this.#images.get(upload.id);
     if (image === undefined) return { type: 'text', text: `[The image "${upload.name}" (${upload.id}) is not shown.]` };
@@ -108,7 +108,7 @@ function textOf({ text, by }: AssistantMessage): string {
 const PERSON_WROTE =
   '[Note of the service: a person of the team wrote this message in your place, while the conversation was handed over to them. The contact has read it as theirs. You never write such a note yourself.]';
 
-/** What stands for an old tool result that was cut to save room. */
+/** The note that replaces an old tool result to save room. */
 export function prunedNote(output: string): string {
   return `[An earlier result of ${String(output.length)} characters was removed to save room. Call the tool again if it is needed.]`;
 }

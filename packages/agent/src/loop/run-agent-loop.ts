@@ -35,8 +35,8 @@ export function closeOpenCalls(run: Pick<LoopRun, 'conversation' | 'writer' | 's
 }
 
 /**
- * A reply, if need be after making room: a context that is too long is cut once, and a second refusal is the turn's
- * error.
+ * Gets a reply, after a compaction if necessary: a context that is too long is cut once, and a second refusal is the
+ * turn's error.
  */
 async function replyInBounds(run: LoopRun, withTools: boolean): Promise<void> {
   try {

@@ -9,7 +9,7 @@ export interface UserTurn {
   /** IANA name; UTC when the tenant has none. */
   readonly timezone: string | undefined;
   readonly now: Date;
-  /** Another turn asked for it. */
+  /** Another turn has asked for this one. */
   readonly isDelegated?: boolean;
   /** A staff member had the conversation when it came in: no agent answers it. */
   readonly isHeldBack?: boolean;
@@ -36,7 +36,7 @@ export function heartbeatNews(content: string | null, known: string | undefined)
 
 /** A user's message as the model is sent it. */
 export function sentText({ sent, heartbeat = '' }: Pick<UserMessage, 'sent' | 'heartbeat'>): string {
-  // Before it stands nothing but what the service wrote.
+  // Only the service's own text precedes the end of the context block.
   const end = heartbeat === '' ? -1 : sent.indexOf(CONTEXT_END);
   return end === -1 ? sent : `${sent.slice(0, end)}\n${heartbeatBlock(heartbeat)}${sent.slice(end)}`;
 }
@@ -84,7 +84,7 @@ export function timestamp(now: Date, timezone: string): string {
   return text;
 }
 
-/** Many turns begin in the same second. As few as there are formats. */
+/** Many turns begin in the same second. The map has one entry per format. */
 const saidLast = new Map<string, { readonly second: number; readonly text: string }>();
 
 function formatTimestamp(now: Date, timezone: string): string {

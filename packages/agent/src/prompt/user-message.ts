@@ -13,7 +13,7 @@ export interface UserMessageInput {
   readonly files?: readonly MediaFile[] | undefined;
 }
 
-/** So many files, cards and lines of an order are named; the others are counted. */
+/** How many files, cards and lines of an order are named; the others are counted. */
 const NAMED_MAX = 20;
 const QUOTED_MAX_CHARACTERS = 120;
 

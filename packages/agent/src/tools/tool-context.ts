@@ -37,7 +37,7 @@ export interface ChildTask {
   readonly agent: string | undefined;
 }
 
-/** What became of a task. Whether it went well or not: it is something to read, and no exception. */
+/** What became of a task. A failed task is a result to read too, not an exception. */
 export type ChildOutcome =
   | {
       readonly status: 'done';
@@ -97,7 +97,7 @@ export interface TurnCapabilities {
   readonly readUpload: ReadUpload;
 }
 
-/** The methods of a class: what stands in for it in a unit test has none of its private fields. */
+/** The methods of a class: a stand-in in a unit test has none of its private fields. */
 type MethodsOf<Class> = Pick<Class, keyof Class>;
 
 /**

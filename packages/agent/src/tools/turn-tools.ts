@@ -16,7 +16,7 @@ import type { ToolAccess } from './tool-access.ts';
 import type { TurnContext } from './tool-context.ts';
 
 /**
- * What has begun to change something may finish when its turn is stopped: a known outcome is worth more than the
+ * A tool that has begun to change something may finish when its turn is stopped: a known outcome is worth more than the
  * second.
  */
 const SETTLE_MS = 1000;
@@ -116,7 +116,7 @@ export class TurnTools implements LoopTools {
     }
   }
 
-  /** Only errors that were written to be read leave the service. */
+  /** Only errors that were written for readers leave the service. */
   #explain(tool: string, error: unknown): string {
     if (error instanceof AppError && error.status < 500) return error.message;
     this.#options.onFailure({ tool, error });
@@ -137,7 +137,7 @@ function forModel(output: string): string {
 }
 
 /**
- * A tool that does not heed its signal must not hold up the turn: it gets `graceMs` after the abort to come to an end.
+ * A tool that ignores its signal must not delay the turn: it gets `graceMs` after the abort to end.
  */
 async function beforeAbort<Result>(task: Promise<Result>, signal: AbortSignal, graceMs: number): Promise<Result> {
   const aborted = Promise.withResolvers<never>();

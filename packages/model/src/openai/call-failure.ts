@@ -81,12 +81,12 @@ export function timedOut(message: string): CallFailure {
   return new CallFailure({ kind: 'timeout', remedy: 'retry' }, message);
 }
 
-/** It has cost its user a long wait already, and would again. */
+/** The attempt has cost its user a long wait already, and would again. */
 export function fellSilent(message: string): CallFailure {
   return new CallFailure({ kind: 'timeout', remedy: 'elsewhere' }, message);
 }
 
-/** More text than any reply has: the model or a proxy runs in circles, and would again. */
+/** The text exceeds any reply: the model or a proxy runs in circles, and would again. */
 export function runawayReply(message: string): CallFailure {
   return new CallFailure(refusedHere, message);
 }

@@ -24,7 +24,7 @@ export interface OutboundPolicy {
   /** From the start until the last byte of the body, redirects included. */
   readonly timeoutMs: number;
   readonly maxRedirects: number;
-  /** But for what the operator allowed: that is reached over the operator's own network. */
+  /** Addresses that the operator allowed are exempt: they are reached over the operator's own network. */
   readonly httpsOnly: boolean;
   /** As if the operator had allowed nothing. */
   readonly publicOnly: boolean;
@@ -139,8 +139,7 @@ export class Outbound {
   }
 
   /**
-   * Every check of a place, for the first URL and for each that a redirect names. Its addresses are looked up here,
-   * once.
+   * Checks a URL, the first one and each that a redirect names. Its addresses are looked up here, once.
    */
   async #vet(url: URL, { policy, signal }: Exchange): Promise<VettedPlace> {
     if (policy.hosts !== undefined && !policy.hosts.includes(url.hostname)) {
@@ -175,7 +174,7 @@ async function bodyOf(request: Request): Promise<Uint8Array | undefined> {
   return bytes;
 }
 
-/** A resolver that does not heed the signal must not outlive it. */
+/** Waits no longer than the signal for a resolver that ignores it. */
 async function unlessAborted<Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> {
   signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();

@@ -7,11 +7,11 @@ import { OutboundError } from './outbound-error.ts';
 import { hostOf, portOf } from './outbound-url.ts';
 
 const HEADERS_MAX_BYTES = 16 * 1024;
-/** For each address of a host that has several; Node's quarter of a second gives up on the other side of the world. */
+/** The time for each address of a host that has several; Node's quarter of a second gives up on distant hosts. */
 const ADDRESS_ATTEMPT_MS = 1500;
 const USER_AGENT = 'Mozilla/5.0 (compatible; Concierge/1.0)';
 
-/** A connection serves one request: none is kept that was vetted for another. */
+/** A connection serves one request: a connection that was vetted for another request is never reused. */
 const agentOptions = { keepAlive: false, maxCachedSessions: 0 };
 
 interface Agents {

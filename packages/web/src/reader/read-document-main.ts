@@ -77,7 +77,7 @@ class DocumentReading {
   }
 }
 
-/** Returns when the starter can have it: what comes next may end the process. */
+/** Resolves when the starter can have read the message: what comes next may end the process. */
 async function write(message: ReadMessage): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   process.stdout.write(`${JSON.stringify(message)}\n`, () => {
@@ -91,6 +91,6 @@ for await (const part of process.stdin) parts.push(Buffer.from(part));
 const input = Buffer.concat(parts.splice(0));
 const headEnd = input.indexOf(NEWLINE);
 const facts = ReadFacts.parse(JSON.parse(input.subarray(0, headEnd).toString('utf8')));
-// A copy of its own: PDF.js takes the whole buffer behind the bytes.
+// A separate copy: PDF.js takes the whole buffer behind the bytes.
 await new DocumentReading(facts, Uint8Array.from(input.subarray(headEnd + 1))).read();
 process.exit(0);

@@ -31,7 +31,7 @@ const NO_LIMIT = 70;
 const addressSpace = process.platform === 'linux' ? `ulimit -v ${String(ADDRESS_SPACE_KIB)} || exit ${String(NO_LIMIT)};` : '';
 const script = `ulimit -c 0; ulimit -t ${String(CPU_SECONDS)} || exit ${String(NO_LIMIT)}; ${addressSpace} exec "$0" "$@"`;
 
-// Beside this file, in the sources as in what is compiled from them.
+// The main file is beside this one, in the sources as in the compiled output.
 const mainFile = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './read-document-main.ts' : './read-document-main.js', import.meta.url),
 );

@@ -53,7 +53,7 @@ export class WebSearch {
     if (base === undefined) throw new Error(`${provider} needs an address.`);
     this.#base = withoutEnding(base, '/');
     this.#key = key ?? '';
-    // Nowhere else, by redirects neither: the key goes with the request.
+    // Redirects to other hosts are refused: the key goes with the request.
     const place = new URL(this.#base);
     const outbound = new Outbound({ allow: [placeOf(place)] });
     this.#fetch = outbound.fetcher({ hosts: [place.hostname], maxBytes: ANSWER_MAX_BYTES, timeoutMs: TIMEOUT_MS });

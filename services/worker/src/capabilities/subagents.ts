@@ -56,7 +56,7 @@ class Subagents implements AsyncDisposable {
     this.#count(call.callId, tasks.length);
     const inputs = await Promise.all(tasks.map(async (task, index) => this.#inputOf(task, `${call.callId}:${String(index)}`)));
     const accepted: (TurnReceipt | ChildOutcome)[] = [];
-    // One after another: where few may run at once, they run in the order in which they were asked for.
+    // Accepts them one after another: where few may run at once, they run in the order of their requests.
     for (const input of inputs) accepted.push(await this.#accept(input, call.signal));
     const outcomes = Promise.all(accepted.map(async (child) => ('status' in child ? child : this.#outcomeOf(child, call.signal))));
     return outcomes.catch(async (error: unknown) => {
@@ -170,7 +170,7 @@ class Subagents implements AsyncDisposable {
   }
 }
 
-/** For a session that was deleted as soon as it had ended. */
+/** The outcome from the stream, for a session that was deleted as soon as it had ended. */
 function asTold({ turnId, sessionId }: TurnReceipt, folded: FoldedTurn): ChildOutcome {
   if (folded.kind === 'error') return { status: 'failed', turnId, sessionId, reason: folded.error.message };
   if (folded.reply.finishReason === 'cancelled') return cancelled({ turnId, sessionId });

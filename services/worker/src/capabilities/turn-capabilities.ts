@@ -29,7 +29,7 @@ export interface CapabilityFactories {
   cancelSubagents(run: TurnRun): Promise<void>;
 }
 
-/** Nothing is opened before a tool asks for it. */
+/** Opens nothing before a tool asks for it. */
 export function createCapabilities(capabilityFactories: CapabilityFactories, run: TurnRun, rights: TurnRights): OpenedCapabilities {
   const runtime = capabilityFactories.runtime(run);
   const subagents = capabilityFactories.subagents(run, rights);
@@ -45,7 +45,7 @@ export function createCapabilities(capabilityFactories: CapabilityFactories, run
       replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs, nowMs: Date.now() }),
     readUpload: capabilityFactories.readUpload(run),
     [Symbol.asyncDispose]: async () => {
-      // First what can still ask for more: a command may start sub-agents through its dispatcher.
+      // What can still make requests closes first: a command may start sub-agents through its dispatcher.
       await runtime[Symbol.asyncDispose]();
       await subagents[Symbol.asyncDispose]();
     },

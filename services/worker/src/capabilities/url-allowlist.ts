@@ -4,7 +4,7 @@ import type { TenantScope } from '@concierge/tenant';
 const FILES_MAX = 500;
 const FILE_MAX_BYTES = 256 * 1024;
 const URLS_MAX = 5000;
-/** An address that is longer leads nowhere. */
+/** A longer address is never allowed. */
 const ADDRESS_MAX_CHARACTERS = 4096;
 
 /** Addresses with their scheme only: `prices.md` in an owner's file is a file, and also a possible domain. */

@@ -113,7 +113,7 @@ export class ChannelFiles {
   }
 }
 
-/** What can be known without asking for it. */
+/** Problems that are known without a request. */
 function problemOf({ kind, mediaType, bytes }: ChannelMedia): string | undefined {
   const isOf = (family: string): boolean => mediaType?.toLowerCase().startsWith(`${family}/`) === true;
   if (kind === 'voice' || kind === 'audio' || isOf('audio')) return notHeard;

@@ -32,7 +32,7 @@ export class ChannelSenders {
   }
 }
 
-/** Where the turn's words came from, as providers are asked. */
+/** The origin of the turn's message, in the form that providers take. */
 export function destinationOf({ address: { to, thread } }: ChannelMessage): { readonly to: string; readonly thread?: string } {
   return { to, ...(thread !== null && { thread }) };
 }

@@ -20,7 +20,7 @@ export class ChannelTyping {
     this.#options = options;
   }
 
-  /** Until it is disposed, or the turn is stopped. */
+  /** Shows typing until the result is disposed or the turn is stopped. */
   show(run: TurnRun, turns: TurnsToAnswer): Disposable {
     const stop = new AbortController();
     if (run.turn.chatApp !== undefined) {

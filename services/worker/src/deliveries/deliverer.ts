@@ -15,7 +15,7 @@ import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from 
 import { connectionOf, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from '../outbound-metrics.ts';
 
-/** An answer that has not come by then does not come; and a part that is being sent ends within the grace of a stop. */
+/** The time for one answer; a later one counts as lost. A part that is being sent ends within the grace of a stop. */
 const SEND_TIMEOUT_MS = 20_000;
 /**
  * A binding that waits for its owner, or a suspended tenant, is looked at again after this time, since their return is
@@ -40,7 +40,7 @@ export interface DelivererOptions {
   readonly random?: () => number;
 }
 
-/** A part that may be sent now, if nothing comes between. */
+/** A part that may be sent now, if its state does not change before. */
 interface Ready extends Connection {
   readonly delivery: Delivery;
   readonly index: number;
@@ -76,8 +76,8 @@ export class Deliverer {
   }
 
   /**
-   * Their holder has lost the conversation, or its life. What may have left is not sent again: what came of it is not
-   * known.
+   * Ends claims whose holder has lost the conversation or has died. A request that may have left is not sent again: its
+   * outcome is not known.
    */
   async #closeOpenTries(scope: TenantScope, delivery: Delivery): Promise<Delivery> {
     if (delivery.openTries.length === 0) return delivery;
@@ -136,7 +136,7 @@ export class Deliverer {
     return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
   }
 
-  /** Once: every try sends the same. */
+  /** Renders once: every attempt sends the same. */
   async #render(scope: TenantScope, delivery: Delivery, surface: Surface): Promise<Delivery> {
     const { id, text, template } = delivery.message;
     const parts = template === undefined ? renderParts(text, surface) : [{ text, plain: text }];
@@ -222,7 +222,7 @@ export class Deliverer {
     return { ...failed, retryAt: delayMs === undefined ? null : new Date(this.#nowMs() + delayMs).toISOString() };
   }
 
-  /** What follows for the binding and the contact. */
+  /** Applies an outcome to the binding and the contact. */
   async #follow(ready: Ready, outcome: SendOutcome): Promise<void> {
     const { scope, delivery, surface } = ready;
     const { channel } = delivery.message;
@@ -301,15 +301,15 @@ export class Deliverer {
   }
 }
 
-/** A reason of ours for which a message is not sent. */
+/** A reason of the service for not sending a message. */
 interface Refusal {
   readonly state: 'failed' | 'expired' | 'withheld';
   readonly problem: DeliveryProblem;
 }
 
 /**
- * They end a part, or do not count: a binding that sends nothing is tried now and then for as long as its message may
- * wait.
+ * These outcomes end a part, or do not count: a binding that sends nothing is tried now and then for as long as its
+ * message may wait.
  */
 const withoutEnd: ReadonlySet<SendOutcome['kind']> = new Set(['sent', 'unknown', 'binding_failed']);
 const notSent: DeliveryProblem = { code: 'interrupted', message: 'The service stopped before it was sent.' };

@@ -6,8 +6,8 @@ import { estimateTokens, findModel, type Providers } from '@concierge/model';
 const SCHEMA_CHARACTERS_PER_TOKEN = 4;
 
 /**
- * What this model takes. The system prompt is estimated once, and only if the provider has given no figures; tools by
- * their length.
+ * How much this model takes. The system prompt is estimated once, and only if the provider has given no figures; tools
+ * by their length.
  */
 export function contextBudget(facts: ModelFacts, system: string, tools: Pick<ToolRegistry, 'characters'>): ContextBudget {
   let systemTokens: number | undefined;

@@ -272,7 +272,7 @@ describe('a turn that took others along and does not end well', () => {
 });
 
 describe('a worker that dies while it answers several messages', () => {
-  /** What the turn had recorded when its worker went. */
+  /** What the turn had recorded when its worker died. */
   async function killed(turns: readonly AcceptedTurn[]): Promise<readonly TurnStep[]> {
     const run = runOf(turns);
     await expect(runner(new WorkerDraining('gone')).runner.runTurn(run)).rejects.toThrow('gone');

@@ -43,9 +43,9 @@ export interface ToolSources {
 
 /** What turns need that came from a channel. */
 export interface ChannelParts {
-  /** Their files, and typing; without it nothing is fetched or shown. */
+  /** Files and typing of channels; without it nothing is fetched or shown. */
   readonly chatApps?: WorkerChannels;
-  /** What staff may write that answers in the agent's place; without it no text is more than text. */
+  /** Commands of staff that answer in the agent's place; without it every text is plain text. */
   readonly commands?: Pick<HandoffCommands, 'run'>;
 }
 
@@ -55,7 +55,7 @@ export interface TurnPreparationOptions {
   readonly tools?: ToolSources;
   readonly capabilityFactories: CapabilityFactories;
   readonly channels?: ChannelParts;
-  /** Reports to owner and operator what does not end the turn, but concerns them. */
+  /** Reports problems that do not end the turn to the owner and the operator. */
   readonly warn?: ReportWarning;
   readonly log: Log;
 }
@@ -146,7 +146,7 @@ export class TurnPreparation {
     const key = JSON.stringify([access, allow]);
     const known = this.#toolRegistries.get(key);
     if (known !== undefined) return known;
-    // Allow-lists are the tenants' own; as many as there are tenants must not pile up.
+    // The cache of allow-lists is bounded: they are the tenants' own, and as many as there are tenants.
     if (this.#toolRegistries.size >= TOOL_SETS_MAX) this.#toolRegistries.clear();
     const made = new ToolRegistry(this.#tools, access, allow);
     this.#toolRegistries.set(key, made);

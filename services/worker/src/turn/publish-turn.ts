@@ -64,7 +64,7 @@ export class TurnPublication {
     return { event: endOf(record), isRepeated: true, answered: answeredTogether(session, record.id) };
   }
 
-  /** What fails here fails the attempt: the next one finds the turn published and does it again. */
+  /** A failure here fails the attempt: the next one finds the turn published and repeats this. */
   async #followUp(run: TurnRun, session: Session, record: TurnRecord): Promise<void> {
     for (const followUp of this.#options.followUps ?? []) await followUp(run, session, record);
   }

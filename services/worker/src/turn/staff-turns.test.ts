@@ -243,7 +243,7 @@ describe('a handoff that is asked for', () => {
     expect(sent.find(({ to }) => to === '4242')).toMatchObject({ text: 'A colleague takes over.', sessionId: bob.sessionId });
     expect(accepted).toMatchObject([{ origin: 'handoff', agent: 'admin', sender: null }]);
     expect(accepted[0]?.text).toContain(bob.sessionId);
-    // A stranger's words are in it: nothing that it may use changes or sends anything.
+    // The turn contains a stranger's text: none of its tools changes or sends anything.
     expect(accepted[0]?.tools).not.toEqual(expect.arrayContaining(['message']));
     expect((await scope.handoffs.find(bob.sessionId))?.until).not.toBeNull();
     expect(await scope.handoffs.pending()).toEqual([]);
@@ -260,7 +260,7 @@ describe('a handoff that is asked for', () => {
       lastWords: 'hi',
       callsOwner: true,
     } as const;
-    // As a process leaves it that dies right after the request.
+    // The state that a process leaves when it dies right after the request.
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
     expect(await scope.handoffs.pending()).toHaveLength(1);
     const refusing = new HandoffNotifications({ turns: { accept: async () => Promise.reject(new Error('no Redis')) }, log });

@@ -3,7 +3,7 @@ import type { Session, SessionMessage, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { titleOf } from './ended-session.ts';
 
-/** Stands for the words, for the model as for people. */
+/** Replaces the removed text, for the model as for people. */
 const TAKEN_BACK = '[The sender took this message back.]';
 /** Shorter words are found in a summary that has nothing to do with them. */
 const QUOTED_MIN_CHARACTERS = 12;
@@ -35,7 +35,7 @@ export async function withoutWordsOf(scope: TenantScope, session: Session, turnI
     title: session.title === titleOf(said.text) ? titleOf('') : session.title,
     summary: summary && { ...summary, text: withoutQuote(summary.text, said.text) },
     messages,
-    // The provider's count was of other words.
+    // The provider's count was of another text.
     contextTokens: null,
   };
 }

@@ -90,7 +90,7 @@ export class TurnRunner implements TurnHandlers {
       return done;
     }
     if (!(await isWithStaff(run))) return undefined;
-    // Not journaled: should this attempt die, the next one looks anew who has the conversation.
+    // This is not journaled: should this attempt die, the next one checks anew who has the conversation.
     if (!conversation.hasPrompt) conversation.apply(await this.#preparation.buildPrompt(run, [turn], { timezone, isHeldBack: true }));
     return endEarly(run, conversation, { ...done, heldBack: 'handoff' });
   }
@@ -134,7 +134,7 @@ async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnO
   return outcome;
 }
 
-/** Does the owner read how it ends, and not a customer? */
+/** Whether the owner reads how the turn ends, and not a customer. */
 async function isOwners({ scope, turn }: TurnRun): Promise<boolean> {
   const definition = await agentDefinition(scope, turn.agent);
   return turn.authority === 'admin' && definition?.access === 'admin';
@@ -149,7 +149,7 @@ async function isWithStaff({ scope, turn }: TurnRun): Promise<boolean> {
   return !(asker?.kind === 'agent' && asker.turnId === turn.turnId);
 }
 
-/** The turn that started this one has ended or is to end: its answer is not waited for any more. */
+/** The turn that started this one has ended or is to end, so it no longer waits for the answer. */
 async function isLeftBehind({ scope, turn: { grant } }: TurnRun): Promise<boolean> {
   if (grant === undefined) return false;
   return (await scope.inbox.read(grant.parentTurnId)) === undefined || (await scope.inbox.isCancelled(grant.parentTurnId));

@@ -2,7 +2,7 @@ import type { TurnWarning } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import { turnWarned, type WebhookEvents, type TurnRun } from '@concierge/turn';
 
-/** A warning, and what it is about where it holds for every turn until it is mended, such as a file. */
+/** A warning and its subject (such as a file); one with a subject holds for every turn until the subject is mended. */
 export interface ReportedWarning extends TurnWarning {
   readonly subject?: string;
 }

@@ -21,7 +21,7 @@ interface AskedTiming {
   readonly timezone?: string | undefined;
 }
 
-/** What a model asked for, as a schedule has it; undefined when it asked for no time. @throws ToolError */
+/** The time that a model asked for, as a schedule stores it; undefined when it asked for none. @throws ToolError */
 export function timingOf({ cron, every, at, timezone }: AskedTiming, defaultZone: string): ScheduleTiming | undefined {
   const given = [cron, every, at].filter((value) => value !== undefined);
   if (given.length > 1) throw new ToolError('Give exactly one of cron, every and at.');
@@ -37,7 +37,7 @@ function momentOf(at: string, zone: string): string {
   const offset = withOffset.exec(at)?.[0] ?? '';
   const text = at.slice(0, at.length - offset.length);
   const wall = new Date(`${text}Z`);
-  // A 31 February would be taken for a day in March.
+  // JavaScript would take a 31 February for a day in March.
   if (!local.test(text) || Number.isNaN(wall.getTime()) || !wall.toISOString().startsWith(text))
     throw new ToolError(`${at} is not a time: write 2027-01-31T09:00, or with an offset 2027-01-31T09:00+01:00.`);
   if (offset !== '') return new Date(at).toISOString();

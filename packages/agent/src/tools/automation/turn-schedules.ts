@@ -68,7 +68,7 @@ export class TurnSchedules {
     await this.#source.scope.schedules.remove(id);
   }
 
-  /** Once, beside its times. The same call, made again, is the same run. */
+  /** Starts one run beside the schedule's times. The same call, made again, is the same run. */
   async run(id: string, callId: string): Promise<ScheduleRun> {
     this.#assertMayChange();
     return this.#source.scope.schedules.run(id, JSON.stringify([this.#source.turn.turnId, callId]));

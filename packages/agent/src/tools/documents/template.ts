@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { checkVariables, describeVariable, partPattern, TemplateVariable, type Values } from './template-variables.ts';
 
 const RESULT_MAX_CHARACTERS = 48 * 1024;
-/** Tags that one rendering may come to, lists counted by their items: nested lists multiply. */
+/** The most tags that one rendering may run, lists counted by their items: nested lists multiply. */
 const TAGS_MAX = 50_000;
 const NESTING_MAX = 8;
 const NOT_TEXT = 'The template puts a list or an object where a text should be. Use {{#name}}…{{/name}} for it.';
@@ -70,7 +70,7 @@ export class Template {
       return new Mustache.Writer().render(this.#body, values, undefined, { escape: this.#escape });
     } catch (error) {
       if (error instanceof TemplateError) throw error;
-      // What is left to fail is an item of a list that is no text.
+      // The only failure left is a list item that is not text.
       throw new TemplateError(NOT_TEXT, { cause: error });
     }
   }

@@ -92,7 +92,7 @@ class FileSearch {
   #tooLarge = 0;
   #matches = 0;
   #outputBytes = 0;
-  /** Why it ended before the last file. */
+  /** Why the search ended before the last file. */
   #stopped: string | undefined;
 
   constructor(options: SearchOptions) {
@@ -148,7 +148,7 @@ class FileSearch {
   }
 }
 
-/** undefined for what is no text, and for what went away since it was listed. */
+/** undefined for a file that is not text, and for one that was deleted since it was listed. */
 async function textOf(files: FileAccess, path: string): Promise<string | undefined> {
   try {
     return searchableText((await files.readBytes(path)).bytes);

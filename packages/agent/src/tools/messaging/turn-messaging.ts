@@ -70,7 +70,7 @@ export class TurnMessaging {
     this.#source = source;
   }
 
-  /** Those that are connected. */
+  /** The connected channels. */
   async channels(): Promise<readonly ChannelView[]> {
     this.#assertAdmin();
     return this.#source.scope.channels.list();
@@ -192,7 +192,7 @@ export class TurnMessaging {
       throw new ToolError(`${app} is connected but ${binding.state}: ${binding.reason ?? 'no reason was given'}. Nothing can be sent.`);
   }
 
-  /** Its own; the admin may name another one that exists. */
+  /** The turn's own conversation; the admin may name another existing one. */
   async #conversation(sessionId: string | undefined): Promise<string> {
     const own = this.#source.turn.sessionId;
     if (sessionId === undefined || sessionId === own) return own;
@@ -225,7 +225,7 @@ function windowClosed(channel: MessagingChannel, sinceMs: number | undefined): T
   );
 }
 
-/** In words for a model that is asked for it. */
+/** Words for a model that explains it. */
 export function howToConnect(app: AppName): string {
   return `The owner connects it with an admin key (PUT /api/channels/${app}), or the operator does (concierge channel connect <tenant> ${app}). Credentials must never be written into a conversation.`;
 }

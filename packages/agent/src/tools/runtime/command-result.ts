@@ -23,7 +23,7 @@ export function describeResult(result: CommandResult): string {
   }
 }
 
-/** In a few words, for lists. */
+/** The end in a few words, for lists. */
 export function endOf({ end, durationMs }: CommandResult): string {
   const seconds = secondsOf(durationMs);
   switch (end.kind) {
@@ -84,7 +84,7 @@ function shown({ output, outputBytes }: CommandResult): string {
 
 /**
  * `text` in at most `maxBytes` of UTF-8 with its beginning and its end; a line between them states how much is missing.
- * @param wholeBytes of what `text` is the beginning and the end of already
+ * @param wholeBytes the size of the output of which `text` is already the beginning and the end
  */
 export function keepEnds(text: string, maxBytes: number, wholeBytes = 0): string {
   const bytes = Buffer.from(text);

@@ -54,7 +54,7 @@ class Entry {
   async #follow(run: RunInBackground): Promise<void> {
     try {
       const result = await run({ signal: this.stop.signal, onOutput: (chunk) => this.#hear(chunk) });
-      // While it runs only so much is passed on; its last words are in the result alone.
+      // While the command runs, only a limited amount is passed on; its last output is in the result alone.
       if (result.outputBytes > this.#heardBytes) this.#hear(`\n[all that it printed, its middle left out:]\n${result.output}`);
       this.state = { at: 'ended', result };
     } catch (error) {

@@ -88,7 +88,7 @@ export class TurnRuntime implements RuntimeCapability {
     await this.#commands.kill(id);
   }
 
-  /** Never rejects: a turn's outcome does not hang on what is cleared away behind it, and the reaper comes by. */
+  /** Never rejects: a turn's outcome does not depend on cleaning up; the reaper removes what is left. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     const opened = await this.#opened?.catch(() => undefined);
@@ -147,7 +147,7 @@ export class TurnRuntime implements RuntimeCapability {
   }
 }
 
-/** Written by the sandbox to be read. */
+/** The sandbox wrote this message for readers. */
 function toToolError(error: unknown): unknown {
   return error instanceof SandboxUnavailable ? new ToolError(error.message, { cause: error }) : error;
 }

@@ -8,7 +8,7 @@ const SILENCE_MS = 10_000;
  * heartbeats yet, and every living worker sends its own again within seconds.
  */
 const GONE_AFTER_MS = 15_000;
-/** Between two looks that are further apart anything may have happened: what was noted before counts no more. */
+/** The longest gap between two looks. In a longer one anything may have happened: earlier notes count no more. */
 const LOOK_GAP_MAX_MS = 30_000;
 
 export interface WorkerLivenessOptions {
@@ -31,7 +31,7 @@ export class WorkerLiveness {
   /** Call it again and again. @throws what Redis throws; all notes are then forgotten */
   async isAlive(workerId: string): Promise<boolean> {
     const isHeard = workerId === this.#options.ownId() || (await this.#isHeard(workerId));
-    // When the answer has come, not when it was asked for: between the two Redis may have been away for long.
+    // The time of the answer counts, not that of the question: between the two Redis may have been away for long.
     const now = this.#options.now();
     if (now - this.#lastLookAt > LOOK_GAP_MAX_MS) this.#silentSince.clear();
     this.#lastLookAt = now;
@@ -49,7 +49,7 @@ export class WorkerLiveness {
     try {
       const lastHeard = await redis.zscore(keyOf.workers, workerId);
       if (lastHeard === null) return false;
-      // Redis' own clock: it is the one that the workers' marks were made with.
+      // Redis' own clock: the workers' heartbeats were made with it.
       const [seconds] = await redis.time();
       return Number(seconds) * 1000 - Number(lastHeard) < SILENCE_MS;
     } catch (error) {

@@ -35,7 +35,7 @@ export class WorkerRunDirectories {
     return await readFile(path, 'utf8');
   }
 
-  /** Removes the folders of workers that are gone; how many. */
+  /** Removes the folders of workers that are gone. @returns how many */
   async sweep(isAlive: (workerId: string) => Promise<boolean>): Promise<number> {
     let swept = 0;
     for (const entry of await readdir(this.#root, { withFileTypes: true }).catch(() => [])) {
