@@ -1,6 +1,6 @@
 /**
- * The most that each of several parts may take so that all together take at most `room`: parts that need less leave what they do not use to
- * the others. Infinity when all of them fit.
+ * The most that each of several parts may take so that all together take at most `room`: parts that need less leave
+ * what they do not use to the others. Infinity when all of them fit.
  */
 export function fairShare(sizes: readonly number[], room: number): number {
   let left = room;

@@ -8,7 +8,7 @@ import { toolsPage } from './tools-page.ts';
 const committed = new URL('../../../docs/tools.md', import.meta.url);
 
 describe('docs/tools.md', () => {
-  it('is what the registry says: `npm run docs` writes it anew', async () => {
+  it('matches the registry: `npm run docs` writes it anew', async () => {
     expect(await readFile(committed, 'utf8')).toBe(toolsPage(allTools));
   });
 });
@@ -32,7 +32,7 @@ describe('the page of tools', () => {
   });
   const page = toolsPage([tool]);
 
-  it('tells who has a tool, what it changes and how long it may take', () => {
+  it('states who has a tool, what it changes and how long it may take', () => {
     expect(page).toContain('| [`read`](#read) | files | in a narrower form | yes; never run twice |');
     expect(page).toContain('cs: in a narrower form. Side effects: yes; never run twice. Ends after 5 s at the latest.');
     expect(page).toContain('> Reads.\n> A second line.');

@@ -134,7 +134,7 @@ function boundsOf(schema: Schema): string {
 }
 
 function span(least: number | undefined, most: number | undefined, unit: string): string {
-  // What JSON can hold at all is no limit of ours.
+  // The bounds of JSON's own numbers are no limit of the tool.
   const [from, to] = [least, most].map((bound) => (bound === undefined || Math.abs(bound) >= Number.MAX_SAFE_INTEGER ? undefined : bound));
   if (from === undefined && to === undefined) return '';
   if (to === undefined) return from === 1 && unit !== '' ? 'not empty' : `at least ${String(from)}${unit}`;

@@ -19,7 +19,7 @@ describe('cron', () => {
   const daily = { action: 'create', name: 'Report', message: 'Sum up yesterday.', cron: '0 9 * * MON-FRI', timezone: 'Europe/Berlin' };
   const idIn = (output: string): string => /s_[0-9a-f]{32}/u.exec(output)?.[0] ?? '';
 
-  it('makes a schedule, and tells its next five runs', async () => {
+  it('makes a schedule, and names its next five runs', async () => {
     const { call, failures } = box();
     const { output, isError } = await call('cron', daily);
     expect(isError).toBe(false);
@@ -53,7 +53,7 @@ describe('cron', () => {
     expect(await call('cron', { action: 'pause', id })).toMatchObject({ isError: true, output: 'There is no such schedule.' });
   });
 
-  it('asks for a run, the same call once, and tells what became of runs', async () => {
+  it('asks for a run, the same call once, and reports what became of runs', async () => {
     const { call } = box();
     const id = idIn((await call('cron', daily)).output);
     expect((await call('cron', { action: 'runs', id })).output).toBe('It has not run yet.');
@@ -81,7 +81,7 @@ describe('cron', () => {
     expect((await scope.schedules.find(every))?.tools).toEqual(['cron', 'read_file']);
   });
 
-  it('says when its reply could not be delivered', async () => {
+  it('reports when its reply could not be delivered', async () => {
     const { call } = box();
     const asked = { ...daily, deliver_channel: 'telegram', deliver_to: '4242' };
     expect((await call('cron', asked)).output).toContain('Its reply cannot be delivered: telegram is not connected.');
@@ -180,7 +180,7 @@ describe('cron', () => {
     expect(await scope.schedules.find(id)).toMatchObject({ name: 'Report', enabled: true });
   });
 
-  it('tells of a schedule whose file is damaged', async () => {
+  it('reports a schedule whose file is damaged', async () => {
     const id = idIn((await box().call('cron', daily)).output);
     await writeFile(join(scope.root, 'cron', `${id}.json`), '{');
     expect((await box().call('cron', { action: 'list' })).output).toContain(`${id} cannot be used, its file is damaged`);

@@ -15,7 +15,7 @@ const at = '2026-11-20T10:00:00.000Z';
 
 type Summariser = 'keeps what it is shown' | 'answers 500' | 'hangs' | 'stops in mid-sentence';
 
-/** Sentences of a chat that nobody asks for later, from words that come again and again. */
+/** Sentences of a chat that are never asked for later, from words that come again and again. */
 function chatter(number: number, characters: number): string {
   const words = 'well so then we talked about the weather and the garden while the coffee was getting cold again and it was fine'.split(
     ' ',

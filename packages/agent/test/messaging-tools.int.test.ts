@@ -48,7 +48,7 @@ async function talked(sender: string, title: string): Promise<Session> {
   return session;
 }
 
-/** Somebody wrote on WhatsApp at that time. */
+/** A contact wrote on WhatsApp at that time. */
 async function wrote(sender: string, atMs: number): Promise<void> {
   const at = new Date(atMs).toISOString();
   const record: TurnRecord = {
@@ -74,7 +74,7 @@ async function wrote(sender: string, atMs: number): Promise<void> {
 }
 
 describe('message', () => {
-  it('is refused while the app is not connected, and says how to connect it', async () => {
+  it('is refused while the channel is not connected, and explains how to connect it', async () => {
     const { call, failures } = box();
     const { output, isError } = await call('message', { channel: 'telegram', to: '4242', text: 'Hello' });
     expect(isError).toBe(true);
@@ -111,14 +111,14 @@ describe('message', () => {
       await scope.channels.connect('channel_a', { phoneNumberId: '1', accessToken: 'a', verifyToken: 'v', appSecret: 's' });
     });
 
-    it('writes phone numbers as the app does, and says until when the contact can be written to', async () => {
+    it('writes phone numbers as the channel does, and states until when the contact can be written to', async () => {
       await wrote(id, Date.now() - 3_600_000);
       const { output } = await box().call('message', { channel: 'whatsapp', to, text });
       expect(output).toContain('for 4915112345678 on whatsapp');
       expect(output).toContain('Reply window: open until ');
     });
 
-    it('is refused before anything is kept while the reply window is closed, and says since when and what may be sent', async () => {
+    it('is refused before anything is kept while the reply window is closed, and states since when and what may be sent', async () => {
       const never = await box().call('message', { channel: 'whatsapp', to, text });
       expect(never).toMatchObject({ isError: true, output: expect.stringContaining('has never been open') });
       await wrote(id, Date.parse('2026-01-01T12:00:00.000Z'));
@@ -143,7 +143,7 @@ describe('message', () => {
     });
   });
 
-  it('says that it is withheld where a person has the conversation', async () => {
+  it('reports that it is withheld where a staff member has the conversation', async () => {
     await tenant.connectTelegram();
     await scope.handoffs.request(bob.sessionId, { reason: 'asked', by: { kind: 'operator' } });
     const { output } = await box().call('message', { channel: 'telegram', to: '4242', text: 'Hello' });
@@ -157,7 +157,7 @@ describe('message', () => {
     ['slack', 'general'],
     ['messenger', 'U123'],
     ['whatsapp', '0151 123'],
-  ])('finds nobody on %s for %s', async (channel, to) => {
+  ])('finds no contact on %s for %s', async (channel, to) => {
     await tenant.connectTelegram();
     await scope.channels.connect('channel_a', { phoneNumberId: '1', accessToken: 'a', verifyToken: 'v', appSecret: 's' });
     await scope.channels.connect('channel_b', { pageId: '1', accessToken: 'a', verifyToken: 'v', appSecret: 's' });
@@ -210,7 +210,7 @@ describe('message', () => {
 });
 
 describe('reply', () => {
-  it('is a part of the conversation on a chat app', async () => {
+  it('is a part of the conversation on a channel', async () => {
     await tenant.connectTelegram();
     const { output, isError } = await box(bob).call('reply', { text: 'One moment …' });
     expect(isError).toBe(false);
@@ -220,14 +220,14 @@ describe('reply', () => {
     ]);
   });
 
-  it('goes where the turn came from: the thread of a group, not the person', async () => {
+  it('goes where the turn came from: the thread of a group, not the contact', async () => {
     await scope.channels.connect('channel_d', { botToken: 'b', signingSecret: 's', teamId: 'T1', botUserId: 'U1' });
     const chatApp = { ...bob.chatApp, address: { to: 'C0123', thread: '1700000000.000100' }, isGroup: true };
     await box({ ...bob, channel: 'channel_d', sender: 'C0123:U7', chatApp }).call('reply', { text: 'One moment …' });
     expect(await scope.outbox.waiting()).toMatchObject([{ to: 'C0123', thread: '1700000000.000100' }]);
   });
 
-  it('is plain speech for a conversation that only bears the name of a chat app', async () => {
+  it('is plain speech for a conversation that only bears the name of a channel', async () => {
     await tenant.connectTelegram();
     const { chatApp: _, ...fromApi } = bob;
     expect(await box(fromApi).call('reply', { text: 'Hi' })).toMatchObject({ isError: true });
@@ -242,7 +242,7 @@ describe('reply', () => {
     }
   });
 
-  it('is refused while the app is not connected, and while a person has the conversation', async () => {
+  it('is refused while the channel is not connected, and while a staff member has the conversation', async () => {
     expect((await box(bob).call('reply', { text: 'Hi' })).output).toContain('telegram is not connected');
     await tenant.connectTelegram();
     await scope.handoffs.request(bob.sessionId, { reason: 'asked', by: { kind: 'operator' } });
@@ -255,7 +255,7 @@ describe('reply', () => {
 });
 
 describe('channels', () => {
-  it('says of each app whether it is connected, what it has and how to connect it, without a secret', async () => {
+  it('reports of each channel whether it is connected, what it has and how to connect it, without a secret', async () => {
     await tenant.connectTelegram();
     await scope.channels.noteError('channel_c', { code: '401', message: 'The token is not valid.' });
     const { output, isError } = await box().call('channels');
@@ -267,7 +267,7 @@ describe('channels', () => {
     expect(output).not.toContain('very-secret');
   });
 
-  it('says when a binding cannot be used here', async () => {
+  it('reports when a binding cannot be used here', async () => {
     await tenant.connectTelegram();
     const file = await readFile(join(scope.root, 'channels', 'channel_c.json'));
     const other = await tenant.tenants.create('other');
@@ -295,7 +295,7 @@ describe('contacts', () => {
     });
   });
 
-  it('are nobody but the contact itself for cs, however it asks', async () => {
+  it('are only the contact itself for cs, however it asks', async () => {
     await talked('4242', 'Parcel');
     await talked('7777', 'Of Eve');
     await scope.contacts.remember({ sender: '7777', displayName: 'Eve' });

@@ -118,7 +118,7 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-/** Calls a tool for both agents; nothing of somebody else may come back, and nothing may break. */
+/** Calls a tool for both agents; no output may contain another tenant's data, and nothing may break. */
 async function tryBoth(tool: string, input: Record<string, unknown>): Promise<ToolOutcome[]> {
   const outcomes = [await admin.call(tool, input), await customer.call(tool, input)];
   expect(isToolName(tool) && (mayUseTool('cs', tool) || outcomes[1]?.output.startsWith('There is no tool'))).toBe(true);

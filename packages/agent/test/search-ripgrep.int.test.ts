@@ -127,7 +127,7 @@ async function searched(search: Search & { readonly regex: boolean }): Promise<s
   return output.startsWith('Nothing found') ? [] : output.split('\n').map(asRipgrep);
 }
 
-/** What ripgrep prints, less the white space at the end of lines, which is nobody's. */
+/** What ripgrep prints, without white space at the end of lines. */
 async function expected({
   query,
   regex,
@@ -146,7 +146,8 @@ async function expected({
     ...(regex ? [] : ['--fixed-strings']),
     ...(words === true ? ['--word-regexp'] : []),
     ...globs.map((glob) => `--glob=${glob}`),
-    // A glob that lets in lets hidden names in, too; not so here, where earlier versions of skills lie under such a name.
+    // A glob that lets in lets hidden names in, too; not so here, where earlier versions of skills lie under such a
+    // name.
     '--glob=!.?*',
     ...(context > 0 ? [`--context=${String(context)}`] : []),
     '--',

@@ -53,7 +53,7 @@ export class ToolTenant implements AsyncDisposable {
     return new ToolTenant({ tenants, scope: await tenants.create('acme'), index, folder });
   }
 
-  /** Of a turn of the owner with every tool, unless it is said to be another. */
+  /** Tools of a turn of the owner with every tool, unless `turn` changes that. */
   box(turn: Partial<AcceptedTurn> = {}, scope = this.scope, allow?: readonly string[]): Box {
     const status = (): never => {
       throw new Error('not part of this test');

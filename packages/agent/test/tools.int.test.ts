@@ -134,7 +134,7 @@ describe('load_skill', () => {
     expect((await call('load_skill', { name: 'greet', file: 'references/words.md' })).output).toBe('hello, hi');
   });
 
-  it('says what there is when a name is wrong', async () => {
+  it('names what there is when a name is wrong', async () => {
     const { call, failures } = box();
     expect((await call('load_skill', { name: 'great' })).output).toMatch(/There is no skill "great"\. There are: .*greet/u);
     expect((await call('load_skill', { name: '../greet' })).isError).toBe(true);
@@ -231,7 +231,7 @@ describe('memory', () => {
     expect((await call('memory_get', { ref: 'memory/endless.md' })).output).toMatch(/é\n\[line 1 of 2, cut\]$/u);
   });
 
-  it('that is full is an error that says what to do, and to a customer’s agent nothing of plans', async () => {
+  it('that is full is an error that explains what to do, without plans to a customer’s agent', async () => {
     const { call, failures } = box();
     await scope.updateSettings({ limits: { memoryBytes: 10 } });
     try {
@@ -247,7 +247,7 @@ describe('memory', () => {
     expect(await call('memory_write', { text: 'One more thing to keep.' })).toMatchObject({ isError: false });
   });
 
-  it('is found for nobody but whose it is', async () => {
+  it('is found only for its owner', async () => {
     const bob = box({ agent: 'cs', authority: 'cs', sender: 'bob', sessionId: '3'.repeat(32) });
     const eve = box({ agent: 'cs', authority: 'cs', sender: 'eve', sessionId: '4'.repeat(32) });
     const nobody = box({ agent: 'cs', authority: 'cs', sessionId: '5'.repeat(32) });
@@ -285,7 +285,7 @@ describe('what cs may see of files', () => {
 });
 
 describe('sessions and status', () => {
-  it('tell of conversations once there are some', async () => {
+  it('list conversations once there are some', async () => {
     const id = 'a'.repeat(32);
     const { call } = box({ sessionId: id });
     expect((await call('session_history')).output).toContain('no finished messages yet');

@@ -1,6 +1,7 @@
 import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base';
 
-// The smaller of the two current tables: 40 MB and 0.1 s to load instead of 60 MB and 0.3 s, for a figure that is an estimate anyway.
+// The smaller of the two current tables: 40 MB and 0.1 s to load instead of 60 MB and 0.3 s, for a figure that is an
+// estimate anyway.
 
 /** Up to here every token is counted. Byte-pair encoding is quadratic in one unbroken run of letters, hence a bound. */
 const EXACT_MAX_CHARACTERS = 2048;
@@ -10,8 +11,8 @@ const SAMPLE_CHARACTERS = 512;
 const asPlainText = { disallowedSpecial: new Set<string>() };
 
 /**
- * About how many tokens `text` has. Exact in one common encoding for short texts, extrapolated from a few samples of longer
- * ones; a few milliseconds at most whatever the text (20,000 equal letters included).
+ * About how many tokens `text` has. Exact in one common encoding for short texts, extrapolated from a few samples of
+ * longer ones; a few milliseconds at most whatever the text (20,000 equal letters included).
  */
 export function estimateTokens(text: string): number {
   if (text.length <= EXACT_MAX_CHARACTERS) return countTokens(text, asPlainText);

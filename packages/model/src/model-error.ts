@@ -10,14 +10,14 @@ export interface ModelErrorOptions {
   readonly model?: string | undefined;
   /** HTTP status of the provider's answer, when there was one. */
   readonly status?: number | undefined;
-  /** What the provider calls the failure, as in `insufficient_quota`, when it said so. */
+  /** What the provider calls the failure, as in `insufficient_quota`, when it names one. */
   readonly code?: string | undefined;
   readonly cause?: unknown;
 }
 
 /**
- * A reply could not be had, after retries and fallbacks. `message` is for operators: it may quote the provider and is never
- * shown to a client.
+ * A reply could not be had, after retries and fallbacks. `message` is for operators: it may quote the provider and is
+ * never shown to a client.
  */
 export class ModelError extends Error {
   override readonly name = 'ModelError';

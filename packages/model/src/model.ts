@@ -33,19 +33,19 @@ export interface ModelRequest {
 }
 
 /**
- * Why a reply ended. `length`: cut, its tool calls may be torn and must not run. `tool_calls` exactly when there are calls
- * to run.
+ * Why a reply ended. `length`: cut, its tool calls may be torn and must not run. `tool_calls` exactly when there are
+ * calls to run.
  */
 export type ModelFinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter';
 
 export interface ModelEnd {
   readonly type: 'end';
-  /** The whole reply: what was said since the start or since the last `reset`. */
+  /** The whole reply: the text since the start or since the last `reset`. */
   readonly text: string;
   /** In the model's order, ids unique within the reply; `arguments` as the model wrote them, perhaps no JSON at all. */
   readonly toolCalls: readonly ToolCall[];
   readonly finishReason: ModelFinishReason;
-  /** Of the one call that answered. */
+  /** Usage of the one call that answered. */
   readonly usage: ModelUsage;
   /** The provider gave no figures; `usage` is our own count. */
   readonly usageEstimated: boolean;
@@ -54,7 +54,7 @@ export interface ModelEnd {
 }
 
 /**
- * `text` deltas are never empty; what came in one piece from the provider is one event. `reset`: what was said since the
+ * `text` deltas are never empty; what came in one piece from the provider is one event. `reset`: the text since the
  * start (or the last `reset`) is void and comes again, from the same model (`restarted`) or another (`fallback_model`).
  * `end` is last, exactly once.
  */
@@ -66,8 +66,8 @@ export type ModelEvent =
 /** The port. Sides: a provider over HTTP, and whatever a test puts in its place. */
 export interface Model {
   /**
-   * One reply. Retries and fallbacks happen inside. Throws `ModelError` when all of them are used up, and the signal's own
-   * reason, promptly, when it aborts. Leaving the iteration early ends the request.
+   * One reply. Retries and fallbacks happen inside. Throws `ModelError` when all of them are used up, and the signal's
+   * own reason, promptly, when it aborts. Leaving the iteration early ends the request.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
   /** Whether this is the error of a prompt that does not fit: made shorter, it may be asked again. */

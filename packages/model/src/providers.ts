@@ -6,7 +6,7 @@ import type { z } from 'zod';
 export interface Provider {
   readonly name: string;
   readonly baseUrl: string;
-  /** null: the provider asks for no key (a model server on the own machine, say). */
+  /** null: the provider asks for no key (for example a model server on the same machine). */
   readonly apiKey: string | null;
   readonly models: Readonly<Record<string, ModelFacts>>;
 }
@@ -18,7 +18,7 @@ export interface UsableModel {
   /** What the provider calls the model. */
   readonly name: string;
   readonly facts: ModelFacts;
-  /** The providers file says so itself; otherwise `facts` are cautious defaults. */
+  /** The providers file itself describes the model; otherwise `facts` are cautious defaults. */
   readonly listed: boolean;
 }
 
@@ -45,7 +45,10 @@ export interface Providers {
 /** Looks up an environment variable. */
 export type EnvironmentLookup = (name: string) => string | undefined;
 
-/** The providers file is no JSON or does not have its shape; `problems` lists everything that is wrong, keys never quoted. */
+/**
+ * The providers file is no JSON or does not have its shape; `problems` lists everything that is wrong, keys never
+ * quoted.
+ */
 export class ProvidersFileError extends Error {
   override readonly name = 'ProvidersFileError';
   readonly problems: readonly string[];
@@ -78,7 +81,9 @@ export function resolveProviders(file: ProvidersFile, lookup: EnvironmentLookup)
   return { default: file.default, fallbacks: file.fallbacks, usable, unusable, embeddings: resolveEmbeddings(file, lookup) };
 }
 
-/** What to use when no key is configured: the demo model at `baseUrl` (see `@concierge/model/demo`) and nothing else. */
+/**
+ * What to use when no key is configured: the demo model at `baseUrl` (see `@concierge/model/demo`) and nothing else.
+ */
 export function demoProviders(baseUrl: string): Providers {
   const models = { demo: ModelFacts.parse({ images: false, price: { input: 0, output: 0 } }) };
   return {
@@ -90,7 +95,10 @@ export function demoProviders(baseUrl: string): Providers {
   };
 }
 
-/** Can the default model, or one of the fallbacks, be called at all? Says nothing about whether the provider accepts the key. */
+/**
+ * Can the default model, or one of the fallbacks, be called at all? Does not check whether the provider accepts the
+ * key.
+ */
 export function hasUsableKey(providers: Providers | undefined): boolean {
   if (providers === undefined) return false;
   return [providers.default, ...providers.fallbacks].some((ref) => findModel(providers, ref) !== undefined);

@@ -31,7 +31,7 @@ async function reply(messages: ModelMessage[], offered = tools) {
 const says = (content: string): ModelMessage => ({ role: 'user', content });
 
 describe('the demo model', () => {
-  it('introduces itself as what it is, and says how to get a real one', async () => {
+  it('introduces itself as what it is, and explains how to get a real one', async () => {
     const end = await reply([says('<context>\nCurrent time: status, read FILE.md\n</context>\n\nHello!')]);
     expect(end).toMatchObject({ toolCalls: [], finishReason: 'stop', model: 'demo/demo', usageEstimated: false });
     expect(end.text).toMatch(/^\*\*Demo model:\*\*/u);
@@ -39,7 +39,7 @@ describe('the demo model', () => {
     expect(end.text).not.toContain('remember that');
   });
 
-  it('calls a tool when asked, and tells what came back', async () => {
+  it('calls a tool when asked, and reports what came back', async () => {
     const question = says('What can you do? Show me my files.');
     const first = await reply([question]);
     expect(first).toMatchObject({ finishReason: 'tool_calls', text: expect.stringContaining('Demo model:') });

@@ -93,7 +93,7 @@ describe('embeddings', () => {
     expect(server.embeddings.requests).toHaveLength(2);
   });
 
-  it('are given up after the second failure, at once where repeating does not help, and the key is not told', async () => {
+  it('are given up after the second failure, at once where repeating does not help, and the key is not revealed', async () => {
     server.embeddings.enqueue([status(503)], [status(503)]);
     await expect(open().embed(['a'], neverAborted)).rejects.toMatchObject({ name: 'ModelError', kind: 'unavailable' });
     server.embeddings.enqueue([status(401, { body: { error: { message: `no such key: ${API_KEY}`, code: null } } })]);

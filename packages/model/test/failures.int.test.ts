@@ -50,7 +50,7 @@ async function failureOf(reply: Promise<unknown>): Promise<ModelError> {
 }
 
 describe('retries', () => {
-  it('asks the same model again after server errors, and says so', async () => {
+  it('asks the same model again after server errors, and reports it', async () => {
     first.enqueue([status(500)], [status(503)], [say('third time')]);
     const events = await ask();
     expect(events.map((event) => event.type)).toEqual(['text', 'end']);
@@ -86,7 +86,7 @@ describe('retries', () => {
     expect(endOf(events).text).toBe('the whole answer');
   });
 
-  it('starts over without a reset when nothing had been said', async () => {
+  it('starts over without a reset when nothing had been emitted', async () => {
     first.enqueue([cut()], [say('whole')]);
     expect((await ask()).map((event) => event.type)).toEqual(['text', 'end']);
   });
@@ -137,7 +137,7 @@ describe('retries', () => {
 });
 
 describe('fallbacks', () => {
-  it('takes the next model when the first is out of attempts, voiding what it said', async () => {
+  it('takes the next model when the first is out of attempts, voiding its text', async () => {
     first.enqueue(cutMidStream('one two', 1), cutMidStream('one two', 1), cutMidStream('one two', 1));
     const events = await ask();
     expect(heard(events)).toBe('from the fallback');
@@ -171,7 +171,7 @@ describe('fallbacks', () => {
     expect(failures).toMatchObject([{ model: 'nobody/gpt', attempt: 0 }]);
   });
 
-  it('ends in the last failure when all are used up, and leaves what was said standing', async () => {
+  it('ends in the last failure when all are used up, and keeps the text so far', async () => {
     second.when('hi', [status(500)], [status(500)], [status(529)]);
     first.when('hi', cutMidStream('one two', 1), [status(500)], [status(500)]);
     const said: string[] = [];
@@ -192,13 +192,13 @@ describe('refusals', () => {
     expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
   });
 
-  it('say when the prompt does not fit, so that it can be made shorter', async () => {
+  it('report when the prompt does not fit, so that it can be made shorter', async () => {
     first.enqueue(contextOverflow);
     expect(await failureOf(ask())).toMatchObject({ kind: 'context_overflow', model: 'p0/m' });
     expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
   });
 
-  it('say so too when it comes in the stream, or in words only', async () => {
+  it('report it too when it comes in the stream, or in words only', async () => {
     first.enqueue(
       [raw('data: {"error":{"message":"prompt is too long: 213462 tokens > 200000 maximum","code":400}}\n\n')],
       [

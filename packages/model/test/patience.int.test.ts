@@ -23,7 +23,7 @@ function modelWith(limits: Partial<ModelLimits> = {}) {
 
 class Cancelled extends Error {}
 
-/** Reads until something was said, aborts, and hands back what the reader then gets. */
+/** Reads until some text came, aborts, and returns what the reader then gets. */
 async function abortAfterText(stream: AsyncIterable<ModelEvent>, abort: () => void): Promise<unknown> {
   try {
     for await (const event of stream) if (event.type === 'text') abort();
@@ -78,7 +78,7 @@ describe('silence', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it('may last as long as the providers file says of the model', async () => {
+  it('may last as long as the providers file sets for the model', async () => {
     server.enqueue([raw(': started\n\n'), wait(300), say('thought')]);
     const facts = { timeouts: { firstTokenMs: 60_000 } };
     const { models } = modelsOver({ urls: [server.url], limits: { firstByteMs: 50, attempts: 1 }, facts });
@@ -176,7 +176,7 @@ describe('a reader', () => {
     let said = '';
     let looks = 0;
     for await (const event of model.stream(asking('hi'), neverAborted)) {
-      // Long enough for the connection to be told to wait.
+      // Long enough for the connection to be paused.
       await eventually(() => (looks += 1) > 10);
       if (event.type === 'text') said += event.delta;
     }

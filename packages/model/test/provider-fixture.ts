@@ -9,7 +9,7 @@ interface FixtureOptions {
   readonly urls: readonly string[];
   readonly limits?: Partial<ModelLimits>;
   readonly facts?: Record<string, unknown>;
-  /** Of the default alone. */
+  /** Facts of the default model alone. */
   readonly firstFacts?: Record<string, unknown>;
 }
 

@@ -106,7 +106,7 @@ describe('a reply of the provider', () => {
     expect(end.usage.outputTokens).toBe(6);
   });
 
-  it('may be read although the provider neither ends the last event nor says that it is done', async () => {
+  it('may be read although the provider neither ends the last event nor marks the reply as done', async () => {
     server.enqueue([
       raw('data: {"choices":[{"index":0,"delta":{"content":"whole"},"finish_reason":"stop"}]}\r\n\r\n: ping\r\n\r\n'),
       finish('stop'),

@@ -5,9 +5,9 @@ import { DocumentReader, UnreadableError, type ReadDocument } from '@concierge/w
 
 const never = new AbortController().signal;
 const MIB = 1024 * 1024;
-/** Of one process: what it has when it starts, and about 500 MiB for the document. */
+/** The limit of one process: what it has when it starts, and about 500 MiB for the document. */
 const PROCESS_MAX_BYTES = 640 * MIB;
-/** Of the service, whatever its documents decode to. */
+/** The limit of the service's growth, whatever its documents decode to. */
 const GROWTH_MAX_BYTES = 128 * MIB;
 
 async function read(reader: DocumentReader, bytes: Uint8Array, { tenantId = 'acme', signal = never } = {}): Promise<ReadDocument> {

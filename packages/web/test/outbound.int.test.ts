@@ -53,7 +53,7 @@ describe('a place that is not public', () => {
     'http://10.0.0.1',
     'http://[fd00:ec2::254]',
     'http://example.com\\@evil:80@127.0.0.1',
-  ])('is not spoken to: %s', async (origin) => {
+  ])('is not contacted: %s', async (origin) => {
     const guarded = new Outbound({ resolve: async (host) => Promise.resolve([host === 'localhost' ? '127.0.0.1' : host]) });
     const url = `${origin}:${String(server.port)}/`;
     await expect(guarded.get(url, { signal })).rejects.toMatchObject({ failure: expect.stringMatching(/^(?:not_public|bad_url)$/u) });
@@ -100,7 +100,7 @@ describe('a place that is not public', () => {
     expect(inside.requests).toEqual([]);
   });
 
-  it('is not reached by a name of somebody’s own that resolves to what the operator allowed', async () => {
+  it('is not reached by another name that resolves to what the operator allowed', async () => {
     const guarded = new Outbound({ allow: [server.place], resolve: async () => Promise.resolve(['127.0.0.1']) });
     await expect(guarded.get(`http://mine.example:${String(server.port)}/`, { signal })).rejects.toEqual(failing('not_public'));
   });
@@ -119,7 +119,7 @@ describe('a name is looked up', () => {
     expect((await rebound.get(`http://${place}/a`, { signal })).status).toBe(200);
     expect(asked).toEqual(['shop.example']);
     expect(server.requests[0]?.headers.host).toBe(place);
-    // Nobody listens at the second answer: a connection or a lookup kept from before would get through.
+    // The second answer has no listener: a connection or a lookup kept from before would get through.
     await expect(rebound.get(`http://${place}/b`, { signal })).rejects.toEqual(failing('unreachable'));
     expect(asked).toHaveLength(2);
   });
@@ -255,7 +255,7 @@ describe('a body', () => {
     await expect(outbound.get(server.url(), { signal, maxBytes: 100_000 })).rejects.toEqual(failing('too_large'));
   });
 
-  it('that says how large it is, is refused before it is read', async () => {
+  it('that declares its size, is refused before it is read', async () => {
     server.answer((_request, response) => {
       response.writeHead(200, { 'content-length': '99999999999' });
       response.flushHeaders();
@@ -302,7 +302,7 @@ describe('a body', () => {
     await closed.promise;
   });
 
-  it('that nobody reads on is given up with its connection', async () => {
+  it('that is not read on is given up with its connection', async () => {
     const closed = Promise.withResolvers<void>();
     server.answer((_request, response) => {
       response.writeHead(200).write('a');
@@ -362,7 +362,7 @@ describe('an answer that is not HTTP as it should be', () => {
     expect(got === 'hello' || (got instanceof Error && 'failure' in got)).toBe(true);
   });
 
-  it('is unreachable when nobody listens', async () => {
+  it('is unreachable without a listener', async () => {
     const { place } = server;
     await server[Symbol.asyncDispose]();
     await expect(outbound.get(`http://${place}/`, { signal })).rejects.toEqual(failing('unreachable'));
@@ -371,7 +371,7 @@ describe('an answer that is not HTTP as it should be', () => {
 });
 
 describe('a request', () => {
-  it('cannot say how its connection is used', async () => {
+  it('cannot control how its connection is used', async () => {
     const headers = {
       Host: 'inside.example',
       'X-Own': 'yes',

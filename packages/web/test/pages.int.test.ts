@@ -61,8 +61,8 @@ describe('a page is read', () => {
     ['UTF-16 with a mark', { 'content-type': 'text/plain' }, Buffer.from('\ufeffGr\u00fc\u00dfe', 'utf16le')],
     ['nothing, in UTF-8', { 'content-type': 'text/html' }, Buffer.from('<p>Gr\u00fc\u00dfe</p>', 'utf8')],
     ['nothing, in what is none', { 'content-type': 'text/html' }, Buffer.from('<p>Gr\u00fc\u00dfe</p>', 'latin1')],
-    ['a name that nobody knows', { 'content-type': 'text/html; charset=nonsense' }, Buffer.from('<p>Gr\u00fc\u00dfe</p>', 'utf8')],
-  ])('in the charset that %s says', async (_where, headers, body) => {
+    ['an unknown name', { 'content-type': 'text/html; charset=nonsense' }, Buffer.from('<p>Gr\u00fc\u00dfe</p>', 'utf8')],
+  ])('in the charset that %s declares', async (_where, headers, body) => {
     expect((await read(body, headers)).text).toBe('Gr\u00fc\u00dfe');
   });
 
@@ -135,7 +135,7 @@ describe('a hostile page', () => {
 });
 
 describe('a page that was opened', () => {
-  it('is there for its reader for a while, and for nobody else', async () => {
+  it('is there for its reader for a while, and for no other reader', async () => {
     const open = async (reader: string, path = '/'): Promise<WebDocument> =>
       pages.open({ url: server.url(path), tenantId: 'acme', reader, policy: {}, signal });
     await open('acme');
@@ -147,7 +147,7 @@ describe('a page that was opened', () => {
   });
 });
 
-/** The smallest PDF that says something. */
+/** The smallest PDF that contains text. */
 function pdfOf(text: string): string {
   const content = text === '' ? '' : `BT /F1 24 Tf 72 700 Td (${text}) Tj ET`;
   const objects = [

@@ -49,7 +49,7 @@ describe('choosing the model', () => {
   });
 
   it.each(withoutKey)(
-    'does not start in production when the file %s, and says in one line what is missing',
+    'does not start in production when the file %s, and names in one line what is missing',
     async (_case, text, missing) => {
       await using folder = await temporaryDirectory();
       const path = join(folder.path, 'providers.json');

@@ -16,8 +16,9 @@ export interface ModelSources {
 }
 
 /**
- * The providers file's models; when it names no key that can be used, the built-in demonstration where that is allowed, served over HTTP like any other, so
- * that the same client code runs. Which of them it is stands in the log. @throws ProvidersFileError for a file that cannot be read, ConfigError where nothing can answer
+ * The providers file's models; when it names no key that can be used, the built-in demonstration where that is allowed,
+ * served over HTTP like any other, so that the same client code runs. Which of them it is stands in the log. @throws
+ * ProvidersFileError for a file that cannot be read, ConfigError where nothing can answer
  */
 export async function chooseProviders(
   { providersFile: file, mayUseDemoModel, environment }: ModelSources,

@@ -52,13 +52,13 @@ describe('choosing the sandbox', () => {
     expect(made.map(({ kind }) => kind)).toEqual(['docker']);
   });
 
-  it('takes bubblewrap where Docker does not work, says why, and closes what it does not use', async () => {
+  it('takes bubblewrap where Docker does not work, reports why, and closes what it does not use', async () => {
     const { made, makers } = machine({ docker: 'no engine answers' });
     expect(await chooseSandbox({ kind: 'auto' }, makers, log)).toEqual({ sandboxes: made[1], reason: 'bubblewrap; no engine answers' });
     expect(made.map(({ isClosed }) => isClosed)).toEqual([true, false]);
   });
 
-  it('takes none where neither works, and says what is missing of both', async () => {
+  it('takes none where neither works, and names what is missing of both', async () => {
     const { made, makers } = machine({ docker: 'no engine answers', bubblewrap: 'bwrap is not installed' });
     expect(await chooseSandbox({ kind: 'auto' }, makers, log)).toEqual({
       sandboxes: undefined,

@@ -12,8 +12,8 @@ export interface ChosenSandbox {
 }
 
 /**
- * What SANDBOX names, else Docker, else bubblewrap, else none. One that was named is kept even when it cannot be used yet: an engine
- * that is still starting is there for the first command. Logged once; whoever gets `sandboxes` closes them.
+ * What SANDBOX names, else Docker, else bubblewrap, else none. One that was named is kept even when it cannot be used
+ * yet: an engine that is still starting is there for the first command. Logged once; the caller closes `sandboxes`.
  */
 export async function chooseSandbox(settings: Pick<SandboxSettings, 'kind'>, makers: SandboxMakers, log: Log): Promise<ChosenSandbox> {
   const chosen = await choose(settings.kind, makers);

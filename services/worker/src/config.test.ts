@@ -24,7 +24,7 @@ describe('the worker’s configuration', () => {
     });
   });
 
-  it('gives one tenant half of the worker unless told otherwise', () => {
+  it('gives one tenant half of the worker unless configured otherwise', () => {
     expect(readConfig({ ...least, WORKER_CONCURRENCY: '7' }).tenantShare).toBe(4);
     expect(readConfig({ ...least, WORKER_CONCURRENCY: '8', TENANT_SHARE: '8' }).tenantShare).toBe(8);
   });
@@ -55,7 +55,7 @@ describe('the worker’s configuration', () => {
     ]);
   });
 
-  it('has the demo model answer in production only when DEMO_MODEL=1 says so', () => {
+  it('has the demo model answer in production only when DEMO_MODEL=1 is set', () => {
     const production = { ...least, NODE_ENV: 'production', SECRETS_KEY: 's'.repeat(32) };
     expect(readConfig(least).mayUseDemoModel).toBe(true);
     expect(readConfig(production).mayUseDemoModel).toBe(false);
@@ -67,7 +67,7 @@ describe('the worker’s configuration', () => {
     expect(readConfig({ ...least, OPENAI_API_KEY: 'sk-1' }).environment('OPENAI_API_KEY')).toBe('sk-1');
   });
 
-  it('chooses the sandbox itself unless told otherwise', () => {
+  it('chooses the sandbox itself unless configured otherwise', () => {
     expect(readConfig(least).sandbox).toEqual({ kind: 'auto', image: 'concierge-sandbox', runtime: undefined, hostDataDir: undefined });
     const told = { SANDBOX: 'docker', SANDBOX_IMAGE: 'registry.example/agents:7', SANDBOX_RUNTIME: 'runsc', HOST_DATA_DIR: '/srv/data' };
     expect(readConfig({ ...least, ...told }).sandbox).toEqual({
@@ -82,7 +82,7 @@ describe('the worker’s configuration', () => {
     expect(readConfig({ ...least, SANDBOX_RUNTIME: 'runsc' }).sandbox.kind).toBe('docker');
   });
 
-  it('knows where to search the web only when told', () => {
+  it('knows where to search the web only when configured', () => {
     expect(readConfig(least).webSearch).toBeUndefined();
     expect(readConfig({ ...least, WEB_SEARCH_PROVIDER: 'brave', WEB_SEARCH_KEY: 'secret' }).webSearch).toEqual({
       provider: 'brave',

@@ -52,9 +52,9 @@ const Settings = z
     mayUseDemoModel: mayUseDemoModel(given),
     /** Turns this worker runs at once. */
     concurrency: given.WORKER_CONCURRENCY,
-    /** Of these, of one tenant. */
+    /** How many of these one tenant may have. */
     tenantShare: given.TENANT_SHARE ?? Math.ceil(given.WORKER_CONCURRENCY / 2),
-    /** Conversations on chat apps into which this worker sends at once. */
+    /** Conversations on channels into which this worker sends at once. */
     deliveryConcurrency: given.DELIVERY_CONCURRENCY,
     sandbox: toSandboxSettings(given),
     /** `host:port`s that URLs of tenants may lead to although they are not public. */

@@ -71,7 +71,7 @@ describe('the end of a turn', () => {
     expect(woken).toContain(id);
   });
 
-  it('says with its code how it failed, and that it was cancelled', async () => {
+  it('names with its code how it failed, and that it was cancelled', async () => {
     await scope.events.endpoints.create({ url: 'https://example.com/' });
     const cancelled = AbortSignal.abort(new TurnCancelled('cancelled'));
     await runner(new Script(say('Never said.'))).runTurn(turnRun(scope, { signal: cancelled }));
@@ -85,7 +85,7 @@ describe('the end of a turn', () => {
     );
   });
 
-  it('of one that was answered together with another is not told apart, and nothing is kept where nobody listens', async () => {
+  it('of one that was answered together with another is not emitted by itself, and nothing is kept without a subscriber', async () => {
     await runner(new Script(say('Hi!'))).runTurn(turnRun(scope));
     expect(await events()).toEqual([]);
     await scope.events.endpoints.create({ url: 'https://example.com/' });

@@ -5,11 +5,11 @@ import type { CapabilityFactories } from './capabilities/turn-capabilities.ts';
 import type { FollowUp } from './turn/publish-turn.ts';
 
 const SORRY = 'Sorry, something went wrong here and I could not answer. Please try again in a few minutes.';
-const SORRY_HANDED_OVER = 'Sorry, I could not answer this. A colleague has been told and will get back to you here.';
+const SORRY_HANDED_OVER = 'Sorry, I could not answer this. A colleague has been notified and will get back to you here.';
 
 type FailureSettings = NonNullable<TenantSettings['onFailure']>;
 
-/** The reply of a turn that came from a chat app goes back to it: into the outbox, once, however often this is called. */
+/** Puts the reply of a turn that came from a channel into the outbox, once, however often this is called. */
 export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record) => {
   const { chatApp, channel, turnId } = turn;
   if (chatApp === undefined || !isMessagingChannel(channel)) return;
@@ -22,7 +22,7 @@ export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record)
     channel,
     to: address.to,
     ...(address.thread !== null && { thread: address.thread }),
-    // Alone with somebody it is plain what is answered.
+    // In a private chat it is plain which message is answered.
     ...(isGroup && { replyTo: messageRef }),
     sessionId: turn.sessionId,
     text,
@@ -33,7 +33,7 @@ export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record)
   });
 };
 
-/** What a person said in a conversation on a chat app goes where that conversation is. */
+/** Delivers what a staff member wrote in a conversation to the conversation's channel. */
 export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, chatApp }, record) => {
   if (turn.origin !== 'person' || record.status !== 'done' || chatApp === undefined || !isMessagingChannel(channel)) return;
   const { to, thread } = chatApp;
@@ -51,24 +51,25 @@ export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessi
   });
 };
 
-/** Tells the tenant's own systems how a turn has ended, where one of them wants to know. */
+/** Emits the end of a turn to the tenant's own systems, where one of them subscribes to it. */
 export function emitTurnEnd(webhookEvents: Pick<WebhookEvents, 'emit'>): FollowUp {
   return async ({ scope, turn }, session, record) => {
-    // Nothing was asked, and nothing answered.
+    // A retraction asks nothing and gets no answer.
     if (turn.origin === 'retraction') return;
     const webhookEvent = turnEnded(turn, record, async () => Promise.resolve(replyOf(session, turn.turnId)));
     if (webhookEvent !== undefined) await webhookEvents.emit(scope, webhookEvent);
   };
 }
 
-/** All that the agent said in the turn, as a client that does not stream gets it. */
+/** The whole text of the agent in the turn, as a client that does not stream gets it. */
 function replyOf(session: Session, turnId: string): string {
   return session.messages.flatMap((message) => (message.role === 'assistant' && message.turnId === turnId ? [message.text] : [])).join('');
 }
 
 /**
- * A contact on a chat app sees no error: without a word they would wait for an answer that does not come. They are told as the tenant's settings say, by
- * a message beside the conversation: the stream of the turn ends with its error, and the session holds nothing that no agent said.
+ * A contact on a channel sees no error: without a message they would wait for an answer that does not come. They are
+ * notified as the tenant's settings state, by a message beside the conversation: the stream of the turn ends with its
+ * error, and the session holds nothing that no agent wrote.
  */
 export function failureFollowUp(requestStaff: CapabilityFactories['requestStaff']): FollowUp {
   return async (run, _session, record) => {
@@ -78,11 +79,11 @@ export function failureFollowUp(requestStaff: CapabilityFactories['requestStaff'
     if (onFailure.action === 'silent') return;
     if (onFailure.action === 'handoff') {
       await handOver(run, record, requestStaff);
-      // The handoff has a notice of its own.
+      // The handoff sends its own notice.
       if (handoff.notice === undefined) await tell(run, 'notice', onFailure);
       return;
     }
-    // A person has it: what the agent could not say is theirs to say.
+    // Staff has the conversation: they write what the agent could not.
     if (!(await scope.handoffs.isPaused(turn.sessionId))) await tell(run, 'answer', onFailure);
   };
 }
@@ -93,7 +94,7 @@ async function handOver(run: TurnRun, { error }: TurnRecord, requestStaff: Capab
   await requestStaff(run)({ sessionId, reason, hours: undefined, by: { kind: 'agent', agent, turnId } });
 }
 
-/** An `answer` is held back while a person has the conversation, a `notice` says that one is asked for. */
+/** An `answer` is withheld while staff has the conversation; a `notice` announces that a staff member was requested. */
 async function tell({ scope, turn }: TurnRun, kind: 'answer' | 'notice', { notice }: FailureSettings): Promise<void> {
   const place = placeOf(turn);
   if (place === undefined) return;

@@ -1,7 +1,7 @@
 import type { MessagingChannel, DeliveryState, EventType } from '@concierge/contract';
 import { Counter, type Registry } from 'prom-client';
 
-/** Figures about what goes out to chat apps. Labels are of few values, and no tenant is named: the log does that. */
+/** Metrics of messages to channels. Labels have few values, and no tenant is named: the log names it. */
 export class DeliveryMetrics {
   readonly #ended: Counter<'channel' | 'state'>;
   readonly #failures: Counter<'channel' | 'class'>;
@@ -10,13 +10,13 @@ export class DeliveryMetrics {
     const registers = [registry];
     this.#ended = new Counter({
       name: 'concierge_deliveries_total',
-      help: 'Messages to chat apps by what became of them',
+      help: 'Messages to channels by outcome',
       labelNames: ['channel', 'state'],
       registers,
     });
     this.#failures = new Counter({
       name: 'concierge_channel_failures_total',
-      help: 'Tries to send that an app did not take, by class; binding_failed: nothing goes out any more until a person has seen to it',
+      help: 'Attempts to send that a channel refused, by class; binding_failed: nothing is sent until the credentials are fixed',
       labelNames: ['channel', 'class'],
       registers,
     });
@@ -31,7 +31,7 @@ export class DeliveryMetrics {
   }
 }
 
-/** Figures about events that are sent to tenants' own systems. */
+/** Metrics of events that are sent to tenants' own systems. */
 export class EventMetrics {
   readonly #tries: Counter<'type' | 'outcome'>;
 

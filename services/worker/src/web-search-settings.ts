@@ -9,7 +9,7 @@ export const webSearchEnvironment = {
 
 type Given = z.output<z.ZodObject<typeof webSearchEnvironment>>;
 
-/** What is missing beside what is given, by variable. */
+/** The variables that are still missing. */
 export function missingForWebSearch({
   WEB_SEARCH_PROVIDER,
   WEB_SEARCH_URL,
@@ -30,7 +30,7 @@ export function missingForWebSearch({
   }
 }
 
-/** Undefined: the agents have no web search, and the tool says so. `url` undefined: the provider's own. */
+/** Undefined: the agents have no web search, and the tool answers that. `url` undefined: the provider's own. */
 export function toWebSearchSettings({ WEB_SEARCH_PROVIDER: provider, WEB_SEARCH_URL: url, WEB_SEARCH_KEY: key }: Given) {
   return provider === undefined ? undefined : { provider, url, key };
 }

@@ -110,15 +110,15 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
     log,
   });
   const draining = [worker, deliveryWorker];
-  // Both have the whole grace: what a turn says before the end of it can still go out within it.
+  // Both have the whole grace: what a turn emits before the end of it can still go out within it.
   stack.defer(async () => void (await Promise.all(draining.map(async (part) => part.stop(stack.graceLeftMs)))));
   await worker.start();
   deliveryWorker.start();
 }
 
-/** What reads for turns: web pages, the operator's own search, uploads. */
+/** Binds what reads for turns: web pages, the operator's own search, uploads. */
 function lendReading({ outbound }: Outside, { config, log }: Building): Pick<CapabilityFactories, 'web' | 'readUpload'> {
-  // One for all: its slots count every document that this process has read.
+  // One reader for all: its slots count every document that this process reads.
   const documents = new DocumentReader();
   const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
   const uploadTexts = new UploadTexts({ documents, log });
@@ -128,7 +128,7 @@ function lendReading({ outbound }: Outside, { config, log }: Building): Pick<Cap
   };
 }
 
-/** What tells tenants' own systems of what happens. */
+/** Starts what sends webhook events to tenants' own systems. */
 function startEvents({ eventSender: sender }: Outside, { core, registry, stack, log }: Building): void {
   const { redis, tenants, events } = core;
   const metrics = new EventMetrics(registry);
@@ -141,7 +141,7 @@ function startEvents({ eventSender: sender }: Outside, { core, registry, stack, 
   worker.start();
 }
 
-/** Sends what is in the outboxes. The reconciler that finds what was forgotten is running. */
+/** Sends what is in the outboxes. Its reconciler finds forgotten deliveries. */
 function newDeliveryWorker({ config, core, registry, stack, log }: Building): DeliveryWorker {
   const { redis, tenants, deliveries, events } = core;
   const { deliveryConcurrency: concurrency } = config;
@@ -160,7 +160,7 @@ function newDeliveryWorker({ config, core, registry, stack, log }: Building): De
   });
 }
 
-/** What commands run in, and what clears away behind workers that were killed. */
+/** Binds what runs commands, and what removes the leftovers of killed workers. */
 async function openCommands(
   workerId: string,
   { config, core, stack, log }: Building,
@@ -186,7 +186,7 @@ async function openCommands(
   };
 }
 
-/** What embeddings cost is seen in the log. */
+/** The log shows what embeddings cost. */
 function openModels(
   providers: Providers,
   metrics: TurnMetrics,

@@ -8,7 +8,7 @@ import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
 import { telegram } from './delivery-stage.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-/** A lease has to run out before anybody else goes on. */
+/** A lease has to expire before another worker goes on. */
 const RECOVERY_MS = 45_000;
 
 let model: ScriptedModel;
@@ -75,8 +75,8 @@ async function deliveredOf(turnId: string): Promise<Delivery> {
   );
 }
 
-describe('a message from a chat app', () => {
-  it('is answered there, and its turn says so', async () => {
+describe('a message from a channel', () => {
+  it('is answered there, and its turn records it', async () => {
     model.when('are you open', [say('Until **18:00**.')]);
     const { turnId } = await turns.accept(scope, message('4242', 'are you open'));
     await deliveredOf(turnId);
@@ -92,7 +92,7 @@ describe('a message from a chat app', () => {
     expect(sentTo('-100777')).toMatchObject([{ text: 'I am.', message_thread_id: 9, reply_parameters: { message_id: 31 } }]);
   });
 
-  it('that an API has in the name of a chat app is answered to the API alone', async () => {
+  it('that an API has in the name of a channel is answered to the API alone', async () => {
     model.when('from an api', [say('Hello, API.')]);
     const { chatApp: _, ...input } = message('5555', 'from an api', { origin: 'api' });
     const { turnId } = await turns.accept(scope, input);
@@ -133,7 +133,7 @@ describe('a message from a chat app', () => {
     expect(sentTo('4303')).toMatchObject([{ text: expect.stringContaining('colleague') }]);
   });
 
-  it('whose turn fails hears the notice of the handoff alone, where there is one', async () => {
+  it('whose turn fails gets the notice of the handoff alone, where there is one', async () => {
     await scope.updateSettings({ onFailure: { action: 'handoff' }, handoff: { notice: 'Anna will answer you.' } });
     model.when('another failure', [status(400)]);
     const { turnId } = await turns.accept(scope, message('4304', 'another failure'));
@@ -165,7 +165,7 @@ describe('a message from a chat app', () => {
     ['delivery.after-leave:kill', { sends: 0, state: 'unknown' }],
     ['delivery.after-send:kill', { sends: 1, state: 'unknown' }],
   ])(
-    'is answered at most once, and never claimed to be when nobody knows: %s',
+    'is answered at most once, and never claimed to be when it is unknown: %s',
     async (failpoint, expected) => {
       const sender = String(6_000_000 + Number.parseInt(hash('sha1', failpoint).slice(0, 4), 16));
       model.when(`hello ${failpoint}`, [say('Hello.')], [say('Hello.')]);

@@ -46,7 +46,7 @@ function file(parts: Partial<ChannelMedia>): ChannelMedia {
   return { kind: 'image', id: null, url: null, mediaType: null, fileName: null, bytes: null, sha256: null, ...parts };
 }
 
-/** A message from a chat app. */
+/** A message from a channel. */
 function message(
   media: readonly ChannelMedia[],
   parts: Omit<Partial<AcceptedTurn>, 'chatApp'> & { chatApp?: Partial<ChannelMessage> } = {},
@@ -61,7 +61,7 @@ function sentOf({ requests }: PlayedTurn): string {
   return JSON.stringify(requests[0]?.body.messages.at(-1));
 }
 
-describe('a picture that a person sent', () => {
+describe('a picture that a contact sent', () => {
   it('reaches the model as a picture, and stays with the conversation', async () => {
     fakeTelegram.addFile('f1', png);
     const played = await stage.play([], message([file({ id: 'f1' })], { text: 'what is this?' }));
@@ -96,7 +96,7 @@ describe('a picture that a person sent', () => {
   });
 });
 
-describe('a PDF that a person sent', () => {
+describe('a PDF that a contact sent', () => {
   it('reaches the model as its text', async () => {
     fakeTelegram.addFile('f1', smallPdf('Two rooms from Friday'));
     const played = await stage.play([], message([file({ kind: 'document', id: 'f1', fileName: 'booking.pdf' })]));
@@ -139,7 +139,7 @@ describe('a turn that is stopped while its files are fetched', () => {
 });
 
 describe('what cannot be used', () => {
-  it('is told to the model: a voice message, a video', async () => {
+  it('is reported to the model: a voice message, a video', async () => {
     const media = [
       file({ kind: 'voice', id: 'f1' }),
       file({ kind: 'video', id: 'f2' }),
@@ -152,7 +152,7 @@ describe('what cannot be used', () => {
     expect(fakeTelegram.callsTo('/getFile')).toEqual([]);
   });
 
-  it('is told: a file that is too large, and one that says so before it is asked for', async () => {
+  it('is reported: a file that is too large, and one that declares it before it is asked for', async () => {
     fakeTelegram.addFile('f1', Buffer.alloc(limits.uploadMaxBytes + 1));
     const media = [file({ kind: 'document', id: 'f1' }), file({ kind: 'document', id: 'f2', bytes: limits.uploadMaxBytes + 1 })];
     const sent = sentOf(await stage.play([], message(media, { text: 'read these' })));
@@ -160,7 +160,7 @@ describe('what cannot be used', () => {
     expect(fakeTelegram.callsTo('/getFile').map(({ body }) => body['file_id'])).toEqual(['f1']);
   });
 
-  it('is told: a file that is gone, and one on a host that is not the app’s, which is never asked', async () => {
+  it('is reported: a file that is gone, and one on a host that is not the channel’s, which is never asked', async () => {
     const asked: string[] = [];
     await using stranger = await serveRequests(({ url }) => {
       asked.push(url);
@@ -173,7 +173,7 @@ describe('what cannot be used', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is told: files of a channel that is not connected any more, and those beyond the first ten', async () => {
+  it('is reported: files of a channel that is not connected any more, and those beyond the first ten', async () => {
     fakeTelegram.addFile('f1', png);
     const many = await stage.play([], message(Array.from({ length: 12 }, () => file({ id: 'f1' }))));
     expect(many.session.messages[0]).toMatchObject({ attachments: { length: 10 } });
@@ -207,7 +207,7 @@ describe('typing', () => {
     expect(isTyping()).toEqual(['wamid.2']);
   });
 
-  it('is not shown in a conversation that a person has', async () => {
+  it('is not shown in a conversation that staff has', async () => {
     const sessionId = stage.newSessionId();
     await stage.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
     await stage.play([], message([], { text: 'hi', sessionId }));
@@ -219,7 +219,7 @@ describe('typing', () => {
     expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body['chat_id'])).toEqual([492]);
   });
 
-  it('does not fail a turn whose app is not connected, or refuses', async () => {
+  it('does not fail a turn whose channel is not connected, or refuses', async () => {
     fakeTelegram.block(491);
     expect((await stage.play([], message([], { text: 'hi' }))).session.turns).toMatchObject([{ status: 'done' }]);
     await stage.scope.channels.disconnect('channel_c');

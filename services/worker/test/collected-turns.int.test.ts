@@ -8,7 +8,7 @@ import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
 const log = createLog({ service: 'test', level: 'silent' });
 const HOUR_MS = 3_600_000;
 const SOON_MS = 50;
-/** A lease has to run out before anybody else goes on. */
+/** A lease has to expire before another worker goes on. */
 const RECOVERY_MS = 45_000;
 
 let model: ScriptedModel;
@@ -59,7 +59,7 @@ function message(sender: string, text: string, debounceMs: number): TurnInput {
 
 const words = ['one', 'two', 'three', 'four', 'five'];
 
-/** Five messages of one person, which wait for one another. @returns their turns, and the session */
+/** Five messages of one contact, which wait for one another. @returns their turns, and the session */
 async function sendAll(sender: string): Promise<{ turnIds: string[]; sessionId: string }> {
   const turnIds: string[] = [];
   let sessionId = '';

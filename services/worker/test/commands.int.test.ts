@@ -150,7 +150,7 @@ for (const { kind, within } of sandboxes)
       expect(Buffer.byteLength(result?.role === 'tool' ? result.output : '')).toBeLessThanOrEqual(limits.toolOutputModelMaxBytes);
     });
 
-    it('run in the background, are heard, waited for and killed, and end with the turn', async () => {
+    it('run in the background, report output, are waited for and killed, and end with the turn', async () => {
       const [started, heard, killed, listed] = await tenant.calls(
         'admin',
         bash('echo up; until [ -e stop ]; do sleep 0.05; done', { background: true }),
@@ -167,7 +167,7 @@ for (const { kind, within } of sandboxes)
       expect((await tenant.bash('cat beat')).output.split('\n').at(-1)).toBe(beat.output.split('\n').at(-1));
     });
 
-    it('tell what they say while they run, when they take longer', async () => {
+    it('report their output while they run, when they take longer', async () => {
       const turn = await tenant.begin('admin', bash('echo working; until [ -e go ]; do sleep 0.05; done; echo finished'));
       const progress = await turn.until(({ type }) => type === 'tool_call_progress');
       expect(progress.data).toEqual({ id: expect.any(String), name: 'bash', delta: 'working\n' });
@@ -275,7 +275,7 @@ for (const { kind, within } of sandboxes)
 
 for (const { kind, within } of sandboxes) {
   within(`a worker that is stopped while a command runs, with ${kind}`, () => {
-    it('ends the command, exits cleanly, and whoever goes on knows what became of it', async () => {
+    it('ends the command, exits cleanly, and the next worker knows what became of it', async () => {
       await using whole = await WholeSystem.start({ SANDBOX: kind, SHUTDOWN_GRACE_S: '0' });
       const tenant = await whole.tenant();
       const turn = await tenant.begin('admin', bash('echo begun; touch begun; while true; do date +%s%N > alive; sleep 0.05; done'));
@@ -300,7 +300,7 @@ async function isRunning(words: string): Promise<boolean> {
 }
 
 describe('a service without a sandbox', () => {
-  it('says so to the model, with what the operator has to do, and runs nothing', async () => {
+  it('reports it to the model, with what the operator has to do, and runs nothing', async () => {
     await using whole = await WholeSystem.start({ SANDBOX: 'off' });
     const tenant = await whole.tenant();
     for (const call of [bash('touch made'), bash('touch made', { background: true }), tool('exec', { program: 'touch', args: ['made'] })]) {

@@ -127,7 +127,7 @@ describe('on WhatsApp', () => {
     expect(await bytesOf(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
   });
 
-  it('a receipt that is brought again is told of again: whoever had it first may have died before that', async () => {
+  it('a repeated receipt is reported again: its first worker may have died before that', async () => {
     meta.personWrites(to);
     const id = await say('Hello');
     await stage.deliver(id);
@@ -196,7 +196,7 @@ describe('on Messenger', () => {
     expect(meta.sent).toHaveLength(parts);
   });
 
-  it('a mark says up to when all was read', async () => {
+  it('a mark states up to when all was read', async () => {
     const settings = { pageId: '4042', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
     const meta = await new FakeMeta({ ...settings, phoneNumberId: '1', now: () => stage.nowMs }).start();
     stage.clearing.use(meta);

@@ -70,7 +70,7 @@ describe('on Twilio', () => {
     expect((await stage.delivery(other)).state).toBe('sent');
   });
 
-  it('a limit holds the binding for as long as Twilio says', async () => {
+  it('a limit throttles the binding for as long as Twilio asks', async () => {
     twilio.failSends({ ...twilioError(20429, 'Too Many Requests', { status: 429 }), headers: { 'retry-after': '7' } });
     const id = await say('Hello');
     expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 7000 });
@@ -83,7 +83,7 @@ describe('on Twilio', () => {
     expect((await stage.scope.channels.find('channel_e'))?.state).toBe('receive_only');
   });
 
-  it('a status moves a message forward, and a failure of WhatsApp’s window says so', async () => {
+  it('a status moves a message forward, and a failure of WhatsApp’s window is named', async () => {
     const id = await say('Hello');
     await stage.deliver(id);
     const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';

@@ -16,8 +16,8 @@ afterEach(async () => stage[Symbol.asyncDispose]());
 
 const texts = (): unknown[] => stage.telegram.sent.map(({ text }) => text);
 
-describe('a message to a chat app', () => {
-  it('is sent in its app’s signs, and settled', async () => {
+describe('a message to a channel', () => {
+  it('is sent in its channel’s markup, and settled', async () => {
     const id = await stage.say('**Hello** Ann');
     expect(await stage.deliver(id)).toEqual({ kind: 'empty' });
     expect(stage.telegram.sent).toMatchObject([{ chat_id: 4242, text: '<b>Hello</b> Ann', parse_mode: 'HTML' }]);
@@ -106,7 +106,7 @@ describe('a message to a chat app', () => {
     expect((await stage.delivery(id)).state).toBe('unknown');
   });
 
-  it('of which a worker that was frozen tells late has arrived', async () => {
+  it('that a frozen worker reports late has arrived', async () => {
     armFailpoints('delivery.after-leave:throw');
     const id = await stage.say('Hello');
     await expect(stage.deliver(id)).rejects.toThrow('fail point');
@@ -118,7 +118,7 @@ describe('a message to a chat app', () => {
   });
 });
 
-describe('what an app answers', () => {
+describe('what a channel answers', () => {
   it('to wait holds the message, and the binding for a while', async () => {
     stage.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
     const id = await stage.say('Hello');
@@ -144,7 +144,7 @@ describe('what an app answers', () => {
     },
   );
 
-  it('to wait in a group holds nobody else', async () => {
+  it('to wait in a group delays no other contact', async () => {
     stage.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
     await stage.deliver(await stage.say('Hello', { to: '-100123' }));
     expect(stage.held).toEqual([]);
@@ -162,7 +162,7 @@ describe('what an app answers', () => {
     expect((await stage.delivery(id)).view()).toMatchObject({ state: 'expired', problem: { code: '429' } });
   });
 
-  it('that is an error of its own is tried again later and later, and then given up', async () => {
+  it('that is the channel’s own error is tried again later and later, and then given up', async () => {
     stage.telegram.failSends(...Array.from({ length: 20 }, () => botError(500, 'Internal Server Error')));
     const id = await stage.say('Hello');
     const waits: number[] = [];
@@ -211,7 +211,7 @@ describe('what an app answers', () => {
     expect(await stage.scope.contacts.canonicalOf('channel_c', '-1002003')).toBe('-4001');
   });
 
-  it('that this person has blocked the bot ends this message and no other', async () => {
+  it('that this contact has blocked the bot ends this message and no other', async () => {
     stage.telegram.block(4242);
     const [first, other] = [await stage.say('Hello'), await stage.say('Hello', { to: '7777' })];
     await stage.deliver(first);
@@ -260,7 +260,7 @@ describe('what an app answers', () => {
     expect((await stage.scope.channels.find('channel_c'))?.state).toBe('enabled');
   });
 
-  it('that nothing may be sent, for a day, is told to the owner instead of sending late', async () => {
+  it('that nothing may be sent, for a day, is reported to the owner instead of sending late', async () => {
     stage.telegram.failSends(...Array.from({ length: 200 }, () => botError(401, 'Unauthorized')));
     const id = await stage.say('Hello');
     for (let hours = 0; hours < 25; hours += 0.25) {
@@ -271,7 +271,7 @@ describe('what an app answers', () => {
     expect(stage.told).toEqual(['expired']);
   });
 
-  it('that comes after the owner has connected the app anew does not disable the new binding', async () => {
+  it('that comes after the owner has connected the channel anew does not disable the new binding', async () => {
     stage.telegram.failSends('hang');
     const stop = new AbortController();
     const id = await stage.say('Hello');
@@ -320,7 +320,7 @@ describe('a message that must not be sent', () => {
     expect(texts()).toEqual([]);
   });
 
-  it('because a person has taken over right before the next part is withheld, and not sent later', async () => {
+  it('because staff has taken over right before the next part is withheld, and not sent later', async () => {
     const id = await stage.say(`${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`);
     const { sessionId } = (await stage.delivery(id)).message;
     const by = stage.deliverer();
@@ -334,7 +334,7 @@ describe('a message that must not be sent', () => {
     expect(texts()).toHaveLength(1);
   });
 
-  it('since a person has had the conversation in between is not sent late, unless somebody wants it all the same', async () => {
+  it('since staff has had the conversation in between is not sent late, unless it is redriven', async () => {
     stage.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
     const id = await stage.say('Monday, I think.');
     const { sessionId } = (await stage.delivery(id)).message;
@@ -350,7 +350,7 @@ describe('a message that must not be sent', () => {
     expect((await stage.delivery(id)).state).toBe('sent');
   });
 
-  it('by the agent is sent when it is a person’s, or says that one was asked for', async () => {
+  it('by the agent is sent when it is a staff member’s, or announces that one was requested', async () => {
     const { sessionId } = (await stage.delivery(await stage.say('of the agent'))).message;
     await stage.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
     await stage.say('of a person', { kind: 'person' });
@@ -358,7 +358,7 @@ describe('a message that must not be sent', () => {
     expect(texts()).toEqual(['of a person', 'somebody will come']);
   });
 
-  it('before the agent asked for a person itself is sent, and its answer is not', async () => {
+  it('before the agent requested staff itself is sent, and its answer is not', async () => {
     const turnId = 't_asking';
     const reply = await stage.say('A colleague will answer.', { kind: 'reply', callId: 'c1', turnId });
     const { sessionId } = (await stage.delivery(reply)).message;

@@ -28,7 +28,7 @@ it('several parts and messages in one conversation are in order, however many wo
   expect(order).toEqual([0, 'x', 1, 'x', 2, 'x', 3, 'x', 4, 'x', 5, 'x']);
 });
 
-it('what waited for an app to be connected goes out when it is, and not some time later', async () => {
+it('what waited for a channel to be connected goes out when it is, and not some time later', async () => {
   const { worker, queue } = stage.queue();
   stage.wakeOutbox = outboxBellOf(queue);
   await stage.scope.channels.setDisabled('channel_c', 'for a test');
@@ -39,13 +39,13 @@ it('what waited for an app to be connected goes out when it is, and not some tim
     async () => Number(await stage.redis().zscore(keyOf.dueWork('deliveries'), `${tenantId}/${name}`)) > Date.now() + 20_000,
   );
   await stage.connect('channel_c', telegram);
-  // Without a reconciler, and by the test's clock, which stands still.
+  // There is no reconciler, and the test's clock stands still.
   await eventually(async () => (await stage.delivery(id)).state === 'sent');
   expect(texts()).toEqual(['Hello']);
 });
 
 describe('what was lost', () => {
-  it('with Redis is woken for again', async () => {
+  it('with Redis gets its wake-up again', async () => {
     const { reconciler, worker } = stage.queue();
     const id = await stage.say('Hello');
     await stage.redis().flushall();
@@ -55,14 +55,14 @@ describe('what was lost', () => {
     expect(texts()).toEqual(['Hello']);
   });
 
-  it('as a wake-up is woken for again, once it is late', async () => {
+  it('as a wake-up is enqueued again, once it is late', async () => {
     const { reconciler, worker, queue } = stage.queue();
     const id = await stage.say('Hello');
     const key = keyOfMessage(id);
     await queue.add([{ ...key, delayMs: 0 }]);
     await queue.queues[0]?.obliterate({ force: true });
     const redis = stage.redis();
-    // As if it had been woken a minute ago.
+    // As if it had been enqueued a minute ago.
     await redis.zincrby(keyOf.dueWork('deliveries'), -60_000, `${key.tenantId}/${key.name}`);
     expect(await queue.unknown([key])).toEqual([]);
     worker();
@@ -70,7 +70,7 @@ describe('what was lost', () => {
     await eventually(async () => (await stage.delivery(id)).state === 'sent');
   });
 
-  it('with its tenant is not woken for any more', async () => {
+  it('with its tenant gets no wake-up any more', async () => {
     const { worker, queue } = stage.queue();
     const key = keyOfMessage(await stage.say('Hello'));
     await queue.add([{ ...key, delayMs: 0 }]);
@@ -80,7 +80,7 @@ describe('what was lost', () => {
     expect(texts()).toEqual([]);
   });
 
-  it('with whoever had the conversation is sent by another, once its lease is over', async () => {
+  it('with the worker that had the conversation is sent by another, once its lease is over', async () => {
     const { worker, queue } = stage.queue();
     const id = await stage.say('Hello');
     const key = keyOfMessage(id);
@@ -95,7 +95,7 @@ describe('what was lost', () => {
     await eventually(async () => (await stage.delivery(id)).state === 'sent');
   });
 
-  it('to an app is sent again when somebody asks for it, and only the part that is missing', async () => {
+  it('to a channel is sent again on request, and only the part that is missing', async () => {
     stage.telegram.failSends({ body: { ok: true, result: { message_id: 1 } } }, botError(403, 'Forbidden: bot was blocked by the user'));
     const id = await stage.say(`${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`);
     await stage.deliver(id);
@@ -151,7 +151,7 @@ it('a worker that stops finishes the part that it is sending', async () => {
   expect((await stage.delivery(id)).state).toBe('sent');
 });
 
-it('the pace of a conversation and of a binding is kept by whoever sends', async () => {
+it('the pace of a conversation and of a binding is kept by every sender', async () => {
   const { pace } = stage.queue();
   const rules = { conversationIntervalMs: 60_000, conversationBurst: 2, bindingPerSecond: 3 };
   const ann = { tenantId: 'acme', lane: 'a'.repeat(12) };

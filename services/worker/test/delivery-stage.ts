@@ -23,13 +23,13 @@ export const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_
 const stepsMax = 200;
 const BINDING_TRY_EVERY_MS = 15 * 60_000;
 
-/** What goes out, over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
+/** The delivery path over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
 export class DeliveryStage implements AsyncDisposable {
   /** Messages are accepted by the machine's clock. */
   nowMs = Date.now();
-  /** What `told` heard, in order. */
+  /** States that `told` was called with, in order. */
   readonly told: string[] = [];
-  /** Bindings that were held, and for how long. */
+  /** Bindings that were throttled, and for how long. */
   readonly held: { readonly channel: string; readonly ms: number }[] = [];
   readonly telegram = new FakeTelegram(telegram);
   readonly registry = new Registry();
@@ -38,7 +38,7 @@ export class DeliveryStage implements AsyncDisposable {
   publicUrl: string | undefined;
   /** Right before a message would be claimed. */
   beforeSend: () => Promise<void> = async () => Promise.resolve();
-  /** Nobody hears it, unless the test has it wake. */
+  /** Wakes no worker, unless the test replaces it. */
   wakeOutbox: (lane: OutboxLane) => Promise<void> = async () => Promise.resolve();
   readonly #metrics = new DeliveryMetrics(this.registry);
   readonly #seen = new Map<string, Map<string, number>>();
@@ -88,7 +88,7 @@ export class DeliveryStage implements AsyncDisposable {
     await this.#scope.channels.connect(channel, settings);
   }
 
-  /** A message for somebody on Telegram, unless the facts say otherwise. */
+  /** A message for a contact on Telegram, unless the facts name another. */
   async say(text: string, facts: Partial<NewOutbound> = {}): Promise<string> {
     this.#calls += 1;
     const { channel = 'channel_c', to = '4242' } = facts;
@@ -147,7 +147,7 @@ export class DeliveryStage implements AsyncDisposable {
     return delivery;
   }
 
-  /** The parts that would be sent now, and what a queue does with them: workers, wakeups and a reconciler as in a service. */
+  /** The deliveries of a queue: workers, wake-ups and a reconciler as in a service. */
   queue(): {
     readonly queue: DueQueue;
     readonly pace: DeliveryPace;

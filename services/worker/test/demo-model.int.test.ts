@@ -31,7 +31,7 @@ describe('the demo model in production', () => {
     expect(await reply.text()).toContain('Demo model');
   });
 
-  it('starts whatever a tenant’s own file says', async () => {
+  it('starts whatever a tenant’s own file contains', async () => {
     const { root } = await system.scope('acme');
     await mkdir(join(root, 'agents'), { recursive: true });
     await writeFile(join(root, 'agents', 'sales.md'), '---\nmodel: nobody/nothing\n---\nYou sell.');
@@ -50,7 +50,7 @@ describe('the demo model in production', () => {
     const before = (await system.logOf('worker-0')).length;
     worker?.start({ DEMO_MODEL: '' });
     await eventually(() => worker?.alive === false, { timeoutMs: 30_000 });
-    // What a worker last said counts for ten seconds.
+    // A worker's last heartbeat counts for ten seconds.
     await eventually(async () => (await readiness()) === 503, { timeoutMs: 30_000 });
     const lines = (await system.logOf('worker-0'))
       .slice(before)

@@ -98,7 +98,7 @@ describe('the concierge program', () => {
     expect(await ended(child)).toMatchObject({ code: 0, stdout: 'one\ntwo\n' });
   });
 
-  it('refuses input that is no text before it asks anybody', async () => {
+  it('refuses input that is no text before it asks the dispatcher', async () => {
     expect(await run(['write', '--content', '-'], Buffer.from([0xff, 0xfe]))).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('not UTF-8'),
@@ -106,7 +106,7 @@ describe('the concierge program', () => {
     expect(echo.requests).toEqual([]);
   });
 
-  it('says that nobody answers when the turn is over', async () => {
+  it('reports that nothing answers when the turn is over', async () => {
     const client = join(directory.path, 'left-behind');
     await mkdir(client);
     await ended(spawn('cp', [join(door.folder, 'concierge'), client]));
@@ -123,7 +123,7 @@ describe('the concierge program', () => {
   });
 });
 
-describe('the door to the dispatcher', () => {
+describe('the socket of the dispatcher', () => {
   it('is open to any user of the sandbox', async () => {
     const modeOf = async (name: string): Promise<number> => (await stat(join(door.folder, name))).mode & 0o777;
     expect(await modeOf('.')).toBe(0o755);
@@ -170,7 +170,7 @@ describe('the door to the dispatcher', () => {
     never.resolve({ exitCode: 0, stdout: '', stderr: '' });
   });
 
-  it('closes at once, leaves no folder, and tells those who wait', async () => {
+  it('closes at once, leaves no folder, and answers those who wait', async () => {
     const asked = gate();
     echo.play = async () => {
       asked.open();

@@ -109,7 +109,7 @@ function usesOf({ web, sessionId }: Place): Record<ToolName, Uses> {
         fails({ channel: 'telegram', to: 'Ann', text: 'x' }, /chat id/u),
       ],
     },
-    // In a chat app it speaks before the answer is there; in the web page the answer is seen as it comes.
+    // On a channel it sends before the answer is there; in the web page the answer is seen as it comes.
     reply: { admin: [fails({ text: 'One moment.' }, /not on a chat app/u), fails({ text: '' }, needs('text'))] },
     channels: { admin: [works({}, /^telegram: .*\n[^]*^slack: not connected/mu), fails({ action: 'connect' }, /Unrecognized key/u)] },
     contacts: {
@@ -179,7 +179,7 @@ async function furnished(): Promise<{ readonly tenant: Tenant; readonly sessionI
 const within = canRunDocker() || canRunBubblewrap() ? describe : describe.skip;
 
 within('every tool, in whole turns', () => {
-  it.each(toolNames)('%s does what it says for the owner’s agent', async (name) => {
+  it.each(toolNames)('%s does what it describes for the owner’s agent', async (name) => {
     const { tenant, sessionId } = await furnished();
     const uses = usesOf({ web: place, sessionId })[name].admin;
     const outcomes = await tenant.calls('admin', ...uses.map(({ input }) => tool(name, input)));

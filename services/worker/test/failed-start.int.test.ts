@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(async () => cleanUp.disposeAsync());
 
-/** Of a worker whose port for figures is taken: nearly all of it is open when it finds out. */
+/** The environment of a worker whose metrics port is taken: nearly all of it is open when it finds out. */
 async function environmentOf(redis: TestRedis): Promise<Record<string, string>> {
   const taken = cleanUp.adopt(createServer().listen(0, '127.0.0.1'), (server) => void server.close());
   await once(taken, 'listening');

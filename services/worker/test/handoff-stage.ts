@@ -13,7 +13,7 @@ export interface Answer {
   readonly json: Record<string, unknown>;
 }
 
-/** The whole system, with somebody on a chat app: their messages are accepted as the webhook accepts them. */
+/** The whole system with a contact on a channel: their messages are accepted as the webhook accepts them. */
 export class HandoffStage implements AsyncDisposable {
   readonly system: System;
   readonly model: ScriptedModel;
@@ -39,7 +39,7 @@ export class HandoffStage implements AsyncDisposable {
     return new HandoffStage(await System.start({ modelUrl: model.url }), model);
   }
 
-  /** A tenant of a test's own, whose owner is told on Telegram. */
+  /** A new tenant, whose owner is notified on Telegram. */
   async newTenant(): Promise<void> {
     const id = `t-${randomBytes(6).toString('hex')}`;
     this.#keys = await this.system.createTenant(id);
@@ -58,7 +58,7 @@ export class HandoffStage implements AsyncDisposable {
     return sessionIdOf('cs', 'channel_c', sender);
   }
 
-  /** Somebody writes on Telegram. @returns the turn's id */
+  /** A contact writes on Telegram. @returns the turn's id */
   async write(sender: string, text: string): Promise<string> {
     const messageRef = randomBytes(6).toString('hex');
     const input: TurnInput = {
@@ -111,7 +111,7 @@ export class HandoffStage implements AsyncDisposable {
     return { status: response.status, headers: response.headers, json: (await response.json()) as Record<string, unknown> };
   }
 
-  /** Puts a worker in place of the one there is, which dies at the named place. */
+  /** Replaces the running worker by one that dies at the named fail point. */
   async breakableWorker(failpoint: string): Promise<void> {
     const [worker] = this.system.workers;
     await worker?.kill();

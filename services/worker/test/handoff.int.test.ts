@@ -23,14 +23,17 @@ async function takeOver(body: Record<string, unknown> = { notify: false }): Prom
   expect((await stage.ask('admin', `${session()}/handoff`, { body })).status).toBe(201);
 }
 
-/** What waits to be sent to somebody, beside what the agent answers: no app is connected here, so all of it waits. */
+/**
+ * What waits to be sent to a recipient, beside what the agent answers: no channel is connected here, so all of it
+ * waits.
+ */
 async function sentTo(to: string): Promise<string[]> {
   const waiting = (await stage.scope.outbox.waiting()).filter((message) => message.to === to && message.kind !== 'answer');
   return waiting.map(({ kind, text }) => `${kind}: ${text}`);
 }
 
-describe('a person who takes a conversation over', () => {
-  it('stops the agent, answers in its place in order, and gives it back with everything said', async () => {
+describe('a staff member who takes a conversation over', () => {
+  it('stops the agent, answers in its place in order, and gives it back with all messages', async () => {
     stage.model.when('where is my parcel', [say('Let me see'), hang()]);
     const running = await stage.write(bob, 'where is my parcel');
     await eventually(() => stage.model.requests.some(({ userText }) => userText.includes('where is my parcel')));
@@ -108,7 +111,7 @@ describe('a person who takes a conversation over', () => {
       expect((await stage.ask('cs', `${session()}${path}`, { body: { message: 'x' } })).status).toBe(403);
     expect((await stage.ask('cs', '/api/handoffs')).status).toBe(403);
     expect((await stage.ask('admin', `/api/sessions/${'0'.repeat(32)}/handoff`, { body: {} })).status).toBe(404);
-    // Who took it over needs nobody called.
+    // A staff member who took it over needs no notification.
     expect(await sentTo(owner)).toEqual([]);
   });
 
@@ -121,8 +124,8 @@ describe('a person who takes a conversation over', () => {
   });
 });
 
-describe('an agent that asks for a person', () => {
-  it('has the owner told, who answers and gives it back from their own chat', async () => {
+describe('an agent that requests staff', () => {
+  it('notifies the owner, who answers and gives it back from their own chat', async () => {
     stage.model.when('a person, please', [asksForPerson], [say('Somebody will answer.')]);
     await stage.say(bob, 'a person, please');
     const [call = ''] = await sentTo(owner);
@@ -136,7 +139,7 @@ describe('an agent that asks for a person', () => {
   });
 
   it.each(['handoff.after-file', 'handoff.after-notify', 'accept.after-inbox', 'handoff.before-told'])(
-    'has everybody told once when its worker dies at %s',
+    'notifies each of them once when its worker dies at %s',
     async (failpoint) => {
       await stage.breakableWorker(`${failpoint}:kill`);
       stage.model.when('a person, please', [asksForPerson], [say('Somebody will answer.')]);
@@ -155,7 +158,7 @@ describe('an agent that asks for a person', () => {
   );
 
   it.each(['stream.before-append', 'session.after-publish', 'outbox.after-file', 'turn.after-save'])(
-    'lets the person’s words be said once when the worker dies at %s',
+    'sends the staff member’s words once when the worker dies at %s',
     async (failpoint) => {
       await stage.say(bob, 'hi');
       await takeOver();

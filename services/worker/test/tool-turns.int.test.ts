@@ -75,7 +75,7 @@ describe('manage_skill in a turn', () => {
     ]);
   });
 
-  it('says what is wrong in words that lead to what is right', async () => {
+  it('explains what is wrong in words that lead to what is right', async () => {
     const tried = await stage.play([
       use('manage_skill', { action: 'create', name: 'Refund Request', description: 'x', body: 'y' }),
       use('manage_skill', { action: 'create', name: 'x-1', description: '', body: 'y' }),
@@ -138,7 +138,7 @@ describe('manage_skill in a turn', () => {
 });
 
 describe('load_skill in a turn', () => {
-  it('pages what is long, and says what is no text', async () => {
+  it('pages what is long, and names what is no text', async () => {
     const lines = Array.from({ length: 1500 }, (_, index) => `line ${String(index + 1)}`).join('\n');
     await stage.scope.skillEditor.create('long', `---\nname: long\ndescription: Long\n---\n${lines}\n`);
     const logo = join(stage.scope.root, 'skills/long/assets/logo.png');
@@ -218,7 +218,7 @@ describe('view_attachment in a turn', () => {
     expect(last).toContain(`[The image \\"0.png\\" (${images[0]?.id ?? ''}) is not shown.]`);
   });
 
-  it('tells a model that sees no images so', async () => {
+  it('reports it to a model that sees no images', async () => {
     const image = await upload('cat.png', 'image/png');
     const played = await stage.play([use('view_attachment', { id: image.id })], {}, 'blind');
     expect(outputs(played)[0]).toContain('the model of this conversation cannot see images');
@@ -299,7 +299,7 @@ describe('render_template in a turn', () => {
   it.each([
     ['admin', {}],
     ['cs', cs],
-  ])('refuses what does not fit and says what would, for %s', async (_, turn) => {
+  ])('refuses what does not fit and names what would, for %s', async (_, turn) => {
     const uses = [
       use('render_template', { name: 'offer', variables: {} }),
       use('render_template', { name: 'letters/offer', variables: { total: '5', wo: 'x' } }),
@@ -324,7 +324,7 @@ describe('render_template in a turn', () => {
 });
 
 describe('status in a turn', () => {
-  it('tells the owner what the workspace has used today, and a customer nothing of cost', async () => {
+  it('shows the owner what the workspace has used today, and a customer nothing of cost', async () => {
     await stage.play([]);
     const [own = ''] = outputs(await stage.play([use('status')]));
     expect(own).toMatch(/Workspace today \(UTC\), turns that have ended: \d+ model calls, \d+ input and \d+ output tokens/u);

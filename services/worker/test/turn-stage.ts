@@ -68,7 +68,10 @@ const capabilityFactories: CapabilityFactories = {
       uploadTexts.read(scope, upload, signal),
 };
 
-/** Whole turns of the tenant `acme`: runner, tenant's files, and a model provider over HTTP that calls what the test says. */
+/**
+ * Whole turns of the tenant `acme`: runner, tenant's files, and a model provider over HTTP that calls what the test
+ * names.
+ */
 export class TurnStage implements AsyncDisposable {
   readonly scope: TenantScope;
   /** Turns that wait behind the one that is played. */
@@ -115,7 +118,7 @@ export class TurnStage implements AsyncDisposable {
     return turnId;
   }
 
-  /** A turn in which the model uses these tools, one per round, and then says "done". */
+  /** A turn in which the model uses these tools, one per round, and then answers "done". */
   async play(uses: readonly ToolUse[], turn: Partial<AcceptedTurn> = {}, sight: 'seeing' | 'blind' = 'seeing'): Promise<PlayedTurn> {
     this.#turns += 1;
     const accepted = acceptedTurn(`t${String(this.#turns)}`, { sessionId: this.#turns.toString(16).padStart(32, '0'), ...turn });

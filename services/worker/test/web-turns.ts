@@ -6,7 +6,7 @@ import { z } from 'zod';
 const ToolResult = z.object({ output: z.string(), isError: z.boolean() });
 type ToolResult = z.infer<typeof ToolResult>;
 
-/** A turn of the whole system: what is said to an agent, and the calls that its model makes of it. */
+/** A turn of the whole system: a message to an agent, and the calls that its model makes for it. */
 export interface WebTurn {
   readonly agent: 'admin' | 'cs';
   readonly says?: string;
@@ -49,7 +49,7 @@ export class WebTurns implements AsyncDisposable {
     return [...stream.matchAll(/^event: tool_result\ndata: (.*)$/gmu)].map(([, data = '']) => ToolResult.parse(JSON.parse(data)));
   }
 
-  /** Of the one call. */
+  /** Runs a turn with one call and returns the call's result. */
   async one(turn: WebTurn): Promise<ToolResult> {
     const [result, ...others] = await this.run(turn);
     if (result === undefined || others.length > 0) throw new Error(`the turn had ${String(others.length)} results more than one`);

@@ -84,12 +84,12 @@ describe('the owner’s agent', () => {
     ['a file', 'file:///etc/passwd', /Only http: and https:/u],
     ['a password', 'https://me:secret@example.com/', /user name or password/u],
     ['what is no address', 'prices', /no valid URL/u],
-  ])('is told why it cannot open %s', async (_what, address, reason) => {
+  ])('gets the reason why it cannot open %s', async (_what, address, reason) => {
     const { output, isError } = await turns.one({ agent: 'admin', calls: [['web_fetch', { url: address }]] });
     expect([isError, output]).toEqual([true, expect.stringMatching(reason)]);
   });
 
-  it('is told what an image is not, and what its arguments are not', async () => {
+  it('gets an error for an image, and for wrong arguments', async () => {
     const [image, page, none] = await turns.run({
       agent: 'admin',
       calls: [
@@ -103,7 +103,7 @@ describe('the owner’s agent', () => {
     expect([none?.isError, none?.output]).toEqual([true, expect.stringContaining('- query:')]);
   });
 
-  it('searches the web, and hears when that fails', async () => {
+  it('searches the web, and gets an error when that fails', async () => {
     const [found, broken] = await turns.run({
       agent: 'admin',
       calls: [
@@ -147,7 +147,7 @@ describe('the customer’s agent', () => {
   });
 
   it.each([
-    ['nobody mentioned', 'https://elsewhere.example/collect?name=anna', ''],
+    ['was never mentioned', 'https://elsewhere.example/collect?name=anna', ''],
     ['carries more than was mentioned', 'https://elsewhere.example/collect?name=anna', 'see https://elsewhere.example/collect please'],
     ['the agent itself wrote into a note', 'https://elsewhere.example/note', ''],
   ])('does not open an address that %s', async (_what, address, says) => {
@@ -198,7 +198,7 @@ describe('the customer’s agent of an owner whose skills name a site', () => {
 });
 
 describe('without a search', () => {
-  it('each agent is told that the operator has configured none', async () => {
+  it('each agent learns that the operator has configured none', async () => {
     await using bare = await WebTurns.start({});
     for (const agent of ['admin', 'cs'] as const) {
       const { isError, output } = await bare.one({ agent, calls: [['web_search', { query: 'bread' }]] });

@@ -18,7 +18,10 @@ export interface CallOutcome {
 const ToolResult = z.object({ output: z.string(), isError: z.boolean() });
 const Session = z.looseObject({ turnId: z.string() });
 
-/** The whole system with a scripted model and one sandbox kind: a turn goes in over HTTP, and what it does is done for real. */
+/**
+ * The whole system with a scripted model and one sandbox kind: a turn goes in over HTTP, and what it does is done for
+ * real.
+ */
 export class WholeSystem implements AsyncDisposable {
   readonly system: System;
   readonly model: ScriptedModel;
@@ -56,7 +59,7 @@ export class Tenant {
     this.scope = scope;
   }
 
-  /** A turn whose model makes these calls, one after another, and then says "done". */
+  /** A turn whose model makes these calls, one after another, and then answers "done". */
   async begin(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<StartedTurn> {
     const marker = randomBytes(8).toString('hex');
     this.#whole.model.when(marker, ...calls.map((call) => [callTools([call])]), [say('done')]);

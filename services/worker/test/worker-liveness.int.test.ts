@@ -43,7 +43,7 @@ async function looks(id: string, count: number): Promise<boolean[]> {
 }
 
 describe('whether a worker lives', () => {
-  it('is true of itself and of everyone who says so', async () => {
+  it('is true of itself and of everyone with a heartbeat', async () => {
     await beat('w_other');
     expect(await looks('w_own', 4)).toEqual([true, true, true, true]);
     expect(await looks('w_other', 4)).toEqual([true, true, true, true]);
@@ -58,7 +58,7 @@ describe('whether a worker lives', () => {
     expect(await looks('w_old', 3)).toEqual([true, true, false]);
   });
 
-  it('stays true in a Redis that came back empty, where nobody has spoken yet', async () => {
+  it('stays true in a Redis that came back empty, without any heartbeat yet', async () => {
     await beat('w_other');
     expect(await looks('w_other', 1)).toEqual([true]);
     await server.flush();

@@ -20,24 +20,27 @@ export interface CompactionRun {
 
 /** How long a user waits for a summary before the turn goes on without one. */
 export interface SummaryPatience {
-  /** Without a word of the summariser. */
+  /** How long the summariser may send nothing. */
   readonly silenceMs: number;
-  /** In all, for one that goes on writing. */
+  /** The limit of one whole call, for a summariser that goes on writing. */
   readonly totalMs: number;
 }
 
 interface Summarised {
   readonly text: string;
-  /** Null when no model wrote it. */
+  /** Null when no model wrote the summary. */
   readonly usage: ModelUsage | null;
 }
 
 const defaultPatience: SummaryPatience = { silenceMs: 20_000, totalMs: 60_000 };
-/** Of the limit, at least, for the messages to be summarised: a long summary so far must not push them out. */
+/** The least share of the limit for the messages to be summarised: a long summary so far must not push them out. */
 const TRANSCRIPT_SHARE_MIN = 0.35;
-/** What is left over when summary so far and instructions have their room: estimates are wrong by a few per cent. */
+/**
+ * What is left over when the summary so far and the instructions have their room: estimates are wrong by a few per
+ * cent.
+ */
 const TRANSCRIPT_MARGIN = 0.9;
-/** However large the window is: a summariser that reads for longer than its user waits is of no use. */
+/** The most that a summariser reads, in any window: one that reads for longer than its user waits is of no use. */
 const TRANSCRIPT_MAX_CHARACTERS = 400_000;
 
 const INSTRUCTIONS = `You write the running summary of a conversation between a user and an assistant that uses tools. The summary replaces the messages it covers, so whatever it leaves out is forgotten.
@@ -52,9 +55,9 @@ Use exactly these headings, each with short bullet points, and write "- none" wh
 Keep names, numbers, dates, file paths, ids and links exactly. Write in the language of the conversation. At most 800 words.`;
 
 /**
- * Just-in-time compaction: journals and applies at most one step that makes the conversation smaller. Nothing is lost: what leaves
- * the session is in `conversation.archived`. Resolves to false when there is room, or when nothing can be made smaller. Rejects
- * only with the signal's reason or what the writer rejects with.
+ * Just-in-time compaction: journals and applies at most one step that makes the conversation smaller. Nothing is lost:
+ * what leaves the session is in `conversation.archived`. Resolves to false when there is room, or when nothing can be
+ * made smaller. Rejects only with the signal's reason or what the writer rejects with.
  */
 export async function compact(run: CompactionRun, reason: 'due' | 'overflowed'): Promise<boolean> {
   const { conversation, budget } = run;

@@ -9,12 +9,15 @@ export interface ContextBudget {
   readonly limitTokens: number;
   /** Characters of the system prompt and the tool descriptions. */
   overheadCharacters(): number;
-  /** The same in tokens, estimated; the provider's own figures contain them. */
+  /** The same in tokens, estimated; the provider's figures already include them. */
   overheadTokens(): number;
   estimateTokens(text: string): number;
 }
 
-/** Messages and characters of a session file, whatever the model could take: every turn reads, writes and sends them all. */
+/**
+ * Messages and characters of a session file, whatever the model could take: every turn reads, writes and sends them
+ * all.
+ */
 export const sessionBounds = { maxMessages: 240, keepMessages: 60, maxCharacters: 1_500_000 } as const;
 
 /** What providers charge for a picture of common size. */
@@ -23,7 +26,9 @@ const MESSAGE_OVERHEAD_TOKENS = 6;
 /** A token is at least one byte, and a UTF-16 unit at most three. */
 const TOKENS_PER_CHARACTER_MAX = 3;
 
-/** False when the next call is far below the limit, whatever its text: found without estimating anything, as for most turns. */
+/**
+ * False when the next call is far below the limit, whatever its text; most turns end here without an estimate.
+ */
 export function mayExceedLimit(conversation: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>, budget: ContextBudget): boolean {
   const counted = conversation.contextTokens;
   const since = conversation.messages.slice(counted?.messages ?? 0);

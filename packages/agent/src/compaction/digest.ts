@@ -4,10 +4,10 @@ import { clipMiddle, speakerOf } from './transcript.ts';
 
 const SUMMARY_MAX_CHARACTERS = 12_000;
 const REQUEST_MAX_CHARACTERS = 8000;
-/** What of the messages is read for sentences; more would hold up the turns beside this one. */
+/** How much of the messages is read for sentences; more would delay the turns beside this one. */
 const READ_MAX_CHARACTERS = 200_000;
 const SENTENCE_MAX_CHARACTERS = 300;
-/** The newest messages of the user, which stay whatever they say. */
+/** How many of the user's newest messages stay, whatever they contain. */
 const NEWEST_MAX = 6;
 const NEWEST_CHARACTERS = 240;
 /** A sentence costs its line, too. */
@@ -24,8 +24,9 @@ interface Sentence {
 }
 
 /**
- * What stands for `messages` when no model can summarise them: of what was said, and of the summary so far, the sentences that say most for
- * their length (names, numbers, words that are rare in this conversation), the last words of the user, and which tools ran.
+ * Builds what replaces `messages` when no model can summarise them: from the messages and the summary so far, the
+ * sentences that carry most for their length (names, numbers, words that are rare in this conversation), the user's
+ * last words, and which tools ran.
  */
 export function extractiveDigest(previous: SessionSummary | null, messages: readonly SessionMessage[]): string {
   const newest = messages
@@ -39,7 +40,10 @@ export function extractiveDigest(previous: SessionSummary | null, messages: read
   return [MARK, ...section('What was said', kept), ...(rest === '' ? [] : [rest])].join('\n\n');
 }
 
-/** A summary with what must not be left to a summariser: the request being worked on, word for word, when its message was cut off. */
+/**
+ * A summary with what must not be left to a summariser: the request being worked on, word for word, when its message
+ * was cut off.
+ */
 export function withRequest(summary: string, cutOff: readonly SessionMessage[], turnId: string): string {
   const request = cutOff.find((message) => message.role === 'user' && message.turnId === turnId);
   const text = clip(summary, SUMMARY_MAX_CHARACTERS);
@@ -88,12 +92,12 @@ function sentenceOf(text: string, weight: number): Sentence {
   return { line, words: [...new Set(line.match(/[\p{L}\p{N}]+/gu))], weight };
 }
 
-/** What is said again is kept once, where it was said first. */
+/** A repeated sentence is kept once, at its first place. */
 function unique(sentences: readonly Sentence[]): Sentence[] {
   return [...new Map(sentences.toReversed().map((sentence) => [sentence.line.toLowerCase(), sentence])).values()].toReversed();
 }
 
-/** As many as there is room for, in their order. */
+/** Chooses as many sentences as there is room for, and keeps their order. */
 function mostTelling(sentences: readonly Sentence[], room: number): Sentence[] {
   const counts = new Map<string, number>();
   for (const { words } of sentences) for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);

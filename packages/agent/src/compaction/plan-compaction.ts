@@ -3,13 +3,16 @@ import type { Conversation } from '../loop/conversation.ts';
 import { mayExceedLimit, messageCharacters, messageTokens, sessionBounds, usedTokens, type ContextBudget } from './context-budget.ts';
 
 export interface CompactionPlan {
-  /** Old tool results of which the model will see a note only. */
+  /** Old tool results that the model will see as a note only. */
   readonly prunedIds: readonly string[];
-  /** So many messages from the front are summarised and moved to the history; 0: none. */
+  /** How many messages from the front are summarised and moved to the history; 0: none. */
   readonly cut: number;
 }
 
-/** Why a conversation is made smaller: the window is nearly full, the provider has refused it, or the file has grown long. */
+/**
+ * Why a conversation is made smaller: the window is nearly full, the provider has refused it, or the file has grown
+ * long.
+ */
 export type CompactionNeed = 'tokens' | 'overflowed' | 'bounds';
 
 type Subject = Pick<Conversation, 'messages' | 'summary' | 'contextTokens' | 'replies'>;
@@ -18,9 +21,9 @@ type Subject = Pick<Conversation, 'messages' | 'summary' | 'contextTokens' | 're
 const PRUNE_MIN_CHARACTERS = 600;
 /** Newest tool results that stay as they are, as a share of the limit. */
 const PROTECTED_SHARE = { tokens: 0.2, overflowed: 0.04, bounds: 1 } as const;
-/** What is used after pruning, as a share of the limit, at which nothing needs to be summarised. */
+/** Use after pruning, as a share of the limit, at which nothing needs to be summarised. */
 const ENOUGH_SHARE = 0.6;
-/** What is used after summarising, as a share of the limit. */
+/** Use after summarising, as a share of the limit. */
 const TARGET_SHARE = 0.4;
 /** A last exchange that alone takes more than this is cut in its middle. */
 const WHOLE_EXCHANGE_SHARE = 0.8;
@@ -36,9 +39,12 @@ export function compactionNeed(conversation: Subject, budget: ContextBudget): Co
   return messages.reduce((sum, message) => sum + messageCharacters(message), 0) > sessionBounds.maxCharacters ? 'bounds' : null;
 }
 
-/** Old tool results first; if that is not enough, the oldest exchanges. Null when nothing can be made smaller. */
+/**
+ * Prunes old tool results first and, if that is not enough, summarises the oldest exchanges. Null when nothing can be
+ * made smaller.
+ */
 export function planCompaction(conversation: Subject, budget: ContextBudget, need: CompactionNeed): CompactionPlan | null {
-  // A provider that refuses less than the limit has a smaller window than we were told.
+  // A provider that refuses less than the limit has a smaller window than its configuration states.
   const used = usedTokens(conversation, budget);
   const limit = need === 'overflowed' ? Math.min(budget.limitTokens, used) : budget.limitTokens;
   const pruned = need === 'bounds' ? new Map<string, number>() : pruneable(conversation.messages, budget, limit * PROTECTED_SHARE[need]);
@@ -64,8 +70,9 @@ function pruneable(messages: readonly SessionMessage[], budget: ContextBudget, p
 }
 
 /**
- * Where the kept part begins: at a user message, as early as fits; else at the last one; else, when that exchange alone is too
- * much, at a reply inside it. Results follow their calls, so no place before a user message or a reply parts them.
+ * Where the kept part begins: at a user message, as early as fits; else at the last one; else, when that exchange alone
+ * is too much, at a reply inside it. Results follow their calls, so no place before a user message or a reply parts
+ * them.
  */
 function cutAt(messages: readonly SessionMessage[], sizes: readonly number[], room: { limit: number; overhead: number }): number {
   const target = Math.max(0, room.limit * TARGET_SHARE - room.overhead - Math.min(SUMMARY_TOKENS, room.limit * SUMMARY_SHARE_MAX));

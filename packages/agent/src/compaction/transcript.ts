@@ -1,14 +1,14 @@
 import { truncate, type SessionMessage } from '@concierge/contract';
 import { fairShare } from '../share-budget.ts';
 
-/** The result of a tool can be had again; what was said cannot. */
+/** A tool's result can be fetched again; a message cannot. */
 const TOOL_MAX_CHARACTERS = 1500;
-/** What still says something of a message. */
+/** The shortest cut of a message that still carries meaning. */
 const MESSAGE_MIN_CHARACTERS = 60;
 
 /**
- * The messages as text for a summariser, in at most about `maxCharacters`: none left out, and where they do not all fit the long ones keep
- * their beginning and their end, in all the room that the short ones leave.
+ * The messages as text for a summariser, in at most about `maxCharacters`: none left out, and where they do not all fit
+ * the long ones keep their beginning and their end, in all the room that the short ones leave.
  */
 export function transcript(messages: readonly SessionMessage[], maxCharacters: number): string {
   const labels = messages.map((message) => `[${speakerOf(message)}] `);
@@ -40,7 +40,10 @@ function bodyOf(message: SessionMessage): string {
   }
 }
 
-/** The beginning and the end of `text` in about `maxCharacters` UTF-16 units, pairs kept whole; a note between them says how much is missing. */
+/**
+ * The beginning and the end of `text` in about `maxCharacters` UTF-16 units, pairs kept whole; a note between them
+ * names how much is missing.
+ */
 export function clipMiddle(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text;
   const room = Math.max(0, maxCharacters - MIDDLE_NOTE_CHARACTERS);

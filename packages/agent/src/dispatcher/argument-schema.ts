@@ -26,7 +26,7 @@ export interface Argument {
   readonly description: string;
   /** What may be given; empty: anything. */
   readonly kinds: ReadonlySet<Kind>;
-  /** Of the elements of an array. */
+  /** The kinds of an array's elements. */
   readonly elementKinds: ReadonlySet<Kind>;
   readonly choices: readonly string[];
   readonly defaultValue: string | undefined;
@@ -39,7 +39,7 @@ const Parameters = z.looseObject({
 
 const known = new Set<string>(['string', 'integer', 'number', 'boolean', 'array', 'object']);
 
-/** The arguments that a tool's JSON Schema describes. What it says in a way that is not understood here may be anything. */
+/** The arguments that a tool's JSON Schema describes. A part of it that is not understood here allows anything. */
 export function argumentsOf(parameters: JsonObject): Argument[] {
   const { properties, required } = Parameters.parse(parameters);
   return Object.entries(properties).map(([name, property]): Argument => {

@@ -5,7 +5,7 @@ export class CommandEnded extends Error {
   override readonly name = 'CommandEnded';
 }
 
-/** Room for so many calls at once; the others wait, in order. */
+/** Room for a limited number of calls at once; the others wait, in order. */
 export interface CallSlots {
   run<Result>(call: () => Promise<Result>): Promise<Result>;
 }
@@ -13,12 +13,12 @@ export interface CallSlots {
 export interface GatePlace {
   readonly token: string;
   readonly depth: number;
-  /** Of the command's calls. */
+  /** Shared by the command's calls. */
   readonly slots: CallSlots;
   readonly onEnd: () => void;
 }
 
-/** While a command runs: its door to the tools. Disposed, it stops the calls that are still under way and waits for them. */
+/** A running command's access to the tools. Disposal stops the calls that are still under way and waits for them. */
 export class CommandGate implements AsyncDisposable {
   readonly token: string;
   readonly caller: CommandCaller;
@@ -42,13 +42,13 @@ export class CommandGate implements AsyncDisposable {
     return this.#ended.signal;
   }
 
-  /** Derived from the command's call, so that no two calls of a turn have the same. */
+  /** The id is derived from the command's call, so that no two calls of a turn have the same. */
   nextCallId(): string {
     this.#made += 1;
     return `${this.caller.callId}/${String(this.#made)}`;
   }
 
-  /** Runs it when there is room beside the command's other calls; the rest wait. */
+  /** Runs the call when there is room beside the command's other calls; the rest wait. */
   async pass<Result>(call: () => Promise<Result>): Promise<Result> {
     const passing = this.#slots.run(call);
     const settled = passing.then(

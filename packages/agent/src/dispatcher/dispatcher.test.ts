@@ -48,7 +48,7 @@ function fixture(tools: readonly Tool[] = allTools, access: 'admin' | 'cs' = 'ad
   };
 }
 
-/** A tool that ends when the test says so, and says how many of it run. */
+/** A tool that ends when the test decides, and counts how many of it run. */
 class Gated {
   readonly tool: Tool;
   running = 0;
@@ -132,7 +132,7 @@ describe('the dispatcher', () => {
     }
   });
 
-  it('tells a wrong command line from a tool’s error, and journals none of it', async () => {
+  it('distinguishes a wrong command line from a tool’s error, and journals none of it', async () => {
     const { ask, writer } = fixture();
     expect(await ask('nope')).toEqual({ exitCode: 2, stdout: '', stderr: expect.stringContaining('there is no tool "nope"') });
     expect(await ask('read')).toMatchObject({

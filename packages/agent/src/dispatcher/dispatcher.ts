@@ -10,16 +10,19 @@ import { CommandGate, type CallSlots } from './command-gate.ts';
 import { listHelp, toolHelp } from './help.ts';
 import { readCommandLine } from './read-command-line.ts';
 
-/** What the `concierge` program in a sandbox sends: its command line, and what it read from standard input if that was asked for. */
+/**
+ * What the `concierge` program in a sandbox sends: its command line, and what it read from standard input if that was
+ * asked for.
+ */
 export const DispatchRequest = z.strictObject({
-  /** Names the command that it was started by; given to that command when it began. */
+  /** The token of the command that started it; the command got it when it began. */
   command: z.string(),
   argv: z.array(z.string()).max(4096),
   stdin: z.string().nullable(),
 });
 export type DispatchRequest = z.infer<typeof DispatchRequest>;
 
-/** 0: the tool has answered; 1: with an error. 2: the command line is wrong. 3: nobody is there to answer. 4: too many calls. */
+/** 0: the tool has answered; 1: with an error. 2: the command line is wrong. 3: nothing answers. 4: too many calls. */
 export const exitCodes = { ok: 0, toolError: 1, usage: 2, notConnected: 3, refused: 4 } as const;
 
 export interface DispatchReply {
@@ -31,19 +34,22 @@ export interface DispatchReply {
 type Call = { readonly name: string; readonly arguments: string; readonly asJson: boolean };
 type ResultStep = Extract<TurnStep, { kind: 'nested_result' }>;
 
-/** What answers `concierge <tool> …` in a turn's sandbox: the turn's own tools, journaled like the calls of the model itself. */
+/**
+ * What answers `concierge <tool> …` in a turn's sandbox: the turn's own tools, journaled like the calls of the model
+ * itself.
+ */
 export interface DispatcherOptions extends Pick<LoopRun, 'conversation' | 'tools' | 'writer'> {
-  /** Of one command: how many of its calls run at once. */
+  /** Creates the slots of one command: how many of its calls run at once. */
   readonly newSlots: () => CallSlots;
 }
 
 const TOKEN_BYTES = 16;
 
-/** One turn's dispatcher. Knows nothing of sockets: whoever listens hands it requests. */
+/** One turn's dispatcher. It does not depend on sockets: the listener passes requests to it. */
 export class Dispatcher {
   readonly #run: DispatcherOptions;
   readonly #gates = new Map<string, CommandGate>();
-  /** Of the calls under way that may start commands themselves. */
+  /** Depths of the calls under way that may start commands themselves. */
   readonly #depths = new Map<string, number>();
   #calls: number;
 
@@ -52,9 +58,13 @@ export class Dispatcher {
     this.#calls = run.conversation.nestedCalls;
   }
 
-  /** A command begins. Its token is what its `concierge` has to show; when the gate is disposed, its calls are over. */
+  /**
+   * Opens the gate of a command that begins. Its `concierge` has to send the gate's token; when the gate is disposed,
+   * its calls end.
+   */
   open(caller: CommandCaller): CommandGate {
-    // Not to be guessed: a command with the token of an outer one would count as that one, and not as deep as it is.
+    // The token cannot be guessed: a command with the token of an outer one would count as that one, and not at its own
+    // depth.
     const token = randomBytes(TOKEN_BYTES).toString('hex');
     const depth = (this.#depths.get(caller.callId) ?? 0) + 1;
     const gate = new CommandGate(caller, { token, depth, slots: this.#run.newSlots(), onEnd: () => this.#gates.delete(token) });
@@ -62,7 +72,7 @@ export class Dispatcher {
     return gate;
   }
 
-  /** Never rejects: every failure is a reply. `signal`: whoever asked has gone. */
+  /** Never rejects: every failure is a reply. `signal` aborts when the requester has gone. */
   async answer(request: DispatchRequest, signal: AbortSignal): Promise<DispatchReply> {
     const gate = this.#gates.get(request.command);
     if (gate === undefined) return refused(exitCodes.notConnected, 'the command that this belongs to is over, and with it its tools.');
@@ -107,13 +117,13 @@ export class Dispatcher {
     try {
       return replyOf(call, await gate.pass(async () => await this.#journaled(call, gate, stop)));
     } catch {
-      // Stopped, or the turn is another worker's now: either way nobody here may go on.
+      // The turn was stopped, or another worker has it now: either way this process must not go on.
       return refused(exitCodes.notConnected, `${call.name} was stopped; it may have taken effect.`);
     }
   }
 
   async #journaled(call: Call, gate: CommandGate, signal: AbortSignal): Promise<ToolOutcome> {
-    // It may have waited for its turn; what has not begun yet does not begin any more.
+    // The call may have waited for a slot; after a stop it does not begin any more.
     signal.throwIfAborted();
     const callId = gate.nextCallId();
     const { name } = call;

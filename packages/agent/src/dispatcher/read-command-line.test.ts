@@ -95,7 +95,7 @@ describe('a command line of the dispatcher', () => {
     [['--json', '[1]'], 'What --json was given is not one JSON object.'],
     [['--json', '{'], 'What --json was given is not one JSON object.'],
     [['--json'], '--json needs an object'],
-  ])('says what is wrong with %j', (argv, problem) => {
+  ])('explains what is wrong with %j', (argv, problem) => {
     expect(problemOf(argv)).toContain(problem);
   });
 });

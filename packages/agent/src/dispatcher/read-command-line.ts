@@ -7,7 +7,7 @@ export type CommandLine =
   | { readonly kind: 'call'; readonly input: JsonObject; readonly asJson: boolean }
   | { readonly kind: 'wrong'; readonly problem: string };
 
-/** A command line that cannot be understood; its message tells what to write instead. */
+/** A command line that cannot be understood; its message explains what to write instead. */
 class WrongCommandLine extends Error {
   override readonly name = 'WrongCommandLine';
 }
@@ -68,7 +68,7 @@ class Reader {
     Object.assign(this.#input, object.data);
   }
 
-  /** By its exact name first; then `--timeout-ms` and `--timeout_ms` are timeoutMs too. */
+  /** Finds the argument by its exact name first; then `--timeout-ms` and `--timeout_ms` are timeoutMs too. */
   #find(flag: string): Argument {
     const found = this.#known.find(({ name }) => name === flag) ?? this.#known.find(({ name }) => folded(name) === folded(flag));
     if (found !== undefined) return found;
@@ -103,7 +103,7 @@ class Reader {
   }
 }
 
-/** The text as the first of the kinds that it can be; as it stands where a string will do. */
+/** The text as the first of the kinds that it can be; unchanged where a string is allowed. */
 function valueOf(name: string, text: string, kinds: Argument['kinds']): unknown {
   if (kinds.size === 1 && kinds.has('string')) return text;
   const value = jsonOf(text);
@@ -119,7 +119,7 @@ function isOneOf(value: unknown, kinds: Argument['kinds']): boolean {
   return typeof value === 'object' && value !== null && kinds.has('object');
 }
 
-/** Undefined when it is no JSON. */
+/** Undefined for text that is not JSON. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

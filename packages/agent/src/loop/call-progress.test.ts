@@ -20,8 +20,8 @@ function following(): { readonly progress: CallProgress; readonly deltas: () => 
   return { progress, deltas };
 }
 
-describe('what a call says while it runs', () => {
-  it('is not told of a short call', () => {
+describe('what a call reports while it runs', () => {
+  it('is not emitted for a short call', () => {
     const { progress, deltas } = following();
     progress.hear('quick');
     jest.advanceTimersByTime(limits.toolProgressAfterMs - 1);
@@ -30,7 +30,7 @@ describe('what a call says while it runs', () => {
     expect(deltas()).toEqual([]);
   });
 
-  it('is told when the call takes longer, from its beginning, some of it at a time', () => {
+  it('is emitted when the call takes longer, from its beginning, some of it at a time', () => {
     const { progress, deltas } = following();
     progress.hear('one ');
     progress.hear('two ');
@@ -42,7 +42,7 @@ describe('what a call says while it runs', () => {
     expect(deltas()).toEqual(['one two ', 'three four']);
   });
 
-  it('is never told after the call has ended', () => {
+  it('is never emitted after the call has ended', () => {
     const { progress, deltas } = following();
     jest.advanceTimersByTime(limits.toolProgressAfterMs);
     progress.hear('too late');

@@ -1,12 +1,13 @@
 import { cutText, limits, type ToolCall, type TurnEvent } from '@concierge/contract';
 
-/** What a call says within this time goes out together. */
+/** Output that a call reports within this time goes out together. */
 const GATHER_MS = 250;
 const MORE_NOTE = '\n[there is more: it is in the result]\n';
 
 /**
- * What a call says while it runs, on its way to whoever reads the turn. quiet (the call may be a short one: nothing is told) → telling
- * (some of it at a time) → full (as much as may be told) ; disposed when the call has ended: nothing comes after that.
+ * Emits what a call reports while it runs to the readers of the turn. quiet (the call may be short: nothing is emitted)
+ * → telling (some of it at a time) → full (the limit is reached); disposed when the call has ended: nothing comes after
+ * that.
  */
 export class CallProgress implements Disposable {
   readonly #call: Pick<ToolCall, 'id' | 'name'>;
@@ -24,7 +25,7 @@ export class CallProgress implements Disposable {
 
   hear(delta: string): void {
     if (this.#state === 'full' || this.#state === 'disposed') return;
-    // While it is quiet it may say any amount, of which no more than this can be told.
+    // While the state is quiet, the call may report any amount; no more than this can be emitted.
     if (this.#gathered.length <= limits.toolProgressMaxBytes) this.#gathered += delta;
   }
 

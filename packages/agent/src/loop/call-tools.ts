@@ -13,13 +13,14 @@ export const OUTCOME_UNKNOWN =
   'Outcome unknown: the service stopped while this tool ran, so it may or may not have taken effect. Check before trying again.';
 
 /**
- * Runs every open call of the last reply. Neighbours without side effects run together; a call with side effects runs alone, after
- * everything before it and before everything after it, as the model wrote them down. Rejects only when the turn must stop.
+ * Runs every open call of the last reply. Neighbours without side effects run together; a call with side effects runs
+ * alone, after everything before it and before everything after it, as the model wrote them down. Rejects only when the
+ * turn must stop.
  */
 export async function callTools(run: LoopRun): Promise<void> {
   for (const batch of batchesOf(run, run.conversation.openCalls())) {
     run.signal.throwIfAborted();
-    // All have settled before any failure goes on: nothing of this turn runs behind its end.
+    // All calls have settled before any failure is thrown: nothing of this turn runs after its end.
     const settled = await Promise.allSettled(batch.map((open) => runCall(run, open)));
     for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
   }
@@ -59,7 +60,8 @@ async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
 }
 
 async function outcomeOf(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {
-  // Intended by an attempt that died: what has no side effect runs again, anything else may have happened already.
+  // An attempt that died had intended the call: a call without side effects runs again, any other may have happened
+  // already.
   if (open.intended && run.tools.hasSideEffect(open.call.name)) return { output: unknownOutcome(open), isError: true };
   if (open.index >= CALLS_PER_REPLY_MAX) {
     return { output: `Not run: at most ${String(CALLS_PER_REPLY_MAX)} tool calls fit into one reply.`, isError: true };
@@ -68,7 +70,7 @@ async function outcomeOf(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {
   return await run.tools.call(open.call, run.signal, (delta) => progress.hear(delta));
 }
 
-/** Calls that its command made are journaled by themselves, so it is known how far they came. */
+/** Calls that its command made are journaled separately, so it is known how far they came. */
 function unknownOutcome({ nested }: OpenCall): string {
   if (nested.length === 0) return OUTCOME_UNKNOWN;
   const states = { begun: 'outcome unknown', done: 'done', failed: 'failed' } as const;

@@ -80,7 +80,10 @@ export class Conversation {
     return this.#summary;
   }
 
-  /** HEARTBEAT as the model knows it from this conversation: its content, empty where it was said to be, undefined where it was never shown. */
+  /**
+   * HEARTBEAT as this conversation has shown it to the model: its content, empty where the model saw that it is empty,
+   * undefined where it was never shown.
+   */
   get heartbeat(): string | undefined {
     return lastHeartbeat(this.#messages) ?? this.#summary?.heartbeat;
   }
@@ -89,12 +92,12 @@ export class Conversation {
     return this.#contextTokens;
   }
 
-  /** Of the whole conversation, what was moved to the history included. */
+  /** Counts the whole conversation, messages that were moved to the history included. */
   get messageCount(): number {
     return this.#messageCount;
   }
 
-  /** The turn's first message has been added: the user's, or where there is none, what a person said. */
+  /** The turn's first message has been added: the user's, or else what a staff member wrote. */
   get hasPrompt(): boolean {
     return this.tally.startedAt !== null;
   }
@@ -104,12 +107,12 @@ export class Conversation {
     return this.#prompt?.message;
   }
 
-  /** Turns whose words are in it, too, and which end with this one. */
+  /** Turns whose messages are answered with this one and which end with it. */
   get joined(): readonly string[] {
     return this.#prompt?.joined ?? [];
   }
 
-  /** Finished replies of this turn, whoever wrote them. */
+  /** Number of finished replies of this turn, by any author. */
   get replies(): number {
     return this.#replies;
   }
@@ -119,12 +122,12 @@ export class Conversation {
     return `${this.turnId}.${String(this.#replies + 1)}`;
   }
 
-  /** The last reply of this turn asks for nothing more. */
+  /** Whether the last reply of this turn has no calls. */
   get answered(): boolean {
     return this.#lastReply !== undefined && this.#lastReply.message.toolCalls === undefined;
   }
 
-  /** ReceivedMessage in the current reply so far; empty between replies. */
+  /** Text of the current reply so far; empty between replies. */
   get partialText(): string {
     return this.#partial;
   }
@@ -138,7 +141,7 @@ export class Conversation {
     this.#partial += delta;
   }
 
-  /** Forgets what the current reply has said; true when there was something. */
+  /** Discards the current reply's text so far. @returns whether there was any */
   voidPartial(): boolean {
     const wasHeard = this.#partial !== '';
     this.#partial = '';
@@ -205,8 +208,8 @@ export class Conversation {
   }
 
   /**
-   * Ends the conversation where it stands, because the turn was cancelled or failed: what was said stays as a partial message and
-   * every open call is closed with `note`. Returns the results made up for open calls, in call order.
+   * Ends the conversation where it stands, because the turn was cancelled or failed: the text so far stays as a partial
+   * message and every open call is closed with `note`. Returns the results made up for open calls, in call order.
    */
   closeOpenCalls(note: string): ToolMessage[] {
     const at = new Date().toISOString();
@@ -242,7 +245,7 @@ export class Conversation {
     this.#firstHeardAtMs = null;
     for (const call of step.message.toolCalls ?? []) this.#callIds.add(call.id);
     this.#push(step.message);
-    // Without figures from the provider the next decision has to estimate everything.
+    // Without figures from the provider the next decision has to estimate all messages.
     const tokens = step.usage.inputTokens + step.usage.outputTokens;
     this.#contextTokens = step.usage.inputTokens > 0 ? { tokens, messages: this.#messages.length } : null;
   }
@@ -261,7 +264,8 @@ export class Conversation {
   #applyCompaction(step: CompactionStep): void {
     const pruned = new Set(step.prunedIds);
     const cut = step.keepFromId === null ? this.#messages.length : this.#messages.findIndex((message) => message.id === step.keepFromId);
-    // A cut that names a message of another version of the session moves nothing: too much context is better than a lost message.
+    // A cut that names a message of another version of the session moves nothing: too much context is better than a
+    // lost message.
     const moved = this.#messages.slice(0, Math.max(cut, 0));
     for (const message of moved) this.archived.push({ kind: 'message', message });
     const known = this.heartbeat;
@@ -269,7 +273,7 @@ export class Conversation {
       message.role === 'tool' && pruned.has(message.id) ? { ...message, pruned: true } : message,
     );
     if (moved.length > 0) this.#summary = step.summary;
-    // What it says counts on, wherever the message is that said it.
+    // The summary's HEARTBEAT stays known after the message that showed it has moved.
     if (this.#summary !== null) this.#summary = summaryWith(this.#summary, lastHeartbeat(this.#messages) === undefined ? known : undefined);
     this.#contextTokens = null;
   }
@@ -319,7 +323,7 @@ class NestedCalls {
     this.#put(parentId, callId, { name, state: isError ? 'failed' : 'done' });
   }
 
-  /** Each followed by those that were made inside it. */
+  /** The calls made inside `parentId`, each followed by those that were made inside it. */
   of(parentId: string): NestedCall[] {
     return [...(this.#byParent.get(parentId) ?? [])].flatMap(([callId, call]) => [call, ...this.of(callId)]);
   }

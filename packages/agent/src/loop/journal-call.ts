@@ -4,9 +4,9 @@ import type { LoopRun } from './loop-run.ts';
 type CallStep = Extract<TurnStep, { kind: 'intent' | 'result' | 'nested_intent' | 'nested_result' }>;
 
 /**
- * What may run again is only noted. Around a side effect each step is written, which fails once another worker has the session, and
- * then put on disk: an emptied Redis must not make it happen twice. So it is for a call that takes up what it began: asked anew, the
- * model would make another one.
+ * A call that may run again is only noted. Around a side effect each step is written, which fails once another worker
+ * has the session, and then put on disk: an emptied Redis must not make the effect happen twice. The same holds for a
+ * call that takes up what it began: asked anew, the model would make another one.
  */
 export async function journalCall(
   { conversation, tools, writer }: Pick<LoopRun, 'conversation' | 'tools' | 'writer'>,

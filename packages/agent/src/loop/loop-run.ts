@@ -10,27 +10,38 @@ export interface ToolOutcome {
   readonly attachments?: readonly UploadRef[];
 }
 
-/** The agent's tools as the loop sees them: already filtered, and never throwing but for an abort. */
+/** The agent's tools as the loop sees them: already filtered; they throw only on an abort. */
 export interface LoopTools {
   readonly offered: readonly ModelTool[];
   /** True when running the tool twice could do harm. False for a name that is no tool of this agent. */
   hasSideEffect(name: string): boolean;
-  /** True when a second run of the same call takes up what the first one began, so that the call must outlive any crash. */
+  /**
+   * True when a second run of the same call takes up what the first one began, so that the call must outlive any crash.
+   */
   resumes(name: string): boolean;
-  /** Every failure is an outcome. Rejects only with the signal's reason. `progress` hears what the tool says while it runs. */
+  /**
+   * Every failure is an outcome. Rejects only with the signal's reason. `progress` receives what the tool reports while
+   * it runs.
+   */
   call(call: ToolCall, signal: AbortSignal, progress?: (delta: string) => void): Promise<ToolOutcome>;
 }
 
-/** Makes room before a model call. Resolves to whether anything was made smaller. `overflowed`: the provider said the context is too long. */
+/**
+ * Compacts before a model call. Resolves to whether anything was made smaller. `overflowed`: the provider has refused
+ * the context as too long.
+ */
 export type Compact = (reason: 'due' | 'overflowed') => Promise<boolean>;
 
-/** All that one turn's loop works with. */
+/** Everything that one turn's loop works with. */
 export interface LoopRun {
   readonly conversation: Conversation;
   readonly model: Model;
   readonly system: string;
   readonly tools: LoopTools;
-  /** The images of these messages that the model is shown. Asked before every model call, for tools may have shown new ones. */
+  /**
+   * The images of these messages that the model is shown. Asked before every model call, for tools may have shown new
+   * ones.
+   */
   imagesOf(messages: readonly SessionMessage[]): Promise<ShownImages>;
   readonly maxTurns: number;
   readonly signal: AbortSignal;

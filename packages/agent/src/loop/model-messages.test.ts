@@ -69,7 +69,7 @@ describe('what a tool showed', () => {
     expect(all).toContain('is shown above');
   });
 
-  it('is said to be there when it is not loaded, and goes with a result that was cut', () => {
+  it('is mentioned when it is not loaded, and goes with a result that was cut', () => {
     const unknown = sent(asked(), calling, result('a', { attachments: [image('3')] }), result('b'));
     expect(unknown.at(-1)).toMatchObject({ content: [{ type: 'text' }, { type: 'text', text: expect.stringContaining('is not shown') }] });
     const cut = sent(asked(), calling, result('a', { attachments: [image('1')], pruned: true }), result('b'));

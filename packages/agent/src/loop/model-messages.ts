@@ -9,7 +9,10 @@ export type ShownImages = ReadonlyMap<string, { readonly mediaType: string; read
 type UserContent = Extract<ModelMessage, { role: 'user' }>['content'];
 type ContentPart = Exclude<UserContent, string>[number];
 
-/** The conversation as the model is sent it: the summary of what was moved out first, then every message as it was sent before. */
+/**
+ * The conversation as the model is sent it: the summary of what was moved out first, then every message as it was sent
+ * before.
+ */
 export function modelMessages(conversation: Pick<Conversation, 'summary' | 'messages'>, images: ShownImages): ModelMessage[] {
   const sent = new SentMessages(images);
   if (conversation.summary !== null) sent.add({ role: 'user', content: summaryText(conversation.summary) });
@@ -31,7 +34,10 @@ class SentMessages {
   readonly #images: ShownImages;
   readonly #sent: ModelMessage[] = [];
   readonly #shownIds = new Set<string>();
-  /** What the tools of a reply showed. Results are text only, and nothing may stand between them: it follows the last of them. */
+  /**
+   * Images that the tools of a reply showed. Results are text only, and nothing may stand between them: the images
+   * follow the last result.
+   */
   #shown: ContentPart[] = [];
 
   constructor(images: ShownImages) {
@@ -84,7 +90,7 @@ class SentMessages {
     return [{ type: 'text', text }, ...attached.map((upload) => this.#imagePart(upload))];
   }
 
-  /** Once is enough, however often it is attached or looked at. */
+  /** An image is sent once, however often it is attached or viewed. */
   #imagePart(upload: UploadRef): ContentPart {
     const image = this.#images.get(upload.id);
     if (image === undefined) return { type: 'text', text: `[The image "${upload.name}" (${upload.id}) is not shown.]` };
@@ -94,7 +100,7 @@ class SentMessages {
   }
 }
 
-/** As an assistant's message, which nobody else can forge: what a contact writes is never one. */
+/** The text is an assistant's message, which a contact cannot forge: what a contact writes is never one. */
 function textOf({ text, by }: AssistantMessage): string {
   return by === undefined ? text : `${PERSON_WROTE}\n\n${text}`;
 }
@@ -102,7 +108,7 @@ function textOf({ text, by }: AssistantMessage): string {
 const PERSON_WROTE =
   '[Note of the service: a person of the team wrote this message in your place, while the conversation was handed over to them. The contact has read it as theirs. You never write such a note yourself.]';
 
-/** What stands for an old tool result that was cut to save room. */
+/** The note that replaces an old tool result to save room. */
 export function prunedNote(output: string): string {
   return `[An earlier result of ${String(output.length)} characters was removed to save room. Call the tool again if it is needed.]`;
 }

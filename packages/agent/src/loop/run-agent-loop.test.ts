@@ -26,7 +26,7 @@ describe('the agent loop', () => {
     });
   });
 
-  it('runs tools between replies and says start, end and result of each call', async () => {
+  it('runs tools between replies and emits start, end and result of each call', async () => {
     const model = new ScriptedReplies([callTools(toolCall('c1', 'look', { at: 1 })), say('done')]);
     const run = loopFixture({ model, tools: new HandlerTools({ look: () => Promise.resolve('seen') }) });
     await expect(runAgentLoop(run)).resolves.toBe('stop');
@@ -172,7 +172,7 @@ describe('the agent loop', () => {
     expect(results(run.conversation.messages)[0]).toMatchObject({ isError: true });
   });
 
-  it('cuts a long result in the event and says so, and keeps it whole for the model', async () => {
+  it('cuts a long result in the event and marks the cut, and keeps it whole for the model', async () => {
     const long = 'ä'.repeat(10_000);
     const run = loopFixture({
       model: new ScriptedReplies([callTools(toolCall('a', 'look')), say('done')]),
@@ -185,7 +185,7 @@ describe('the agent loop', () => {
     expect(results(run.conversation.messages)[0]?.output).toBe(long);
   });
 
-  it('passes on that what was said is void', async () => {
+  it('passes on that the text so far is void', async () => {
     const reply = [{ type: 'text', delta: 'Hm' } as const, { type: 'reset', reason: 'fallback_model' } as const, ...say('Well')];
     const run = loopFixture({ model: new ScriptedReplies([reply]) });
     await runAgentLoop(run);
@@ -212,7 +212,7 @@ describe('the agent loop', () => {
     await expect(runAgentLoop(run)).rejects.toMatchObject({ code: 'provider_error' });
   });
 
-  it('says no more once it is told to stop, and keeps what was said', async () => {
+  it('emits no more once it is stopped, and keeps the text so far', async () => {
     const stop = new AbortController();
     const model = new ScriptedReplies([
       async function* (_request, signal) {
@@ -284,7 +284,7 @@ describe('an attempt after a crash', () => {
     }
   });
 
-  it('tells the model which tools an interrupted command had called, and how far those came', async () => {
+  it('shows the model which tools an interrupted command had called, and how far those came', async () => {
     const journal = await wholeTurn();
     const call = { parentId: 'w', within: 'bash', startedAtMs: 1, durationMs: 1 };
     const nested: TurnStep[] = [
@@ -316,7 +316,7 @@ describe('an attempt after a crash', () => {
     expect(results(run.conversation.messages)).toMatchObject([{ output: 'taken up', isError: false }]);
   });
 
-  it('does not say again that a call has started', async () => {
+  it('does not emit the start of a call again', async () => {
     const journal = await wholeTurn();
     const model = new ScriptedReplies([say('done')]);
     const run = loopFixture({ model, tools: tools(), steps: journal.slice(0, 3), run: { startedCalls: new Set(['r']) } });

@@ -4,9 +4,10 @@ import type { LoopRun } from './loop-run.ts';
 import { streamReply } from './stream-reply.ts';
 
 /**
- * One turn, from the first model call to the answer: at most `maxTurns` calls with tools, then one without. What happens is
- * journaled step by step, and `run.conversation` holds it. A conversation that an earlier attempt began goes on after its last
- * finished step. Rejects with the signal's reason, with what the writer rejects with, and with the model's error.
+ * One turn, from the first model call to the answer: at most `maxTurns` calls with tools, then one without. What
+ * happens is journaled step by step, and `run.conversation` holds it. A conversation that an earlier attempt began goes
+ * on after its last finished step. Rejects with the signal's reason, with what the writer rejects with, and with the
+ * model's error.
  */
 export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
   const { conversation } = run;
@@ -21,8 +22,8 @@ export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
 }
 
 /**
- * Ends a turn where it stands, because it was cancelled or failed: what was said stays, open calls are closed with `note` in the
- * conversation, and in the stream where a reader has seen them start.
+ * Ends a turn where it stands, because it was cancelled or failed: the text so far stays, open calls are closed with
+ * `note` in the conversation, and in the stream where a reader has seen them start.
  */
 export function closeOpenCalls(run: Pick<LoopRun, 'conversation' | 'writer' | 'startedCalls'>, note: string): void {
   const started = new Set(run.startedCalls);
@@ -33,7 +34,10 @@ export function closeOpenCalls(run: Pick<LoopRun, 'conversation' | 'writer' | 's
   }
 }
 
-/** A reply, if need be after making room: a context that is too long is cut once, and a second refusal is the turn's error. */
+/**
+ * Gets a reply, after a compaction if necessary: a context that is too long is cut once, and a second refusal is the
+ * turn's error.
+ */
 async function replyInBounds(run: LoopRun, withTools: boolean): Promise<void> {
   try {
     await streamReply(run, withTools);

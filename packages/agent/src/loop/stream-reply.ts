@@ -6,7 +6,10 @@ import { modelMessages } from './model-messages.ts';
 type ModelEnd = Extract<ModelEvent, { type: 'end' }>;
 type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
 
-/** One model call, streamed to the writer and journaled as a step. A reply that ends without an end is a provider's error. */
+/**
+ * One model call, streamed to the writer and journaled as a step. A reply that ends without an end is a provider's
+ * error.
+ */
 export async function streamReply(run: LoopRun, withTools: boolean): Promise<void> {
   const { conversation, signal, writer } = run;
   const startedAtMs = Date.now();
@@ -23,7 +26,7 @@ export async function streamReply(run: LoopRun, withTools: boolean): Promise<voi
   )) {
     end = hear(run, event) ?? end;
   }
-  // A stream that is cut by the signal may just end: what was said is then partial, not an answer.
+  // A stream that is cut by the signal may just end: the text so far is then partial, not an answer.
   signal.throwIfAborted();
   if (end === undefined) throw new AppError('provider_error', 'The model ended its reply without finishing it.');
   const step = assistantStep(run, end, startedAtMs);
@@ -39,7 +42,7 @@ function hear(run: LoopRun, event: ModelEvent): ModelEnd | undefined {
       run.writer.emit({ type: 'text_delta', data: { delta: event.delta } });
       return undefined;
     case 'reset':
-      // Nothing was said yet: nothing is void, and a reader need not know.
+      // Nothing has been emitted yet: nothing is void, and a reader need not know.
       if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: event.reason } });
       return undefined;
     case 'end':

@@ -23,7 +23,7 @@ export class TurnUsage {
     };
   }
 
-  /** Of the first attempt; null before the prompt was made. */
+  /** When the first attempt started; null before the prompt was made. */
   get startedAt(): string | null {
     return this.#startedAt;
   }

@@ -4,14 +4,14 @@ import { toMessageText, type UserMessageInput } from './user-message.ts';
 export interface UserTurn {
   /** At least one; several when they are answered together. */
   readonly messages: readonly UserMessageInput[];
-  /** What the message says of HEARTBEAT; nothing where it is undefined. */
+  /** What the message states about HEARTBEAT; undefined: nothing. */
   readonly heartbeat?: HeartbeatNews;
   /** IANA name; UTC when the tenant has none. */
   readonly timezone: string | undefined;
   readonly now: Date;
-  /** Another turn asked for it. */
+  /** Another turn has asked for this one. */
   readonly isDelegated?: boolean;
-  /** A person had the conversation when it came in: no agent answers it. */
+  /** A staff member had the conversation when it came in: no agent answers it. */
   readonly isHeldBack?: boolean;
   /** Extracted text of the attachments that have any, in their order. */
   readonly attachments: readonly { readonly upload: UploadRef; readonly text: string | undefined }[];
@@ -27,7 +27,7 @@ const HEARTBEAT_LINES: Readonly<Record<HeartbeatNews, string>> = {
   gone: '\nHEARTBEAT is empty now.',
 };
 
-/** @param known what the conversation has of it: the content, `''` where it was said to be empty, undefined for nothing */
+/** @param known what the conversation has shown of it: the content, `''` where it was empty, undefined for nothing */
 export function heartbeatNews(content: string | null, known: string | undefined): HeartbeatNews | undefined {
   const now = content?.trim() ?? '';
   if (now === (known ?? '')) return now === '' ? undefined : 'unchanged';
@@ -36,7 +36,7 @@ export function heartbeatNews(content: string | null, known: string | undefined)
 
 /** A user's message as the model is sent it. */
 export function sentText({ sent, heartbeat = '' }: Pick<UserMessage, 'sent' | 'heartbeat'>): string {
-  // Before it stands nothing but what the service wrote.
+  // Only the service's own text precedes the end of the context block.
   const end = heartbeat === '' ? -1 : sent.indexOf(CONTEXT_END);
   return end === -1 ? sent : `${sent.slice(0, end)}\n${heartbeatBlock(heartbeat)}${sent.slice(end)}`;
 }
@@ -58,8 +58,9 @@ const HELD_BACK =
   'A person of the team had this conversation when this message came in. You were not shown it then and did not answer it; what the person answered follows, if they did.';
 
 /**
- * The user's message as the model is sent it, but for the content of HEARTBEAT (`sentText`): the time first, then what was said, then the text of its
- * attachments. It is stored as built and sent so ever after; building it again later would give other bytes.
+ * The user's message as the model is sent it, but for the content of HEARTBEAT (`sentText`): the time first, then the
+ * message, then the text of its attachments. It is stored as built and always sent that way; building it again later
+ * would give other bytes.
  */
 export function dynamicContext(turn: UserTurn): string {
   const heartbeat = turn.heartbeat === undefined ? '' : HEARTBEAT_LINES[turn.heartbeat];
@@ -83,7 +84,7 @@ export function timestamp(now: Date, timezone: string): string {
   return text;
 }
 
-/** Many turns begin in the same second. As few as there are formats. */
+/** Many turns begin in the same second. The map has one entry per format. */
 const saidLast = new Map<string, { readonly second: number; readonly text: string }>();
 
 function formatTimestamp(now: Date, timezone: string): string {

@@ -26,7 +26,7 @@ describe('what tenants write of a prompt', () => {
     ]);
   });
 
-  it('says in the last line of a cut part that it is cut, and where to read on', () => {
+  it('marks the cut in the last line of a cut part, and where to read on', () => {
     const text = lines(2000);
     const [user, memory] = fitContext({ ...sources, files: [file('USER.md', text), file('MEMORY.md', text)] }, room).files;
     const lastLine = (shown: string | undefined): string => shown?.split('\n').at(-1) ?? '';
@@ -46,7 +46,7 @@ describe('what tenants write of a prompt', () => {
     expect(memory?.text).toContain('memory_get');
   });
 
-  it('says so of a file of which only the beginning was read', () => {
+  it('marks a file of which only the beginning was read', () => {
     const [memory] = fitContext({ ...sources, files: [{ name: 'MEMORY.md', text: 'start', bytes: 2_000_000 }] }, room).files;
     expect(memory?.text).toContain('start\n[Cut here: MEMORY.md has 2000000 bytes, and its first 5 stand here.');
   });

@@ -2,11 +2,11 @@ import { truncate, type Skill } from '@concierge/contract';
 import { fairShare } from '../share-budget.ts';
 import type { ToolAccess } from '../tools/tool-access.ts';
 
-/** Of the model's window, for everything in the prompt that a tenant writes (contract §7.13). */
+/** The share of the model's window for everything in the prompt that a tenant writes (contract §7.13). */
 const WINDOW_SHARE = 0.25;
 /** A token is at least one byte, and a UTF-16 unit at most three. */
 const TOKENS_PER_CHARACTER_MAX = 3;
-/** Whatever else there is: without its first words a part says nothing. */
+/** Applies in any window: without its first words a part is useless. */
 const PART_MIN_CHARACTERS = 200;
 const HEARTBEAT = 'HEARTBEAT.md';
 
@@ -44,13 +44,14 @@ export interface FittedSources extends PromptSources {
 interface Part {
   readonly name: string;
   readonly text: string;
-  /** Of the whole. */
+  /** Length of the whole part. */
   readonly bytes: number;
 }
 
 /**
- * What tenants write of the prompt, in a quarter of the model's window: small parts stay whole, and long ones share the rest alike. A part that is cut
- * says so in its last line, and which tool reads on. Skills are left out from the end of the alphabet.
+ * Fits what tenants write of the prompt into a quarter of the model's window: small parts stay whole, and long ones
+ * share the rest alike. The last line of a cut part states the cut and names the tool that reads on. Skills are left
+ * out from the end of the alphabet.
  */
 export function fitContext(sources: PromptSources, room: FittingRoom): FittedSources {
   const parts = partsOf(sources, room.agent);

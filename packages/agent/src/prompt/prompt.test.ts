@@ -77,7 +77,7 @@ describe('the dynamic context', () => {
   const turn = { messages: [{ text: 'hi' }], timezone: undefined, now, attachments: [] };
   const upload = (type: UploadRef['type'], name = 'a "b".pdf'): UploadRef => ({ id: `u_${'0'.repeat(32)}`, name, type, size: 1 });
 
-  it('tells the time in the tenant’s zone', () => {
+  it('states the time in the tenant’s zone', () => {
     expect(timestamp(now, 'Europe/Berlin')).toBe('Thursday 2026-07-02 00:30:05 GMT+02:00 (Europe/Berlin)');
     expect(timestamp(now, 'UTC')).toBe('Wednesday 2026-07-01 22:30:05 GMT+00:00 (UTC)');
   });
@@ -108,12 +108,12 @@ describe('the dynamic context', () => {
     );
   });
 
-  it('says so when another agent asks', () => {
+  it('states when another agent asks', () => {
     expect(dynamicContext({ ...turn, isDelegated: true })).toContain('GMT+00:00 (UTC)\nAnother agent asks for this.');
     expect(dynamicContext(turn)).not.toContain('Another agent');
   });
 
-  it('adds the text of attachments and says what else there is', () => {
+  it('adds the text of attachments and names what else there is', () => {
     const sent = dynamicContext({
       ...turn,
       attachments: [
@@ -127,7 +127,7 @@ describe('the dynamic context', () => {
     expect(sent).toContain('no text could be read');
   });
 
-  it('cuts one long attachment, and several together, and says so', () => {
+  it('cuts one long attachment, and several together, and marks the cuts', () => {
     const text = 'z'.repeat(limits.attachmentTextMaxCharacters + 10);
     const sent = dynamicContext({ ...turn, attachments: [1, 2, 3].map(() => ({ upload: upload('text/plain'), text })) });
     expect(sent.match(/z/gu)).toHaveLength(2 * limits.attachmentTextMaxCharacters);

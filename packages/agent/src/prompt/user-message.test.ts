@@ -10,12 +10,12 @@ const alone = (message: Omit<UserMessageInput, 'text'> & { text?: string }): str
   toMessageText({ text: '', ...message }, { amongOthers: false });
 const said = (parts: Partial<ChannelMessage>): string => alone({ chatApp: { ...chatApp, ...parts } });
 
-describe('a message of a chat app, as a model reads it', () => {
+describe('a message from a channel, as a model reads it', () => {
   it('is its text', () => {
     expect(alone({ text: 'hello', chatApp })).toBe('hello');
   });
 
-  it('says why a file cannot be used, and which it was', () => {
+  it('explains why a file cannot be used, and which it was', () => {
     const media = [{ ...photo, kind: 'document', fileName: 'menu.pdf' } as const, { ...photo, kind: 'voice' } as const];
     const files = [{ problem: 'it is too large' }, { problem: 'it cannot be listened to here' }];
     expect(alone({ text: 'look', chatApp: { ...chatApp, media }, files })).toBe(
@@ -31,7 +31,7 @@ describe('a message of a chat app, as a model reads it', () => {
     expect(alone({ ...message, text: '' })).toBe('');
   });
 
-  it('tells a place, contact cards, a choice and an order', () => {
+  it('describes a place, contact cards, a choice and an order', () => {
     expect(said({ location: { latitude: 52.5, longitude: 13.4, name: 'Zoo', address: null } })).toBe(
       '[Location: "Zoo", latitude 52.5, longitude 13.4.]',
     );

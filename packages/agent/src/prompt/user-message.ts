@@ -1,17 +1,19 @@
 import type { ChannelMedia, ChannelMessage, UploadRef } from '@concierge/contract';
 
-/** What became of a file that came with a message: kept as an upload, or why it cannot be used, as in `it is too large`. */
+/**
+ * What became of a file that came with a message: kept as an upload, or why it cannot be used, as in `it is too large`.
+ */
 export type MediaFile = { readonly upload: UploadRef } | { readonly problem: string };
 
-/** One message of a person, as its surface took it. */
+/** One message of a contact or user, as its channel accepted it. */
 export interface UserMessageInput {
   readonly text: string;
   readonly chatApp?: ChannelMessage | undefined;
-  /** Of the media of `chatApp`, in their order; without it nothing was fetched. */
+  /** What became of the media of `chatApp`, in their order; without it nothing was fetched. */
   readonly files?: readonly MediaFile[] | undefined;
 }
 
-/** So many files, cards and lines of an order are named; the others are counted. */
+/** How many files, cards and lines of an order are named; the others are counted. */
 const NAMED_MAX = 20;
 const QUOTED_MAX_CHARACTERS = 120;
 
@@ -28,8 +30,8 @@ const kindNames: Readonly<Record<ChannelMedia['kind'], string>> = {
 };
 
 /**
- * The message as a model reads it: its text, and in brackets what came with it and is no text. Files that can be used are attachments, and only named here
- * among several messages, so that it can be seen with which of them they came.
+ * The message as a model reads it: its text, and in brackets what came with it and is no text. Files that can be used
+ * are attachments, and only named here among several messages, so that it can be seen with which of them they came.
  */
 export function toMessageText({ text, chatApp, files }: UserMessageInput, { amongOthers }: { readonly amongOthers: boolean }): string {
   const notes = chatApp === undefined ? [] : [...mediaNotes(chatApp.media, files, amongOthers), ...otherNotes(chatApp)];
@@ -78,7 +80,7 @@ function named(all: readonly string[], rest: (more: number) => string): string[]
   return all.length <= NAMED_MAX ? [...all] : [...all.slice(0, NAMED_MAX), rest(all.length - NAMED_MAX)];
 }
 
-/** What somebody else named, on one line: it cannot pass for a note of ours. */
+/** Quotes a name that others chose on one line: it cannot pass for a note of ours. */
 function quoted(text: string): string {
   const line = text
     .toWellFormed()

@@ -27,7 +27,10 @@ export interface Page {
   readonly limit: number | undefined;
 }
 
-/** One page of a text, each line with its number, and a note about where the next begins. @throws ToolError for an offset behind the end */
+/**
+ * One page of a text, each line with its number, and a note about where the next begins.
+ * @throws ToolError for an offset behind the end
+ */
 export function pageOf(text: string, { name, offset = 1, limit = LINES_DEFAULT }: Page): string {
   const lines = linesOf(text);
   if (offset > lines.length) throw new ToolError(`${name} has ${String(lines.length)} lines; there is none at offset ${String(offset)}.`);
@@ -51,7 +54,7 @@ export function fitsOnPage(text: string): boolean {
   return lines.length <= LINES_DEFAULT && lines.every((line) => line.length <= LINE_MAX_CHARACTERS);
 }
 
-/** For texts whose lines are nobody's: long ones are broken between words, so that none of them is cut. */
+/** For texts whose lines have no meaning: long ones are broken between words, so that none of them is cut. */
 export function wrapLines(text: string): string {
   return text
     .split(/\r?\n|\f/u)

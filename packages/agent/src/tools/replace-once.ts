@@ -13,8 +13,9 @@ export interface TableSync {
 }
 
 /**
- * Replaces the one place where `find` is. In a text whose lines all end with CRLF, line breaks of `find` and `replace` may be plain: models
- * write them so, and the file keeps its own. @throws ToolError that says what to do when it is nowhere or more than once
+ * Replaces the one place where `find` is. In a text whose lines all end with CRLF, line breaks of `find` and `replace`
+ * may be plain: models write them so, and the file keeps its own. @throws ToolError that explains what to do when it is
+ * nowhere or more than once
  */
 export function replaceOnce(text: string, { path, ...asked }: TableSync): { text: string; diff: string } {
   const change = hasOnlyCrlf(text) ? { find: withCrlf(asked.find), replace: withCrlf(asked.replace) } : asked;

@@ -37,13 +37,13 @@ export interface ChildTask {
   readonly agent: string | undefined;
 }
 
-/** What became of a task. Whether it went well or not: it is something to read, and no exception. */
+/** What became of a task. A failed task is a result to read too, not an exception. */
 export type ChildOutcome =
   | {
       readonly status: 'done';
       readonly turnId: string;
       readonly sessionId: string;
-      /** The last thing it said. */
+      /** Its last reply. */
       readonly reply: string;
     }
   | {
@@ -71,17 +71,22 @@ export interface TurnStatus {
 export interface TurnCapabilities {
   readonly runtime: RuntimeAccess;
   /**
-   * One page of the open web, guarded: public addresses only, and for cs no more than what its conversation is about. `page` counts from 1.
+   * One page of the open web, guarded: public addresses only, and for cs no more than what its conversation is about.
+   * `page` counts from 1.
    * @throws ToolError for what must not or cannot be fetched
    */
   readonly fetchPage: (url: string, options: { readonly page: number; readonly signal: AbortSignal }) => Promise<WebPage>;
-  /** Best first; `count` at most, and for cs at most a few. @throws ToolError when no search is configured, or it fails */
+  /**
+   * Best first; `count` at most, and for cs at most a few.
+   * @throws ToolError when no search is configured, or it fails
+   */
   readonly searchWeb: (query: string, options: { readonly count: number; readonly signal: AbortSignal }) => Promise<readonly WebHit[]>;
   /** Agents that may be given work. */
   readonly listAgents: () => Promise<readonly { readonly name: string; readonly description: string }[]>;
   /**
-   * Runs all tasks side by side, as turns that end with this one; outcomes in their order. The same call of the same turn, made again after a crash,
-   * attaches to the same children. @throws ToolError for an agent there is not, and for more tasks than may be
+   * Runs all tasks side by side, as turns that end with this one; outcomes in their order. The same call of the same
+   * turn, made again after a crash, attaches to the same children. @throws ToolError for an agent there is not, and for
+   * more tasks than may be
    */
   readonly runSubagents: (
     tasks: readonly ChildTask[],
@@ -92,10 +97,13 @@ export interface TurnCapabilities {
   readonly readUpload: ReadUpload;
 }
 
-/** The methods of a class: what stands in for it in a unit test has none of its private fields. */
+/** The methods of a class: a stand-in in a unit test has none of its private fields. */
 type MethodsOf<Class> = Pick<Class, keyof Class>;
 
-/** What a tool can reach: capabilities of one turn, already narrowed to its agent and sender. There is no way round them. */
+/**
+ * What a tool can reach: capabilities of one turn, already narrowed to its agent and sender. There is no way round
+ * them.
+ */
 export interface ToolContext extends Pick<TurnCapabilities, 'runtime' | 'fetchPage' | 'searchWeb' | 'listAgents' | 'runSubagents'> {
   readonly access: ToolAccess;
   /** Name of the agent whose turn it is. */
@@ -119,7 +127,7 @@ export interface ToolContext extends Pick<TurnCapabilities, 'runtime' | 'fetchPa
   readonly messaging: MethodsOf<TurnMessaging>;
   readonly schedules: MethodsOf<TurnSchedules>;
   readonly status: () => TurnStatus;
-  /** Shows readers of the turn what the call says while it runs. */
+  /** Shows readers of the turn what the call reports while it runs. */
   readonly progress: (delta: string) => void;
   /** Lets the model see an image: it is sent along with the results of this round. */
   readonly show: (image: UploadRef) => void;

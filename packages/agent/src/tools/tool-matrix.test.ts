@@ -45,7 +45,7 @@ async function call(box: TurnTools, name: string): Promise<{ output: string; isE
   return box.call({ id: '1', name, arguments: '{}' }, signal);
 }
 
-/** How a model, or whoever speaks through it, might try to get at a tool all the same. */
+/** How a model, or a user who steers it, might try to reach a tool all the same. */
 function spellings(name: string): string[] {
   const capital = name.charAt(0).toUpperCase() + name.slice(1);
   const fullWidth = name.replaceAll(/[a-z]/gu, (letter) => String.fromCodePoint((letter.codePointAt(0) ?? 0) + 0xfe_e0));
@@ -96,7 +96,7 @@ describe('the table of tools in the contract', () => {
     expect(tools).toHaveLength(28);
   });
 
-  it('is what the policy says, domain by domain, in the same order', () => {
+  it('matches the policy, domain by domain, in the same order', () => {
     const policy = allTools.map(({ name, domain, cs }) => ({ name, domain, cs }));
     expect(policy).toEqual(tools);
     expect(tools.map(({ name }) => name)).toEqual(toolNames);
@@ -121,7 +121,7 @@ describe.each(tools)('$name', ({ name, cs }) => {
     expect(await call(box, name)).toEqual({ output: 'ran', isError: false });
   });
 
-  it('is there for cs, or absent and refused when called by its name, as the table says', async () => {
+  it('is there for cs, or absent and refused when called by its name, as the table states', async () => {
     const box = boxOf('cs');
     const isThere = cs !== 'never';
     expect(mayUseTool('cs', name)).toBe(isThere);
@@ -167,7 +167,7 @@ describe('a tool that cs may not have', () => {
     expect(boxWith(bash).offered).toEqual([]);
   });
 
-  it('is refused by the contract’s list where its definition says otherwise', async () => {
+  it('is refused by the contract’s list where its definition allows it', async () => {
     expect(await call(boxWith(lying), 'bash')).toMatchObject({ isError: true, output: expect.stringContaining('There is no tool "bash"') });
     expect(ran).toEqual([]);
   });

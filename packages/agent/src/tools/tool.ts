@@ -7,8 +7,9 @@ import { ToolError } from './tool-error.ts';
 export { ToolError } from './tool-error.ts';
 
 /**
- * `none`: running it twice does no harm, and it may run beside others. `resumes`: the same, because a second run of the same call takes
- * up what the first one began; the call is on disk before it begins. `writes`: it runs alone, and never twice.
+ * `none`: running it twice does no harm, and it may run beside others. `resumes`: the same, because a second run of the
+ * same call takes up what the first one began; the call is on disk before it begins. `writes`: it runs alone, and never
+ * twice.
  */
 export type SideEffect = 'none' | 'resumes' | 'writes';
 
@@ -43,7 +44,10 @@ export interface BuiltInTool extends Tool {
 interface ToolDefinition<Name extends ToolName, Schema extends z.ZodObject> {
   readonly name: Name;
   readonly domain: ToolDomain;
-  /** Follows from the contract's list: a tool that is not in it does not compile with anything but `never`, nor one of it with that. */
+  /**
+   * Follows from the contract's list: a tool that is not in it does not compile with anything but `never`, nor one of
+   * it with that.
+   */
   readonly cs: Name extends CsToolName ? Exclude<CsForm, 'never'> : 'never';
   readonly description: string;
   /** In place of `description` for the cs agent, where it gets a narrower form. */
@@ -55,7 +59,7 @@ interface ToolDefinition<Name extends ToolName, Schema extends z.ZodObject> {
   run(input: z.output<Schema>, context: ToolContext): Promise<string>;
 }
 
-/** A tool from its definition. The schema both validates what the model wrote and tells it what to write. */
+/** A tool from its definition. The schema both validates what the model wrote and shows it what to write. */
 export function defineTool<const Name extends ToolName, Schema extends z.ZodObject>(definition: ToolDefinition<Name, Schema>): BuiltInTool {
   const { name, domain, cs, schema, sideEffect, narrowDescription = definition.description } = definition;
   return {
@@ -102,7 +106,9 @@ function argumentProblems(name: string, error: z.ZodError): string {
   return `The arguments of ${name} are not valid:\n${problems.join('\n')}\nCorrect them and call ${name} again.`;
 }
 
-/** A tool of a server that the tenant has attached: what it does, and what it says of itself, is somebody else's. */
+/**
+ * A tool of a server that the tenant has attached: its behaviour and its own description come from outside the service.
+ */
 export interface McpTool {
   /** Namespaced, so that it is never taken for one of ours. */
   readonly name: string;
@@ -115,7 +121,7 @@ export interface McpTool {
   run(input: JsonObject, signal: AbortSignal): Promise<{ readonly text: string; readonly isError: boolean }>;
 }
 
-/** The tool as an agent has it beside its own. That the agent may have it at all has been decided by whoever makes one. */
+/** The tool as an agent has it beside its own. The caller has already decided that the agent may have it. */
 export function mcpTool(attached: McpTool): Tool {
   const { name, description, parameters, sideEffect, timeoutMs } = attached;
   if (!isMcpToolName(name)) throw new TypeError(`${name} is no name of an attached tool`);

@@ -135,7 +135,7 @@ describe('an agent’s tools', () => {
     await expect(boxOf([writing]).call(toolCall('1', 'write'), stop.signal)).resolves.toEqual({ isError: false, output: 'written' });
   });
 
-  it('tell how a change came to its end that was stopped with the turn, where it can say so itself', async () => {
+  it('report how a change ended that was stopped with the turn, where the tool itself can report it', async () => {
     const stop = new AbortController();
     const writing = defineTool({
       name: 'write',
@@ -154,7 +154,7 @@ describe('an agent’s tools', () => {
     expect(outcome).toEqual({ isError: true, output: 'half of it is written' });
   });
 
-  it('may take as long as their arguments say', async () => {
+  it('may take as long as their arguments state', async () => {
     const slow = defineTool({
       name: 'status',
       domain: 'sessions',
@@ -173,7 +173,7 @@ describe('an agent’s tools', () => {
     expect((await boxOf([slow]).call(toolCall('1', 'status', { ms: 'x' }), neverAborted)).output).toContain('not valid');
   });
 
-  it('cap what the model gets, say so, and never split a character', async () => {
+  it('cap what the model gets, mark the cut, and never split a character', async () => {
     const box = boxOf([defined(() => Promise.resolve('😀'.repeat(50_000)))]);
     const { output } = await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted);
     expect(Buffer.byteLength(output)).toBeLessThanOrEqual(limits.toolOutputModelMaxBytes);
@@ -201,7 +201,7 @@ describe('an agent’s tools', () => {
     expect(await boxOf([showing(true)]).call(call, neverAborted)).toEqual({ output: 'no', isError: true });
   });
 
-  it('give no lone half of a pair to whoever must encode it', async () => {
+  it('give no lone half of a pair to an encoder', async () => {
     const box = boxOf([defined(() => Promise.resolve('a\ud83d'))]);
     expect((await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted)).output).toBe('a\ufffd');
   });

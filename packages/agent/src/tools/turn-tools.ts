@@ -15,7 +15,10 @@ import { ToolError, type Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { TurnContext } from './tool-context.ts';
 
-/** What has begun to change something may finish when its turn is stopped: a known outcome is worth more than the second. */
+/**
+ * A tool that has begun to change something may finish when its turn is stopped: a known outcome is worth more than the
+ * second.
+ */
 const SETTLE_MS = 1000;
 
 /** The tools that one kind of agent has: made once, used by every turn of it. */
@@ -27,7 +30,7 @@ export class ToolRegistry {
   readonly #allow: readonly string[] | undefined;
   #characters: number | undefined;
 
-  /** Of all `tools` those that `access` gives and, where there is one, the agent's own list allows. */
+  /** Keeps those of all `tools` that `access` gives and, where there is one, the agent's own list allows. */
   constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
     this.access = access;
     this.#allow = allow;
@@ -46,7 +49,7 @@ export class ToolRegistry {
     return [...this.#tools.keys()];
   }
 
-  /** Undefined for a name that is none of these. Checked again, against the contract's own list: two locks on one door. */
+  /** Undefined for a name that is none of these. Checked again against the contract's own list, as a second check. */
   find(name: string): Tool | undefined {
     const mayUse = isMcpToolName(name) || mayUseTool(this.access, name);
     return mayUse && this.#isListed(name) ? this.#tools.get(name) : undefined;
@@ -60,7 +63,7 @@ export class ToolRegistry {
 export interface TurnToolsOptions {
   readonly set: ToolRegistry;
   readonly context: TurnContext;
-  /** Told of a failure that is no answer to the model but a defect or an outage. */
+  /** Called for a failure that is no answer to the model but a defect or an outage. */
   onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
 }
 
@@ -105,7 +108,7 @@ export class TurnTools implements LoopTools {
       );
       return { output: forModel(output), isError: false, ...(shown.length > 0 && { attachments: shown }) };
     } catch (error) {
-      // One that has come to an end of its own in its grace has a known outcome, and says more of it than that it was stopped.
+      // A tool that ends by itself in its grace has a known outcome, which states more than that it was stopped.
       if (error instanceof ToolError && (tool.sideEffect === 'writes' || !bounded.aborted)) return failed(error.message);
       signal.throwIfAborted();
       if (deadline.aborted) return failed(`${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`);
@@ -113,7 +116,7 @@ export class TurnTools implements LoopTools {
     }
   }
 
-  /** Only errors that were written to be read leave the service. */
+  /** Only errors that were written for readers leave the service. */
   #explain(tool: string, error: unknown): string {
     if (error instanceof AppError && error.status < 500) return error.message;
     this.#options.onFailure({ tool, error });
@@ -133,7 +136,9 @@ function forModel(output: string): string {
   return cutText(text, maxBytes - Buffer.byteLength(note)).text + note;
 }
 
-/** A tool that does not heed its signal must not hold up the turn: it gets `graceMs` after the abort to come to an end. */
+/**
+ * A tool that ignores its signal must not delay the turn: it gets `graceMs` after the abort to end.
+ */
 async function beforeAbort<Result>(task: Promise<Result>, signal: AbortSignal, graceMs: number): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
   let timer: NodeJS.Timeout | undefined;

@@ -26,7 +26,10 @@ export function textOfMessage({ content }: CompletionMessage): string {
   return (content ?? []).map((part) => part.text ?? '').join('\n');
 }
 
-/** Where the user spoke last. A message that only shows what a tool has shown is sent in the user's name and is not the user's. */
+/**
+ * Where the user spoke last. A message that only shows what a tool has shown is sent in the user's name and is not the
+ * user's.
+ */
 export function lastAsked(messages: readonly CompletionMessage[]): number {
   return messages.findLastIndex((message) => message.role === 'user' && !textOfMessage(message).startsWith('[Shown by '));
 }

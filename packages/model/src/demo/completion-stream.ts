@@ -16,7 +16,9 @@ export interface CompletionToolCall {
 export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' } as const;
 export const streamEnd = 'data: [DONE]\n\n';
 
-/** Server-sent events of one streamed chat completion (https://platform.openai.com/docs/api-reference/chat-streaming). */
+/**
+ * Server-sent events of one streamed chat completion (https://platform.openai.com/docs/api-reference/chat-streaming).
+ */
 export class CompletionStream {
   readonly #head: string;
 

@@ -14,7 +14,7 @@ interface Intent {
 }
 
 const MAX_CALLS = 4;
-/** Of a message, what is looked at for phrases. */
+/** How much of a message is searched for phrases. */
 const WORDS_MAX_CHARACTERS = 2000;
 
 const intents: readonly Intent[] = [
@@ -49,8 +49,9 @@ const intents: readonly Intent[] = [
 ];
 
 /**
- * Which tools the words ask for, in the order of the words: `/tool name {json}` exactly that one (the JSON as written, so that
- * bad arguments can be tried too), otherwise what the phrases above catch. Whether a tool is offered is not looked at.
+ * Which tools the words ask for, in the order of the words: `/tool name {json}` exactly that one (the JSON as written,
+ * so that bad arguments can be tried too), otherwise what the phrases above catch. Whether a tool is offered is not
+ * looked at.
  */
 export function callsAskedFor(words: string): DemoCall[] {
   const explicit = /^\s*\/tool\s+(\w+)\s*([^]*)$/u.exec(words);

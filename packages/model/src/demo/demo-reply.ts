@@ -28,7 +28,7 @@ const setup = `To talk to a real model, put a provider into \`providers.json\` i
 
 \`apiKeyEnv\` names the environment variable with the key; any OpenAI-compatible address will do.`;
 
-/** What the demo model answers. Every text says that it is a demonstration. */
+/** What the demo model answers. Every text states that it is a demonstration. */
 export function demoReply(turn: DemoTurn): DemoReply {
   if (turn.results.length > 0) return { text: afterTools(turn), calls: [] };
   const asked = callsAskedFor(turn.words);

@@ -39,8 +39,8 @@ export interface DemoModel {
 }
 
 /**
- * What answers when no model key is configured: a real HTTP server that speaks the streaming chat completions protocol, so that
- * the same client code runs as with a provider. Its replies say that they are a demonstration.
+ * Answers when no model key is configured: a real HTTP server with the streaming chat completions protocol, so that the
+ * same client code runs as with a provider. Its replies state that they are a demonstration.
  */
 export async function startDemoModel(options: DemoModelOptions = {}): Promise<DemoModel> {
   const host = options.host ?? '127.0.0.1';

@@ -13,7 +13,7 @@ export interface DemoTurn {
   /** Names of the attached files. */
   readonly attachments: readonly string[];
   readonly offered: ReadonlySet<string>;
-  /** Of the tools called since the user spoke. */
+  /** Results of the tools called since the last user message. */
   readonly results: readonly DemoResult[];
   readonly isFirst: boolean;
   readonly prompt: DemoPrompt;

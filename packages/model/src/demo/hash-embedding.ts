@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 export const DEMO_DIMENSIONS = 256;
 
 /**
- * A unit vector from the words of a text: equal texts are equal, texts that share words are near. It knows no meaning; it is
- * for trying what is built on embeddings.
+ * A unit vector from the words of a text: equal texts are equal, texts that share words are near. It knows no meaning;
+ * it is for trying what is built on embeddings.
  */
 export function hashEmbedding(text: string, dimensions: number = DEMO_DIMENSIONS): Float32Array {
   const vector = new Float32Array(dimensions);

@@ -7,7 +7,7 @@ export function mayRepeat(failure: CallFailure, limits: ModelLimits): boolean {
   return failure.remedy === 'retry' && (failure.retryAfterMs ?? 0) <= limits.retryAfterMaxMs;
 }
 
-/** After which attempt, from 1. */
+/** @param attempt the number of the failed attempt, from 1 */
 export function waitBefore(attempt: number, { failure, limits }: { failure: CallFailure; limits: ModelLimits }): number {
   const ceilingMs = Math.min(limits.backoffMs * 2 ** (attempt - 1), limits.backoffMaxMs);
   const ownMs = ceilingMs / 2 + (Math.random() * ceilingMs) / 2;

@@ -4,7 +4,9 @@ import type { ModelLimits } from './limits.ts';
 /** calling → waiting (headers came) → speaking (text or a call began) → finished (finish reason seen). */
 export type CallPhase = 'calling' | 'waiting' | 'speaking' | 'finished';
 
-/** Ends one attempt when the caller aborts, when the provider falls silent for too long, or when it all takes too long. */
+/**
+ * Ends one attempt when the caller aborts, when the provider falls silent for too long, or when it all takes too long.
+ */
 export class CallDeadline {
   readonly #limits: ModelLimits;
   readonly #caller: AbortSignal;

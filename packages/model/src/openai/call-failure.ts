@@ -3,7 +3,10 @@ import { z } from 'zod';
 import type { ModelErrorKind } from '../model-error.ts';
 import { isContextOverflow } from './context-overflow.ts';
 
-/** What may help: the same model again, another model and the same one only where there is no other, only another model, or nothing. */
+/**
+ * What may help: the same model again, another model and the same one only where there is no other, only another model,
+ * or nothing.
+ */
 export type Remedy = 'retry' | 'elsewhere' | 'fallback' | 'none';
 
 /** One attempt failed. */
@@ -57,8 +60,8 @@ const verdictByStatus: Readonly<Record<number, Verdict>> = {
 };
 
 /**
- * Codes that say more than their status (https://platform.openai.com/docs/guides/error-codes): used-up credit comes as 429
- * and waiting does not bring it back; an unknown model may come as 400.
+ * Codes that are more precise than their status (https://platform.openai.com/docs/guides/error-codes): used-up credit
+ * comes as 429 and waiting does not bring it back; an unknown model may come as 400.
  */
 const verdictByCode: Readonly<Record<string, Verdict>> = {
   insufficient_quota: refusedHere,
@@ -78,12 +81,12 @@ export function timedOut(message: string): CallFailure {
   return new CallFailure({ kind: 'timeout', remedy: 'retry' }, message);
 }
 
-/** It has cost its user a long wait already, and would again. */
+/** The attempt has cost its user a long wait already, and would again. */
 export function fellSilent(message: string): CallFailure {
   return new CallFailure({ kind: 'timeout', remedy: 'elsewhere' }, message);
 }
 
-/** More text than any reply has: the model or a proxy runs in circles, and would again. */
+/** The text exceeds any reply: the model or a proxy runs in circles, and would again. */
 export function runawayReply(message: string): CallFailure {
   return new CallFailure(refusedHere, message);
 }
@@ -106,7 +109,10 @@ const ErrorPayload = z.object({
   type: z.string().nullish().catch(null),
 });
 
-/** An `error` object in the middle of a stream: OpenRouter, vLLM and others report so what comes after the 200; `code` may be a status. */
+/**
+ * An `error` object in the middle of a stream: OpenRouter, vLLM and others report so what comes after the 200; `code`
+ * may be a status.
+ */
 export function failureInStream(payload: unknown): CallFailure {
   const parsed = ErrorPayload.safeParse(payload);
   if (!parsed.success) return brokenStream(`the provider reported an error: ${JSON.stringify(payload).slice(0, 500)}`);

@@ -56,15 +56,16 @@ export class ChatModel {
       throw deadline.expired ?? error;
     } finally {
       deadline.clear();
-      // Also when the caller leaves in the middle: a reply nobody reads must not go on costing.
+      // Also when the caller leaves in the middle: an unread reply must not go on costing.
       if (reply.finished) body?.close();
       else body?.abandon();
     }
   }
 
   /**
-   * The library builds and sends the request and reads refusals; the stream is read by us: its own decoder yields the deltas of one
-   * piece one by one, takes an abort for an ordinary end and gives the connection up (see the README of this package).
+   * The library builds and sends the request and reads refusals; the stream is read by us: its own decoder yields the
+   * deltas of one piece one by one, takes an abort for an ordinary end and gives the connection up (see the README of
+   * this package).
    */
   async #open(request: ModelRequest, deadline: CallDeadline): Promise<StreamedBody> {
     const response = await this.#client.chat.completions.create(chatRequest(this.facts, request), { signal: deadline.signal }).asResponse();

@@ -43,7 +43,7 @@ describe('chatRequest', () => {
     expect(bodyFor('https://api.mistral.ai/v1')).not.toHaveProperty('stream_options');
   });
 
-  it('sets no output limit for a model nobody described', () => {
+  it('sets no output limit for a model without a description', () => {
     expect(bodyFor('https://api.openai.com/v1', { name: 'new' })).not.toHaveProperty('max_completion_tokens');
   });
 
@@ -51,7 +51,7 @@ describe('chatRequest', () => {
     expect(bodyFor('https://x.test/v1').messages).toHaveLength(1);
   });
 
-  it('tells a model that cannot see that there was an image', () => {
+  it('mentions an image to a model that cannot see', () => {
     expect(bodyFor('https://x.test/v1', { facts: { images: false } }).messages).toEqual([
       { role: 'user', content: [{ type: 'text', text: expect.stringContaining('cannot see images') }] },
     ]);

@@ -8,7 +8,10 @@ type UserPart = OpenAI.ChatCompletionContentPartText | OpenAI.ChatCompletionCont
 
 /** Where the compatible servers part ways. */
 interface Dialect {
-  /** OpenAI's reasoning models refuse `max_tokens`; nearly everyone else knows only that, and Mistral answers 422 to the other. */
+  /**
+   * OpenAI's reasoning models refuse `max_tokens`; nearly everyone else knows only that, and Mistral answers 422 to the
+   * other.
+   */
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
   /** Mistral answers 422 to `stream_options` and sends usage without being asked. */
   readonly streamOptions: boolean;
@@ -34,7 +37,7 @@ export function chatRequest(model: UsableModel, request: ModelRequest): Body {
     model: model.name,
     messages: request.system === '' ? messages : [{ role: 'system', content: request.system.toWellFormed() }, ...messages],
     ...(request.tools.length > 0 ? { tools: request.tools.map(toTool) } : {}),
-    // Defaults are guesses about a model nobody described: an output limit above its own would be refused.
+    // Defaults are guesses about a model without a description: an output limit above its own would be refused.
     ...(model.listed ? { [dialect.maxTokensField]: model.facts.maxOutputTokens } : {}),
     ...(dialect.promptCacheKey && request.conversationId !== undefined ? { prompt_cache_key: request.conversationId } : {}),
     ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
@@ -65,7 +68,7 @@ function toUserContent(content: UserContent, images: boolean): string | UserPart
   });
 }
 
-/** An assistant message that says and calls nothing is refused by several providers, and says nothing: it is left out. */
+/** An assistant message without text and calls is refused by several providers and carries nothing: it is left out. */
 function toAssistantMessage({ text, toolCalls }: Extract<ModelMessage, { role: 'assistant' }>): Message[] {
   if (toolCalls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text.toWellFormed() }];
   const calls = toolCalls.map((call) => ({
@@ -76,12 +79,18 @@ function toAssistantMessage({ text, toolCalls }: Extract<ModelMessage, { role: '
   return [{ role: 'assistant', content: text === '' ? null : text.toWellFormed(), tool_calls: calls }];
 }
 
-/** Models invent names such as `functions.read`; sent back as they are, OpenAI refuses the whole conversation from then on. */
+/**
+ * Models invent names such as `functions.read`; sent back as they are, OpenAI refuses the whole conversation from then
+ * on.
+ */
 function toFunctionName(name: string): string {
   return name.replaceAll(/[^\w-]/gu, '_').slice(0, 64) || '_';
 }
 
-/** vLLM and others parse the arguments of past calls and refuse what is no object; the tool's result says what was wrong with them. */
+/**
+ * vLLM and others parse the arguments of past calls and refuse what is no object; the tool's result explains what was
+ * wrong with them.
+ */
 function toArguments(text: string): string {
   try {
     const parsed: unknown = JSON.parse(text);

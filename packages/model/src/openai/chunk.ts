@@ -40,8 +40,8 @@ export const Chunk = z.object({
 export type Chunk = z.infer<typeof Chunk>;
 
 /**
- * Most chunks by far are one piece of text and nothing else. Those are known at a glance, for a tenth of what the schema costs; for any other
- * the schema decides.
+ * Most chunks by far are one piece of text and nothing else. Those are known at a glance, for a tenth of what the
+ * schema costs; for any other the schema decides.
  */
 export function plainTextChunk(json: unknown): Chunk | undefined {
   if (!isRecord(json) || json['error'] != null || json['usage'] != null || !Array.isArray(json['choices'])) return undefined;

@@ -12,7 +12,10 @@ export interface ClientOptions {
   readonly limits: ModelLimits;
 }
 
-/** The library's client for one provider: it builds requests and reads refusals, and nothing is tried again behind our back. */
+/**
+ * The library's client for one provider: it builds requests and reads refusals, and nothing is tried again behind our
+ * back.
+ */
 export function openClient({ baseUrl, apiKey, transport, limits }: ClientOptions): OpenAI {
   return new OpenAI({
     apiKey: apiKey ?? NO_KEY,

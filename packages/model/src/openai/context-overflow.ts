@@ -8,9 +8,10 @@ interface Refusal {
 const codes = new Set(['context_length_exceeded', 'exceed_context_size_error', 'request_too_large', 'model_context_window_exceeded']);
 
 /**
- * The one place that reads messages: most providers say it in words only, with status 400. As seen in their answers:
+ * The one place that reads messages: most providers state it in words only, with status 400. As seen in their answers:
  * - OpenAI, OpenRouter, vLLM, DeepSeek: "This model's (endpoint's) maximum context length is 8192 tokens. However, …"
- * - OpenAI, newer models: "Your input exceeds the context window of this model", "Input tokens exceed the configured limit of …"
+ * - OpenAI, newer models: "Your input exceeds the context window of this model", "Input tokens exceed the configured
+ *   limit of …"
  * - Anthropic: "prompt is too long: 213462 tokens > 200000 maximum"
  * - Gemini: "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)"
  * - xAI: "This model's maximum prompt length is 131072 but the request contains 537812 tokens"

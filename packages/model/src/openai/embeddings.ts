@@ -22,7 +22,7 @@ export interface EmbeddingsOptions {
   /** Patience; what is not given is `embeddingsLimits`. */
   readonly limits?: Partial<ModelLimits> | undefined;
   readonly onFailedAttempt?: ((failure: FailedAttempt) => void) | undefined;
-  /** Told after each request that was answered. */
+  /** Called after each answered request. */
   readonly onUsage?: ((usage: EmbeddingsUsage) => void) | undefined;
 }
 
@@ -51,7 +51,7 @@ export class Embeddings implements Embedder {
   readonly #limits: ModelLimits;
   readonly #transport = new HttpTransport();
   readonly #client: OpenAI;
-  /** Of the first answer: a provider that changes it has changed its model. */
+  /** Dimensions of the first answer: a provider that changes them has changed its model. */
   #dimensions: number | undefined;
 
   constructor(options: EmbeddingsOptions) {

@@ -13,7 +13,7 @@ export interface FailedAttempt {
   readonly attempt: number;
   readonly kind: ModelErrorKind;
   readonly status: number | undefined;
-  /** What the provider calls the failure, when it said so. */
+  /** What the provider calls the failure, when it names one. */
   readonly code: string | undefined;
   /** For operators: may quote the provider, never a key. */
   readonly reason: string;
@@ -29,11 +29,11 @@ export interface FallbackModelOptions {
 interface Attempt {
   readonly model: ChatModel;
   readonly number: number;
-  /** The last one of the line: nobody left to turn to. */
+  /** The last model of the line: no other is left. */
   readonly last: boolean;
 }
 
-/** A silent model is asked so often where there is no other. */
+/** How often a silent model is asked where there is no other. */
 const SILENT_ATTEMPTS = 2;
 
 /** Asks the models of a line, each a few times, until one has answered to the end. */
@@ -55,7 +55,7 @@ export class FallbackModel implements Model {
   }
 
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, undefined> {
-    /** Whose text has gone out without an end. */
+    /** The model whose text was emitted without an end. */
     let spokenBy: ChatModel | undefined;
     let failure: CallFailure | undefined;
     for (const attempt of this.#attempts(() => failure)) {
@@ -63,7 +63,7 @@ export class FallbackModel implements Model {
       let voided = spokenBy;
       try {
         for await (const event of attempt.model.attempt(request, signal)) {
-          // Announced only when there is something to put in its place: a cut answer beats none.
+          // A reset is emitted only when other text follows: a cut answer beats none.
           if (voided !== undefined) yield { type: 'reset', reason: voided === attempt.model ? 'restarted' : 'fallback_model' };
           voided = undefined;
           spokenBy = attempt.model;
@@ -81,7 +81,7 @@ export class FallbackModel implements Model {
     }
   }
 
-  /** Every attempt there may be, in order; a model whose last failure no repetition helps is left. */
+  /** Every possible attempt, in order; a model whose last failure cannot be helped by repetition is left. */
   *#attempts(lastFailure: () => CallFailure | undefined): Generator<Attempt, void, undefined> {
     for (const [place, model] of this.#line.entries()) {
       for (let number = 1; number <= this.#options.limits.attempts; number += 1) {

@@ -1,14 +1,17 @@
 import type { ModelFacts } from '@concierge/contract';
 
-/** Patience with a provider. All of it ends at once when the caller's signal aborts. */
+/** Time limits of a provider call. All of them end at once when the caller's signal aborts. */
 export interface ModelLimits {
   /** From the request to the headers of its answer. */
   readonly headersMs: number;
-  /** From there between signs of life until the reply begins: reasoning is silent. Shorter than `headersMs`, it counts before the headers, too. */
+  /**
+   * The longest silence from the headers until the reply begins: reasoning is silent. Shorter than `headersMs`, it
+   * counts before the headers, too.
+   */
   readonly firstByteMs: number;
-  /** Between two pieces of a reply that has begun. */
+  /** The longest pause between two pieces of a reply that has begun. */
   readonly idleMs: number;
-  /** For usage figures after the finish reason. */
+  /** How long usage figures may take after the finish reason. */
   readonly afterFinishMs: number;
   /** One attempt from start to end. */
   readonly attemptMs: number;
@@ -21,7 +24,7 @@ export interface ModelLimits {
   readonly retryAfterMaxMs: number;
 }
 
-/** With the patience that the providers file names for this model. */
+/** The limits with the values that the providers file sets for this model. */
 export function limitsOf(limits: ModelLimits, { timeouts = {} }: Pick<ModelFacts, 'timeouts'>): ModelLimits {
   const { headersMs = limits.headersMs, firstTokenMs = limits.firstByteMs, silenceMs = limits.idleMs } = timeouts;
   return { ...limits, headersMs, firstByteMs: firstTokenMs, idleMs: silenceMs };

@@ -11,7 +11,9 @@ export interface ModelsOptions {
   readonly providers: Providers;
   /** Patience; what is not given is `defaultModelLimits`. */
   readonly limits?: Partial<ModelLimits> | undefined;
-  /** Told about every failed attempt and every model that could not be asked, as it happens: for the log and metrics. */
+  /**
+   * Called for every failed attempt and every model that could not be asked, as it happens: for the log and metrics.
+   */
   readonly onFailedAttempt?: ((failure: FailedAttempt) => void) | undefined;
 }
 
@@ -37,8 +39,8 @@ export class Models {
   }
 
   /**
-   * `ref` (the file's default when undefined), then the file's fallbacks. A ref whose provider is unknown or has no key is
-   * reported and passed over. Throws `ModelError` (`rejected`) when none is left.
+   * `ref` (the file's default when undefined), then the file's fallbacks. A ref whose provider is unknown or has no key
+   * is reported and passed over. Throws `ModelError` (`rejected`) when none is left.
    */
   forRef(ref: string = this.#providers.default): ProviderModel {
     const line = [...new Set([ref, ...this.#providers.fallbacks])].flatMap((each) => this.#modelOf(each));

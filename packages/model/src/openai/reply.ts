@@ -5,7 +5,10 @@ import { brokenStream, failureInStream, runawayReply } from './call-failure.ts';
 import { Chunk, plainTextChunk, textOfContent, type ChunkUsage } from './chunk.ts';
 import { ToolCallSlots } from './tool-call-slots.ts';
 
-/** Of all chunks of one reply, far above the longest there is; what comes over it is a fault, and memory is finite. */
+/**
+ * The limit of all chunks of one reply, far above the longest there is; what comes over it is a fault, and memory is
+ * finite.
+ */
 const MAX_REPLY_CHARACTERS = 64 * 1024 * 1024;
 
 export interface FinishedReply {
@@ -16,7 +19,7 @@ export interface FinishedReply {
   readonly usage: ChunkUsage | undefined;
 }
 
-/** The finish reasons of OpenAI, and what others say in their place; an unknown one is an ordinary end. */
+/** The finish reasons of OpenAI, and what others send in their place; an unknown one is an ordinary end. */
 const finishReasons: Readonly<Record<string, ModelFinishReason>> = {
   length: 'length',
   max_tokens: 'length',
@@ -29,8 +32,9 @@ const finishReasons: Readonly<Record<string, ModelFinishReason>> = {
 const failedReasons = new Set(['error', 'insufficient_system_resource']);
 
 /**
- * Reads the data of server-sent events out of text that comes in arbitrary pieces; names and ids mean nothing in this protocol. `feed` throws what
- * `onData` throws, and `CallFailure` for an event that is longer than a whole reply may be.
+ * Reads the data of server-sent events out of text that comes in arbitrary pieces; names and ids mean nothing in this
+ * protocol. `feed` throws what `onData` throws, and `CallFailure` for an event that is longer than a whole reply may
+ * be.
  */
 export function openEventParser(onData: (data: string) => void): EventSourceParser {
   return createParser({
@@ -70,7 +74,7 @@ export class Reply {
     }
   }
 
-  /** What was said since the last call, as one piece; empty when nothing was. */
+  /** The text since the last call, as one piece; empty when there was none. */
   takeText(): string {
     const text = this.#unsent;
     this.#unsent = '';
@@ -87,7 +91,7 @@ export class Reply {
     return this.#finishReason !== undefined;
   }
 
-  /** The provider said that nothing follows. */
+  /** The provider has announced the end of the reply. */
   get closed(): boolean {
     return this.#closed;
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What may lie unread here before the connection is told to wait. */
+/** How much may stay unread here before the connection is paused. */
 const MAX_UNREAD_CHARACTERS = 1024 * 1024;
 /** How long the rest of an answer we no longer need may take before its connection is given up. */
 const DRAIN_MS = 1000;
@@ -44,7 +44,7 @@ export class StreamedBody {
     return text.slice(0, maxCharacters);
   }
 
-  /** Nobody reads on. A connection whose answer ends by itself within a second is kept for the next request. */
+  /** Ends the reading. A connection whose answer ends by itself within a second is kept for the next request. */
   close(): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = { ended: true };
@@ -55,7 +55,7 @@ export class StreamedBody {
     this.#message.once('close', () => clearTimeout(timer));
   }
 
-  /** Nobody reads on, and the other side is to stop: the connection is cut. */
+  /** Ends the reading and stops the other side: the connection is cut. */
   abandon(): void {
     this.#outcome ??= { ended: true };
     if (!this.#message.complete) this.#message.destroy();

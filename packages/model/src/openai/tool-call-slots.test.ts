@@ -23,7 +23,7 @@ describe('ToolCallSlots', () => {
     ]);
   });
 
-  it('tells parallel calls apart that all say index 0', () => {
+  it('distinguishes parallel calls that all carry index 0', () => {
     expect(
       assemble(
         { index: 0, id: 'a', function: { name: 'read', arguments: '{}' } },

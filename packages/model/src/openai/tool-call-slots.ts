@@ -41,7 +41,7 @@ export class ToolCallSlots {
   }
 
   /**
-   * By index, but a delta with another id and a name of its own opens a new call: servers in front of Gemini send every
+   * Finds a call by index, but a delta with another id and name opens a new call: servers in front of Gemini send every
    * parallel call with index 0 (https://github.com/QuantumNous/new-api/pull/2701), others send no index at all.
    */
   #slotOf(delta: ToolCallDelta): Slot {

@@ -2,7 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { StreamedBody } from './streamed-body.ts';
 
-/** An error page longer than this is cut; nobody reads further. */
+/** An error page longer than this is cut. */
 const ERROR_BODY_MAX_CHARACTERS = 64 * 1024;
 const MAX_IDLE_CONNECTIONS = 256;
 
@@ -17,9 +17,9 @@ export class StreamedResponse extends Response {
 }
 
 /**
- * A `fetch` for the client library over kept-alive node:http connections: a third less CPU per streamed reply than the global one
- * (README of this package), and a connection that outlives `[DONE]`, where the global one is cut off and opened anew.
- * Redirects are not followed: a key goes nowhere but to the configured address.
+ * A `fetch` for the client library over kept-alive node:http connections: a third less CPU per streamed reply than the
+ * global one (README of this package), and a connection that outlives `[DONE]`, where the global one is cut off and
+ * opened anew. Redirects are not followed: a key goes nowhere but to the configured address.
  */
 export class HttpTransport {
   readonly #plain = new http.Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, scheduling: 'lifo' });
@@ -31,7 +31,7 @@ export class HttpTransport {
     const message = await this.#send(url, init);
     const status = message.statusCode ?? 500;
     const body = new StreamedBody(message);
-    // Of a success nobody reads the headers; checking and copying them costs more than it looks.
+    // The headers of a success are never read; checking and copying them costs more than it looks.
     if (status >= 200 && status < 300) return new StreamedResponse(body, { status, headers: new Headers() });
     return new Response(await body.readAll(ERROR_BODY_MAX_CHARACTERS), { status, headers: headersOf(message) });
   };
@@ -46,7 +46,8 @@ export class HttpTransport {
     try {
       return await this.#request(url, init);
     } catch (error) {
-      // A kept-alive connection that the other side closed as we wrote: nothing has been done there, once more on a new one.
+      // A kept-alive connection that the other side closed as we wrote: nothing has been done there, once more on a new
+      // one.
       if (error instanceof StaleConnectionError) return this.#request(url, init);
       throw error;
     }

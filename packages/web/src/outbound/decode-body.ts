@@ -36,7 +36,7 @@ class ByteCap extends Transform {
 /**
  * The body as it was before its encoding. At most `maxBytes` leave it, and at most as many are read from the network:
  * a bomb is noticed while it unfolds, a body that never unfolds is noticed as well.
- * @throws OutboundError for an encoding that is none of ours, or a length that says too much already
+ * @throws OutboundError for an encoding that is none of ours, or a declared length above the limit
  */
 export function decodedBody(message: IncomingMessage, maxBytes: number): Readable {
   if (Number(message.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
@@ -51,5 +51,5 @@ function tooLarge(maxBytes: number): OutboundError {
   return new OutboundError('too_large', `The answer is larger than ${String(maxBytes)} bytes.`);
 }
 
-/** Whoever reads the last stream hears of the error. */
+/** The reader of the last stream gets the error. */
 function ignore(): void {}

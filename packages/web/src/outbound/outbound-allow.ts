@@ -1,7 +1,10 @@
 import { allowedPlace } from './outbound-url.ts';
 import { z } from 'zod';
 
-/** The variable OUTBOUND_ALLOW: `host:port`s, parted by commas or spaces. The deployment's own: nothing of a tenant can add to it. */
+/**
+ * The variable OUTBOUND_ALLOW: `host:port`s, parted by commas or spaces. The deployment's own: nothing of a tenant can
+ * add to it.
+ */
 export const outboundAllow = z
   .string()
   .default('')

@@ -11,7 +11,7 @@ export class OutboundError extends Error {
   }
 }
 
-/** Whatever a socket, a parser or a decoder said, as one of ours. */
+/** Converts any error of a socket, a parser or a decoder to one of ours. */
 export function outboundErrorOf(error: unknown, host: string): OutboundError {
   if (error instanceof OutboundError) return error;
   const code = codeOf(error);

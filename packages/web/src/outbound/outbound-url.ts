@@ -3,7 +3,7 @@ import { OutboundError } from './outbound-error.ts';
 const URL_MAX_CHARACTERS = 4096;
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 const REGISTERED_PORTS_FROM = 1024;
-/** Above 1023 those that browsers refuse, and databases and brokers that take orders from whoever writes lines to them. */
+/** Above 1023: ports that browsers refuse, and those of databases and brokers that execute any line they receive. */
 const refusedPorts: ReadonlySet<number> = new Set([
   1433, 1521, 1719, 1720, 1723, 2049, 2375, 2376, 2379, 3306, 3659, 4045, 4190, 5060, 5061, 5432, 5672, 6000, 6379, 6566, 6665, 6666, 6667,
   6668, 6669, 6679, 6697, 9042, 9092, 10080, 10250, 11211, 27017,
@@ -36,7 +36,7 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/u, '$1');
 }
 
-/** Ports where the world serves HTTP: the two of it, and those anybody may use. */
+/** Ports that serve HTTP: the two standard ones, and the unreserved ones. */
 export function isWebPort(port: number): boolean {
   return Object.values(DEFAULT_PORTS).includes(port) || (port >= REGISTERED_PORTS_FROM && !refusedPorts.has(port));
 }

@@ -11,7 +11,7 @@ import { sendHop, type Hop, type VettedPlace } from './send-hop.ts';
 export interface OutboundOptions {
   /**
    * `host:port`s that may be private, from the operator's configuration and nowhere else. The host is compared with the
-   * URL's, not with what it resolves to: a name of somebody's own that points there stays refused.
+   * URL's, not with what it resolves to: another name that points there stays refused.
    */
   readonly allow?: readonly string[];
   /** In place of DNS, for tests: once for each request and each redirect. */
@@ -24,11 +24,11 @@ export interface OutboundPolicy {
   /** From the start until the last byte of the body, redirects included. */
   readonly timeoutMs: number;
   readonly maxRedirects: number;
-  /** But for what the operator allowed: that is reached over the operator's own network. */
+  /** Addresses that the operator allowed are exempt: they are reached over the operator's own network. */
   readonly httpsOnly: boolean;
   /** As if the operator had allowed nothing. */
   readonly publicOnly: boolean;
-  /** When given, no other host is spoken to, not by a redirect either. */
+  /** When given, no other host is contacted, not by a redirect either. */
   readonly hosts: readonly string[] | undefined;
 }
 
@@ -89,8 +89,8 @@ export class Outbound {
   }
 
   /**
-   * A `fetch` within a policy. The body streams; reading it fails with OutboundError at the policy's limits. A body of the
-   * request is sent whole. Rejects with OutboundError, or with the reason of the caller's signal.
+   * A `fetch` within a policy. The body streams; reading it fails with OutboundError at the policy's limits. A body of
+   * the request is sent whole. Rejects with OutboundError, or with the reason of the caller's signal.
    */
   fetcher(policy: Partial<OutboundPolicy> = {}): OutboundFetch {
     return async (input, init) => {
@@ -138,7 +138,9 @@ export class Outbound {
     throw new OutboundError('redirect_refused', `${first.url.hostname} redirects more than ${String(exchange.policy.maxRedirects)} times.`);
   }
 
-  /** Every check of a place, for the first URL and for each that a redirect names. Its addresses are looked up here, once. */
+  /**
+   * Checks a URL, the first one and each that a redirect names. Its addresses are looked up here, once.
+   */
   async #vet(url: URL, { policy, signal }: Exchange): Promise<VettedPlace> {
     if (policy.hosts !== undefined && !policy.hosts.includes(url.hostname)) {
       throw new OutboundError('bad_url', `${url.hostname} is not one of the hosts that are allowed here.`);
@@ -150,7 +152,8 @@ export class Outbound {
     if (policy.httpsOnly && url.protocol !== 'https:') throw new OutboundError('bad_url', 'Only https: URLs can be opened here.');
     if (!isWebPort(portOf(url))) throw new OutboundError('bad_url', `Port ${String(portOf(url))} is none that pages are served on.`);
     const addresses = await unlessAborted(this.#resolvePublic(host, signal), signal);
-    // The same words for a name that is not known and for one that is private: which of them tells what a network looks like.
+    // One text for a name that is not known and for one that is private: a difference would reveal what a network looks
+    // like.
     if (addresses.length === 0 || !addresses.every((address) => isPublicAddress(address))) {
       throw new OutboundError('not_public', `${url.hostname} has no public address. Check the spelling; private hosts are never opened.`);
     }
@@ -171,7 +174,7 @@ async function bodyOf(request: Request): Promise<Uint8Array | undefined> {
   return bytes;
 }
 
-/** A resolver that does not heed the signal must not outlive it. */
+/** Waits no longer than the signal for a resolver that ignores it. */
 async function unlessAborted<Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> {
   signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();
@@ -192,7 +195,7 @@ async function* bodyChunks(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     const body: Readable & AsyncIterable<Buffer> = decodedBody(message, exchange.policy.maxBytes);
-    // A body that stands still is told of the end here; destroyed with a reason, it is the reason that the reader gets.
+    // A stalled body learns of the end here; destroyed with a reason, it gives the reader that reason.
     const onAbort = (): void => {
       body.destroy(new Error('aborted'));
     };
@@ -248,7 +251,7 @@ function toResponse(answer: Answer, exchange: Exchange): Response {
   if (!hasBody) message.destroy();
   const body = hasBody ? bodyStream(answer, exchange) : null;
   const response = new Response(body, { status, statusText: message.statusMessage ?? '', headers: receivedHeaders(message) });
-  // Facts that the constructor cannot be told.
+  // Facts that the constructor does not accept.
   Object.defineProperties(response, { url: { value: hop.url.href }, redirected: { value: isRedirected } });
   return response;
 }

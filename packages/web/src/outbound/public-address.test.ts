@@ -67,7 +67,7 @@ describe('an address is public', () => {
     expect(isPublicAddress(spelling)).toBe(false);
   });
 
-  it('more strictly than the library says, which takes what nobody was given for unicast', () => {
+  it('more strictly than the library, which takes unassigned ranges for unicast', () => {
     expect(ipaddr.parse('::7f00:1').range()).toBe('unicast');
     expect(ipaddr.parse('4000::1').range()).toBe('unicast');
   });

@@ -1,6 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
-/** What of IPv6 is given out to the world at all. Outside of it ipaddr.js calls much "unicast": `::127.0.0.1`, `4000::`, … */
+/**
+ * What of IPv6 is given out to the world at all. Outside of it ipaddr.js calls much "unicast": `::127.0.0.1`, `4000::`,
+ * …
+ */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**

@@ -5,7 +5,7 @@ import type { Hop } from './send-hop.ts';
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** What another origin may know of a request. Everything else may be a credential: tenants name headers as they like. */
+/** The headers that another origin may see. Everything else may be a credential: tenants name headers as they like. */
 const harmlessHeaders: ReadonlySet<string> = new Set(['accept', 'accept-language', 'accept-encoding', 'user-agent']);
 
 /**

@@ -9,7 +9,7 @@ const TRIES = 2;
 
 /**
  * Asks DNS itself. The system's resolver would block one of the few threads that files are read with, for as long as
- * whoever owns the name likes; and it knows names (hosts files, search domains) that no stranger's URL needs.
+ * the name's owner likes; and it knows names (hosts files, search domains) that no stranger's URL needs.
  */
 export function dnsResolver(servers?: readonly string[]): ResolveHost {
   return async (hostname, signal) => {

@@ -7,11 +7,11 @@ import { OutboundError } from './outbound-error.ts';
 import { hostOf, portOf } from './outbound-url.ts';
 
 const HEADERS_MAX_BYTES = 16 * 1024;
-/** For each address of a host that has several; Node's quarter of a second gives up on the other side of the world. */
+/** The time for each address of a host that has several; Node's quarter of a second gives up on distant hosts. */
 const ADDRESS_ATTEMPT_MS = 1500;
 const USER_AGENT = 'Mozilla/5.0 (compatible; Concierge/1.0)';
 
-/** A connection serves one request: none is kept that was vetted for another. */
+/** A connection serves one request: a connection that was vetted for another request is never reused. */
 const agentOptions = { keepAlive: false, maxCachedSessions: 0 };
 
 interface Agents {
@@ -19,7 +19,7 @@ interface Agents {
   readonly 'https:': https.Agent;
 }
 
-/** Looks again at the very address it connects to: the second lock on the door. */
+/** Checks again the very address it connects to, as a second check. */
 const guardedAgents: Agents = {
   'http:': new RequestFilteringHttpAgent(agentOptions),
   'https:': new RequestFilteringHttpsAgent(agentOptions),
@@ -41,7 +41,9 @@ export interface VettedPlace {
   readonly isAllowedByOperator: boolean;
 }
 
-/** Sends, and answers as soon as the head of an answer is there. No redirect is followed. Rejects with Node's errors. */
+/**
+ * Sends, and answers as soon as the head of an answer is there. No redirect is followed. Rejects with Node's errors.
+ */
 export async function sendHop(hop: Hop, place: VettedPlace, signal: AbortSignal): Promise<IncomingMessage> {
   const isSecure = hop.url.protocol === 'https:';
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -63,12 +65,12 @@ export async function sendHop(hop: Hop, place: VettedPlace, signal: AbortSignal)
     ? https.request({ ...options, agent: agents['https:'], rejectUnauthorized: true })
     : http.request({ ...options, agent: agents['http:'] });
   request.once('response', (message) => {
-    // Whoever reads it hears of its errors; nobody may be reading it yet, or any more.
+    // The reader of the message gets its errors; there may be no reader yet, or none any more.
     message.on('error', () => {});
     resolve(message);
   });
   request.on('error', reject);
-  // Whoever switches protocols is left without a word.
+  // A server that switches protocols closes the request without a response.
   request.once('close', () => {
     reject(new OutboundError('bad_answer', `${hop.url.hostname} gave no HTTP answer.`));
   });
@@ -88,7 +90,7 @@ export function onlyThese(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** What says how the connection is used is never the caller's: it may be a tenant's. */
+/** The headers that control the connection are never the caller's: they may be a tenant's. */
 const ownHeaders = /^(?:host|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|expect|http2-settings|proxy-.*)$/u;
 
 function sentHeaders({ headers, body, method }: Hop): Record<string, string> {

@@ -6,7 +6,7 @@ const charsetName = /charset\s*=\s*(?:["']\s*)?([\w:.-]+)/iu;
 const textTypes = /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|yaml|x-yaml|javascript|ld\+json|x-ndjson|toml|sql)$)/u;
 const namelessTypes: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'unknown/unknown']);
 
-/** What to make of a body: by what the server calls it, by the bytes where it says nothing. */
+/** Decides how to read a body: by the server's content type, and by the bytes where there is none. */
 export function documentKind(contentType: string, bytes: Uint8Array): DocumentKind {
   const type = contentType.split(';', 1).join('').trim().toLowerCase();
   const start = Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1');
@@ -21,14 +21,14 @@ function sniffed(start: string): DocumentKind {
   return /^\s*<(?:!doctype html|html|head|body)\b/iu.test(start) ? 'html' : 'text';
 }
 
-/** UTF-16 has zeros, too, but says so first. */
+/** UTF-16 has zeros, too, but begins with a byte order mark. */
 function isBinary(start: string): boolean {
   return start.includes('\u0000') && !start.startsWith('\u00ff\u00fe') && !start.startsWith('\u00fe\u00ff');
 }
 
 /**
- * A body's text. What counts, in this order: a byte order mark, the header's charset, the page's own; UTF-8, and where the
- * bytes are none, what old pages that say nothing are written in.
+ * A body's text. What counts, in this order: a byte order mark, the header's charset, the page's own; UTF-8, and where
+ * the bytes are none, the charset of old pages that declare none.
  */
 export function decodeDocument(contentType: string, bytes: Uint8Array): string {
   const header = charsetName.exec(contentType)?.[1];
@@ -53,7 +53,7 @@ function byteOrderMark(bytes: Uint8Array): InstanceType<typeof TextDecoder> | un
   return first === 0xfe && second === 0xff ? new TextDecoder('utf-16be') : undefined;
 }
 
-/** undefined for a charset that nobody knows. */
+/** undefined for an unknown charset. */
 function decoderOf(charset: string | undefined): InstanceType<typeof TextDecoder> | undefined {
   if (charset === undefined) return undefined;
   try {

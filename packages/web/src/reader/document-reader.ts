@@ -10,7 +10,7 @@ export interface ReadDocument {
   /** Empty where there is none. */
   readonly title: string;
   readonly text: string;
-  /** Only the words of a page: it was too large or too deep to be laid out in time. */
+  /** The bare words of a page: it was too large or too deep for its layout to be computed in time. */
   readonly isPlain: boolean;
   /** There was more text than is kept, or than could be read in time. */
   readonly isCut: boolean;
@@ -23,8 +23,9 @@ export interface ReadTerms {
 }
 
 /**
- * The one place where documents are read: pages and PDFs, whoever sent them. Each in a process with limited time and memory: a hostile
- * document costs its own process, never the service. One reader for each service, so that its slots count all of them.
+ * The one place where documents are read: pages and PDFs from any source. Each in a process with limited time and
+ * memory: a hostile document costs its own process, never the service. One reader for each service, so that its slots
+ * count all of them.
  */
 export class DocumentReader {
   readonly #slots = new TenantSlots(slotCounts);

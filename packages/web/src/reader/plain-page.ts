@@ -1,7 +1,7 @@
 import { Parser } from 'htmlparser2';
 import { absoluteLink } from './absolute-link.ts';
 
-/** Without these a page is not laid out: its DOM would take more time than anybody waits for it. */
+/** Without these elements a page's layout is not computed: its DOM would take more time than a reader waits for it. */
 const DEPTH_MAX = 256;
 const ELEMENTS_MAX = 40_000;
 const CHARACTERS_MAX = 3_000_000;

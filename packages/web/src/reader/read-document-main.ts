@@ -3,12 +3,13 @@ import { plainPage } from './plain-page.ts';
 import { ReadFacts, type ReadMessage } from './read-message.ts';
 
 /*
- * The body of a process that reads one document: facts and bytes come in on stdin, each line that goes out on stdout is a `ReadMessage`.
- * Its starter (`read-in-process.ts`) limits its time and its memory. What can be said early is said early: the bare words of a page before
- * its readable form, the pages of a PDF so far. A process that is killed in the middle has said something all the same.
+ * The body of a process that reads one document: facts and bytes come in on stdin, each line that goes out on stdout is
+ * a `ReadMessage`. Its starter (`read-in-process.ts`) limits its time and its memory. Text is emitted as early as
+ * possible: the bare words of a page before its readable form, the pages of a PDF so far. A process that is killed in
+ * the middle has then emitted some text.
  */
 
-/** The pages of a PDF so far are said again after this time. */
+/** The pages of a PDF so far are emitted again after this time. */
 const SAY_EVERY_MS = 1000;
 const NEWLINE = 0x0a;
 
@@ -76,7 +77,7 @@ class DocumentReading {
   }
 }
 
-/** Returns when the starter can have it: what comes next may end the process. */
+/** Resolves when the starter can have read the message: what comes next may end the process. */
 async function write(message: ReadMessage): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   process.stdout.write(`${JSON.stringify(message)}\n`, () => {
@@ -90,6 +91,6 @@ for await (const part of process.stdin) parts.push(Buffer.from(part));
 const input = Buffer.concat(parts.splice(0));
 const headEnd = input.indexOf(NEWLINE);
 const facts = ReadFacts.parse(JSON.parse(input.subarray(0, headEnd).toString('utf8')));
-// A copy of its own: PDF.js takes the whole buffer behind the bytes.
+// A separate copy: PDF.js takes the whole buffer behind the bytes.
 await new DocumentReading(facts, Uint8Array.from(input.subarray(headEnd + 1))).read();
 process.exit(0);

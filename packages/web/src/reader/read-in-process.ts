@@ -10,11 +10,14 @@ const CPU_SECONDS = 8;
 /** For a process that waits instead of working. */
 const TIMEOUT_MS = 30_000;
 /**
- * Of the whole process, in KiB. Node 24 reserves 1.0 GiB before it reads anything, with the flags below; the text of a PDF with 1,600 pages
- * took 80 MiB more. So a document gets about 500 MiB, buffers included, which no limit of V8 counts.
+ * The address space of the whole process, in KiB. Node 24 reserves 1.0 GiB before it reads anything, with the flags
+ * below; the text of a PDF with 1,600 pages took 80 MiB more. So a document gets about 500 MiB, buffers included, which
+ * no limit of V8 counts.
  */
 const ADDRESS_SPACE_KIB = 1536 * 1024;
-/** What stays in memory is looked at beside it: it is the only limit where the system has none of address space (macOS). */
+/**
+ * What stays in memory is looked at beside it: it is the only limit where the system has none of address space (macOS).
+ */
 const RESIDENT_MAX_BYTES = 320 * 1024 * 1024;
 const HEAP_MB = 160;
 
@@ -28,7 +31,7 @@ const NO_LIMIT = 70;
 const addressSpace = process.platform === 'linux' ? `ulimit -v ${String(ADDRESS_SPACE_KIB)} || exit ${String(NO_LIMIT)};` : '';
 const script = `ulimit -c 0; ulimit -t ${String(CPU_SECONDS)} || exit ${String(NO_LIMIT)}; ${addressSpace} exec "$0" "$@"`;
 
-// Beside this file, in the sources as in what is compiled from them.
+// The main file is beside this one, in the sources as in the compiled output.
 const mainFile = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? './read-document-main.ts' : './read-document-main.js', import.meta.url),
 );
@@ -44,8 +47,9 @@ const flags = [
 ];
 
 /**
- * Reads one document in a process of its own: what that process said last before it ended or was killed, undefined when it said nothing.
- * Limits of processor time and address space are set before Node starts, so that no document, whatever it decodes to, takes more.
+ * Reads one document in a separate process. Returns the process's last message before it ended or was killed; undefined
+ * when there was none. Limits of processor time and address space are set before Node starts, so that no document,
+ * whatever it decodes to, takes more.
  * @throws Error when the process cannot be started with its limits
  */
 export async function readInProcess(task: ReadTask, signal: AbortSignal): Promise<ReadMessage | undefined> {

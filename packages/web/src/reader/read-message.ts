@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a reading process is told of a document; the bytes follow it. */
+/** The facts about a document that a reading process gets; the bytes follow them. */
 export const ReadFacts = z.object({
   contentType: z.string(),
   /** What relative links are relative to. */
@@ -12,7 +12,10 @@ export interface ReadTask extends ReadFacts {
   readonly bytes: Uint8Array;
 }
 
-/** What it says: a text, maybe followed by a better one; or why there can be none. The last word counts. */
+/**
+ * A message of the reading process: a text, maybe followed by a better one; or why there can be none. The last message
+ * counts.
+ */
 export const ReadMessage = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('text'), title: z.string(), text: z.string(), isPlain: z.boolean(), isCut: z.boolean() }),
   z.object({ kind: z.literal('refused'), reason: z.string() }),

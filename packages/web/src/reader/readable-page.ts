@@ -7,7 +7,10 @@ import { absoluteLink } from './absolute-link.ts';
 /** Less than this of a longer page is a teaser or a cookie notice that was taken for the article. */
 const ARTICLE_MIN_SHARE = 0.1;
 
-/** The article of a page as Markdown; the whole page where there is no article. Time and depth are the caller's to bound. */
+/**
+ * The article of a page as Markdown; the whole page where there is no article. Time and depth are the caller's to
+ * bound.
+ */
 export function readablePage(html: string, url: string): { title: string; markdown: string } {
   // It reads what is no whole document as the root element alone.
   const { document } = parseHTML(/<html[\s>]/iu.test(html) ? html : `<!doctype html><html><body>${html}</body></html>`);
@@ -37,7 +40,7 @@ function markdownOf(base: string): (html: string) => string {
       return text === '' || href === undefined ? text : `[${text}](${href})`;
     },
   });
-  // What an image says is in its description; its address would only tell its server who reads.
+  // The content of an image is in its description; its address would only reveal to its server who reads.
   service.addRule('images', {
     filter: 'img',
     replacement: (_content, node) => {

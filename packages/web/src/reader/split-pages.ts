@@ -1,7 +1,10 @@
 /** How far back from a page's end a paragraph or a line may end it. */
 const BREAK_SHARE = 0.8;
 
-/** The text in pages of at most `maxCharacters`, cut at the end of a paragraph or a line where there is one; together the whole. */
+/**
+ * The text in pages of at most `maxCharacters`, cut at the end of a paragraph or a line where there is one; together
+ * the whole.
+ */
 export function splitPages(text: string, maxCharacters: number): string[] {
   const pages: string[] = [];
   for (let start = 0; start < text.length;) {

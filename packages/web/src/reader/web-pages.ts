@@ -26,7 +26,10 @@ export interface OpenPage {
   readonly signal: AbortSignal;
 }
 
-/** Pages of the web as text, kept for a few minutes for whoever opened them, so that a second page of one costs nothing. */
+/**
+ * Pages of the web as text, kept for a few minutes for the reader that opened them, so that a second page of one costs
+ * nothing.
+ */
 export class WebPages {
   readonly #outbound: Outbound;
   readonly #documents: DocumentReader;

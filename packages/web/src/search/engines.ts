@@ -28,7 +28,7 @@ const brave: SearchEngine = {
     return { url, init: { method: 'GET', headers: { accept: 'application/json', 'x-subscription-token': key } } };
   },
   hits: (answer) => BraveAnswer.parse(answer).web?.results ?? [],
-  // 422 is what it says of a key in the wrong form; of the rest of a request there is nothing to get wrong.
+  // 422 is its answer to a key in the wrong form; nothing else in the request can be wrong.
   failures: { 401: 'bad_key', 403: 'bad_key', 422: 'bad_key', 402: 'quota', 429: 'busy' },
 };
 

@@ -17,7 +17,7 @@ export interface SearchQuery {
 
 /** How one search service is asked, and what its answers look like. */
 export interface SearchEngine {
-  /** Where it is unless the operator says otherwise; undefined: it has no address of its own. */
+  /** Its default URL, which the operator may replace; undefined: it has none. */
   readonly url: string | undefined;
   request(base: string, key: string, query: SearchQuery): SearchRequest;
   /** Throws for an answer in another form. */

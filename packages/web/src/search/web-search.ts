@@ -37,21 +37,23 @@ export class SearchError extends Error {
   }
 }
 
-/** The search service that the operator chose. Its address is the operator's and may be private; nobody else's URL is asked. */
+/**
+ * The search service that the operator chose. Its address is the operator's and may be private; no other URL is asked.
+ */
 export class WebSearch {
   readonly #engine: SearchEngine;
   readonly #base: string;
   readonly #key: string;
   readonly #fetch: OutboundFetch;
 
-  /** @throws Error for a provider that has no address of its own and got none */
+  /** @throws Error for a provider that has no default address and got none */
   constructor({ provider, url, key }: WebSearchSettings) {
     this.#engine = engines[provider];
     const base = url ?? this.#engine.url;
     if (base === undefined) throw new Error(`${provider} needs an address.`);
     this.#base = withoutEnding(base, '/');
     this.#key = key ?? '';
-    // Nowhere else, by redirects neither: the key goes with the request.
+    // Redirects to other hosts are refused: the key goes with the request.
     const place = new URL(this.#base);
     const outbound = new Outbound({ allow: [placeOf(place)] });
     this.#fetch = outbound.fetcher({ hosts: [place.hostname], maxBytes: ANSWER_MAX_BYTES, timeoutMs: TIMEOUT_MS });

@@ -9,7 +9,10 @@ export interface McpToolsOptions {
   readonly log: Log;
 }
 
-/** The tools of the MCP servers that a tenant has attached to the agent of a turn. A server that does not work is passed over. */
+/**
+ * The tools of the MCP servers that a tenant has attached to the agent of a turn. A server that does not work is passed
+ * over.
+ */
 export class McpTools {
   readonly #options: McpToolsOptions;
 

@@ -74,7 +74,7 @@ describe('sub-agents of a call that is stopped', () => {
     expect(turns.cancelled).toEqual(['t_1', 't_2']);
   });
 
-  it('are left to whoever goes on when it is the turn that stops', async () => {
+  it('are left to the worker that goes on when it is the turn that stops', async () => {
     const turns = new EndlessTurns();
     const stop = new AbortController();
     const running = turns.run(turnRun(scope, { signal: stop.signal }), ['a', 'b'], stop.signal);
@@ -101,7 +101,7 @@ describe('a sub-agent', () => {
     await expect(running).rejects.toThrow('enough');
   });
 
-  it('that cannot be accepted is told as one that failed', async () => {
+  it('that cannot be accepted is reported as one that failed', async () => {
     const outcomes = await new EndlessTurns().run(turnRun(scope), ['refused'], new AbortController().signal);
     expect(outcomes).toEqual([{ status: 'failed', turnId: null, sessionId: null, reason: 'It could not be started: Too much to do.' }]);
   });

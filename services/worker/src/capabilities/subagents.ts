@@ -27,8 +27,9 @@ export function createSubagents(options: SubagentOptions): Pick<CapabilityFactor
 }
 
 /**
- * The turns that one turn starts. They take the same path as any other; what is special is said when they are accepted: ids that
- * follow from the call, so that the same call made again finds them, and a grant that says who started them and what they may have.
+ * The turns that one turn starts. They take the same path as any other; two things differ when they are accepted: their
+ * ids follow from the call, so that the same call made again finds them, and a grant names the turn that started them
+ * and what they may have.
  */
 class Subagents implements AsyncDisposable {
   readonly #options: SubagentOptions;
@@ -55,7 +56,7 @@ class Subagents implements AsyncDisposable {
     this.#count(call.callId, tasks.length);
     const inputs = await Promise.all(tasks.map(async (task, index) => this.#inputOf(task, `${call.callId}:${String(index)}`)));
     const accepted: (TurnReceipt | ChildOutcome)[] = [];
-    // One after another: where few may run at once, they run in the order in which they were asked for.
+    // Accepts them one after another: where few may run at once, they run in the order of their requests.
     for (const input of inputs) accepted.push(await this.#accept(input, call.signal));
     const outcomes = Promise.all(accepted.map(async (child) => ('status' in child ? child : this.#outcomeOf(child, call.signal))));
     return outcomes.catch(async (error: unknown) => {
@@ -133,7 +134,10 @@ class Subagents implements AsyncDisposable {
     }
   }
 
-  /** The call was stopped and the turn goes on: nobody will ask for these again. When the turn itself is stopped, its end decides. */
+  /**
+   * The call was stopped and the turn goes on: no later call asks for these again. When the turn itself is stopped, its
+   * end decides.
+   */
   async #giveUp(accepted: readonly (TurnReceipt | ChildOutcome)[], signal: AbortSignal): Promise<void> {
     const { scope, signal: turnSignal } = this.#run;
     if (!signal.aborted || turnSignal.aborted) return;
@@ -144,7 +148,9 @@ class Subagents implements AsyncDisposable {
     this.#underWay.delete(cancelling);
   }
 
-  /** The session file is the truth about a turn that has ended, however long ago; the stream tells when that is. */
+  /**
+   * The session file is the truth about a turn that has ended, however long ago; the stream shows when it has ended.
+   */
   async #outcomeOf(receipt: TurnReceipt, signal: AbortSignal): Promise<ChildOutcome> {
     const ended = await this.#recorded(receipt);
     if (ended !== undefined) return ended;
@@ -164,7 +170,7 @@ class Subagents implements AsyncDisposable {
   }
 }
 
-/** For a session that was deleted as soon as it had ended. */
+/** The outcome from the stream, for a session that was deleted as soon as it had ended. */
 function asTold({ turnId, sessionId }: TurnReceipt, folded: FoldedTurn): ChildOutcome {
   if (folded.kind === 'error') return { status: 'failed', turnId, sessionId, reason: folded.error.message };
   if (folded.reply.finishReason === 'cancelled') return cancelled({ turnId, sessionId });
@@ -175,7 +181,7 @@ function cancelled(child: { turnId: string; sessionId: string }): ChildOutcome {
   return { status: 'cancelled', ...child, reason: 'It was cancelled before it had finished.' };
 }
 
-/** What attempts before this one have started, as the steps of the turn tell it. */
+/** The tasks that earlier attempts have started, read from the turn's steps. */
 function tasksOfEarlierCalls({ steps }: TurnRun): [string, number][] {
   const calls = steps.flatMap((step) => (step.kind === 'assistant' ? (step.message.toolCalls ?? []) : []));
   const failed = new Set(steps.flatMap((step) => (step.kind === 'result' && step.message.isError ? [step.message.callId] : [])));

@@ -4,11 +4,11 @@ import type { TurnRun } from '@concierge/turn';
 
 /** A turn's sandbox, closed with the turn. */
 export interface RuntimeCapability extends RuntimeAccess, AsyncDisposable {
-  /** Who answers the tools that commands call; said once, before the first command. */
+  /** Sets what answers the tools that commands call; called once, before the first command. */
   answerWith(dispatcher: Dispatcher): void;
 }
 
-/** What a worker lends to one turn, and takes back at its end. */
+/** The capabilities that a worker binds for one turn and closes at its end. */
 export type OpenedCapabilities = TurnCapabilities & AsyncDisposable & { readonly runtime: RuntimeCapability };
 
 /** What the turn's agent may do: at most this may be handed on. */
@@ -29,7 +29,7 @@ export interface CapabilityFactories {
   cancelSubagents(run: TurnRun): Promise<void>;
 }
 
-/** Nothing is opened before a tool asks for it. */
+/** Opens nothing before a tool asks for it. */
 export function createCapabilities(capabilityFactories: CapabilityFactories, run: TurnRun, rights: TurnRights): OpenedCapabilities {
   const runtime = capabilityFactories.runtime(run);
   const subagents = capabilityFactories.subagents(run, rights);
@@ -45,7 +45,7 @@ export function createCapabilities(capabilityFactories: CapabilityFactories, run
       replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs, nowMs: Date.now() }),
     readUpload: capabilityFactories.readUpload(run),
     [Symbol.asyncDispose]: async () => {
-      // First what can still ask for more: a command may start sub-agents through its dispatcher.
+      // What can still make requests closes first: a command may start sub-agents through its dispatcher.
       await runtime[Symbol.asyncDispose]();
       await subagents[Symbol.asyncDispose]();
     },

@@ -51,7 +51,7 @@ describe('an address was mentioned', () => {
     ['https://a.example.evil.example/', 'a.example'],
     ['https://a.example/', 'write to me@a.example'],
     ['not an address', 'not an address'],
-  ])('by nobody: %s in %j', async (address, text) => {
+  ])('by no one: %s in %j', async (address, text) => {
     expect(await after(text).namedBy(address)).toBeUndefined();
   });
 

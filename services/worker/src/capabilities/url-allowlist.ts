@@ -4,10 +4,10 @@ import type { TenantScope } from '@concierge/tenant';
 const FILES_MAX = 500;
 const FILE_MAX_BYTES = 256 * 1024;
 const URLS_MAX = 5000;
-/** An address that is longer leads nowhere. */
+/** A longer address is never allowed. */
 const ADDRESS_MAX_CHARACTERS = 4096;
 
-/** With their scheme only: `prices.md` in an owner's file is a file, and somebody's domain. */
+/** Addresses with their scheme only: `prices.md` in an owner's file is a file, and also a possible domain. */
 const wholeAddress = /\bhttps?:\/\/[^\s<>"'`\\^{}|]+/giu;
 const bareAddress = /(?<![\w@./:-])(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z]{2,24}(?:\/[^\s<>"'`\\^{}|]*)?/giu;
 
@@ -17,10 +17,10 @@ export interface UrlAllowlistOptions {
 }
 
 /**
- * The addresses that a customer's agent may open: what the customer wrote and what a search of this turn found, to the letter;
- * and whatever is on a host that the owner's files name. So an address that somebody talked the agent into making up, with
- * what it knows in it, leads nowhere. What the agent itself wrote or may have written (its replies, its notes, results of its
- * tools) is no mention.
+ * The addresses that a customer's agent may open: what the customer wrote and what a search of this turn found, to the
+ * letter; and whatever is on a host that the owner's files name. So an address that the agent was talked into making
+ * up, with what it knows in it, leads nowhere. What the agent itself wrote or may have written (its replies, its notes,
+ * results of its tools) is no mention.
  */
 export class UrlAllowlist {
   readonly #options: UrlAllowlistOptions;
@@ -38,7 +38,7 @@ export class UrlAllowlist {
     if (url !== null) this.#found.add(wordingOf(url));
   }
 
-  /** Who named it, the owner before others; undefined: nobody. */
+  /** Who named it, the owner before others; undefined: no one. */
   async namedBy(address: string): Promise<'owner' | 'customer' | 'search' | undefined> {
     const url = URL.parse(address);
     if (url === null) return undefined;
@@ -58,7 +58,10 @@ export class UrlAllowlist {
     );
   }
 
-  /** Of all that the customer's agent can read of the owner's; notes about contacts and the owner's own are not asked. */
+  /**
+   * Hosts in all files of the owner's that the customer's agent can read; notes about contacts and the owner's own
+   * notes are not searched.
+   */
   async #ownersHosts(): Promise<ReadonlySet<string>> {
     const { scope, turn } = this.#options;
     const context = await scope.context.load({ agent: turn.agent, sender: null, memory: 'contact' });

@@ -62,7 +62,9 @@ class TurnWeb {
     return { ...document, text, page, pages: texts.length };
   };
 
-  /** Strangers cannot make an agent open what the operator allowed beside the public web: the owner can, by naming it. */
+  /**
+   * Customers cannot make an agent open what the operator allowed beside the public web: the owner can, by naming it.
+   */
   async #terms(url: string): Promise<Pick<OpenPage, 'tenantId' | 'reader' | 'policy'>> {
     const { policy } = reaches[this.#access];
     const { tenantId } = this.#run.turn;
@@ -95,7 +97,7 @@ const NO_SEARCH =
 const NOT_MENTIONED =
   'This address is not open here. You can open addresses that the customer wrote, that web_search found in this turn, or on sites that the business’s own files name, each exactly as it is written there. Ask the customer for the address, or search.';
 
-/** What keeps a page from being read is for the model to know. */
+/** The model reads what keeps a page from being read. */
 async function readable<Result>(task: Promise<Result>): Promise<Result> {
   try {
     return await task;

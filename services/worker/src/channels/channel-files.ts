@@ -7,7 +7,7 @@ import type { TurnRun } from '@concierge/turn';
 import { safeFileName, sniffType, storeUpload } from '@concierge/upload';
 import type { ChannelSenders } from './channel-senders.ts';
 
-/** All files of one prompt together: the person waits. */
+/** The time for all files of one prompt together: the contact waits. */
 const FETCH_TIMEOUT_MS = 30_000;
 /** Files of one prompt in memory at once. */
 const FETCH_AT_ONCE = 3;
@@ -46,11 +46,14 @@ export interface ChannelFilesOptions {
 interface Fetching {
   readonly scope: TenantScope;
   readonly sender: ChannelSender;
-  /** Of the turn and of the time that there is. */
+  /** Ends with the turn, and when the time is over. */
   readonly signal: AbortSignal;
 }
 
-/** Files that came with messages from a chat app: fetched from it when somebody is about to answer, and kept as uploads are. */
+/**
+ * Files that came with messages from a channel: fetched from it when a reply is about to be written, and kept as
+ * uploads are.
+ */
 export class ChannelFiles {
   readonly #options: ChannelFilesOptions;
 
@@ -59,8 +62,9 @@ export class ChannelFiles {
   }
 
   /**
-   * What became of each file, by turn, in the order in which they were sent. What cannot be had is no failure: it is told to the model.
-   * @throws the reason of the turn's signal; what the disk says when a file cannot be kept
+   * What became of each file, by turn, in the order in which they were sent. A file that cannot be had is no failure:
+   * the model reads why.
+   * @throws the reason of the turn's signal; the disk's error when a file cannot be kept
    */
   async fetchFiles(run: TurnRun, turns: readonly AcceptedTurn[]): Promise<ReadonlyMap<string, readonly MediaFile[]>> {
     const wanted = turns.flatMap(({ turnId, chatApp }) => (chatApp?.media ?? []).map((media) => ({ turnId, media })));
@@ -109,7 +113,7 @@ export class ChannelFiles {
   }
 }
 
-/** What can be known without asking for it. */
+/** Problems that are known without a request. */
 function problemOf({ kind, mediaType, bytes }: ChannelMedia): string | undefined {
   const isOf = (family: string): boolean => mediaType?.toLowerCase().startsWith(`${family}/`) === true;
   if (kind === 'voice' || kind === 'audio' || isOf('audio')) return notHeard;

@@ -9,7 +9,7 @@ export interface ChannelSendersOptions {
   readonly log: Log;
 }
 
-/** The way back to the chat app that a turn came from. */
+/** Finds the sender for the channel that a turn came from. */
 export class ChannelSenders {
   readonly #options: ChannelSendersOptions;
 
@@ -17,19 +17,22 @@ export class ChannelSenders {
     this.#options = options;
   }
 
-  /** undefined when the turn came from none, or the app is not connected (any more), or its binding cannot be read. */
+  /**
+   * undefined when the turn came from no channel, or the channel is not connected (any more), or its binding cannot be
+   * read.
+   */
   async of(scope: TenantScope, { channel, chatApp }: Pick<AcceptedTurn, 'channel' | 'chatApp'>): Promise<ChannelSender | undefined> {
     if (chatApp === undefined || !isMessagingChannel(channel)) return undefined;
     const { urls, log } = this.#options;
     const binding = await openBinding(scope.channels, channel).catch((error: unknown) => {
-      log.warn({ err: error, tenantId: scope.tenantId, channel }, 'the binding of a chat app cannot be opened');
+      log.warn({ err: error, tenantId: scope.tenantId, channel }, 'the binding of a channel cannot be opened');
       return undefined;
     });
     return binding && openSender(binding, { urls });
   }
 }
 
-/** Where the turn's words came from, as providers are asked. */
+/** The origin of the turn's message, in the form that providers take. */
 export function destinationOf({ address: { to, thread } }: ChannelMessage): { readonly to: string; readonly thread?: string } {
   return { to, ...(thread !== null && { thread }) };
 }

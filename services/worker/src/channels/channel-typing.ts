@@ -9,7 +9,10 @@ export interface ChannelTypingOptions {
   readonly log: Log;
 }
 
-/** Shows the person that an answer is being written. Beside the turn: it delays nothing, and nothing fails because of it. */
+/**
+ * Shows the contact that an answer is being written. It runs beside the turn: it delays nothing, and no failure of it
+ * reaches the turn.
+ */
 export class ChannelTyping {
   readonly #options: ChannelTypingOptions;
 
@@ -17,7 +20,7 @@ export class ChannelTyping {
     this.#options = options;
   }
 
-  /** Until it is disposed, or the turn is stopped. */
+  /** Shows typing until the result is disposed or the turn is stopped. */
   show(run: TurnRun, turns: TurnsToAnswer): Disposable {
     const stop = new AbortController();
     if (run.turn.chatApp !== undefined) {
@@ -30,10 +33,10 @@ export class ChannelTyping {
     };
   }
 
-  /** The apps that show it as an answer to a message are named the newest. */
+  /** A channel that shows typing as an answer to a message gets the newest message. */
   async #keepTyping({ scope, turn }: TurnRun, turns: TurnsToAnswer, signal: AbortSignal): Promise<void> {
     const chatApp = turns.at(-1)?.chatApp;
-    // A person has the conversation: what they write is not announced by us.
+    // A staff member has the conversation: the service does not announce what they write.
     if (chatApp === undefined || (await scope.handoffs.isPaused(turn.sessionId))) return;
     const sender = await this.#options.senders.of(scope, turn);
     if (sender !== undefined) await keepTyping(sender, { ...destinationOf(chatApp), inboundMessageId: chatApp.messageRef }, signal);

@@ -4,7 +4,7 @@ import { ChannelFiles } from './channel-files.ts';
 import { ChannelSenders } from './channel-senders.ts';
 import { ChannelTyping } from './channel-typing.ts';
 
-/** What a turn that came from a chat app needs of it while it runs. */
+/** What a turn that came from a channel needs of it while it runs. */
 export interface WorkerChannels {
   readonly fetchFiles: ChannelFiles['fetchFiles'];
   readonly showTyping: ChannelTyping['show'];

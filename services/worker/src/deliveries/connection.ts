@@ -4,7 +4,7 @@ import type { Log } from '@concierge/runtime';
 import type { Delivery, TenantScope } from '@concierge/tenant';
 import { openBinding } from '../channels/open-binding.ts';
 
-/** An app that is connected, for one message. */
+/** A connected channel, for one message. */
 export interface Connection {
   readonly scope: TenantScope;
   readonly binding: OpenBinding;
@@ -21,7 +21,10 @@ export async function connectionOf(scope: TenantScope, { message }: Delivery): P
   return binding && { scope, binding, view, surface: await surfaceOfMessage(scope, view, message) };
 }
 
-/** Until a person has seen to it at the provider, or connects the app anew; unless that has just been done. */
+/**
+ * Stops sending until a staff member has fixed the credentials at the provider or connects the channel anew; does
+ * nothing if the channel has just been connected anew.
+ */
 export async function stopSending(
   { scope, view }: Connection,
   problem: DeliveryProblem,
@@ -29,12 +32,12 @@ export async function stopSending(
 ): Promise<void> {
   const { channel } = view;
   const { tenantId } = scope;
-  log.error({ tenantId, channel, code: problem.code }, 'a chat app refuses the credentials of a binding: it receives, and sends nothing');
+  log.error({ tenantId, channel, code: problem.code }, 'a channel refuses the credentials of a binding: it receives, and sends nothing');
   const reason = `${appNameOf(channel)} refuses what is sent with its credentials (${problem.code}): ${problem.message}`;
   await scope.channels.stopSending(view, { reason, nowMs });
 }
 
-/** A conversation says which of the binding's accounts was written to, where that decides. */
+/** The conversation names which of the binding's accounts was written to, where that decides. */
 async function surfaceOfMessage(
   scope: TenantScope,
   { channel, identifiers }: ChannelView,

@@ -15,20 +15,23 @@ import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from 
 import { connectionOf, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from '../outbound-metrics.ts';
 
-/** An answer that has not come by then does not come; and a part that is being sent ends within the grace of a stop. */
+/** The time for one answer; a later one counts as lost. A part that is being sent ends within the grace of a stop. */
 const SEND_TIMEOUT_MS = 20_000;
-/** A binding that waits for a person, a suspended tenant: looked at again after so long, since what it waits for is not announced everywhere. */
+/**
+ * A binding that waits for its owner, or a suspended tenant, is looked at again after this time, since their return is
+ * not announced everywhere.
+ */
 const LOOK_AGAIN_MS = 30_000;
-/** A whole binding is held no longer than this at once, whatever the app says of one message. */
+/** A whole binding is throttled no longer than this at once, whatever the channel answers to one message. */
 const HOLD_MAX_MS = 60_000;
-/** Of one part, each for a reason of its own: an app that sends us in circles is left. */
+/** The limit of tries for one part, each for another reason: it stops endless requests of a channel to send again. */
 const TRIES_MAX = 30;
 
 export interface DelivererOptions {
   readonly providers: ProviderSettings;
   readonly pace: Pick<DeliveryPace, 'pace' | 'hold' | 'ages' | 'mayTryBinding' | 'noteBindingRefused'>;
   readonly receipts: Pick<DeliveryReceipts, 'catchUp'>;
-  /** Hears of each message whose way has ended, before it leaves its lane. */
+  /** Called for each message whose delivery has ended, before it leaves its lane. */
   readonly told: DeliveryReported;
   readonly metrics: DeliveryMetrics;
   readonly log: Log;
@@ -37,7 +40,7 @@ export interface DelivererOptions {
   readonly random?: () => number;
 }
 
-/** A part that may be sent now, if nothing comes between. */
+/** A part that may be sent now, if its state does not change before. */
 interface Ready extends Connection {
   readonly delivery: Delivery;
   readonly index: number;
@@ -72,7 +75,10 @@ export class Deliverer {
     return readiness.kind === 'ready' ? this.#try(readiness.ready, signal) : readiness;
   }
 
-  /** Their holder has lost the conversation, or its life. What may have left is not sent again: what came of it is not known. */
+  /**
+   * Ends claims whose holder has lost the conversation or has died. A request that may have left is not sent again: its
+   * outcome is not known.
+   */
   async #closeOpenTries(scope: TenantScope, delivery: Delivery): Promise<Delivery> {
     if (delivery.openTries.length === 0) return delivery;
     const steps: DeliveryStep[] = [];
@@ -87,7 +93,10 @@ export class Deliverer {
     return (await scope.outbox.record(delivery.message.id, steps)) ?? delivery.with(steps);
   }
 
-  /** What keeps the message from being sent, if anything does. The cheap questions first; whether a person has the conversation last. */
+  /**
+   * Finds what keeps the message from being sent, if anything does. The cheap checks come first; whether a staff member
+   * has the conversation comes last.
+   */
   async #look(scope: TenantScope, delivery: Delivery): Promise<Readiness> {
     const { leftMs, retryInMs } = await this.#times(scope, delivery);
     if (leftMs <= 0 || retryInMs >= leftMs) return this.#expire(scope, delivery);
@@ -98,8 +107,9 @@ export class Deliverer {
   }
 
   /**
-   * How long the message may still wait, and how long its next part has to. Both are counted in service time from the first look that saw them: the times in
-   * the files are of another machine's clock. That clock has a say only where a message is twice as old as it may be: everything was down meanwhile.
+   * How long the message may still wait, and how long its next part has to. Both are counted in service time from the
+   * first look that saw them: the times in the files are of another machine's clock. That clock counts only where a
+   * message is twice as old as it may be: everything was down meanwhile.
    */
   async #times(scope: TenantScope, delivery: Delivery): Promise<{ readonly leftMs: number; readonly retryInMs: number }> {
     const { message, wantedAt, lifeMs, expiresAtMs, next } = delivery;
@@ -126,7 +136,7 @@ export class Deliverer {
     return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
   }
 
-  /** Once: every try sends the same. */
+  /** Renders once: every attempt sends the same. */
   async #render(scope: TenantScope, delivery: Delivery, surface: Surface): Promise<Delivery> {
     const { id, text, template } = delivery.message;
     const parts = template === undefined ? renderParts(text, surface) : [{ text, plain: text }];
@@ -191,7 +201,7 @@ export class Deliverer {
     }
   }
 
-  /** An app that asks for what it has got already will never take it. */
+  /** A channel that asks for what it has already got will never accept the part. */
   #bounded({ delivery, part }: Ready, outcome: SendOutcome): SendOutcome {
     const isInVain =
       (outcome.kind === 'resend_plain' && part.form === 'plain') ||
@@ -212,7 +222,7 @@ export class Deliverer {
     return { ...failed, retryAt: delayMs === undefined ? null : new Date(this.#nowMs() + delayMs).toISOString() };
   }
 
-  /** What follows for the binding and the contact. */
+  /** Applies an outcome to the binding and the contact. */
   async #follow(ready: Ready, outcome: SendOutcome): Promise<void> {
     const { scope, delivery, surface } = ready;
     const { channel } = delivery.message;
@@ -233,7 +243,7 @@ export class Deliverer {
     }
   }
 
-  /** Of what is sent through a binding that the provider refuses, one message is tried now and then. */
+  /** Tries one message now and then through a binding that the provider refuses. */
   async #mayTryBinding({ scope, view }: Ready): Promise<boolean> {
     const { channel, state } = view;
     return state !== 'receive_only' || (await this.#options.pace.mayTryBinding({ tenantId: scope.tenantId, channel }));
@@ -252,7 +262,7 @@ export class Deliverer {
     const { channel, id } = message;
     const { kind, code } = problem;
     this.#options.metrics.failed(channel, kind);
-    this.#options.log.warn({ tenantId: scope.tenantId, channel, messageId: id, kind, code }, 'a chat app did not take a message');
+    this.#options.log.warn({ tenantId: scope.tenantId, channel, messageId: id, kind, code }, 'a channel did not take a message');
     await scope.channels.noteError(channel, { code, message: problem.message });
   }
 
@@ -269,7 +279,7 @@ export class Deliverer {
     return this.#end(scope, (await scope.outbox.record(delivery.message.id, [step])) ?? delivery.with([step]));
   }
 
-  /** Told before it leaves its lane: whoever dies between is followed by another who tells it again. */
+  /** Reports the end before the message leaves its lane: after a crash in between, the next worker reports it again. */
   async #end(scope: TenantScope, delivery: Delivery): Promise<LaneStep> {
     const { message, state } = delivery;
     await this.#options.told(scope, delivery);
@@ -291,13 +301,16 @@ export class Deliverer {
   }
 }
 
-/** A reason of ours for which a message is not sent. */
+/** A reason of the service for not sending a message. */
 interface Refusal {
   readonly state: 'failed' | 'expired' | 'withheld';
   readonly problem: DeliveryProblem;
 }
 
-/** They end a part, or do not count: a binding that sends nothing is tried now and then for as long as its message may wait. */
+/**
+ * These outcomes end a part, or do not count: a binding that sends nothing is tried now and then for as long as its
+ * message may wait.
+ */
 const withoutEnd: ReadonlySet<SendOutcome['kind']> = new Set(['sent', 'unknown', 'binding_failed']);
 const notSent: DeliveryProblem = { code: 'interrupted', message: 'The service stopped before it was sent.' };
 const perhapsSent: DeliveryProblem = {
@@ -308,7 +321,7 @@ const neverInTime: DeliveryProblem = { code: 'expired', message: 'It could not b
 const nothingToSee: Refusal = { state: 'failed', problem: { code: 'empty', message: 'Nothing of it can be seen.' } };
 const withheldForStaff: Refusal = {
   state: 'withheld',
-  problem: { code: 'handoff', message: 'A person has the conversation: the agent says nothing there.' },
+  problem: { code: 'handoff', message: 'A staff member has the conversation: the agent sends nothing there.' },
 };
 
 function windowClosed(channel: MessagingChannel): Refusal {
@@ -316,7 +329,7 @@ function windowClosed(channel: MessagingChannel): Refusal {
   return { state: 'withheld', problem: { code: 'window_closed', message } };
 }
 
-/** What a person says, and that one was asked for, goes out while a person has the conversation. */
+/** Messages of staff, and the notice that a staff member was requested, go out while staff has the conversation. */
 async function isWithStaff(scope: TenantScope, { message, wantedAt }: Delivery): Promise<boolean> {
   const { kind, sessionId } = message;
   if (kind === 'person' || kind === 'notice') return false;
@@ -324,7 +337,7 @@ async function isWithStaff(scope: TenantScope, { message, wantedAt }: Delivery):
   return !(kind === 'reply' && (await isFromBefore(scope, message)));
 }
 
-/** What waited while a person had the conversation is not sent late: it does not go with what was said there since. */
+/** What waited while staff had the conversation is not sent late: it does not fit what was written there since. */
 async function hadPersonSince(
   scope: TenantScope,
   { sessionId, at }: { readonly sessionId: string; readonly at: string },
@@ -334,7 +347,10 @@ async function hadPersonSince(
   return endedAt !== null && at < endedAt;
 }
 
-/** What an agent tells the contact before it asks for a person itself: that one will answer, say. It need not wait to be sent until then. */
+/**
+ * What an agent writes to the contact before it requests a staff member itself, for example that one will answer. It is
+ * sent even after the request.
+ */
 async function isFromBefore(scope: TenantScope, { sessionId, turnId, acceptedAt }: Delivery['message']): Promise<boolean> {
   const handoff = await scope.handoffs.find(sessionId);
   const asker = handoff?.requestedBy;

@@ -5,7 +5,10 @@ import { estimateTokens, findModel, type Providers } from '@concierge/model';
 /** JSON schemas and English descriptions, at the dense end. */
 const SCHEMA_CHARACTERS_PER_TOKEN = 4;
 
-/** What this model takes. The system prompt is estimated once, and only if the provider has given no figures; tools by their length. */
+/**
+ * How much this model takes. The system prompt is estimated once, and only if the provider has given no figures; tools
+ * by their length.
+ */
 export function contextBudget(facts: ModelFacts, system: string, tools: Pick<ToolRegistry, 'characters'>): ContextBudget {
   let systemTokens: number | undefined;
   return {
@@ -23,7 +26,10 @@ export function isCrowded(budget: Pick<ContextBudget, 'limitTokens' | 'overheadC
   return budget.overheadCharacters() > roomTokens && budget.overheadTokens() > roomTokens;
 }
 
-/** Models of the providers file that the tools of the admin agent alone fill by half: for the log, before a tenant meets them. */
+/**
+ * Models of the providers file that the tools of the admin agent alone fill by half: for the log, before a tenant meets
+ * them.
+ */
 export function crowdedModels(
   providers: Providers,
 ): { readonly model: string; readonly contextWindow: number; readonly toolTokens: number }[] {
@@ -46,7 +52,7 @@ export interface StatusFacts {
   readonly timezone: string | undefined;
 }
 
-/** What the `status` tool tells, as it is when it is asked. */
+/** The answer of the `status` tool, built when it is called. */
 export function turnStatus({ turn, conversation, budget, model, maxTurns, timezone }: StatusFacts): () => TurnStatus {
   return () => ({
     agent: turn.agent,

@@ -91,7 +91,7 @@ describe('context files', () => {
     expect(warnings.map(({ subject }) => subject)).toEqual(['USER.md', 'MEMORY.md', 'BOOTSTRAP.md', 'HEARTBEAT.md']);
   });
 
-  it('that cannot be used are left out, and the owner is told', async () => {
+  it('that cannot be used are left out, and the owner is notified', async () => {
     await rm(join(scope.root, 'MEMORY.md'));
     await mkdir(join(scope.root, 'MEMORY.md'));
     await put('SOUL.md', Buffer.from([0xff, 0xfe, 0x00]));

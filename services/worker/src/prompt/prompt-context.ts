@@ -8,7 +8,10 @@ import type { ReportWarning } from '../turn/turn-warnings.ts';
 
 export type PromptContext = ReturnType<typeof fitContext>;
 
-/** What tenants write of a turn's prompt, as it is now and as much of it as has its place there. The owner is warned of the rest. */
+/**
+ * What tenants write of a turn's prompt, as it is now and as much of it as has its place there. The owner is warned of
+ * the rest.
+ */
 export async function promptContext(
   run: TurnRun,
   { agent, facts, warn }: { readonly agent: TurnAgent; readonly facts: ModelFacts; readonly warn: ReportWarning | undefined },

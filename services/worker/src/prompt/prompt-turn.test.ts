@@ -21,7 +21,7 @@ const turn: AcceptedTurn = {
 const readText = async (): Promise<undefined> => Promise.resolve(undefined);
 
 describe('the message of a turn', () => {
-  it('shows the model what an application says before it, and keeps that out of what was said', async () => {
+  it('shows the model the preface of an application, and keeps that out of the message', async () => {
     const preface = '[The conversation so far]\nUser: Hi';
     const { text, sent } = await userMessageOf([{ turn: { ...turn, preface } }], { timezone: undefined }, readText);
     expect(text).toBe('Open?');

@@ -2,12 +2,15 @@ import { dynamicContext, heartbeatNews, type MediaFile, type UserMessageInput, t
 import type { AcceptedTurn, SessionMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
-/** Newest images of a session that are sent again with each call, and their bytes together; providers refuse more or charge for it. */
+/**
+ * Newest images of a session that are sent again with each call, and their bytes together; providers refuse more or
+ * charge for it.
+ */
 const IMAGES_MAX = 10;
 const IMAGE_BYTES_MAX = 20 * 1024 * 1024;
 
 export interface PromptFacts {
-  /** HEARTBEAT as it is now and as the conversation has it; undefined where the message says nothing of it. */
+  /** HEARTBEAT as it is now and as the conversation has it; undefined where the message does not mention it. */
   readonly heartbeat?: { readonly now: string | null; readonly known: string | undefined };
   readonly timezone: string | undefined;
   readonly isHeldBack?: boolean;
@@ -23,8 +26,8 @@ export interface PromptTurn {
 export type ReadText = (upload: UploadRef) => Promise<string | undefined>;
 
 /**
- * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn that runs, the first of
- * `turns`, and of those that it answers with its own.
+ * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn
+ * that runs, the first of `turns`, and of those that it answers with its own.
  */
 export async function userMessageOf(
   turns: readonly [PromptTurn, ...PromptTurn[]],
@@ -65,7 +68,7 @@ function wordsOf({ turn: { turnId, text, attachments }, files = [] }: PromptTurn
   return { turnId, text, uploads: kept.map(({ id }) => id) };
 }
 
-/** Messages as they were sent: the app has made several of an album, which was one. */
+/** Restores the messages as they were sent: the channel has made several of an album, which was one. */
 function toUserMessages(turns: readonly PromptTurn[]): UserMessageInput[] {
   const messages: UserMessageInput[] = [];
   for (const { turn, files } of turns) {
@@ -87,8 +90,8 @@ function withPicture(album: UserMessageInput, picture: UserMessageInput): UserMe
 }
 
 /**
- * Bytes of the newest images in a session, those that tools have shown included. One that cannot be read any more is not shown; the
- * message says so. Held for the turn, since every call of the model is sent them again.
+ * Bytes of the newest images in a session, those that tools have shown included. One that cannot be read any more is
+ * not shown; the message states that. Held for the turn, since every call of the model is sent them again.
  */
 export class SessionImages {
   readonly #uploads: Pick<TenantScope['uploads'], 'bytes'>;

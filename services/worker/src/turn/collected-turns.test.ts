@@ -38,7 +38,7 @@ const chatApp: ChannelMessage = { address: { to: '491', thread: null }, isGroup:
 
 let acceptedAtMs = Date.parse('2026-11-20T10:00:00Z');
 
-/** A message from a chat app, on disk. */
+/** A message from a channel, on disk. */
 async function accept(sessionId: string, text: string, facts: Partial<AcceptedTurn> = {}): Promise<AcceptedTurn> {
   acceptedAtMs += 1;
   const turn: AcceptedTurn = {
@@ -64,7 +64,7 @@ async function accept(sessionId: string, text: string, facts: Partial<AcceptedTu
   return turn;
 }
 
-/** Turns of a session of their own, in the order in which they wait. */
+/** Turns of a new session, in the order in which they wait. */
 async function lane(...messages: readonly (string | Partial<AcceptedTurn>)[]): Promise<AcceptedTurn[]> {
   const sessionId = randomBytes(16).toString('hex');
   const turns: AcceptedTurn[] = [];
@@ -88,7 +88,7 @@ const idsOf = (turns: readonly AcceptedTurn[]): string[] => turns.map(({ turnId 
 const userTexts = ({ messages }: Session): string[] => messages.flatMap((message) => (message.role === 'user' ? [message.text] : []));
 
 describe('messages that wait behind the one that is answered', () => {
-  it('are one message with it, get one answer, and have records of their own', async () => {
+  it('are one message with it, get one answer, and each have a record', async () => {
     const turns = await lane('hello', 'are you there?', 'I need a table');
     const { runner: worker, script } = runner(say('Of course.'));
     await worker.runTurn(runOf(turns));
@@ -116,7 +116,7 @@ describe('messages that wait behind the one that is answered', () => {
       expect((await scope.index.findTurn(turnId))?.record).toMatchObject({ joinedTo: head });
   });
 
-  it('are one message where the app has made several of an album, and one beside what is said after it', async () => {
+  it('are one message where the channel has made several of an album, and one beside a later message', async () => {
     const media = [{ kind: 'image', id: 'p', url: null, mediaType: null, fileName: null, bytes: null, sha256: null }] as const;
     const picture = { chatApp: { ...chatApp, media: [...media], albumId: '131' } };
     const turns = await lane(
@@ -145,7 +145,7 @@ describe('messages that wait behind the one that is answered', () => {
     expect((await savedOf(turns)).revision).toBe(1);
   });
 
-  it('are those of the same person in the same place alone, without a gap', async () => {
+  it('are those of the same sender in the same place alone, without a gap', async () => {
     const strangers: readonly Partial<AcceptedTurn>[] = [
       { collects: undefined },
       { sender: '492' },
@@ -272,7 +272,7 @@ describe('a turn that took others along and does not end well', () => {
 });
 
 describe('a worker that dies while it answers several messages', () => {
-  /** What the turn had recorded when its worker went. */
+  /** What the turn had recorded when its worker died. */
   async function killed(turns: readonly AcceptedTurn[]): Promise<readonly TurnStep[]> {
     const run = runOf(turns);
     await expect(runner(new WorkerDraining('gone')).runner.runTurn(run)).rejects.toThrow('gone');

@@ -11,16 +11,18 @@ export type TurnsToAnswer = readonly [AcceptedTurn, ...AcceptedTurn[]];
 const SEPARATOR_CHARACTERS = 2;
 
 /**
- * The turns whose messages this one answers, its own first. Those behind it that collect, too, go with it while all together stay within what one message
- * may be; the first that does not fit is the next turn's head. Chosen once: an attempt that recovers takes the same. `session`: as it was before this turn.
+ * The turns whose messages this one answers, its own first. Those behind it that collect, too, go with it while all
+ * together stay within what one message may be; the first that does not fit is the next turn's head. Chosen once: an
+ * attempt that recovers takes the same. `session`: as it was before this turn.
  */
 export async function turnsToAnswer(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
   const { scope, turn, signal } = run;
   if (conversation.hasPrompt) return [turn, ...(await turnsNamed(scope, conversation.joined))];
-  // One that ends before it has begun ends alone: the others have an answer of their own coming.
+  // A turn that ends before it has begun ends alone: the others get their own answers.
   signal.throwIfAborted();
   if (turn.collects !== true) return [turn];
-  // A worker that died after its answer left the turn in the inbox, and an emptied Redis may have put this one, which is older, before it.
+  // A waiting turn may be answered already: its worker died after the answer and left it in the inbox, and an emptied
+  // Redis may have put this turn, which is older, before it.
   const answered = new Set(session.turns.map(({ id }) => id));
   const behind = await run.waitingBehind(limits.collectMaxMessages - 1);
   const waiting = await turnsNamed(
@@ -30,7 +32,7 @@ export async function turnsToAnswer(run: TurnRun, session: Session, conversation
   return [turn, ...(await thatFit(scope, turn, waiting))];
 }
 
-/** Those that are (still) in the inbox. */
+/** The named turns that are still in the inbox. */
 export async function turnsNamed(scope: TenantScope, turnIds: readonly string[]): Promise<AcceptedTurn[]> {
   const turns = await Promise.all(turnIds.map(async (turnId) => scope.inbox.read(turnId)));
   return turns.filter((turn) => turn !== undefined);
@@ -65,7 +67,7 @@ async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly
   let media = mediaOf(head);
   for (const turn of waiting) {
     if (!isOfOneConversation(head, turn)) break;
-    // It is to end as cancelled, in its own place.
+    // A cancelled turn ends by itself, in its own place.
     if (await scope.inbox.isCancelled(turn.turnId)) continue;
     characters += SEPARATOR_CHARACTERS + codePoints(turn.text);
     media += mediaOf(turn);
@@ -75,9 +77,9 @@ async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly
   return joined;
 }
 
-/** ReceivedMessage by the same person in the same place, with the same rights: as if it had been one message. */
+/** Compares sender, place and rights: whether both could have been one message. */
 function isOfOneConversation(head: AcceptedTurn, other: AcceptedTurn): boolean {
-  // A command is carried out by itself; among other words it would be none.
+  // A command is executed alone; among other text it would be none.
   if (looksLikeCommand(other.text)) return false;
   if (other.collects !== true || other.grant !== undefined || other.tools !== undefined) return false;
   return (['sender', 'agent', 'authority', 'origin'] as const).every((fact) => other[fact] === head[fact]) && isOfOneAddress(head, other);

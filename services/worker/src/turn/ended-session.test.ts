@@ -48,7 +48,7 @@ describe('the session after a turn', () => {
     expect(newSession({ ...turn, text: ' \n ' }, now).title).toBe('Conversation');
   });
 
-  it('says what began it, also after other turns', () => {
+  it('names what began it, also after other turns', () => {
     const heartbeat = newSession({ ...turn, origin: 'heartbeat' }, now);
     const { next } = endedSession(heartbeat, new Conversation(heartbeat, 't1'), { records: [recordOf('t1')], chatApp: undefined });
     expect([next.origin, newSession({ ...turn, origin: 'webhook' }, now).origin]).toEqual(['heartbeat', 'channel']);
@@ -86,7 +86,7 @@ describe('the title of a heartbeat’s conversation', () => {
     return endedSession(newSession(heartbeat, now), conversation, { records, chatApp: undefined }).next;
   };
 
-  it('is what the agent has to say, never the instruction that began it', () => {
+  it('is what the agent reports, never the instruction that began it', () => {
     expect(newSession(heartbeat, now).title).toBe('Heartbeat');
     expect(ended('The inbox is full.\nTwo of them are urgent.').title).toBe('Heartbeat: The inbox is full.');
     expect(ended('').title).toBe('Heartbeat');

@@ -12,13 +12,16 @@ import {
 import type { Conversation } from '@concierge/agent';
 import type { TurnRun } from '@concierge/turn';
 
-/** How a turn ended. `failed` carries what the client is told. */
+/** How a turn ended. `failed` carries the client's error. */
 export type TurnOutcome =
   | { readonly status: 'done'; readonly finishReason: FinishReason; readonly heldBack?: 'handoff' }
   | { readonly status: 'cancelled' }
   | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string; readonly retryable?: boolean };
 
-/** Ended turns that a session file names; older ones are in its history and in the index. Moved in groups: each move is a write. */
+/**
+ * Ended turns that a session file names; older ones are in its history and in the index. Moved in groups: each move is
+ * a write.
+ */
 export const turnRecordBounds = { max: 64, keep: 32 } as const;
 
 const TITLE_MAX_CHARACTERS = 80;
@@ -46,7 +49,10 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
   };
 }
 
-/** The next revision of the session, with the turn and those it answered in it, and what has to be in the history before that revision is published. */
+/**
+ * The next revision of the session, with the turn and those it answered in it, and what has to be in the history before
+ * that revision is published.
+ */
 export function endedSession(
   session: Session,
   conversation: Conversation,
@@ -94,7 +100,7 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
   };
 }
 
-/** What it has to say. */
+/** The title of a heartbeat: what the agent reported. */
 function heartbeatTitle({ messages }: Conversation): string {
   const said = messages.findLast((message) => message.role === 'assistant')?.text.trim() ?? '';
   return said === '' ? HEARTBEAT_TITLE : titleOf(`${HEARTBEAT_TITLE}: ${said}`);

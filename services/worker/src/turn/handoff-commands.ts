@@ -18,7 +18,7 @@ const WORDS_MAX_CHARACTERS = 200;
 
 const commandLine = /^\s*[/!](?<name>handoffs|answer|resume)(?:@\w+)?(?:\s+(?<rest>[^]*))?$/iu;
 
-/** Does it begin with the name of a command, whoever wrote it? */
+/** Whether the text begins with the name of a command; the sender does not matter. */
 export function looksLikeCommand(text: string): boolean {
   return commandLine.test(text);
 }
@@ -27,8 +27,9 @@ type Desk = Pick<HandoffRequests, 'waiting' | 'answer' | 'giveBack'>;
 type Waiting = Awaited<ReturnType<Desk['waiting']>>['items'];
 
 /**
- * Lets the one person whom the tenant's settings name answer and give back conversations from their own chat app. Anybody else's text is text, and so is
- * what comes in by the API, where whoever holds a key for cs may call themselves what they like.
+ * Lets the one staff member whom the tenant's settings name answer and give back conversations from their own channel.
+ * Text of any other sender is text, and so is what comes in by the API, where the holder of a key for cs may use any
+ * sender's name.
  */
 export class HandoffCommands {
   readonly #desk: Desk;
@@ -37,7 +38,10 @@ export class HandoffCommands {
     this.#desk = desk;
   }
 
-  /** Does what the turn's text asks for, and says what came of it; undefined when it is no command, or not this person's. */
+  /**
+   * Runs the command in the turn's text and returns its outcome; undefined when it is no command, or not from this
+   * staff member.
+   */
   async run(run: TurnRun): Promise<string | undefined> {
     const { name, rest = '' } = commandLine.exec(run.turn.text)?.groups ?? {};
     if (name === undefined || !(await mayCommand(run))) return undefined;
@@ -77,7 +81,7 @@ export class HandoffCommands {
   }
 }
 
-/** Written by the provider's own word, in a private chat, by the person whom the settings name. */
+/** Whether the provider vouches that the settings' staff member wrote it in a private chat. */
 async function mayCommand({ scope, turn }: TurnRun): Promise<boolean> {
   const notify = (await scope.settings()).handoff?.notify;
   if (notify === undefined || turn.origin !== 'webhook' || turn.chatApp?.isGroup === true) return false;
@@ -87,7 +91,9 @@ async function mayCommand({ scope, turn }: TurnRun): Promise<boolean> {
   return turn.sender === (await scope.contacts.canonicalOf(channel, to));
 }
 
-/** The one that the code means, or why there is none. Never a guess: a wrong one would send somebody's words to a stranger. */
+/**
+ * The handoff that the code means, or why there is none. Never a guess: a wrong one would send a message to a stranger.
+ */
 function pick(items: Waiting, code: string, channel: ChannelName): WaitingHandoff | string {
   const wanted = code.toLowerCase();
   const found = wanted.length < CODE_MIN_CHARACTERS ? [] : items.filter(({ sessionId }) => sessionId.startsWith(wanted));

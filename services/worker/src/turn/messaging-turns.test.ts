@@ -26,7 +26,7 @@ const bob = {
 
 type Call = readonly [name: string, input: object];
 
-/** Calls one tool after the other, and then says that it is done. */
+/** Calls one tool after the other, and then reports that it is done. */
 class CallingModel implements ChosenModel {
   readonly ref = 'test/model';
   readonly facts = ModelFacts.parse({});
@@ -118,7 +118,7 @@ async function answersOf(run: TurnRun, calls: readonly Call[]): Promise<ToolMess
 }
 
 describe('a turn of the owner', () => {
-  it('keeps a message for a customer on disk and is told that it was not sent', async () => {
+  it('keeps a message for a customer on disk and reports that it was not sent', async () => {
     await scope.channels.connect('channel_c', { botToken: 'b', secretToken: 's' });
     const [sent, listed] = await answersOf(runOf({}), [
       ['message', { channel: 'telegram', to: '4242', text: 'Your parcel is here.' }],
@@ -166,7 +166,7 @@ describe('a turn of the owner', () => {
 });
 
 describe('a turn of a customer', () => {
-  it('asks for a person, which the owner’s agent sees and ends', async () => {
+  it('requests a staff member, which the owner’s agent sees and ends', async () => {
     const [asked] = await answersOf(runOf(bob), [['handoff', { action: 'request', reason: 'Wants a refund.' }]]);
     expect(asked).toMatchObject({ isError: false, output: expect.stringContaining('A person is asked for.') });
     expect(await scope.handoffs.isPaused(bob.sessionId)).toBe(true);
@@ -188,7 +188,7 @@ describe('a turn of a customer', () => {
     expect(await scope.outbox.waiting()).toMatchObject([{ kind: 'reply', to: '4242', sessionId: bob.sessionId }]);
   });
 
-  it('has no message, channels or cron, whatever it is told to call, and sees no other contact', async () => {
+  it('has no message, channels or cron, whatever it is asked to call, and sees no other contact', async () => {
     await scope.contacts.remember({ sender: '7777', displayName: 'Eve' });
     const answers = await answersOf(runOf({ ...bob, authority: 'admin' }), [
       ['message', { channel: 'telegram', to: '7777', text: 'Hi' }],

@@ -43,9 +43,9 @@ export interface ToolSources {
 
 /** What turns need that came from a channel. */
 export interface ChannelParts {
-  /** Their files, and typing; without it nothing is fetched or shown. */
+  /** Files and typing of channels; without it nothing is fetched or shown. */
   readonly chatApps?: WorkerChannels;
-  /** What staff may write that answers in the agent's place; without it no text is more than text. */
+  /** Commands of staff that answer in the agent's place; without it every text is plain text. */
   readonly commands?: Pick<HandoffCommands, 'run'>;
 }
 
@@ -55,7 +55,7 @@ export interface TurnPreparationOptions {
   readonly tools?: ToolSources;
   readonly capabilityFactories: CapabilityFactories;
   readonly channels?: ChannelParts;
-  /** Reports to owner and operator what does not end the turn, but concerns them. */
+  /** Reports problems that do not end the turn to the owner and the operator. */
   readonly warn?: ReportWarning;
   readonly log: Log;
 }
@@ -80,7 +80,10 @@ export class TurnPreparation {
     this.#tools = options.tools?.builtIn ?? allTools;
   }
 
-  /** Adds the user's message to the conversation where it is not in it yet. The typing indicator is shown until the turn is disposed. */
+  /**
+   * Adds the user's message to the conversation where it is not in it yet. The typing indicator is shown until the turn
+   * is disposed.
+   */
   async prepareTurn(
     run: TurnRun,
     conversation: Conversation,
@@ -114,7 +117,7 @@ export class TurnPreparation {
     run.writer.record(step);
   }
 
-  /** What came with the messages is fetched, kept and read before the model is told of it. */
+  /** Fetches, keeps and reads what came with the messages before the model gets them. */
   async buildPrompt(run: TurnRun, turns: TurnsToAnswer, facts: PromptFacts): Promise<TurnStep> {
     const read = this.#options.capabilityFactories.readUpload(run);
     let signal: AbortSignal | undefined;
@@ -131,8 +134,8 @@ export class TurnPreparation {
   }
 
   /**
-   * The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's access and every list allow.
-   * Turns of one kind of agent share a set; one with attached tools has its own.
+   * The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's
+   * access and every list allow. Turns of one kind of agent share a set; one with attached tools has its own.
    */
   async #findToolSet(
     run: TurnRun,
@@ -143,7 +146,7 @@ export class TurnPreparation {
     const key = JSON.stringify([access, allow]);
     const known = this.#toolRegistries.get(key);
     if (known !== undefined) return known;
-    // Allow-lists are the tenants' own; as many as there are tenants must not pile up.
+    // The cache of allow-lists is bounded: they are the tenants' own, and as many as there are tenants.
     if (this.#toolRegistries.size >= TOOL_SETS_MAX) this.#toolRegistries.clear();
     const made = new ToolRegistry(this.#tools, access, allow);
     this.#toolRegistries.set(key, made);
@@ -195,7 +198,7 @@ export class TurnPreparation {
     const { log, warn } = this.#options;
     log.warn({ ...logFacts(run), err: error }, 'no summary could be had, sentences of the conversation were kept');
     const why = error instanceof ModelError ? whyItFailed(error) : 'it did not answer in time or gave no summary';
-    const message = `The model could not shorten the conversation: ${why}. Its most telling sentences were kept instead, and the turn went on.`;
+    const message = `The model could not shorten the conversation: ${why}. Its most informative sentences were kept instead, and the turn went on.`;
     warn?.(run, { code: 'summary_failed', message });
   }
 }
@@ -215,7 +218,10 @@ interface ToolParts extends Pick<LoopParts, 'agent' | 'toolRegistry'> {
   readonly showsImages: boolean;
 }
 
-/** As tools see it: what it was asked is the whole message, with the text and the files of the turns that are answered with it. */
+/**
+ * As tools see it: what it was asked is the whole message, with the text and the files of the turns that are answered
+ * with it.
+ */
 function withWholeMessage(run: TurnRun, { prompt }: Conversation): TurnRun {
   if (prompt === undefined) return run;
   return { ...run, turn: { ...run.turn, text: prompt.text, attachments: prompt.attachments ?? [] } };

@@ -13,8 +13,9 @@ export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => P
 export interface TurnPublicationOptions {
   readonly capabilityFactories: Pick<CapabilityFactories, 'cancelSubagents'>;
   /**
-   * What follows from an ended turn beside its end: called when the session that contains it is published and before the end is announced, again by
-   * every attempt that finds it published. What is kept under an id that follows from the turn happens once.
+   * What follows from an ended turn beside its end: called when the session that contains it is published and before
+   * the end is announced, again by every attempt that finds it published. What is kept under an id that follows from
+   * the turn happens once.
    */
   readonly followUps?: readonly FollowUp[];
   readonly metrics: TurnMetrics;
@@ -53,14 +54,17 @@ export class TurnPublication {
     return { event: endOf(record), answered: answeredTogether(next, record.id) };
   }
 
-  /** Of a turn that the session contains already: the attempt that published it may have died before it did the rest. */
+  /**
+   * Repeats what follows a turn that the session contains already: the attempt that published it may have died before
+   * it did the rest.
+   */
   async republishTurn(run: TurnRun, session: Session, record: TurnRecord): Promise<TurnEnd> {
     await this.#indexSession(run, session);
     await this.#followUp(run, session, record);
     return { event: endOf(record), isRepeated: true, answered: answeredTogether(session, record.id) };
   }
 
-  /** What fails here fails the attempt: the next one finds the turn published and does it again. */
+  /** A failure here fails the attempt: the next one finds the turn published and repeats this. */
   async #followUp(run: TurnRun, session: Session, record: TurnRecord): Promise<void> {
     for (const followUp of this.#options.followUps ?? []) await followUp(run, session, record);
   }

@@ -95,7 +95,7 @@ async function notifyOwner(): Promise<void> {
   await scope.updateSettings({ handoff: { notify: { channel: 'telegram', to: '9001' } } });
 }
 
-/** What the service answers somebody on a chat app who writes this; the model is not asked. */
+/** The service's answer to this text from a channel; the model is not asked. */
 async function replyTo(text: string, turn: Partial<AcceptedTurn> = ownerTurn): Promise<string> {
   const run = runOf({ ...turn, text });
   await runner(new Script(say('The model was asked.'))).runTurn(run);
@@ -104,8 +104,8 @@ async function replyTo(text: string, turn: Partial<AcceptedTurn> = ownerTurn): P
   return said?.role === 'assistant' ? said.text : '';
 }
 
-describe('a turn of a conversation that a person has', () => {
-  it('keeps the message, says nothing, and never asks a model', async () => {
+describe('a turn of a conversation that a staff member has', () => {
+  it('keeps the message, answers nothing, and never asks a model', async () => {
     await hear('hi');
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     const silent = new Script();
@@ -119,20 +119,20 @@ describe('a turn of a conversation that a person has', () => {
     expect(session.turns.at(-1)).toMatchObject({ status: 'done', finishReason: 'stop', heldBack: 'handoff', models: [], steps: [] });
   });
 
-  it('keeps the files that came with the message for whoever looks at it', async () => {
+  it('keeps the files that came with the message for later readers', async () => {
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     const upload = await scope.uploads.save({ name: 'receipt.png', type: 'image/png', bytes: Buffer.from('png') });
     const chatApps: WorkerChannels = {
       fetchFiles: async (_run, turns) => Promise.resolve(new Map(turns.map(({ turnId }) => [turnId, [{ upload }]]))),
       showTyping: () => {
-        throw new Error('nobody types');
+        throw new Error('must not type');
       },
     };
     await runner(new Script(), chatApps).runTurn(runOf({ ...bob, text: 'here it is' }));
     expect((await saved(bob.sessionId)).messages).toMatchObject([{ text: 'here it is', attachments: [{ name: 'receipt.png' }] }]);
   });
 
-  it('is answered in order by the person, whose words go to the chat app once, however often they are run', async () => {
+  it('is answered in order by the staff member, whose words go to the channel once, however often they are run', async () => {
     await hear('hi');
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     await hear('is anybody there?');
@@ -148,7 +148,7 @@ describe('a turn of a conversation that a person has', () => {
     expect(await scope.outbox.waiting()).toMatchObject([{ kind: 'person', channel: 'channel_c', to: '4242', text: 'Anna here.' }]);
   });
 
-  it('says what a person wrote once when it was journaled by an attempt that died', async () => {
+  it('sends what a staff member wrote once when it was journaled by an attempt that died', async () => {
     await hear('hi');
     const first = runOf({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' });
     await runner().runTurn(first);
@@ -161,7 +161,7 @@ describe('a turn of a conversation that a person has', () => {
     expect((await saved(bob.sessionId)).messages.filter((message) => 'by' in message)).toHaveLength(1);
   });
 
-  it('leaves no message of a user behind when what a person says comes to nothing', async () => {
+  it('leaves no message of a user behind when the staff member’s message is not sent', async () => {
     await hear('hi');
     const run = runOf({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' });
     await runner().failTurn(run, 'turn_crashed');
@@ -190,7 +190,7 @@ describe('a turn of a conversation that a person has', () => {
     expect(session.messages[3]).toMatchObject({ text: 'Anna here.' });
   });
 
-  it('may say its last words where it has asked for the person itself', async () => {
+  it('may finish its answer where it has requested the staff member itself', async () => {
     const model = new Script(call('c1', 'handoff', { action: 'request', reason: 'Refund.' }), say('Somebody will answer.'));
     const run = runOf({ ...bob, text: 'a person, please' });
     await runner(model).runTurn(run);
@@ -203,7 +203,7 @@ describe('a turn of a conversation that a person has', () => {
     expect(again.requests).toHaveLength(1);
   });
 
-  it('ends where it stands when a person took over before it could go on', async () => {
+  it('ends where it stands when a staff member took over before it could go on', async () => {
     const first = runOf({ ...bob, text: 'hi' });
     await runner(new Script(call('c1', 'list_files', {}), say('x'))).runTurn(first);
     const intent = first.writer.steps.findIndex(({ kind }) => kind === 'intent');
@@ -225,7 +225,7 @@ describe('a handoff that is asked for', () => {
     await hear('a person, please', model);
   }
 
-  it('is told to the contact, to whom the settings name, and to the owner’s agent', async () => {
+  it('is reported to the contact, to the staff member whom the settings name, and to the owner’s agent', async () => {
     await scope.updateSettings({ handoff: { notify: { channel: 'telegram', to: '9001' }, notice: 'A colleague takes over.', hours: 12 } });
     await ask();
     const sent = await scope.outbox.waiting();
@@ -243,13 +243,13 @@ describe('a handoff that is asked for', () => {
     expect(sent.find(({ to }) => to === '4242')).toMatchObject({ text: 'A colleague takes over.', sessionId: bob.sessionId });
     expect(accepted).toMatchObject([{ origin: 'handoff', agent: 'admin', sender: null }]);
     expect(accepted[0]?.text).toContain(bob.sessionId);
-    // A stranger's words are in it: nothing that it may use changes or sends anything.
+    // The turn contains a stranger's text: none of its tools changes or sends anything.
     expect(accepted[0]?.tools).not.toEqual(expect.arrayContaining(['message']));
     expect((await scope.handoffs.find(bob.sessionId))?.until).not.toBeNull();
     expect(await scope.handoffs.pending()).toEqual([]);
   });
 
-  it('is told once, by whoever finds that it was not', async () => {
+  it('is reported once, by the first that finds it unreported', async () => {
     await notifyOwner();
     await hear('hi');
     const call_ = {
@@ -260,7 +260,7 @@ describe('a handoff that is asked for', () => {
       lastWords: 'hi',
       callsOwner: true,
     } as const;
-    // As a process leaves it that dies right after the request.
+    // The state that a process leaves when it dies right after the request.
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
     expect(await scope.handoffs.pending()).toHaveLength(1);
     const refusing = new HandoffNotifications({ turns: { accept: async () => Promise.reject(new Error('no Redis')) }, log });
@@ -307,7 +307,7 @@ describe('a handoff that is asked for', () => {
     wall.mockRestore();
   });
 
-  it('is told to nobody when it is over by then', async () => {
+  it('is not reported when it is over by then', async () => {
     await notifyOwner();
     const call_ = { agent: 'cs', channel: 'web', sender: null, chatApp: null, lastWords: null, callsOwner: true } as const;
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
@@ -319,7 +319,7 @@ describe('a handoff that is asked for', () => {
   });
 });
 
-describe('a command on a chat app', () => {
+describe('a command on a channel', () => {
   const code = bob.sessionId.slice(0, 4);
 
   beforeEach(async () => {
@@ -356,10 +356,13 @@ describe('a command on a chat app', () => {
   );
 
   it.each([
-    ['somebody else', { ...ownerTurn, sender: '5555', sessionId: sessionIdOf('cs', 'channel_c', '5555') }],
-    ['somebody of the same id on another app', { ...ownerTurn, channel: 'channel_b', sessionId: sessionIdOf('cs', 'channel_b', '9001') }],
-    ['whoever has a key and says so', { ...ownerTurn, origin: 'api', chatApp: undefined }],
-    ['the same person in a group', { ...ownerTurn, chatApp: { ...chatApp, isGroup: true } }],
+    ['another sender', { ...ownerTurn, sender: '5555', sessionId: sessionIdOf('cs', 'channel_c', '5555') }],
+    [
+      'a sender of the same id on another channel',
+      { ...ownerTurn, channel: 'channel_b', sessionId: sessionIdOf('cs', 'channel_b', '9001') },
+    ],
+    ['a key holder with that name', { ...ownerTurn, origin: 'api', chatApp: undefined }],
+    ['the same sender in a group', { ...ownerTurn, chatApp: { ...chatApp, isGroup: true } }],
   ] as const)('is no more than text from %s', async (_who, turn) => {
     expect(await replyTo(`/resume ${code}`, turn)).toBe('The model was asked.');
     expect(await scope.handoffs.isPaused(bob.sessionId)).toBe(true);

@@ -122,7 +122,7 @@ describe('a message that its sender took back', () => {
     expect(told).toEqual(['turn.completed']);
   });
 
-  it('tells no system of a turn that ended: nothing was asked', async () => {
+  it('notifies no system of a turn that ended: nothing was asked', async () => {
     const turn = await accept(newSessionId(), secret);
     await run([turn]);
     await takeBack(turn);

@@ -3,21 +3,22 @@ import type { Session, SessionMessage, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { titleOf } from './ended-session.ts';
 
-/** Stands for the words, for the model as for people. */
+/** Replaces the removed text, for the model as for people. */
 const TAKEN_BACK = '[The sender took this message back.]';
 /** Shorter words are found in a summary that has nothing to do with them. */
 const QUOTED_MIN_CHARACTERS = 12;
 
-/** What one turn said in a message, its own or one that it shares with others. */
+/** The part of one turn in a message, its own or one that it shares with others. */
 interface ReceivedMessage {
   readonly text: string;
   readonly uploads: readonly string[];
 }
 
 /**
- * Takes what a turn said out of its conversation: out of its message, also where that was answered together with others, out of what compaction has put away,
- * out of the title and, where it is quoted, the summary. Files that came with it are removed. What was answered stays. The history is on disk when this returns, the
- * session is the caller's to publish. Done twice it changes nothing more.
+ * Removes what a turn's user wrote from its conversation: out of its message, also where that was answered together
+ * with others, out of what compaction has put away, out of the title and, where it is quoted, the summary. Files that
+ * came with it are removed. What was answered stays. The history is on disk when this returns, the session is the
+ * caller's to publish. Done twice it changes nothing more.
  */
 export async function withoutWordsOf(scope: TenantScope, session: Session, turnId: string): Promise<Session> {
   const archived = (await scope.sessions.conversation(session.id))?.messages ?? [];
@@ -34,7 +35,7 @@ export async function withoutWordsOf(scope: TenantScope, session: Session, turnI
     title: session.title === titleOf(said.text) ? titleOf('') : session.title,
     summary: summary && { ...summary, text: withoutQuote(summary.text, said.text) },
     messages,
-    // The provider's count was of other words.
+    // The provider's count was of another text.
     contextTokens: null,
   };
 }
@@ -67,7 +68,7 @@ async function redacted({ uploads }: TenantScope, message: UserMessage, turnId: 
   };
 }
 
-/** What the message says about HEARTBEAT.md stays. */
+/** What the message states about HEARTBEAT.md stays. */
 function newsOf({ heartbeat }: UserMessage): { readonly heartbeat?: 'new' | 'gone' } {
   return heartbeat === undefined ? {} : { heartbeat: heartbeat === '' ? 'gone' : 'new' };
 }

@@ -86,7 +86,7 @@ describe('a turn that another turn started', () => {
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['read']);
   });
 
-  it('is cancelled before it begins when nobody waits for it any more', async () => {
+  it('is cancelled before it begins when its parent turn is gone or cancelled', async () => {
     const gone = await below({ parentTurnId: 't_gone' });
     const left = await below();
     await scope.inbox.markCancelled(left.turn.grant?.parentTurnId ?? '');
@@ -125,7 +125,7 @@ describe('a turn that started others', () => {
     expect(await cancelledBy(run, new Script())).toEqual([run.turn.turnId]);
   });
 
-  it('looks for none when it asked for none, or has heard of all', async () => {
+  it('looks for none when it asked for none, or has the results of all', async () => {
     expect(await cancelledBy(runOf(), new Script(new ModelError('unavailable', 'x')))).toEqual([]);
     expect(await cancelledBy(runOf(), new Script(ask, say('x')))).toEqual([]);
   });
@@ -143,7 +143,7 @@ describe('an agent of the tenant’s own', () => {
     }
   });
 
-  it('has the least of all who have a say, however it was asked', async () => {
+  it('has the least rights of all that limit it, however it was asked', async () => {
     await scope.files.writeText(
       'agents/guide.md',
       '---\ndescription: x\npublic: true\ntools: [write, read, load_skill]\n---\nYou guide.\n',
@@ -158,7 +158,7 @@ describe('an agent of the tenant’s own', () => {
     await expect(scope.files.readText('skills/y.md')).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('that is private does not speak to strangers', async () => {
+  it('that is private does not answer strangers', async () => {
     await scope.files.writeText('agents/inner.md', '---\ndescription: x\n---\nSecret.\n');
     const end = await runner(new Script()).runTurn(runOf({}, { agent: 'inner', authority: 'cs', sender: 'bob' }));
     expect(end.event).toMatchObject({ type: 'error', data: { code: 'scope_required' } });

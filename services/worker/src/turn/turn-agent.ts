@@ -14,17 +14,17 @@ export interface TurnAgent {
   readonly part: string | null;
 }
 
-/** The agent cannot take this turn, however often it is tried: the turn ends with what this says. */
+/** The agent cannot take this turn, however often it is tried: the turn ends with this message. */
 export class AgentUnusable extends AppError {}
 
 /**
- * Who runs the turn, as things are now: the definition, narrowed by tenant.json, by the authority that the turn was accepted with, and
- * by what the turn that started it has handed on. Nothing here widens. @throws AgentUnusable
+ * Who runs the turn, as things are now: the definition, narrowed by tenant.json, by the authority that the turn was
+ * accepted with, and by what the turn that started it has handed on. Nothing here widens. @throws AgentUnusable
  */
 export async function turnAgent({ scope, turn }: TurnRun, settings: TenantSettings): Promise<TurnAgent> {
   const builtIn = builtInAgent(turn.agent);
   const { definition, part } = builtIn === undefined ? await ownAgent(scope, turn.agent) : { definition: builtIn, part: null };
-  // A prompt that was written for the owner is not told to strangers, even when it was public as they asked.
+  // A prompt that was written for the owner is not shown to strangers, even when it was public as they asked.
   if (part !== null && definition.access === 'admin' && turn.authority === 'cs')
     throw new AgentUnusable('scope_required', `The agent ${turn.agent} is not public.`);
   const { allow, model, maxTurns } = agentRules(definition, settings);

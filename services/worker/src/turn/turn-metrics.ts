@@ -3,7 +3,10 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
 
-/** Figures about turns. Labels are of few values: agents of the tenant's own count as `custom`, and no tenant or session is named. */
+/**
+ * Metrics of turns. Labels have few values: agents of the tenant's own count as `custom`, and no tenant or session is
+ * named.
+ */
 export class TurnMetrics {
   readonly #turns: Counter<'agent' | 'outcome'>;
   readonly #duration: Histogram;

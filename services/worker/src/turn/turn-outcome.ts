@@ -16,7 +16,7 @@ const messages: Record<ModelErrorKind, string> = {
 /** Kinds after which the same turn may end well later. */
 const passing: ReadonlySet<ModelErrorKind> = new Set(['rate_limited', 'unavailable', 'timeout']);
 
-/** By the provider's code first: used-up credit comes as 429, an unknown model as 400. */
+/** The provider's code decides first: used-up credit comes as 429, an unknown model as 400. */
 const reasonsByCode: Readonly<Record<string, string>> = {
   insufficient_quota: 'the credit at the provider is used up',
   billing_not_active: 'the account at the provider is not active',
@@ -37,10 +37,13 @@ const reasonsByKind: Record<ModelErrorKind, string> = {
   timeout: 'the provider did not answer in time',
 };
 
-/** Why a model call failed, for owner and operator: `openai/gpt-5-mini: the provider does not accept the key (401 invalid_api_key)`. Nothing that the provider wrote. */
+/**
+ * Why a model call failed, for owner and operator: `openai/gpt-5-mini: the provider does not accept the key (401
+ * invalid_api_key)`. Nothing that the provider wrote.
+ */
 export function whyItFailed({ kind, model, status, code }: ModelError): string {
   const known = (code !== undefined && Object.hasOwn(reasonsByCode, code) && reasonsByCode[code]) || reasonsByStatus[status ?? 0];
-  // Not asked at all: no provider of the file by this name has a key.
+  // The model was not asked at all: no provider of the file by this name has a key.
   const reason = known ?? (kind === 'rejected' && status === undefined && code === undefined ? NO_KEY : reasonsByKind[kind]);
   const facts = [status, code].filter((fact) => fact !== undefined).join(' ');
   return `${model ?? 'the model'}: ${reason}${facts === '' ? '' : ` (${facts})`}`;
@@ -49,8 +52,9 @@ export function whyItFailed({ kind, model, status, code }: ModelError): string {
 const NO_KEY = 'the providers file has no usable key for it';
 
 /**
- * The end that an error of the loop stands for; `isOwners` says whether the owner reads it. Rethrows what is no end: a lease that was lost, a worker that
- * drains, a fault of the machine or of our own. The turn is then started again after its last finished step.
+ * The end that an error of the loop stands for; `isOwners`: the owner reads it. Rethrows what is no end: a lease that
+ * was lost, a worker that drains, a fault of the machine or of our own. The turn is then started again after its last
+ * finished step.
  */
 export function outcomeOf(error: unknown, signal: AbortSignal, isOwners: boolean): TurnOutcome {
   if (error instanceof LeaseLost) throw error;
@@ -70,7 +74,7 @@ function stoppedOutcome(reason: unknown): TurnOutcome {
   throw reason;
 }
 
-/** What an open tool call's result says after the turn ended so. */
+/** The result of an open tool call after the turn ended so. */
 export function noteFor(outcome: TurnOutcome): string {
   return `No result: ${whyOf(outcome)} before this call finished. It may have taken effect.`;
 }

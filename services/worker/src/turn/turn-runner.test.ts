@@ -94,7 +94,7 @@ describe('running a turn', () => {
     expect((await saved(run)).revision).toBe(1);
   });
 
-  it('tells the index of such a turn: whoever published it may have died before it could', async () => {
+  it('indexes such a turn: the worker that published it may have died before it could', async () => {
     const first = runOf();
     await runner(new Script(say('once'))).runTurn(first);
     const session = await saved(first);
@@ -135,7 +135,7 @@ describe('running a turn', () => {
 describe('the cs agent', () => {
   const cs = { agent: 'cs', authority: 'admin', sender: 'bob' } as const;
 
-  it('has its own tools and the contact’s memory, whoever’s key it was', async () => {
+  it('has its own tools and the contact’s memory, with any key', async () => {
     await scope.files.writeText('MEMORY.md', 'of marmalade the owner never speaks\n');
     const model = new Script(
       call('c1', 'memory_write', { text: 'Bob likes tea' }),
@@ -183,7 +183,7 @@ describe('a turn that does not come to its end', () => {
     return { run, model };
   }
 
-  it('keeps what was said when it is cancelled', async () => {
+  it('keeps the text so far when it is cancelled', async () => {
     const { run, model } = stopping(new TurnCancelled('cancelled'));
     const end = await runner(model).runTurn(run);
     expect(end.event).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
@@ -236,7 +236,7 @@ describe('a turn that does not come to its end', () => {
     expect(run.writer.events.map(({ type }) => type)).toEqual(['tool_call_end', 'tool_result']);
   });
 
-  it('goes on after the steps of an earlier start, and says first that what was begun is void', async () => {
+  it('goes on after the steps of an earlier start, and first emits that what was begun is void', async () => {
     const first = runOf();
     await runner(new Script(call('c', 'list_files', {}), say('x'))).runTurn(first);
     const steps = first.writer.steps.slice(0, -1);

@@ -72,7 +72,10 @@ export class TurnRunner implements TurnHandlers {
     }
   }
 
-  /** Turns that no agent answers: what staff writes, what the service answers itself, and what came in while staff has the conversation. */
+  /**
+   * Turns that no agent answers: what staff writes, what the service answers itself, and what came in while staff has
+   * the conversation.
+   */
   async #answerWithoutModel(run: TurnRun, conversation: Conversation, { timezone }: TenantSettings): Promise<TurnOutcome | undefined> {
     const { turn, signal } = run;
     signal.throwIfAborted();
@@ -87,7 +90,7 @@ export class TurnRunner implements TurnHandlers {
       return done;
     }
     if (!(await isWithStaff(run))) return undefined;
-    // Not journaled: should this attempt die, the next one looks anew who has the conversation.
+    // This is not journaled: should this attempt die, the next one checks anew who has the conversation.
     if (!conversation.hasPrompt) conversation.apply(await this.#preparation.buildPrompt(run, [turn], { timezone, isHeldBack: true }));
     return endEarly(run, conversation, { ...done, heldBack: 'handoff' });
   }
@@ -103,8 +106,8 @@ export class TurnRunner implements TurnHandlers {
 }
 
 /**
- * Writes text in the agent's place that no model wrote, streamed and journaled like a reply. A recovering attempt that finds it in the journal does not
- * write it again.
+ * Writes text in the agent's place that no model wrote, streamed and journaled like a reply. A recovering attempt that
+ * finds it in the journal does not write it again.
  */
 async function writeScripted({ turn, writer }: TurnRun, conversation: Conversation, text: string): Promise<void> {
   if (conversation.replies > 0) return;
@@ -124,27 +127,29 @@ async function writeScripted({ turn, writer }: TurnRun, conversation: Conversati
 
 /** Ends the conversation where it stands; the user's message is in it, whatever happened. */
 async function endEarly(run: TurnRun, conversation: Conversation, outcome: TurnOutcome): Promise<TurnOutcome> {
-  // What staff was to say is no user's message, and a retraction says nothing.
+  // A message of staff is no user's message, and a retraction has no text.
   if (!conversation.hasPrompt && run.turn.origin !== 'person' && run.turn.origin !== 'retraction')
     conversation.apply(await promptStep([{ turn: run.turn }], { timezone: undefined }, async ({ id }) => run.scope.uploads.text(id)));
   closeOpenCalls({ conversation, writer: run.writer, startedCalls: run.openCalls }, noteFor(outcome));
   return outcome;
 }
 
-/** Does the owner read how it ends, and not a customer? */
+/** Whether the owner reads how the turn ends, and not a customer. */
 async function isOwners({ scope, turn }: TurnRun): Promise<boolean> {
   const definition = await agentDefinition(scope, turn.agent);
   return turn.authority === 'admin' && definition?.access === 'admin';
 }
 
-/** Staff has the conversation, so the turn is not for the agent. A turn that asked for staff itself may come to its end. */
+/**
+ * Staff has the conversation, so the turn is not for the agent. A turn that asked for staff itself may come to its end.
+ */
 async function isWithStaff({ scope, turn }: TurnRun): Promise<boolean> {
   if (!(await scope.handoffs.isPaused(turn.sessionId))) return false;
   const asker = (await scope.handoffs.find(turn.sessionId))?.requestedBy;
   return !(asker?.kind === 'agent' && asker.turnId === turn.turnId);
 }
 
-/** The turn that started this one has ended or is to end: its answer is not waited for any more. */
+/** The turn that started this one has ended or is to end, so it no longer waits for the answer. */
 async function isLeftBehind({ scope, turn: { grant } }: TurnRun): Promise<boolean> {
   if (grant === undefined) return false;
   return (await scope.inbox.read(grant.parentTurnId)) === undefined || (await scope.inbox.isCancelled(grant.parentTurnId));

@@ -95,7 +95,7 @@ describe('a refused model call', () => {
     ['no key', {}, 'the providers file has no usable key for it'],
   ] as const;
 
-  it.each(refusals)('for %s tells the owner why, and the customer nothing of it', async (_case, facts, why) => {
+  it.each(refusals)('for %s reports why to the owner, and nothing to the customer', async (_case, facts, why) => {
     const refused = new ModelError('rejected', 'sk-secret was refused', { model: 'openai/m', ...facts });
     const [owner, customer] = [await play(new Script(refused)), await play(new Script(refused), { agent: 'cs', authority: 'cs' })];
     const data = { code: 'provider_error', retryable: false };
@@ -107,13 +107,13 @@ describe('a refused model call', () => {
     expect(JSON.stringify([owner, customer])).not.toContain('sk-secret');
   });
 
-  it('tells the operator with the provider’s status and code', async () => {
+  it('notifies the operator with the provider’s status and code', async () => {
     await play(new Script(new ModelError('rejected', 'no', { model: 'openai/m', status: 401, code: 'invalid_api_key' })));
     const facts = { model: 'openai/m', providerStatus: 401, providerCode: 'invalid_api_key', code: 'provider_error' };
     expect(warned).toContainEqual(expect.objectContaining(facts));
   });
 
-  it('tells the owner’s systems once a day, whichever agent it was', async () => {
+  it('notifies the owner’s systems once a day, whichever agent it was', async () => {
     const refused = new ModelError('rejected', 'no', { model: 'openai/m', status: 402 });
     for (const agent of ['cs', 'admin', 'cs']) await play(new Script(refused), { agent });
     expect(await events(1)).toMatchObject([

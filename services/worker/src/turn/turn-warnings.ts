@@ -2,7 +2,7 @@ import type { TurnWarning } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import { turnWarned, type WebhookEvents, type TurnRun } from '@concierge/turn';
 
-/** A warning, and what it is about where it holds for every turn until it is mended, such as a file. */
+/** A warning and its subject (such as a file); one with a subject holds for every turn until the subject is mended. */
 export interface ReportedWarning extends TurnWarning {
   readonly subject?: string;
 }
@@ -19,7 +19,10 @@ const DAY_MS = 86_400_000;
 /** Warnings that this process remembers to have given today; with more of them some are given twice. */
 const REMEMBERED_MAX = 10_000;
 
-/** Tells operator (log) and owner (webhook event) of what a turn did not end in but they should know; what holds for every turn, once a day. */
+/**
+ * Notifies the operator (log) and the owner (webhook event) of problems that did not end the turn; of one that holds
+ * for every turn, once a day.
+ */
 export class TurnWarnings {
   readonly #options: TurnWarningsOptions;
   readonly #given = new Set<string>();

@@ -21,7 +21,7 @@ interface AskedTiming {
   readonly timezone?: string | undefined;
 }
 
-/** What a model asked for, as a schedule has it; undefined when it asked for no time. @throws ToolError */
+/** The time that a model asked for, as a schedule stores it; undefined when it asked for none. @throws ToolError */
 export function timingOf({ cron, every, at, timezone }: AskedTiming, defaultZone: string): ScheduleTiming | undefined {
   const given = [cron, every, at].filter((value) => value !== undefined);
   if (given.length > 1) throw new ToolError('Give exactly one of cron, every and at.');
@@ -37,7 +37,7 @@ function momentOf(at: string, zone: string): string {
   const offset = withOffset.exec(at)?.[0] ?? '';
   const text = at.slice(0, at.length - offset.length);
   const wall = new Date(`${text}Z`);
-  // A 31 February would be taken for a day in March.
+  // JavaScript would take a 31 February for a day in March.
   if (!local.test(text) || Number.isNaN(wall.getTime()) || !wall.toISOString().startsWith(text))
     throw new ToolError(`${at} is not a time: write 2027-01-31T09:00, or with an offset 2027-01-31T09:00+01:00.`);
   if (offset !== '') return new Date(at).toISOString();
@@ -51,7 +51,7 @@ interface AskedDelivery {
   readonly deliver_to?: string | undefined;
 }
 
-/** Undefined when nothing was said about it, null for nowhere. @throws ToolError for half of it */
+/** Undefined when neither argument was given, null for no delivery. @throws ToolError for half of it */
 export function deliveryOf({ deliver_channel: app, deliver_to: to }: AskedDelivery): ScheduleDelivery | null | undefined {
   if (app === undefined && to === undefined) return undefined;
   if (app === 'none') {

@@ -136,7 +136,7 @@ async function update(input: Asked, context: ToolContext): Promise<string> {
   const zone = await schedules.timezone();
   const before = await schedules.find(id);
   const kept = before !== undefined && 'cron' in before.schedule ? before.schedule : undefined;
-  // Another zone alone moves what is there.
+  // A new zone alone moves the existing times.
   const asked =
     input.timezone !== undefined && input.at === undefined && input.every === undefined ? { cron: kept?.cron, ...input } : input;
   const schedule = timingOf(asked, kept?.timezone ?? zone);

@@ -9,11 +9,16 @@ export interface SchedulesSource {
   readonly scope: Pick<TenantScope, 'schedules' | 'settings'>;
   readonly turn: Pick<AcceptedTurn, 'agent' | 'authority' | 'grant' | 'origin' | 'turnId'>;
   readonly access: ToolAccess;
-  /** Names of the tools the turn may have at most; undefined: all that its access gives. What it schedules has no more. */
+  /**
+   * Names of the tools the turn may have at most; undefined: all that its access gives. What it schedules has no more.
+   */
   readonly allow?: readonly string[] | undefined;
 }
 
-/** Schedules as one turn may use them. What makes schedules is somebody's own message: a schedule that makes schedules never ends. */
+/**
+ * Schedules as one turn may use them. Only a turn that a message started makes schedules: a schedule that makes
+ * schedules never ends.
+ */
 export class TurnSchedules {
   readonly #source: SchedulesSource;
 
@@ -21,7 +26,7 @@ export class TurnSchedules {
     this.#source = source;
   }
 
-  /** Of the tenant, where a schedule names none. */
+  /** The tenant's time zone, for a schedule that names none. */
   async timezone(): Promise<string> {
     return (await this.#source.scope.settings()).timezone ?? defaultZone;
   }
@@ -41,7 +46,10 @@ export class TurnSchedules {
     return this.#source.scope.schedules.find(id);
   }
 
-  /** The same call, made again, is the same schedule. @throws ToolError in a turn that must not, AppError for what cannot be used */
+  /**
+   * The same call, made again, is the same schedule.
+   * @throws ToolError in a turn that must not, AppError for what cannot be used
+   */
   async create(request: ScheduleRequest, callId: string): Promise<Schedule> {
     this.#assertMayChange();
     const { agent, authority, turnId } = this.#source.turn;
@@ -60,7 +68,7 @@ export class TurnSchedules {
     await this.#source.scope.schedules.remove(id);
   }
 
-  /** Once, beside its times. The same call, made again, is the same run. */
+  /** Starts one run beside the schedule's times. The same call, made again, is the same run. */
   async run(id: string, callId: string): Promise<ScheduleRun> {
     this.#assertMayChange();
     return this.#source.scope.schedules.run(id, JSON.stringify([this.#source.turn.turnId, callId]));

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A part of a variable's name. Words that objects have from elsewhere are none. */
+/** A part of a variable's name. Names that objects inherit are refused. */
 export const partPattern = /^(?!(?:__proto__|constructor|prototype)$)[\p{L}_][\p{L}\p{N}_-]*$/u;
 const LIST_ITEMS_MAX = 1000;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?$/u;
@@ -13,14 +13,17 @@ const Field = z.strictObject({
     .refine((name) => partsOf(name).every((part) => partPattern.test(part)), 'must be words joined by dots, as in "customer.name"'),
   type: z.enum(variableTypes, `must be one of ${variableTypes.join(', ')}`).default('string'),
   required: z.boolean('must be true or false').default(true),
-  /** Dates of YAML come as such. */
+  /** YAML parses dates as dates. */
   default: z.union([z.string(), z.number(), z.boolean(), z.date().transform(dayOf), z.array(z.json())]).optional(),
   description: z.string().optional(),
 });
 
 type Declared = z.output<typeof Field> & { readonly fields?: readonly z.output<typeof Field>[] | undefined };
 
-/** What a template's front matter says about one variable. `fields`: what the items of a list hold; without it, anything. */
+/**
+ * What a template's front matter states about one variable. `fields`: what the items of a list hold; without it,
+ * anything.
+ */
 export const TemplateVariable = Field.extend({ fields: z.array(Field).optional() })
   .refine(({ type, fields }) => fields === undefined || type === 'list', 'only a list has fields')
   .refine((variable: Declared) => variable.default === undefined || problemOf(variable, variable.default) === undefined, {
@@ -121,7 +124,7 @@ function wrongType(wanted: string, value: unknown): string {
 
 function isDate(value: unknown): boolean {
   if (typeof value !== 'string' || !DATE.test(value)) return false;
-  // A day that no month has is moved on into the next one.
+  // JavaScript moves a day that the month does not have into the next month.
   const day = value.slice(0, 'YYYY-MM-DD'.length);
   return !Number.isNaN(Date.parse(value)) && dayOf(new Date(`${day}T00:00:00Z`)) === day;
 }
@@ -135,7 +138,7 @@ function prepared({ fields }: Declared, value: unknown): unknown {
   return bare(items);
 }
 
-/** Nothing but what was given can be looked up in it. */
+/** Only given values can be looked up in the result. */
 function withoutPrototypes(value: unknown): unknown {
   if (Array.isArray(value)) return bare(value.map(withoutPrototypes));
   if (!isRecord(value)) return value;

@@ -117,7 +117,7 @@ describe('a template', () => {
     expect({}).not.toHaveProperty('polluted');
   });
 
-  it('does not run what a value says', () => {
+  it('does not run what a value contains', () => {
     expect(render('  - {name: who}', '{{ who }}', { who: '{{ who }}{{#x}}' })).toBe('{{ who }}{{#x}}');
   });
 

@@ -4,14 +4,14 @@ import { z } from 'zod';
 import { checkVariables, describeVariable, partPattern, TemplateVariable, type Values } from './template-variables.ts';
 
 const RESULT_MAX_CHARACTERS = 48 * 1024;
-/** Tags that one rendering may come to, lists counted by their items: nested lists multiply. */
+/** The most tags that one rendering may run, lists counted by their items: nested lists multiply. */
 const TAGS_MAX = 50_000;
 const NESTING_MAX = 8;
 const NOT_TEXT = 'The template puts a list or an object where a text should be. Use {{#name}}…{{/name}} for it.';
 
 const FrontMatter = z.looseObject({ description: z.string().optional(), variables: z.array(TemplateVariable).default([]) });
 
-/** The template or the values cannot be used; the message says why and may be shown to the tenant. */
+/** The template or the values cannot be used; the message explains why and may be shown to the tenant. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
@@ -22,8 +22,8 @@ type Tag =
   | { readonly kind: 'section' | 'inverted'; readonly name: string; readonly inner: readonly Tag[] };
 
 /**
- * A text with `{{ name }}` in it, `{{#name}}…{{/name}}` for lists and conditions, `{{^name}}…{{/name}}` for what stands there without, and
- * nothing else: a template can call nothing, include nothing and read nothing but its variables.
+ * A text with `{{ name }}` in it, `{{#name}}…{{/name}}` for lists and conditions, `{{^name}}…{{/name}}` for what stands
+ * there without, and nothing else: a template can call nothing, include nothing and read nothing but its variables.
  */
 export class Template {
   readonly description: string;
@@ -59,7 +59,7 @@ export class Template {
     return result;
   }
 
-  /** What it takes, for whoever got it wrong. */
+  /** Describes the variables that the template takes, for an error message. */
   help(): string {
     if (this.variables.length === 0) return 'The template takes no variables.';
     return `The template takes:\n${this.variables.map((variable) => `- ${describeVariable(variable)}`).join('\n')}`;
@@ -70,12 +70,12 @@ export class Template {
       return new Mustache.Writer().render(this.#body, values, undefined, { escape: this.#escape });
     } catch (error) {
       if (error instanceof TemplateError) throw error;
-      // What is left to fail is an item of a list that is no text.
+      // The only failure left is a list item that is not text.
       throw new TemplateError(NOT_TEXT, { cause: error });
     }
   }
 
-  /** A misspelt name would leave a hole that nobody sees. Inside a list it may be a field of the items. */
+  /** A misspelt name would leave an unnoticed hole. Inside a list it may be a field of the items. */
   #assertDeclared(tags: readonly Tag[], known: ReadonlySet<string>): void {
     for (const tag of tags) {
       if (tag.kind === 'text') continue;
@@ -98,7 +98,7 @@ export class Template {
   }
 }
 
-/** Items that nothing is said about may have any fields, but only their own. */
+/** Items without declared fields may have any fields, but only their own. */
 function assertPlainNames(tags: readonly Tag[], known: ReadonlySet<string>): void {
   for (const tag of tags) {
     if (tag.kind === 'text') continue;

@@ -26,7 +26,10 @@ interface DocumentsOptions {
   readonly showsImages: boolean;
 }
 
-/** Uploads as the agent of a turn may see them: cs what was attached in its own conversation, admin every upload of the tenant whose id it has. */
+/**
+ * Uploads as the agent of a turn may see them: cs what was attached in its own conversation, admin every upload of the
+ * tenant whose id it has.
+ */
 export function turnDocuments({ uploads, readUpload, access, attached, history, showsImages }: DocumentsOptions): TurnDocuments {
   const list = async (): Promise<readonly UploadRef[]> => {
     const earlier = (await history())?.messages ?? [];

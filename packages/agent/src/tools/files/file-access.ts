@@ -11,7 +11,7 @@ export interface FileAccess {
   list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
   stat(path: string): Promise<FileEntry | undefined>;
   writeText(path: string, text: string): Promise<{ created: boolean }>;
-  /** Read, change and write with nobody in between. Throws what `change` throws. */
+  /** Read, change and write without interruption. Throws what `change` throws. */
   updateText(path: string, change: (text: string) => string): Promise<unknown>;
 }
 
@@ -35,8 +35,8 @@ function csAccess(files: TenantFiles): FileAccess {
 }
 
 /**
- * The path again, when it is in a folder that cs may see; not what begins with a dot there, such as earlier versions of skills: what
- * the owner took out of them is not for customers. The walk itself refuses every way out of it.
+ * The path again, when it is in a folder that cs may see; not what begins with a dot there, such as earlier versions of
+ * skills: what the owner took out of them is not for customers. The walk itself refuses every way out of it.
  */
 function seen(path: string): string {
   const [first = '', ...rest] = path.split('/');

@@ -1,9 +1,10 @@
 import { RE2JS } from 're2js';
 
 /**
- * Which files globs let through, as ripgrep's `-g` does: one without a slash goes for the name in every folder, one with a slash for the
- * path from the workspace; `!` leaves out, a folder with all that is in it. The last glob that matches decides; with any glob that lets
- * in, a file that none matches is out. `folder`: where the search begins; the way there is not asked about.
+ * Which files globs let through, as ripgrep's `-g` does: one without a slash goes for the name in every folder, one
+ * with a slash for the path from the workspace; `!` leaves out, a folder with all that is in it. The last glob that
+ * matches decides; with any glob that lets in, a file that none matches is out. `folder`: where the search begins; the
+ * way there is not asked about.
  * @throws what RE2 throws of a glob that is none
  */
 export function globFilter(globs: readonly string[], folder: string): (path: string) => boolean {
@@ -11,7 +12,7 @@ export function globFilter(globs: readonly string[], folder: string): (path: str
   const letsByDefault = rules.every(({ lets }) => !lets);
   const ruleFor = (path: string, kind: 'file' | 'folder'): Rule | undefined => rules.findLast((rule) => rule.matches(path, kind));
   return (path) => {
-    // A folder that is left out is not entered, whatever the globs say of what is in it.
+    // A folder that is left out is not entered, even if the globs match files in it.
     if (parentsOf(path).some((parent) => parent.length > folder.length && ruleFor(parent, 'folder')?.lets === false)) return false;
     return ruleFor(path, 'file')?.lets ?? letsByDefault;
   };
@@ -42,8 +43,9 @@ const beforeFolders: ReadonlySet<string | undefined> = new Set([undefined, '/', 
 const behindFolders: ReadonlySet<string | undefined> = new Set([undefined, '/', '}', ',']);
 
 /**
- * A glob of ripgrep's dialect as an expression for RE2, which takes time in proportion to the path, whatever the glob: `?` and `*` within a
- * name, `**` for folders, `[a-z]` and `[!a]`, `{a,b}`, `\` before what is meant as it is. A bracket or brace that is not closed is itself.
+ * A glob of ripgrep's dialect as an expression for RE2, which takes time in proportion to the path, whatever the glob:
+ * `?` and `*` within a name, `**` for folders, `[a-z]` and `[!a]`, `{a,b}`, `\` before what is meant as it is. A
+ * bracket or brace that is not closed is itself.
  */
 function globExpression(glob: string): string {
   return new GlobReading(glob).read();

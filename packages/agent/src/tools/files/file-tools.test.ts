@@ -20,12 +20,12 @@ describe('read', () => {
     expect(await reading({ path: 'a.md' })).toBe(lines.map((line, index) => `${String(index + 1)}\t${line}`).join('\n'));
   });
 
-  it('gives one page and says where the next begins', async () => {
+  it('gives one page and names where the next begins', async () => {
     expect(await reading({ path: 'a.md', offset: 3, limit: 2 })).toBe('3\tline 3\n4\tline 4\n[lines 3 to 4 of 12; continue with offset 5]');
     expect(await reading({ path: 'a.md', offset: 11 })).toBe('11\tline 11\n12\tline 12');
   });
 
-  it('says what is wrong with an offset behind the end, and with an empty file', async () => {
+  it('explains what is wrong with an offset behind the end, and with an empty file', async () => {
     await expect(reading({ path: 'a.md', offset: 13 })).rejects.toThrow('a.md has 12 lines');
     expect(await reading({ path: 'empty' })).toBe('empty is empty.');
   });
@@ -39,7 +39,7 @@ describe('read', () => {
 });
 
 describe('write', () => {
-  it('says whether it made or replaced a file', async () => {
+  it('reports whether it made or replaced a file', async () => {
     const files = new MemoryFiles({});
     const writing = using(files, write);
     expect(await writing({ path: 'a', content: 'one\ntwo\n' })).toBe('Created a: 8 bytes, 2 lines.');
@@ -99,7 +99,7 @@ describe('edit of a file with other line ends', () => {
     expect(files.texts.get('a')).toBe('x\nthree');
   });
 
-  it('says so when the numbers that read shows were copied along, and counts places that overlap', async () => {
+  it('reports when the numbers that read shows were copied along, and counts places that overlap', async () => {
     await expect(using(new MemoryFiles({ a: 'x' }), edit)({ path: 'a', find: '1\tx', replace: 'y' })).rejects.toThrow(
       'not part of the file',
     );
@@ -208,18 +208,18 @@ describe('search_files', () => {
     );
   });
 
-  it('says when files were too large to be searched', async () => {
+  it('reports when files were too large to be searched', async () => {
     const found = await using(new MemoryFiles({ x: 'hit'.repeat(1_000_000), y: 'hit' }), searchFiles)({ query: 'hit' });
     expect(found).toMatch(/^y:1: hit\n\[1 files over 2 MiB were left out/u);
   });
 
-  it('ends before a result that is too long, and says so', async () => {
+  it('ends before a result that is too long, and marks the cut', async () => {
     const found = await using(new MemoryFiles({ x: `${'hit '.repeat(70)}\n`.repeat(500) }), searchFiles)({ query: 'hit', limit: 500 });
     expect(Buffer.byteLength(found)).toBeLessThan(60 * 1024);
     expect(found).toContain('[there are more matches than fit');
   });
 
-  it('says when there are more matches than it shows', async () => {
+  it('reports when there are more matches than it shows', async () => {
     const found = await using(new MemoryFiles({ x: 'hit\n'.repeat(500), y: 'hit\n' }), searchFiles)({ query: 'hit' });
     expect(found.split('\n')).toHaveLength(201);
     expect(found).toContain('[there are more than 200 matches');

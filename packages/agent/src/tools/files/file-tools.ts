@@ -104,7 +104,7 @@ export function isHidden(path: string): boolean {
   return path.split('/').some((part) => part.startsWith('.'));
 }
 
-/** A folder as models name it: ".", "./" and "/" are the whole workspace, and a slash at the end says nothing. */
+/** A folder as models name it: ".", "./" and "/" are the whole workspace, and a slash at the end has no meaning. */
 export function folderOf(path: string): string {
   const bare = withoutEnding(path, '/');
   return bare === '.' ? '' : bare;

@@ -92,7 +92,7 @@ class FileSearch {
   #tooLarge = 0;
   #matches = 0;
   #outputBytes = 0;
-  /** Why it ended before the last file. */
+  /** Why the search ended before the last file. */
   #stopped: string | undefined;
 
   constructor(options: SearchOptions) {
@@ -131,7 +131,7 @@ class FileSearch {
     const text = await textOf(files, path);
     if (text === undefined) return;
     this.#searched += 1;
-    // One more than fits tells whether there are more.
+    // One more than fits shows whether there are more.
     const found = await texts.linesOf(text, limit - this.#matches + 1);
     const fitting = found.slice(0, limit - this.#matches);
     if (found.length > fitting.length) this.#stopped = `there are more than ${String(limit)} matches`;
@@ -148,7 +148,7 @@ class FileSearch {
   }
 }
 
-/** undefined for what is no text, and for what went away since it was listed. */
+/** undefined for a file that is not text, and for one that was deleted since it was listed. */
 async function textOf(files: FileAccess, path: string): Promise<string | undefined> {
   try {
     return searchableText((await files.readBytes(path)).bytes);
@@ -167,8 +167,8 @@ interface LineHits {
 }
 
 /**
- * The lines that were found as ripgrep writes them: `path:12: text`, with `path-11- text` around them when context is asked for, and `--`
- * between what is not next to each other.
+ * The lines that were found as ripgrep writes them: `path:12: text`, with `path-11- text` around them when context is
+ * asked for, and `--` between what is not next to each other.
  */
 function writeHits({ path, text, found }: LineHits, context: number): string[] {
   const lines = text.split('\n');
@@ -195,8 +195,8 @@ const decoders = [
 const utf8 = new TextDecoder('utf-8');
 
 /**
- * A file's text as ripgrep sees it: UTF-16 by its mark, otherwise UTF-8, whatever is no text in it replaced; with NUL in it, it is
- * binary and undefined. Line ends are plain.
+ * A file's text as ripgrep sees it: UTF-16 by its mark, otherwise UTF-8, whatever is no text in it replaced; with NUL
+ * in it, it is binary and undefined. Line ends are plain.
  */
 function searchableText(bytes: Buffer): string | undefined {
   const marked = decoders.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte));

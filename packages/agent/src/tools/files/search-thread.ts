@@ -1,10 +1,10 @@
 import { parentPort } from 'node:worker_threads';
 
 /*
- * Runs in a thread of its own: what is looked for comes from a model, and the process has other turns to run. Expressions and globs are
- * RE2's, which takes time in proportion to the text; still some take a hundred times more than others, and plain text can be chosen
- * so that looking for it is slow. The asking side ends the thread when an answer takes too long. RE2 is loaded when it is needed: a thread
- * that looks for plain text starts in half the time.
+ * Runs in a separate thread: what is looked for comes from a model, and the process has other turns to run. Expressions
+ * and globs are RE2's, which takes time in proportion to the text; still some take a hundred times more than others,
+ * and plain text can be chosen so that looking for it is slow. The asking side ends the thread when an answer takes too
+ * long. RE2 is loaded when it is needed: a thread that looks for plain text starts in half the time.
  */
 
 export type SearchPattern = {

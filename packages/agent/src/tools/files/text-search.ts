@@ -17,12 +17,15 @@ export interface Query {
   readonly wholeWords: boolean;
 }
 
-/** One search in a thread of its own: which files, and which lines of them. */
+/** One search in a separate thread: which files, and which lines of them. */
 export class TextSearch implements AsyncDisposable {
   readonly #thread = new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: THREAD_MEMORY_MB }, env: {} });
   readonly #started: Promise<unknown> = once(this.#thread, 'online');
 
-  /** Case counts only when the query has capital letters. @throws ToolError when the expression is not valid, or takes too long to read */
+  /**
+   * Case counts only when the query has capital letters.
+   * @throws ToolError when the expression is not valid, or takes too long to read
+   */
   async lookFor(query: Query): Promise<void> {
     const answer = await this.#ask({ kind: 'pattern', pattern: patternOf(query) }, EXPRESSION_TOO_SLOW);
     if (!('invalid' in answer)) return;
@@ -31,7 +34,10 @@ export class TextSearch implements AsyncDisposable {
     );
   }
 
-  /** The paths that globs let through; `folder`: where the search begins. @throws ToolError when a glob is not valid, or takes too long */
+  /**
+   * The paths that globs let through; `folder`: where the search begins.
+   * @throws ToolError when a glob is not valid, or takes too long
+   */
   async filter(paths: readonly string[], globs: readonly string[], folder: string): Promise<ReadonlySet<string>> {
     if (globs.length === 0) return new Set(paths);
     const answer = await this.#ask({ kind: 'filter', paths, globs, folder }, 'The globs take too long to match. Use simpler ones.');
@@ -89,8 +95,8 @@ const outside: Readonly<Record<string, string>> = {
 const inside: Readonly<Record<string, string>> = { w: WORD, d: String.raw`\p{Nd}`, s: SPACE };
 
 /**
- * An expression of ripgrep's dialect for RE2, whose `\w`, `\d` and `\s` know ASCII only: "Straße" is one word here. `\b` stays as it is;
- * nothing in RE2 could take its place.
+ * An expression of ripgrep's dialect for RE2, whose `\w`, `\d` and `\s` know ASCII only: "Straße" is one word here.
+ * `\b` stays as it is; nothing in RE2 could take its place.
  */
 function toRe2(source: string): string {
   let isInClass = false;

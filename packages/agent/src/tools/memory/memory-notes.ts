@@ -44,7 +44,7 @@ function page(text: string, ref: string, offset: number): string {
     bytes += Buffer.byteLength(lines[end] ?? '') + 1;
     end += 1;
   }
-  // A single line that is longer than a page: its beginning, and on with the next.
+  // Pages a single line that is longer than a page: its beginning, and then the rest.
   if (end < offset)
     return `${cutText(lines[offset - 1] ?? '', OUTPUT_MAX_BYTES).text}\n[line ${String(offset)} of ${String(lines.length)}, cut]`;
   const shown = lines.slice(offset - 1, end).join('\n');
@@ -86,7 +86,7 @@ export const memoryWrite = defineTool({
   },
 });
 
-/** What a customer has no use for is left out of what cs may repeat. */
+/** Leaves out of an error for cs what a customer has no use for. */
 function quotaMessage({ message }: AppError, access: ToolAccess): string {
   if (access === 'cs')
     return 'Nothing was kept: there is no room for more notes. Go on without the note, and do not promise to remember it.';
@@ -117,7 +117,7 @@ export const memoryForget = defineTool({
   },
 });
 
-/** For a reference that is none, with those there are. */
+/** The error for an unknown reference, with the existing ones. */
 async function unknownNote(memory: Pick<TurnMemory, 'list'>, ref: string, cause: unknown): Promise<ToolError> {
   if (ContactId.safeParse(ref).success)
     return new ToolError(`${ref} is a conversation and no note. Read it with session_history.`, { cause });

@@ -9,8 +9,8 @@ export type TurnMemory = Pick<MemoryFiles, 'write' | 'get' | 'list' | 'forget'> 
 };
 
 /**
- * What was kept and said before, as far as this turn may know it: the owner's notes and every conversation for the admin; for cs this contact's
- * notes and its own conversations with this agent.
+ * Earlier notes and messages, as far as this turn may read them: the owner's notes and every conversation for the
+ * admin; for cs this contact's notes and its own conversations with this agent.
  */
 export function turnMemory(
   scope: Pick<TenantScope, 'memory' | 'memorySearch'>,

@@ -91,7 +91,7 @@ function describeChannel(view: ChannelView): string {
   ].join('\n');
 }
 
-/** What became of it, in words that leave no room for "it has arrived". */
+/** Describes the outcome in words that do not claim that it has arrived. */
 function describeKept({ message, isNew, isPaused, window }: KeptMessage, app: string): string {
   const { id, to, template, expiresAt } = message;
   const what = template === undefined ? 'Message' : `Template "${template.name}"`;

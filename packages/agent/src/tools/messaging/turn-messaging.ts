@@ -28,7 +28,7 @@ export interface KeptMessage {
   readonly message: OutboundMessage;
   /** False when this very call has kept it before. */
   readonly isNew: boolean;
-  /** A person has the conversation it belongs to. */
+  /** A staff member has the conversation it belongs to. */
   readonly isPaused: boolean;
   /** Until when free text may be sent there. */
   readonly window: ReplyWindow;
@@ -41,12 +41,17 @@ interface WishedMessage {
   readonly template?: MessageTemplate | undefined;
 }
 
-/** Asks for a person in a conversation, in the name of the turn's agent, and has those told who are to hear of it. */
+/**
+ * Requests a staff member for a conversation in the name of the turn's agent, and notifies those whom the settings
+ * name.
+ */
 export type RequestStaff = (
   asked: HandoffWish & { readonly sessionId: string },
 ) => Promise<{ readonly view: HandoffView; readonly isNew: boolean }>;
 
-/** Until when free text may be sent on a channel to a contact who was last heard at this time; undefined: never. */
+/**
+ * Until when free text may be sent on a channel to a contact whose last message came at this time; undefined: never.
+ */
 export type FindReplyWindow = (channel: MessagingChannel, to: string, lastInboundMs: number | undefined) => ReplyWindow;
 
 export interface MessagingSource {
@@ -57,7 +62,7 @@ export interface MessagingSource {
   readonly findReplyWindow: FindReplyWindow;
 }
 
-/** Chat apps, contacts and handoffs, as far as the turn's agent may reach them: for cs, its own conversation. */
+/** Channels, contacts and handoffs, as far as the turn's agent may reach them: for cs, its own conversation. */
 export class TurnMessaging {
   readonly #source: MessagingSource;
 
@@ -65,13 +70,16 @@ export class TurnMessaging {
     this.#source = source;
   }
 
-  /** Those that are connected. */
+  /** The connected channels. */
   async channels(): Promise<readonly ChannelView[]> {
     this.#assertAdmin();
     return this.#source.scope.channels.list();
   }
 
-  /** Keeps a message, to be sent. @throws ToolError when the channel is not connected, its window is closed, or there is no such recipient */
+  /**
+   * Keeps a message, to be sent.
+   * @throws ToolError when the channel is not connected, its window is closed, or there is no such recipient
+   */
   async send({ app, to, text, template }: WishedMessage, callId: string): Promise<KeptMessage> {
     this.#assertAdmin();
     const channel = channelSynonyms[app];
@@ -89,7 +97,7 @@ export class TurnMessaging {
     const sessionId = sessionIdOf(contactsAgent, channel, sender);
     const heardMs = await lastInboundMs(this.#source.scope.sessions, sessionId);
     const goneSince = await this.#source.scope.contacts.unreachableSince(channel, recipient);
-    // Who has written since then has let the bot in again, whatever the app told of that.
+    // A contact who has written since then has unblocked the bot, whatever the channel reported about that.
     if (goneSince !== undefined && (heardMs ?? 0) < Date.parse(goneSince))
       throw new ToolError(
         `${recipient} has blocked the bot or removed it on ${app}: nothing can be sent there until they let it in again.`,
@@ -138,7 +146,10 @@ export class TurnMessaging {
     return this.#source.scope.contacts.find(sender);
   }
 
-  /** Of this conversation, or of the one that is named. @throws ToolError where cs names another one */
+  /**
+   * Requests a handoff of this conversation, or of the one that is named.
+   * @throws ToolError where cs names another one
+   */
   async requestHandoff(
     { reason, hours }: Omit<HandoffWish, 'by'>,
     sessionId: string | undefined,
@@ -178,10 +189,10 @@ export class TurnMessaging {
     const app = appNameOf(channel);
     if (binding === undefined) throw new ToolError(`${app} is not connected, so nothing can be sent there. ${howToConnect(app)}`);
     if (binding.state !== 'enabled')
-      throw new ToolError(`${app} is connected but ${binding.state}: ${binding.reason ?? 'nobody said why'}. Nothing can be sent.`);
+      throw new ToolError(`${app} is connected but ${binding.state}: ${binding.reason ?? 'no reason was given'}. Nothing can be sent.`);
   }
 
-  /** Its own; the admin may name another one that exists. */
+  /** The turn's own conversation; the admin may name another existing one. */
   async #conversation(sessionId: string | undefined): Promise<string> {
     const own = this.#source.turn.sessionId;
     if (sessionId === undefined || sessionId === own) return own;
@@ -199,7 +210,7 @@ export class TurnMessaging {
   }
 }
 
-/** Free text would be refused by the provider: said before it is kept, with what may be done instead. */
+/** The provider would refuse free text: the error comes before the message is kept, with what may be done instead. */
 function windowClosed(channel: MessagingChannel, sinceMs: number | undefined): ToolError {
   const { hasTemplates, label } = channelDefinitions[channel];
   const since =
@@ -214,7 +225,7 @@ function windowClosed(channel: MessagingChannel, sinceMs: number | undefined): T
   );
 }
 
-/** In words for a model that is asked for it. */
+/** Words for a model that explains it. */
 export function howToConnect(app: AppName): string {
   return `The owner connects it with an admin key (PUT /api/channels/${app}), or the operator does (concierge channel connect <tenant> ${app}). Credentials must never be written into a conversation.`;
 }

@@ -7,7 +7,7 @@ const HEADING_BYTES = 1024;
 
 /**
  * A command's end for the model: how it ended and how long it took, then what it printed.
- * @throws ToolError when it was killed: then the sentence says why, and what it had printed by then is in the message
+ * @throws ToolError when it was killed: the sentence explains why, and the message holds what it had printed by then
  */
 export function describeResult(result: CommandResult): string {
   const text = `${headingOf(result)}${budgetNoteOn(result)}\n\n${shown(result)}`.trimEnd();
@@ -23,7 +23,7 @@ export function describeResult(result: CommandResult): string {
   }
 }
 
-/** In a few words, for lists. */
+/** The end in a few words, for lists. */
 export function endOf({ end, durationMs }: CommandResult): string {
   const seconds = secondsOf(durationMs);
   switch (end.kind) {
@@ -83,8 +83,8 @@ function shown({ output, outputBytes }: CommandResult): string {
 }
 
 /**
- * `text` in at most `maxBytes` of UTF-8 with its beginning and its end; a line between them says how much is missing.
- * @param wholeBytes of what `text` is the beginning and the end of already
+ * `text` in at most `maxBytes` of UTF-8 with its beginning and its end; a line between them states how much is missing.
+ * @param wholeBytes the size of the output of which `text` is already the beginning and the end
  */
 export function keepEnds(text: string, maxBytes: number, wholeBytes = 0): string {
   const bytes = Buffer.from(text);

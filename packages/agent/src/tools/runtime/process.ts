@@ -40,7 +40,7 @@ export const processTool = defineTool({
 
 function newsOf(id: string, { runtime }: ToolContext): string {
   const output = runtime.takeOutput(id);
-  // Looked up after the output was taken: an end that is told comes with all that was said before it.
+  // The state is read after the output was taken: a reported end comes with all output before it.
   const command = runtime.list().find((one) => one.id === id);
   const state = command === undefined ? '' : stateOf(command);
   const news = output === '' ? 'Nothing new was printed.' : keepEnds(output, limits.toolOutputModelMaxBytes - HEADING_BYTES);

@@ -7,10 +7,13 @@ import { describeResult } from './command-result.ts';
 
 const ARGUMENT_MAX_BYTES = 120_000;
 const ARGUMENTS_MAX = 1000;
-/** Of the 2 MiB that Linux takes in all. */
+/** A part of the 2 MiB that Linux takes in all. */
 const ARGUMENTS_MAX_BYTES = 1_000_000;
 const TITLE_MAX_CHARACTERS = 120;
-/** For making the sandbox before, and for killing everything after: the sandbox itself ends the command when its time is over. */
+/**
+ * Time to make the sandbox before, and to kill everything after: the sandbox itself ends the command when its time is
+ * over.
+ */
 const MARGIN_MS = 30_000;
 
 /** One argument of a program, as the system takes it: Linux has room for 128 KiB in each. */
@@ -102,7 +105,7 @@ function callTimeoutMs({ timeoutMs, background }: { timeoutMs?: number | undefin
   return (background === true ? 0 : (timeoutMs ?? limits.toolTimeoutMs)) + MARGIN_MS;
 }
 
-/** Runs it to its end, or starts it. @throws ToolError */
+/** Runs the command to its end, or starts it in the background. @throws ToolError */
 async function runCommand(asked: AskedCommand, context: ToolContext): Promise<string> {
   const caller = { callId: context.callId, tool: asked.tool };
   const { argv, stdin } = asked;

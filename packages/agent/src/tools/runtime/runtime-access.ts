@@ -6,7 +6,7 @@ export interface CommandCaller {
   readonly tool: string;
 }
 
-/** running → ended, with a result of its own or because it was killed; or → failed, when the sandbox could not run it. */
+/** running → ended, with its result or because it was killed; or → failed, when the sandbox could not run it. */
 export type BackgroundState =
   | { readonly at: 'running' }
   | { readonly at: 'ended'; readonly result: CommandResult }
@@ -16,7 +16,7 @@ export type BackgroundState =
 export interface BackgroundCommand {
   /** As in `p1`; counted within the turn. */
   readonly id: string;
-  /** What a person would have typed, shortened. */
+  /** What a user would have typed, shortened. */
   readonly title: string;
   readonly startedAtMs: number;
   readonly state: BackgroundState;
@@ -37,12 +37,18 @@ export interface BackgroundStart {
 export interface RuntimeAccess {
   /** @throws ToolError when there is no sandbox here */
   run(command: SandboxCommand, options: CommandOptions): Promise<CommandResult>;
-  /** Starts a command that goes on beside the turn's other calls, until it ends, is killed, or the turn ends. @throws ToolError */
+  /**
+   * Starts a command that goes on beside the turn's other calls, until it ends, is killed, or the turn ends.
+   * @throws ToolError
+   */
   start(command: SandboxCommand, start: BackgroundStart): Promise<BackgroundCommand>;
   list(): readonly BackgroundCommand[];
-  /** What it has said since the last time this was asked. @throws ToolError for an id that is none */
+  /** What it has printed since the last time this was asked. @throws ToolError for an id that is none */
   takeOutput(id: string): string;
-  /** Until it has ended, has said something that was not taken yet, or the signal is aborted. @throws ToolError for an id that is none */
+  /**
+   * Resolves when it has ended, has printed output that was not taken yet, or the signal is aborted.
+   * @throws ToolError for an id that is none
+   */
   waitFor(id: string, signal: AbortSignal): Promise<void>;
   /** Ends it with everything that it started. @throws ToolError for an id that is none */
   kill(id: string): Promise<void>;

@@ -33,7 +33,7 @@ describe('bash', () => {
     ]);
   });
 
-  it('tells a failing command’s exit code as a result, not as a failure of the tool', async () => {
+  it('reports a failing command’s exit code as a result, not as a failure of the tool', async () => {
     const outcome = await toolsOver(answering(exited(3, '')))('bash', { command: 'exit 3' });
     expect(outcome).toEqual({ isError: false, output: 'Exit code 3 after 0.4 s. It printed nothing.' });
   });
@@ -42,7 +42,7 @@ describe('bash', () => {
     [{ kind: 'timed_out' }, 'its time was over. Give it a larger timeoutMs (at most 600000)'],
     [{ kind: 'out_of_memory' }, 'it needed more memory than there is here'],
     [{ kind: 'stopped' }, 'it was stopped from outside'],
-  ] as const)('says why a command was killed, and what it had printed: %o', async (end, why) => {
+  ] as const)('reports why a command was killed, and what it had printed: %o', async (end, why) => {
     const outcome = await toolsOver(answering(exited(0, 'so far', { end, durationMs: 61_000 })))('bash', { command: 'x' });
     expect(outcome.isError).toBe(true);
     expect(outcome.output).toContain('Killed after 61 s, with everything it had started: ');
@@ -55,7 +55,7 @@ describe('bash', () => {
     expect(outcome.output).toContain('Ended by SIGSEGV');
   });
 
-  it('keeps beginning and end of a flood within what a model is sent, and says how much there was', async () => {
+  it('keeps beginning and end of a flood within what a model is sent, and reports how much there was', async () => {
     const output = `first\n${'x'.repeat(limits.toolOutputModelMaxBytes)}\nlast`;
     const outcome = await toolsOver(answering(exited(0, output, { outputBytes: 5_000_000 })))('bash', { command: 'yes' });
     expect(Buffer.byteLength(outcome.output)).toBeLessThanOrEqual(limits.toolOutputModelMaxBytes);
@@ -63,7 +63,7 @@ describe('bash', () => {
     expect(outcome.output).toMatch(/\n\nfirst\nx+\n\[… 49\d{5} bytes left out here …\]\nx+\nlast$/u);
   });
 
-  it('may take as long as it was told, and is refused more than the most', async () => {
+  it('may take as long as its argument allows, and is refused more than the most', async () => {
     const { timeoutMs } = bash;
     if (typeof timeoutMs === 'number') throw new Error('not derived from the arguments');
     expect(timeoutMs({ command: 'x', timeoutMs: limits.toolTimeoutMaxMs })).toBeGreaterThan(limits.toolTimeoutMaxMs);
@@ -80,7 +80,7 @@ describe('bash', () => {
     },
   );
 
-  it('passes on what the command says while it runs', async () => {
+  it('passes on what the command prints while it runs', async () => {
     const heard: string[] = [];
     const runtime = new RecordedRuntime((_command, { onOutput }) => {
       onOutput?.('one');
@@ -107,7 +107,7 @@ describe('exec', () => {
 });
 
 describe('background commands', () => {
-  it('are started at once, with the rest of the turn as their time, and told by an id', async () => {
+  it('are started at once, with the rest of the turn as their time, and named by an id', async () => {
     const runtime = answering(exited(0, ''));
     const outcome = await toolsOver(runtime)('bash', { command: 'sleep\n100', background: true });
     expect(outcome.output).toContain('Started in the background as p1.');
@@ -115,7 +115,7 @@ describe('background commands', () => {
     expect((await toolsOver(runtime)('process', { action: 'list' })).output).toMatch(/^p1: running for \d.*: sleep 100$/u);
   });
 
-  it('are heard since the last time, and told how they ended', async () => {
+  it('report their output since the last time, and how they ended', async () => {
     const runtime = answering(exited(0, ''));
     const ask = toolsOver(runtime);
     await ask('bash', { command: 'x', background: true });

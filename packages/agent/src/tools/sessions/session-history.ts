@@ -7,7 +7,7 @@ const MESSAGES_DEFAULT = 30;
 const MESSAGE_MAX_CHARACTERS = 3000;
 const RESULT_MAX_CHARACTERS = 500;
 const FOUND_DEFAULT = 10;
-/** Of what a tool gave: whole files and pages would drown what was said. */
+/** The searched part of a tool's result: whole files and pages would outweigh the messages. */
 const SEARCHED_RESULT_MAX_CHARACTERS = 4000;
 
 export const sessionsList = defineTool({

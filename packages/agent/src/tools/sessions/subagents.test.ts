@@ -52,7 +52,7 @@ describe('the tool subagents', () => {
     expect(asked).toEqual([]);
   });
 
-  it('tells of each what became of it and where to read on', async () => {
+  it('reports what became of each and where to read on', async () => {
     const { run } = over(
       { status: 'done', ...ids, reply: ' found it\n' },
       { status: 'failed', ...ids, reason: 'The model failed.' },

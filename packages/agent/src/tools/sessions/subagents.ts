@@ -3,7 +3,10 @@ import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ChildOutcome, ChildTask, ToolContext } from '../tool-context.ts';
 
-/** Of all replies of a call together, so that what the model gets is cut per reply and never in the middle of the list. */
+/**
+ * The limit of all replies of a call together, so that the model's result is cut per reply and never in the middle of
+ * the list.
+ */
 const REPLIES_MAX_BYTES = limits.toolOutputModelMaxBytes - 8 * 1024;
 const REPLY_MAX_BYTES = 16 * 1024;
 

@@ -34,7 +34,7 @@ export const loadSkill = defineTool({
   },
 });
 
-/** Short texts as they are: most skills are, and numbers would be in the way of what is to be copied. */
+/** Short texts have no line numbers: most skills are short, and numbers would disturb copying. */
 function paged(text: string, page: { name: string; offset?: number | undefined; limit?: number | undefined }): string {
   if (text === '') return `${page.name} is empty.`;
   if (page.offset === undefined && page.limit === undefined && fitsOnPage(text)) return text;

@@ -21,7 +21,10 @@ export function newSkill(name: string, { content, description, trigger, body }: 
   return stringifyFrontMatter({ name, description, trigger: trigger === '' ? undefined : trigger }, `\n${body.trim()}\n`);
 }
 
-/** SKILL.md with these parts changed; the other fields stay, comments in the front matter do not. @throws ToolError when it has no usable one */
+/**
+ * SKILL.md with these parts changed; the other fields stay, comments in the front matter do not.
+ * @throws ToolError when it has no usable one
+ */
 export function changedSkill(text: string, { content, description, trigger, body }: SkillParts): string {
   if (content !== undefined) return content;
   const before = readParts(text);

@@ -2,7 +2,7 @@ import { ToolError, type BackgroundCommand, type BackgroundState } from '@concie
 import { limits } from '@concierge/contract';
 import type { CommandResult } from '@concierge/sandbox';
 
-/** What a command has printed and nobody has asked for yet: the newest of it. */
+/** How much unread output of a command is kept: the newest of it. */
 const UNREAD_MAX_CHARACTERS = 64 * 1024;
 
 export type RunInBackground = (options: { readonly signal: AbortSignal; onOutput(chunk: string): void }) => Promise<CommandResult>;
@@ -54,7 +54,7 @@ class Entry {
   async #follow(run: RunInBackground): Promise<void> {
     try {
       const result = await run({ signal: this.stop.signal, onOutput: (chunk) => this.#hear(chunk) });
-      // While it runs only so much is passed on; its last words are in the result alone.
+      // While the command runs, only a limited amount is passed on; its last output is in the result alone.
       if (result.outputBytes > this.#heardBytes) this.#hear(`\n[all that it printed, its middle left out:]\n${result.output}`);
       this.state = { at: 'ended', result };
     } catch (error) {

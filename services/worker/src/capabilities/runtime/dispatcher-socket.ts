@@ -17,13 +17,15 @@ const REQUEST_TIMEOUT_MS = 20_000;
 const SOCKET_PATH_MAX_BYTES = 107;
 
 export interface DispatcherSocketOptions {
-  /** Does not exist yet. What is above it is closed to everybody else; it is itself what a sandbox is shown. */
+  /**
+   * The folder to make; it must not exist yet. Its parent is closed to other users; a sandbox is shown the folder itself.
+   */
   readonly folder: string;
   readonly dispatcher: Pick<Dispatcher, 'answer'>;
   readonly log: Log;
 }
 
-/** The folder that a turn's sandbox is shown at /run/concierge: the socket that answers, and the program that asks. */
+/** The folder that a turn's sandbox sees at /run/concierge: the socket that answers, and the program that asks. */
 export class DispatcherSocket implements AsyncDisposable {
   readonly folder: string;
   readonly #dispatcher: DispatcherSocketOptions['dispatcher'];
@@ -54,7 +56,7 @@ export class DispatcherSocket implements AsyncDisposable {
     return door;
   }
 
-  /** Resolves when nobody is connected any more and the folder is gone. */
+  /** Resolves when no client is connected any more and the folder is gone. */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = Promise.withResolvers<void>();
     this.#server.close(() => closed.resolve());
@@ -76,12 +78,15 @@ export class DispatcherSocket implements AsyncDisposable {
     this.#server.on('error', (error) => {
       this.#log.error({ err: error }, 'the dispatcher cannot take a connection');
     });
-    // Who runs in the sandbox is none of our users.
+    // The sandbox's user is none of the host's users.
     await chmod(join(this.folder, 'socket'), 0o666);
     await chmod(this.folder, 0o755);
   }
 
-  /** Where the whole path does not fit into an address, the way leads through the folder's descriptor, open as long as the socket is. */
+  /**
+   * Where the whole path does not fit into an address, the way leads through the folder's descriptor, open as long as
+   * the socket is.
+   */
   async #socketPath(): Promise<string> {
     const path = join(this.folder, 'socket');
     if (Buffer.byteLength(path) <= SOCKET_PATH_MAX_BYTES) return path;
@@ -96,7 +101,7 @@ export class DispatcherSocket implements AsyncDisposable {
       this.#sockets.delete(socket);
       gone.abort(new Error('the one who asked has gone'));
     });
-    // A broken connection is closed as well; there is nothing else to do about it.
+    // A broken connection is closed as well; nothing else can be done about it.
     socket.on('error', () => undefined);
     socket.setTimeout(REQUEST_TIMEOUT_MS, () => socket.destroy());
     const reply = await this.#replyTo(socket, gone.signal);

@@ -2,12 +2,12 @@ import type { Socket } from 'node:net';
 import { limits } from '@concierge/contract';
 import { DispatchRequest } from '@concierge/agent';
 
-/** A request that cannot be read; its message is for whoever sent it. */
+/** A request that cannot be read; its message is for the sender. */
 export class UnreadableRequest extends Error {
   override readonly name = 'UnreadableRequest';
 }
 
-/** What a turn's connections hold in memory, together. */
+/** Limits the memory of a turn's connections together. */
 export class RequestBudget {
   #bytes: number;
 
@@ -62,7 +62,7 @@ async function readLine(socket: Socket, budget: RequestBudget): Promise<string> 
     chunks.push(chunk);
     if (!chunk.includes(NEWLINE)) return;
     socket.off('data', onData);
-    // Goes on flowing, unread: only so is it noticed when the other side goes away.
+    // The stream goes on flowing, unread: only so does it notice that the other side has gone.
     socket.resume();
     const all = Buffer.concat(chunks);
     resolve(all.toString('utf8', 0, all.indexOf(NEWLINE)));

@@ -13,7 +13,9 @@ export interface SandboxReaperOptions {
   readonly log: Log;
 }
 
-/** Removes what workers that were killed left behind: their sandboxes and their folders. In every worker, from its start on. */
+/**
+ * Removes the sandboxes and folders of killed workers. It runs in every worker from its start on.
+ */
 export class SandboxReaper extends Reconciler {
   readonly name = 'sandbox reaper';
   readonly #options: SandboxReaperOptions;
@@ -26,7 +28,7 @@ export class SandboxReaper extends Reconciler {
   override async reconcile(): Promise<void> {
     const { sandboxes, folders, liveness, log } = this.#options;
     const isAlive = async (workerId: string): Promise<boolean> => await liveness.isAlive(workerId);
-    // First what always answers: an engine that is away must not keep the folders.
+    // The folders come first: an engine that is away must not keep them.
     const swept = await folders.sweep(isAlive);
     const removed = (await sandboxes?.reap(isAlive)) ?? 0;
     if (removed + swept > 0) log.info({ sandboxes: removed, folders: swept }, 'cleared away what workers that are gone had left');

@@ -23,7 +23,7 @@ import { BackgroundCommands } from './background-commands.ts';
 import { DispatcherSocket } from './dispatcher-socket.ts';
 import type { WorkerRunDirectories } from './worker-run-directories.ts';
 
-/** For a model, and for whoever it tells: commands never run outside of a sandbox. */
+/** The message is for a model and its user: commands never run outside of a sandbox. */
 function noSandbox(reason: string): ToolError {
   return new ToolError(
     `Commands cannot run here, because this service has no sandbox (${reason}). Only its operator can change that: install bubblewrap, or start a Docker engine with the sandbox image, and start the service again. Work with the file tools instead, or tell the user.`,
@@ -43,8 +43,8 @@ interface Opened {
 }
 
 /**
- * One turn's sandbox with the door to its dispatcher. unopened → open, with the first command → closed, with the turn; what cannot
- * be opened stays unopened, for the next command to try again.
+ * One turn's sandbox with the socket of its dispatcher. unopened → open, with the first command → closed, with the
+ * turn; what cannot be opened stays unopened, for the next command to try again.
  */
 export class TurnRuntime implements RuntimeCapability {
   readonly #options: TurnRuntimeOptions;
@@ -88,7 +88,7 @@ export class TurnRuntime implements RuntimeCapability {
     await this.#commands.kill(id);
   }
 
-  /** Never rejects: a turn's outcome does not hang on what is cleared away behind it, and the reaper comes by. */
+  /** Never rejects: a turn's outcome does not depend on cleaning up; the reaper removes what is left. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     const opened = await this.#opened?.catch(() => undefined);
@@ -147,7 +147,7 @@ export class TurnRuntime implements RuntimeCapability {
   }
 }
 
-/** Written by the sandbox to be read. */
+/** The sandbox wrote this message for readers. */
 function toToolError(error: unknown): unknown {
   return error instanceof SandboxUnavailable ? new ToolError(error.message, { cause: error }) : error;
 }

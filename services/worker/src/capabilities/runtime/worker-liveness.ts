@@ -1,14 +1,14 @@
 import type { connectRedis } from '@concierge/runtime';
 import { keyOf } from '@concierge/turn';
 
-/** A worker that has not said for this long that it lives is silent. */
+/** A worker without a heartbeat for this long is silent. */
 const SILENCE_MS = 10_000;
 /**
- * So long a worker must have been silent in every look before it counts as gone: a Redis that came back empty has heard of nobody
- * yet, and everyone who lives speaks again within seconds.
+ * How long a worker must have been silent in every look before it counts as gone: a Redis that came back empty has no
+ * heartbeats yet, and every living worker sends its own again within seconds.
  */
 const GONE_AFTER_MS = 15_000;
-/** Between two looks that are further apart anything may have happened: what was noted before counts no more. */
+/** The longest gap between two looks. In a longer one anything may have happened: earlier notes count no more. */
 const LOOK_GAP_MAX_MS = 30_000;
 
 export interface WorkerLivenessOptions {
@@ -28,10 +28,10 @@ export class WorkerLiveness {
     this.#options = options;
   }
 
-  /** Call it again and again. @throws what Redis throws; what was noted about anybody is then forgotten */
+  /** Call it again and again. @throws what Redis throws; all notes are then forgotten */
   async isAlive(workerId: string): Promise<boolean> {
     const isHeard = workerId === this.#options.ownId() || (await this.#isHeard(workerId));
-    // When the answer has come, not when it was asked for: between the two Redis may have been away for long.
+    // The time of the answer counts, not that of the question: between the two Redis may have been away for long.
     const now = this.#options.now();
     if (now - this.#lastLookAt > LOOK_GAP_MAX_MS) this.#silentSince.clear();
     this.#lastLookAt = now;
@@ -49,7 +49,7 @@ export class WorkerLiveness {
     try {
       const lastHeard = await redis.zscore(keyOf.workers, workerId);
       if (lastHeard === null) return false;
-      // Redis' own clock: it is the one that the workers' marks were made with.
+      // Redis' own clock: the workers' heartbeats were made with it.
       const [seconds] = await redis.time();
       return Number(seconds) * 1000 - Number(lastHeard) < SILENCE_MS;
     } catch (error) {

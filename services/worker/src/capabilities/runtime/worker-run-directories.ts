@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const DEPLOYMENT_FILE = 'deployment';
 
 /**
- * What running workers keep on disk for as long as they run: `run/<worker>/`, closed to other users. Beside them the deployment's
- * name, so that two deployments on one container engine leave one another's sandboxes alone.
+ * What running workers keep on disk for as long as they run: `run/<worker>/`, closed to other users. Beside them the
+ * deployment's name, so that two deployments on one container engine leave one another's sandboxes alone.
  */
 export class WorkerRunDirectories {
   readonly #root: string;
@@ -18,7 +18,7 @@ export class WorkerRunDirectories {
     this.#workerId = workerId;
   }
 
-  /** A folder for one turn that nobody has used; not made yet. */
+  /** An unused folder for one turn; not made yet. */
   async nextFolder(): Promise<string> {
     const own = join(this.#root, this.#workerId());
     await mkdir(own, { recursive: true, mode: 0o700 });
@@ -26,16 +26,16 @@ export class WorkerRunDirectories {
     return join(own, String(this.#made));
   }
 
-  /** The same for every worker over this data directory, and for nobody else. */
+  /** An id of this data directory: the same for all its workers, and for no others. */
   async deployment(): Promise<string> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 });
     const path = join(this.#root, DEPLOYMENT_FILE);
-    // Whoever comes second finds the first one's name.
+    // A second writer finds the first one's name.
     await writeFile(path, `d_${randomBytes(8).toString('hex')}`, { flag: 'wx' }).catch(() => undefined);
     return await readFile(path, 'utf8');
   }
 
-  /** Removes the folders of workers that are gone; how many. */
+  /** Removes the folders of workers that are gone. @returns how many */
   async sweep(isAlive: (workerId: string) => Promise<boolean>): Promise<number> {
     let swept = 0;
     for (const entry of await readdir(this.#root, { withFileTypes: true }).catch(() => [])) {
