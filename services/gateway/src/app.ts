@@ -19,7 +19,7 @@ export interface AppOptions {
   readonly log: Log;
 }
 
-/** The whole HTTP surface: every route of the contract, and an answer for whatever is none. */
+/** The whole HTTP interface: every route of the contract, and an answer for every other path. */
 export function createApp({ server, handlers, tenants, metrics, log }: AppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -43,7 +43,7 @@ export function createApp({ server, handlers, tenants, metrics, log }: AppOption
 function securityHeaders(): RequestHandler {
   const secure = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
-    // For browsers that are long gone, or said by the policy above already.
+    // These are for obsolete browsers, or the policy above covers them.
     originAgentCluster: false,
     xDnsPrefetchControl: false,
     xDownloadOptions: false,
@@ -76,7 +76,7 @@ function expressPath(route: Route): string {
 }
 
 function handlerOf(handlers: Handlers, route: Route): UntypedHandler {
-  // What a call holds was parsed with the schemas of this very route: here the compiler has to be told.
+  // The request was parsed with the schemas of this route; the compiler cannot infer that.
   return handlers[route.id as RouteId] as unknown as UntypedHandler; // eslint-disable-line typescript/no-unsafe-type-assertion -- see above
 }
 
@@ -92,7 +92,7 @@ function refuseMethod(all: readonly Route[]): RequestHandler {
   };
 }
 
-/** Says what is possible. CORS headers only for the widget's paths: everywhere else browsers of other origins stay out. */
+/** Answers the allowed methods. Only the widget's paths get CORS headers: everywhere else browsers of other origins stay out. */
 function answerOptions(all: readonly Route[], tenants: AppOptions['tenants']): RequestHandler {
   const Allow = allowed(all);
   const isOpen = all.some(({ auth }) => auth === 'widget' || auth === 'visitor');

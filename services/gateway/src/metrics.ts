@@ -12,7 +12,7 @@ export class GatewayMetrics {
   readonly accepts: Histogram<'agent'>;
   /** Of webhooks that were answered with 200, from the moment their body was there. */
   readonly acknowledgements: Histogram<'channel'>;
-  /** What chat apps brought. `reason`: what became of it, or why nothing did. */
+  /** Items that channels delivered. `reason`: what became of an item, or why nothing did. */
   readonly inboundItems: Counter<'channel' | 'kind' | 'reason'>;
   readonly openStreams: Gauge;
   readonly droppedClients: Counter;

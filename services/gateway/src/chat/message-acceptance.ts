@@ -26,10 +26,10 @@ export interface UserMessage {
   readonly sender: string | null;
   readonly contactId: string | null;
   readonly message: string;
-  /** What the application through which it comes says before it. */
+  /** Text that the calling application puts before the message. */
   readonly preface?: string;
   readonly attachments: readonly GivenAttachment[];
-  /** What makes the attachments of two requests the same: their ids unless said. */
+  /** What makes the attachments of two requests the same; default: their ids. */
   readonly attachmentKeys?: readonly string[];
   /** What makes two requests the same where it is not `message` and `contactId` themselves. */
   readonly hashed?: { readonly message: string; readonly contactId: string | null };
@@ -61,7 +61,7 @@ export class MessageAcceptance {
   /**
    * What is beyond the room is refused while nothing has been accepted yet: a service that takes more than it can write
    * down only gets slower for all.
-   * @throws AppError as `Turns.accept` says, `overloaded`, `rate_limited`, `invalid_request` (attachments)
+   * @throws AppError as `Turns.accept`, `overloaded`, `rate_limited`, `invalid_request` (attachments)
    */
   async accept({ scope, keyId, dedupeId }: MessageSource, asked: UserMessage): Promise<TurnReceipt> {
     const { turns, streamQuota, metrics } = this.#options;

@@ -4,7 +4,7 @@ import { isMemoryPath, type FileEntry, type TenantScope } from '@concierge/tenan
 import type { Handlers } from '../http/call.ts';
 import type { ModelNames } from '../openai/model-names.ts';
 
-/** The tenant's own files. Which paths there are, and which of them are nobody's to see, is `TenantFiles`' to know. */
+/** The tenant's own files. `TenantFiles` decides which paths exist and which of them are hidden. */
 export function fileHandlers({
   modelNames,
 }: {

@@ -6,7 +6,7 @@ import { pageLink } from './page-link.ts';
 /** A page waits for it; what was not read by then, the next search reads. */
 const SEARCH_TIMEOUT_MS = 30_000;
 
-/** The owner's view of memory. By words alone: vectors come from a model provider, and only workers speak to those. */
+/** The owner's view of memory. It searches by words alone: vectors come from a model provider, and only workers call those. */
 export function memoryHandlers(): Pick<Handlers, 'searchMemory'> & ContactNoteHandlers {
   return {
     ...contactNoteHandlers(),

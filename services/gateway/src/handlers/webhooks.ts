@@ -17,7 +17,7 @@ export interface WebhookOptions {
 }
 
 /**
- * Where chat apps bring messages. Unknown tenant, unbound, disabled or broken channel, bad signature: the same work, and one and the same answer. A suspended
+ * Channels deliver messages here. Unknown tenant, unbound, disabled or broken channel, bad signature: the same work, and one and the same answer. A suspended
  * tenant's messages are accepted; their turns wait.
  */
 export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verifyWebhook' | 'receiveWebhook'> {

@@ -14,7 +14,7 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
   return (thrown: unknown, request, response, _next) => {
     const error = toAppError(thrown);
     const exchange = readRequestContext(response);
-    // The client has gone, or the answer has begun: nothing can be said any more.
+    // The client has gone, or the answer has begun: no error can be sent any more.
     if (response.headersSent || response.destroyed) {
       if (!response.destroyed)
         options.log.error({ err: thrown, requestId: exchange.requestId, route: exchange.route }, 'an answer was cut off');

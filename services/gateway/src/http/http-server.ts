@@ -38,7 +38,7 @@ export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswe
   server.prependListener('request', (_request, response) => {
     cutOffUnread(response, unreadAnswerMs);
   });
-  // Bodies are small and refused by their headers if at all: no need to answer 417 to whoever asks first.
+  // Bodies are small and refused by their headers if at all: no need to answer 417 to clients that ask first.
   server.on('checkExpectation', app);
   return server;
 }

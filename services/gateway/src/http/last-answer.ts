@@ -16,7 +16,7 @@ export function answerBroken(socket: Duplex, answer: string): void {
 }
 
 /**
- * Answers a request whose body nobody reads, and ends the connection: when the client has sent the rest or has closed, and after a moment in any case.
+ * Answers a request whose body is not read, and ends the connection: when the client has sent the rest or has closed, and after a moment in any case.
  * The headers must be set, `Content-Length` among them: with it the client has the whole answer although the response is still open.
  */
 export function answerUnread(response: ServerResponse, body: string): void {

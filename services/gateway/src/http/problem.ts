@@ -48,7 +48,7 @@ const ofBodyParser: Readonly<Record<string, () => AppError>> = {
   'entity.too.large': () => new AppError('too_large'),
   'encoding.unsupported': () => new AppError('unsupported_media_type', 'The content encoding is not supported.'),
   'request.aborted': () => new AppError('invalid_request', 'The body ended before it was complete.'),
-  'request.size.invalid': () => new AppError('invalid_request', 'The body has another size than Content-Length says.'),
+  'request.size.invalid': () => new AppError('invalid_request', 'The body has another size than Content-Length states.'),
 };
 
 /** Anything thrown, as what a client may see. What is not meant for clients becomes `overloaded` where it passes, else `internal_error`, with the cause for the log. */

@@ -40,8 +40,8 @@ function maxBytesOf(body: RouteBody): number {
 }
 
 /**
- * Bytes of memory that the body may come to; a body that does not say its length may be as large as is allowed. Files are not kept in memory.
- * @throws AppError `too_large` for a body that says so itself: none of it is read
+ * Bytes of memory that the body may come to; a body that does not state its length may be as large as is allowed. Files are not kept in memory.
+ * @throws AppError `too_large` for a body that states a larger length: none of it is read
  */
 export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Request, 'headers'>): number {
   if (body === undefined) return 0;

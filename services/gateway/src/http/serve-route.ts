@@ -74,7 +74,7 @@ export class RouteServer {
     };
   }
 
-  /** Strangers share by address, callers by tenant. What does not fit must not tell a known tenant from an unknown one either. */
+  /** Callers without a key share by address, others by tenant. A refusal must not distinguish a known tenant from an unknown one. */
   #reserveBody(route: Route, request: Request, caller: AnyCaller | undefined): BodyRoom {
     const peer = caller?.scope.tenantId ?? request.socket.remoteAddress ?? '';
     try {
@@ -134,11 +134,11 @@ export class RouteServer {
     return caller;
   }
 
-  /** Anybody can read the publishable key in the source of a page: what strangers ask never spends all that the owner may. */
+  /** The publishable key is public in the source of a page: its requests never use up the owner's whole quota. */
   async #countVisitors(scope: TenantScope): Promise<void> {
     const limit = await requestsPerHour(scope);
     if (limit === undefined) return;
-    // No tenant's id has a colon: this window is nobody's window of requests.
+    // No tenant id has a colon: this window is never a tenant's window of requests.
     await this.#take(`${scope.tenantId}:visitors`, Math.ceil(limit / 2));
   }
 
@@ -203,7 +203,7 @@ async function parseBody(route: Route, request: Request, room: BodyRoom): Promis
   return route.body.kind === 'json' ? validate(route.body.schema, body) : body;
 }
 
-/** What cannot be read has no valid signature: nobody learns more before showing one. */
+/** An unreadable body has no valid signature: a caller learns no more before it shows one. */
 function refuseSignature(cause: unknown): never {
   throw new AppError('invalid_signature', undefined, { cause, headers: { Connection: 'close' } });
 }

@@ -7,7 +7,7 @@ const DEBOUNCE_MS = 1500;
 export type BusyRule = Pick<TurnInput, 'busy' | 'debounceMs'>;
 
 /**
- * What tenant.json says of the channel, under either of its names. The pictures of an album are one message that the app brings as several, whatever it says:
+ * The rule of tenant.json for the channel, under either of its names. It does not apply to the pictures of an album, which are one message that the provider delivers as several:
  * queued, each would have an answer, and with `interrupt` or `reject` only one of them would be seen.
  */
 export function busyRuleOf(

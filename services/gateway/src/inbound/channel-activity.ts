@@ -39,7 +39,7 @@ export class ChannelActivity {
     background(scope.channels.noteError(channel, { code: 'too_many_waiting', message }), this.#log);
   }
 
-  /** What somebody calls themselves. One that there is no room for is told again with their next message. */
+  /** Notes a sender's display name. A name that finds no room is noted with the sender's next message. */
   displayName({ scope, channel }: Place, sender: string, given: string | null): void {
     if (given === null || this.#waiting >= NAMES_WAITING_MAX) return;
     // So many are held here, and no file keeps more of one.

@@ -12,7 +12,7 @@ const settledMax = 50_000;
 type Place = Pick<BoundChannel, 'scope' | 'channel'>;
 
 /**
- * Whose conversation a message belongs to. A person may write under one id today and under another tomorrow; deliveries that tell both settle which of
+ * Finds the conversation that a message belongs to. A sender may write under one id today and under another tomorrow; deliveries that contain both settle which of
  * them the conversation is kept under, once and for good.
  */
 export class SenderIdentity {
@@ -22,14 +22,14 @@ export class SenderIdentity {
   async senderOf(place: Place, { sender, conversation }: Pick<InboundMessage, 'sender' | 'conversation'>): Promise<string> {
     const { scope, channel } = place;
     if (conversation.isGroup) {
-      // What somebody says before others is not mixed with what they say in private, nor with another group.
+      // A sender's group messages are mixed neither with private ones nor with another group's.
       return `${await scope.contacts.canonicalOf(channel, conversation.id)}:${sender.id}`;
     }
     if (sender.aliases.length > 0) await this.#settleOnce(place, sender.id, sender.aliases);
     return scope.contacts.canonicalOf(channel, sender.id);
   }
 
-  /** A person or a conversation has another id from now on. False when that id belongs to somebody else already, or is none. */
+  /** Notes that a sender or a conversation has another id from now on. False when that id already belongs to another one, or is none. */
   async note(place: Place, { of, from, to }: Pick<InboundAlias, 'of' | 'from' | 'to'>): Promise<boolean> {
     if (!isSenderId(from) || !isSenderId(to)) return false;
     if (of === 'sender') return this.#settle(place, to, [from]);

@@ -8,8 +8,8 @@ import type { BusyRule } from './busy-rule.ts';
 const BESIDE_TEXT_MAX_CHARACTERS = 64 * 1024;
 
 /**
- * undefined when it has ids or numbers that no file of ours may hold, or more than any app lets people send: whoever has the secret of a binding can sign
- * what they like, and what is accepted is held in memory by all who deal with it.
+ * Returns undefined when it has ids or numbers that no file of ours may hold, or more than any channel lets people send: a holder of a binding's secret can sign
+ * anything, and every process that handles an accepted message holds it in memory.
  */
 export function toChannelMessage(message: InboundMessage): ChannelMessage | undefined {
   const { sender } = message;
@@ -47,7 +47,7 @@ export interface KnownMessage {
   readonly rule: BusyRule;
 }
 
-/** What a person said, in the words of the turn path. */
+/** A channel message as input of a turn. */
 export function turnOfMessage(from: BoundChannel, { message, chatApp, sender, rule }: KnownMessage): TurnInput {
   const dedupeId = dedupeIdOf(from, message.providerMessageId);
   return {
@@ -61,7 +61,7 @@ export function turnOfMessage(from: BoundChannel, { message, chatApp, sender, ru
     attachments: [],
     ...rule,
     dedupeId,
-    // Of the id alone: what else a delivery says may differ in the next one, and it is the same message.
+    // The hash covers the id alone: other fields may differ in the next delivery of the same message.
     requestHash: hash('sha256', dedupeId),
     keyId: null,
     chatApp,
@@ -73,7 +73,7 @@ export function dedupeIdOf({ channel, account }: BoundChannel, providerMessageId
   return `channel:${channel}:${account}:${providerMessageId}`;
 }
 
-/** No app lets people write so much; what another kind of client sends is not refused, for it would come again. The model is told that there was more. */
+/** No channel lets people write so much. A longer message is not refused, for it would be delivered again; a note tells the model that there was more. */
 function cut(text: string): string {
   if (codePoints(text) <= limits.messageMaxCharacters) return text;
   const characters = Array.from(text);

@@ -15,7 +15,7 @@ export interface McpOptions {
   readonly log: Log;
 }
 
-/** The tenant's agents as an MCP server. The library speaks both revisions of the protocol; nothing is kept between requests. */
+/** The tenant's agents as an MCP server. The library supports both revisions of the protocol; nothing is kept between requests. */
 export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handlers, 'serveMcp'> {
   return {
     serveMcp: async ({ caller, request, response, body }) => {

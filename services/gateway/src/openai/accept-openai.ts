@@ -45,8 +45,8 @@ const SENDER_PREFIX = 'openai:';
 
 /**
  * Turns what a caller sent into a turn of the agent that it calls its model.
- * @throws AppError as `MessageAcceptance.accept` says; `not_found`, `scope_required` (model), `invalid_request`, and as
- * `GivenFiles.keep` says
+ * @throws AppError as `MessageAcceptance.accept`; `not_found`, `scope_required` (model), `invalid_request`, and as
+ * `GivenFiles.keep`
  */
 export async function acceptOpenAi(
   options: AcceptOpenAiOptions,
@@ -86,7 +86,7 @@ export async function acceptOpenAi(
   return { turnId, contactId: sessionId, model: agent.name, createdAt: Math.floor(Date.now() / 1000) };
 }
 
-/** Without Redis a conversation is not recognised, and is told to the agent instead. */
+/** Without Redis a conversation is not recognised; its history goes to the agent as text instead. */
 async function findTold(
   { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,

@@ -20,7 +20,7 @@ interface Delta {
 }
 
 /**
- * OpenAI has fewer words. At its bound of turns an agent still answers, so that is `stop`; a reply that somebody cancelled is not
+ * OpenAI has fewer finish reasons. At its bound of turns an agent still answers, so that is `stop`; a cancelled reply is not
  * whole, which is `length`.
  */
 const finishReasons: Readonly<Record<FinishReason, CompletionFinishReason>> = {

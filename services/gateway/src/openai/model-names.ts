@@ -19,7 +19,7 @@ export interface NamedModel {
 }
 
 /**
- * Which models there are, as far as the providers file says: a worker would answer with the default model in place of one that no provider has. A provider
+ * The models that the providers file names: a worker would answer with the default model in place of one that no provider has. A provider
  * may have more models than the file lists, so what counts is that there is one of that name.
  */
 export class ModelNames {

@@ -34,11 +34,11 @@ function paramOf(path: string): string {
   return path.replaceAll(/\.(?<index>\d+)(?=\.|$)/gu, '[$<index>]');
 }
 
-/** A client that is told to wait waits; for longer than this somebody should hear of it instead. */
+/** A client waits as long as it is asked to; beyond this its user should see an error instead. */
 const RETRY_WITHIN_SECONDS = 60;
 
 /**
- * OpenAI's clients ask again by themselves after 408, 409, 429 and 5xx, unless they are told not to. Once there is a turn, asking again
+ * OpenAI's clients ask again by themselves after 408, 409, 429 and 5xx, unless a header forbids it. Once there is a turn, asking again
  * would be a second one.
  */
 export function openAiErrorHeaders(error: AppError, { hasTurn }: { readonly hasTurn: boolean }): Record<string, string> {

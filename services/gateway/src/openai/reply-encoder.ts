@@ -11,7 +11,7 @@ export interface Frame {
 /** Turn events in the words of another protocol. */
 export interface ReplyEncoder {
   encode(event: TurnEvent): readonly Frame[];
-  /** What is said when the stream ends before the turn does. */
+  /** What is sent when the stream ends before the turn does. */
   cutOff(): readonly Frame[];
 }
 

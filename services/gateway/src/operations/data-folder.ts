@@ -18,7 +18,7 @@ export class DataFolder {
     this.#path = path;
   }
 
-  /** Writes a file and removes it: permissions alone say nothing of a disk that is full or broken. @throws what the disk says */
+  /** Writes a file and removes it: permissions alone do not show a disk that is full or broken. @throws the disk's error */
   async assertWritable(): Promise<void> {
     if (this.#asked === undefined || performance.now() - this.#askedAtMs > ASK_AGAIN_MS) {
       this.#askedAtMs = performance.now();

@@ -16,7 +16,7 @@ const COMMENT = ':\n\n';
 export interface StreamEncoding {
   /** Rendered events of ours in, theirs out; empty when there is nothing to say. */
   encode(sse: string): string;
-  /** What is said when the stream ends before the turn does; empty after its end. */
+  /** What is sent when the stream ends before the turn does; empty after its end. */
   cutOff(): string;
 }
 
@@ -25,7 +25,7 @@ export interface EventStreamOptions {
   readonly keyId: string;
   /** `Last-Event-ID`, or null for the whole turn. */
   readonly after: string | null;
-  /** Ours unless said. */
+  /** Default: our own encoding. */
   readonly encoding?: StreamEncoding | undefined;
   /** Called once, whichever way the stream ends. */
   onClose(stream: EventStream): void;

@@ -48,7 +48,7 @@ export class EventStreams implements Disposable {
     throw new AppError('overloaded', `This ${whose} has too many open streams.`, { retryAfterSeconds: 5 });
   }
 
-  /** Is there nothing that a client could still be told? An EventSource that is answered 204 does not come back. */
+  /** Whether there is nothing left to send to a client. An EventSource that is answered 204 does not come back. */
   async isOver({ scope, turnId, after }: Pick<Watch, 'scope' | 'turnId' | 'after'>): Promise<boolean> {
     return after !== null && (await this.#options.turns.isReadToEnd(scope, turnId, after));
   }
@@ -102,7 +102,7 @@ function flushHeadersSoon(response: Response): void {
   }, HEADERS_WAIT_MS);
 }
 
-/** A stream keeps its request for as long as it lasts, often long and silent: what nobody asks for any more is let go. */
+/** A stream keeps its request for as long as it lasts, often long and silent: parts that are no longer needed are released. */
 function forgetRequest(request: Request): void {
   // Assigned, not deleted: a deleted property makes the whole object a slow and large one.
   Object.assign(request, { headers: {}, rawHeaders: [], body: undefined, next: undefined });

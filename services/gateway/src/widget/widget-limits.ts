@@ -26,7 +26,7 @@ export class WidgetLimits {
     await this.#take(`${scope.tenantId}:widget-reads:${sessionId}`, limits.widgetReadsPerVisitorMinute);
   }
 
-  /** No tenant's id has a colon: these windows are nobody's window of requests. */
+  /** No tenant id has a colon: these windows are never a tenant's window of requests. */
   async #take(window: string, limit: number): Promise<void> {
     const state = await this.#rateLimits.take(window, { limit, windowSeconds: WINDOW_SECONDS }).catch((error: unknown) => {
       throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
