@@ -62,7 +62,7 @@ export interface ChannelWebhooks {
   check(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
 }
 
-/** As a query parser gives it; anything but a string is nothing that an app sends. */
+/** As a query parser gives it; anything but a string is nothing that a provider sends. */
 export type WebhookQuery = Readonly<Record<string, unknown>>;
 
 export interface WebhookRequest {
@@ -76,7 +76,7 @@ export interface WebhookRequest {
 
 /**
  * items → each is dealt with, then 200. challenge → a handshake by POST: 200 with the challenge as text/plain.
- * malformed → signed, but not the format of the app: 400.
+ * malformed → signed, but not the format of the provider: 400.
  */
 export type Delivery =
   | { readonly kind: 'items'; readonly items: readonly InboundItem[] }
@@ -94,12 +94,12 @@ export type InboundItem =
   | InboundRevocation
   | InboundIgnored;
 
-/** Somebody says something to the binding. */
+/** A message to the binding. */
 export interface InboundMessage {
   readonly kind: 'message';
   /** The same in each delivery of the same message, and no other message of this binding has it. */
   readonly providerMessageId: string;
-  /** The delivery's own id where the app has one; two deliveries of one message may differ in it. */
+  /** The delivery's own id where the provider has one; two deliveries of one message may differ in it. */
   readonly eventId: string | null;
   /** What a reply, a read mark or a retraction names: the message within its conversation. */
   readonly messageRef: string;
@@ -114,19 +114,19 @@ export interface InboundMessage {
   /** A button or a menu entry was chosen; its label is the text. */
   readonly choice?: InboundChoice;
   readonly order?: InboundOrder;
-  /** The advertisement that the person came from. */
+  /** The advertisement that the sender came from. */
   readonly referral?: { readonly sourceType: string | null; readonly sourceId: string | null };
-  /** Sent together with others of the same id: the app makes several messages of one. */
+  /** Sent together with others of the same id: the provider makes several messages of one. */
   readonly albumId?: string;
-  /** The message it answers, as the app names it. */
+  /** The message it answers, as the provider names it. */
   readonly replyTo: string | null;
-  /** By the app's clock, and as the app said it: may lie beyond what a Date can hold. */
+  /** By the provider's clock, as it was sent: may lie beyond what a Date can hold. */
   readonly sentAtMs: number | null;
 }
 
 export interface InboundSender {
   readonly id: string;
-  /** Other ids of the same person that this delivery tells. */
+  /** Other ids of the same sender that this delivery contains. */
   readonly aliases: readonly string[];
   readonly displayName: string | null;
   /** Of another organisation, in a conversation shared with it. */
@@ -138,7 +138,7 @@ export interface InboundConversation {
   readonly id: string;
   /** The answer goes into this thread of it. */
   readonly threadId: string | null;
-  /** Others read along: an answer to one person goes to all of them. */
+  /** Others read along: an answer to one member goes to all of them. */
   readonly isGroup: boolean;
   /** Which of the binding's accounts was written to, where it has several: a page, or the Instagram account beside it. */
   readonly account?: string;
@@ -165,17 +165,17 @@ export interface InboundOrder {
 
 export type MediaKind = 'image' | 'video' | 'audio' | 'voice' | 'document' | 'sticker' | 'animation' | 'share' | 'unknown';
 
-/** A file that can be fetched after the message is accepted. Where from is decided by `mediaSources`, also when `url` is null and the app tells it later. */
+/** A file that can be fetched after the message is accepted. `mediaSources` decides from where, also when `url` is null and the provider returns it later. */
 export interface MediaReference {
   readonly kind: MediaKind;
-  /** Its id at the app, which gives an address for it. */
+  /** Its id at the provider, which gives an address for it. */
   readonly id: string | null;
   readonly url: string | null;
   readonly mediaType: string | null;
   /** As the sender wrote it: never a path. */
   readonly fileName: string | null;
   readonly bytes: number | null;
-  /** Base64, where the app tells it. */
+  /** Base64, where the provider sends it. */
   readonly sha256: string | null;
 }
 
@@ -190,11 +190,11 @@ export interface InboundReceipt {
   readonly atMs: number | null;
   /** Only of `failed`. */
   readonly errorCodes: readonly string[];
-  /** Ours, as it went out with the message: it tells which one that was, also when the app's answer never arrived. */
+  /** Our reference, sent with the message: it identifies the message even if the provider's answer never arrived. */
   readonly mark?: string;
 }
 
-/** A person or a conversation has another id from now on. */
+/** A sender or a conversation has another id from now on. */
 export interface InboundAlias {
   readonly kind: 'alias';
   readonly of: 'sender' | 'conversation';
@@ -228,7 +228,7 @@ export interface InboundReachable {
   readonly conversationId: string;
 }
 
-/** The app no longer lets the binding do anything: it is to be connected anew. */
+/** The provider no longer lets the binding do anything: it must be connected anew. */
 export interface InboundRevocation {
   readonly kind: 'revocation';
   readonly reason: string;
@@ -238,7 +238,7 @@ export interface InboundRevocation {
 export interface InboundIgnored {
   readonly kind: 'ignored';
   readonly reason: IgnoredReason;
-  /** The app's own word for it; no text of a message. */
+  /** The provider's own word for it; no text of a message. */
   readonly ref: string | null;
 }
 

@@ -42,7 +42,7 @@ export async function askPlainly(
   for (const { field = 'file', bytes: content, name, type } of files) {
     request.attach(field, Buffer.from(content), type === undefined ? name : { filename: name, contentType: type });
   }
-  // As they are: of bytes that are said to be JSON it would make JSON.
+  // Sent as they are: bytes with the type JSON would be encoded as JSON again.
   if (Buffer.isBuffer(body)) request.serialize((bytes) => bytes);
   const answer = await (files.length > 0 ? request : request.send(body));
   const bytes: unknown = answer.body;

@@ -47,7 +47,7 @@ describe('event endpoints', () => {
     expect((await ask('GET', path)).status).toBe(404);
   });
 
-  it('are for the owner, and nobody else reads a secret', async () => {
+  it('are for the owner, and no other key reads a secret', async () => {
     const { id, secret } = await create();
     for (const key of [tenant.read, tenant.cs]) {
       const refused = await gateway.ask(key, '/api/event-endpoints', { method: 'POST', body: { url: 'https://example.com/' } });

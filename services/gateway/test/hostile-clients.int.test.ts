@@ -48,21 +48,21 @@ const MIB = 1024 * 1024;
 const few = { maxConnections: 4, keepAliveMs: 120_000 };
 
 describe('connections whose client neither reads nor closes', () => {
-  it('are let go after a broken request, so that a neighbour gets in', async () => {
+  it('are released after a broken request, so that a neighbour gets in', async () => {
     await using small = await TestGateway.start(few);
     using clients = await occupy(small);
     for (const client of clients.all) client.send('this is no request', '', '');
     expect(await eventually(async () => getsIn(small))).toBe(true);
   });
 
-  it('are let go after an answer that closes, so that a neighbour gets in', async () => {
+  it('are released after an answer that closes, so that a neighbour gets in', async () => {
     await using small = await TestGateway.start(few);
     using clients = await occupy(small);
     for (const client of clients.all) client.announce('/webhook/telegram/nobody', 1024 * MIB);
     expect(await eventually(async () => getsIn(small))).toBe(true);
   });
 
-  it('are let go while an answer is larger than what the network takes', async () => {
+  it('are released while an answer is larger than what the network takes', async () => {
     await using small = await TestGateway.start({ ...few, unreadAnswerMs: 200 });
     using clients = await occupy(small);
     const asked = ['GET /docs/scalar.js HTTP/1.1', 'Host: localhost', '', ''].join('\r\n');

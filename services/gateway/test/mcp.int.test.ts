@@ -47,7 +47,7 @@ describe('/api/mcp', () => {
     expect((await gateway.ask(tenant.admin, '/api/mcp/crm')).status).toBe(404);
   });
 
-  it('asks a server for its tools on request, and says why when it cannot', async () => {
+  it('asks a server for its tools on request, and reports why when it cannot', async () => {
     await put('crm', { url: crm.url });
     const tested = McpServerTest.parse(await (await gateway.ask(tenant.admin, '/api/mcp/crm/test', { method: 'POST' })).json());
     expect(tested).toEqual({

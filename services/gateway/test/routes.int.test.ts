@@ -168,7 +168,7 @@ describe('authentication', () => {
 });
 
 describe('the rate limit of a preview tenant', () => {
-  it('lets 200 requests through in an hour, counts bad ones too, and says so in headers', async () => {
+  it('lets 200 requests through in an hour, counts bad ones too, and shows it in headers', async () => {
     const preview = await gateway.tenant('preview');
     const first = await gateway.ask(preview.read, '/api/skills');
     expect(first.headers.get('ratelimit-policy')).toBe('"hourly";q=200;w=3600');

@@ -89,7 +89,7 @@ describe('Twilio', () => {
     expect(await tenant.scope.inbox.turnIds()).toEqual([]);
   });
 
-  it('says who has left, and who is back', async () => {
+  it('records who has left, and who is back', async () => {
     await connect();
     expect(await bring({ MessageSid: 'SM3', Body: 'STOP', OptOutType: 'STOP' })).toBe(200);
     expect(await tenant.scope.contacts.unreachableSince('channel_e', contact)).toMatch(/^20/u);

@@ -6,7 +6,7 @@ const suspicious = /\\u(?:0000|[dD][89a-fA-F])|\d{16}/u;
 const decoder = new TextDecoder();
 
 /**
- * The value that the bytes mean, or undefined when they are not JSON, or of more values than any app sends: each costs a schema a look. Strings lose U+0000 and lone surrogates, which no database takes; whole numbers
+ * The value that the bytes mean, or undefined when they are not JSON, or of more values than any provider sends: each costs a schema a look. Strings lose U+0000 and lone surrogates, which no database takes; whole numbers
  * that a number cannot hold stay as they were written.
  */
 export function readJson(body: Uint8Array): unknown {
@@ -47,5 +47,5 @@ export const list = z.array(z.unknown()).max(limits.webhookListMax).default([]).
 /** As a number or in digits. */
 export const milliseconds = z.union([z.number(), z.string().regex(/^\d{1,16}$/u)]).transform(Number);
 
-/** Seconds of the app, milliseconds of ours. */
+/** From the provider's seconds to our milliseconds. */
 export const seconds = milliseconds.transform((count) => count * 1000);

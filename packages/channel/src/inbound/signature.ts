@@ -26,7 +26,7 @@ export function isSigned({ secret = '', prefix, given = '', signed }: SignatureC
   return timingSafeEqual(hmac.digest(), digest) && isWellFormed && secret !== '';
 }
 
-/** Whether both are the same, in time that does not tell how much of them is. An empty or missing secret equals nothing. */
+/** Whether both are the same, in time that does not reveal how much of them is. An empty or missing secret equals nothing. */
 export function isSecret(given: string | undefined, secret: string | undefined): boolean {
   const isEqual = timingSafeEqual(sha256(given ?? ''), sha256(secret ?? noSecret));
   return isEqual && given !== undefined && secret !== undefined && secret !== '';

@@ -66,19 +66,19 @@ function classIn(
   return exact ?? table.get(String(code)) ?? permissionClass(code);
 }
 
-/** Codes that nobody has told us of. */
+/** Codes that are not documented. */
 function classOfStatus(status: number, isTransient: boolean): GraphErrorClass {
   return isTransient || status >= 500 || status === 429 ? 'ordinary' : 'refused';
 }
 
-/** All of 200 to 299 are permissions that somebody has to give. */
+/** All of 200 to 299 are missing permissions. */
 function permissionClass(code: number): GraphErrorClass | undefined {
   return code >= 200 && code <= 299 ? 'binding_failed' : undefined;
 }
 
 const Usage = z.record(z.string(), z.array(z.object({ estimated_time_to_regain_access: z.number().nonnegative().catch(0) })));
 
-/** How long Meta says it will refuse: minutes, in a header of its own. */
+/** How long Meta will refuse: minutes, in a separate header. */
 export function graphWaitMs(headers: Headers): number | undefined {
   const usage = readUsage(headers.get('x-business-use-case-usage'));
   const minutes = Math.max(0, ...Object.values(usage).flatMap((uses) => uses.map((use) => use.estimated_time_to_regain_access)));
@@ -143,7 +143,7 @@ export async function checkGraphAccount(
   return { state: 'refused', message: `The provider refused the access token: ${outcome.message}` };
 }
 
-/** What a send of either app comes to; `readId` finds the message id in the answer it hopes for. */
+/** The outcome of a send by either channel; `readId` finds the message id in the answer it hopes for. */
 export function outcomeOfGraphSend(
   answer: ProviderAnswer | NoAnswer,
   { readId, errors }: { readonly readId: (body: unknown) => string | undefined; readonly errors: GraphErrorTable },

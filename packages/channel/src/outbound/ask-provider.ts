@@ -15,7 +15,7 @@ export interface ProviderRequest {
 export interface ProviderAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** What the JSON says; undefined when it is none. */
+  /** The parsed JSON; undefined when it is none. */
   readonly body: unknown;
 }
 
@@ -24,7 +24,7 @@ export type NoAnswer = { readonly failure: 'never_left' | 'lost'; readonly reaso
 
 const jsonType = { 'content-type': 'application/json; charset=utf-8' };
 
-/** What of undici and the system can only be said before a request is on its way. */
+/** Error codes of undici and the system that only occur before a request is on its way. */
 const beforeSending: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',

@@ -17,7 +17,7 @@ export interface RetryPosition {
 }
 
 /**
- * How long to wait before the next try; undefined when that was the last. The provider's own hint counts in full, hours too: whoever waits that long
+ * How long to wait before the next try; undefined when that was the last. The provider's own hint counts in full, hours too: a sender that waits that long
  * parks the message, and holds no worker.
  */
 export function retryDelayMs(

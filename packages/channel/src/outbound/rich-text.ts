@@ -34,7 +34,7 @@ export function sliceRuns(rich: RichText, from: number, to: number): RichText {
   return cut;
 }
 
-/** Neighbours for which `keyOf` says the same. */
+/** Neighbours for which `keyOf` returns the same. */
 export function groupRuns<Key>(rich: RichText, keyOf: (run: Run) => Key): { readonly key: Key; readonly runs: Run[] }[] {
   const groups: { key: Key; runs: Run[] }[] = [];
   for (const run of rich) {

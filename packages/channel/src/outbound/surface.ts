@@ -22,5 +22,5 @@ export interface Pace {
   readonly isOwnLimit?: boolean;
 }
 
-/** Meta's rule, for all its apps and for those that reach them through others. */
+/** Meta's rule, for all its channels, also when they are reached through another provider. */
 export const DAY_WINDOW_MS = 24 * 60 * 60_000;

@@ -54,7 +54,7 @@ function readCallback(json: unknown, updateId: string): InboundItem[] {
   ];
 }
 
-/** The query has what the bot calls the button; what the person read stands in the message above it, as long as that is there. */
+/** The query has what the bot calls the button; what the user read stands in the message above it, as long as that is there. */
 function labelOf(pressed: string, keyboard: readonly unknown[]): string | null {
   const buttons = keyboard.flatMap((row) => ButtonRow.safeParse(row).data ?? []).map((button) => Button.safeParse(button).data);
   return textOrNull(buttons.find((button) => button?.callback_data === pressed)?.text);

@@ -37,10 +37,10 @@ const WebhookInfo = z.object({
 /** Files are fetched from the API itself, at the operator's address of it. */
 export const mediaSources: MediaSources = { withToken: [], open: [] };
 
-/** What the inbound side reads; without the list Telegram sends much that nobody does. */
+/** The updates that the inbound side reads; without the list Telegram sends many others. */
 const UPDATES = ['message', 'callback_query', 'my_chat_member'];
 
-/** What Telegram says of the webhook of a bot. */
+/** What Telegram reports of a bot's webhook. */
 export interface TelegramWebhook {
   /** Empty: none is registered. */
   readonly url: string;
@@ -73,7 +73,7 @@ export class TelegramSender implements ChannelSender {
       {
         ...placeOf(message),
         ...(form === 'plain' ? { text: part.plain } : { text: part.text, parse_mode: 'HTML' }),
-        // A preview is a request to an address that a model wrote, made before anybody has read it.
+        // A preview is a request to an address that a model wrote, made before a reader has seen it.
         link_preview_options: { is_disabled: true },
         ...replyParametersOf(message),
       },
@@ -104,7 +104,7 @@ export class TelegramSender implements ChannelSender {
     return isDone(await this.#call('answerCallbackQuery', { callback_query_id: callbackId }, signal));
   }
 
-  /** Tells Telegram where to bring messages: other than with the other apps, that is done by a call of ours. */
+  /** Registers our webhook at Telegram: unlike other channels, Telegram has an API call for that. */
   async registerWebhook(
     { url, secretToken }: { readonly url: string; readonly secretToken: string },
     signal: AbortSignal,
@@ -123,7 +123,7 @@ export class TelegramSender implements ChannelSender {
     return isDone(await this.#call('deleteWebhook', {}, signal));
   }
 
-  /** Never throws: what could not be found out is said in `reason`. */
+  /** Never throws: `reason` contains what could not be found out. */
   async findWebhook(
     signal: AbortSignal,
   ): Promise<TelegramWebhook | { readonly failure: 'refused' | NoAnswer['failure']; readonly reason: string }> {

@@ -42,7 +42,7 @@ export class TelegramWebhooks implements ChannelWebhooks {
     return `Telegram could not bring ${String(waitingUpdates)} updates: ${lastError}`;
   }
 
-  /** What stands before the path is known only where PUBLIC_URL says so. */
+  /** The part before the path is known only where PUBLIC_URL is set. */
   #isOurs(url: string, places: WebhookPlaces): boolean {
     const pathname = URL.parse(url)?.pathname;
     return this.#options.hasPublicUrl ? places.includes(url) : places.some((path) => pathname?.endsWith(path) === true);

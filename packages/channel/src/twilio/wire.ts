@@ -27,7 +27,7 @@ export const Callback = z.object({
       .regex(/^\d{1,2}$/u)
       .transform(Number),
   ),
-  /** Where the messaging service looks after the words by which contacts leave and come back. */
+  /** Set where the messaging service handles the words by which contacts leave and come back. */
   OptOutType: text,
   ProfileName: text,
   OriginalRepliedMessageSid: text,

@@ -1,6 +1,6 @@
 import type { Contact } from './wire.ts';
 
-/** The people that a body tells of, by either of their ids: both people and messages may be so many that none is looked for among all. */
+/** The contacts that a body contains, by either of their ids: contacts and messages may be too many for a linear search. */
 export class ContactBook {
   readonly #contacts: readonly Contact[];
   /** The first place of each id. */

@@ -55,7 +55,7 @@ async function greet<Of extends MessagingChannel>(
   return channelAdapters[channel].handshake?.(query, settings) ?? refuse();
 }
 
-/** What is answered: nothing, or the challenge of an app that makes its handshake by POST. */
+/** The answer: nothing, or the challenge of a provider that makes its handshake by POST. */
 async function receive<Of extends MessagingChannel>(
   { tenants, inbound }: WebhookOptions,
   { channel, tenantId }: Door<Of>,
