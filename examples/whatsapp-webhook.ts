@@ -1,4 +1,4 @@
-// Connects WhatsApp and brings a customer's message, signed as Meta signs it: what happens when somebody writes to your number.
+// Connects WhatsApp and brings a customer's message, signed as Meta signs it: what happens when a customer writes to your number.
 import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConciergeClient } from '@concierge/client';

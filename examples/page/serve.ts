@@ -27,7 +27,7 @@ async function passOn(request: IncomingMessage, response: ServerResponse): Promi
       'Content-Type': 'application/json',
       'Idempotency-Key': String(request.headers['idempotency-key']),
     },
-    // Your own session says who this is; a page must not.
+    // Take the user from your own session, never from the page.
     body: JSON.stringify({ message: await readBody(request), sender: 'example-page' }),
     signal: gone.signal,
   });

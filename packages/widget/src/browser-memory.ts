@@ -110,7 +110,7 @@ export class BrowserMemory {
   }
 }
 
-/** Each person of their own: a token's messages are not shown to whoever uses the browser next. */
+/** Storage is separate for each visitor: a token's messages are not shown to the next user of the browser. */
 function nameOf(who: Who): string {
   return who.kind === 'visitor' ? 'kept' : `kept:${subjectOf(who.token)}`;
 }

@@ -10,7 +10,7 @@ export interface Entry {
   readonly id: string;
   readonly from: WidgetMessage['from'];
   readonly text: string;
-  /** `typing`: nothing was said yet. `growing`: more comes. */
+  /** `typing`: no text has come yet. `growing`: more comes. */
   readonly state: 'still' | 'typing' | 'growing';
 }
 
@@ -23,7 +23,7 @@ export interface Trouble {
 export interface ConversationOptions {
   readonly gateway: Gateway;
   readonly memory: BrowserMemory;
-  /** The same person each time, with the token of the moment. */
+  /** The same visitor each time, with the current token. */
   readonly who: () => Who;
   readonly onChange: () => void;
 }
@@ -32,7 +32,7 @@ export interface ConversationOptions {
 const OPEN_AT_MOST = 3;
 const KEY_BYTES = 16;
 
-/** One visitor's conversation: what the service tells, and after it the exchanges that are under way here or in another tab. */
+/** One visitor's conversation: what the service sends, and after it the exchanges that are under way here or in another tab. */
 export class Conversation {
   readonly #options: ConversationOptions;
   #told: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
@@ -69,12 +69,12 @@ export class Conversation {
     return this.#told.withPerson;
   }
 
-  /** The id of the last message that the service told; null before there is one. */
+  /** The id of the last message that the service sent; null before there is one. */
   get lastToldId(): string | null {
     return this.#told.messages.at(-1)?.id ?? null;
   }
 
-  /** How many messages others have said after this one. One that is not told any more is older than all that are. */
+  /** Counts the messages from others after this one. A message that the service no longer sends is older than all that it sends. */
   countAfter(messageId: string): number {
     const at = this.#told.messages.findIndex(({ id }) => id === messageId);
     return this.#told.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
@@ -120,7 +120,7 @@ export class Conversation {
     for (const exchange of this.#exchanges) if (exchange.isOpen) void exchange.stop().catch(() => undefined);
   }
 
-  /** Asks what was said meanwhile. Never rejects. */
+  /** Asks for new messages. Never rejects. */
   async refresh(): Promise<void> {
     this.#refreshing ??= this.#ask().finally(() => {
       this.#refreshing = null;

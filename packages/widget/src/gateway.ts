@@ -5,7 +5,7 @@ import { readConversation, readLook, type Look } from './read-json.ts';
 /** Who asks: one of the two. */
 export type Who = { readonly kind: 'visitor'; readonly secret: string } | { readonly kind: 'token'; readonly token: string };
 
-/** The service, as far as visitors may use it. It does not keep who asks: each call says so. */
+/** The service, as far as visitors may use it. It does not store the visitor: each call names them. */
 export class Gateway {
   readonly #base: string;
   readonly #key: string;

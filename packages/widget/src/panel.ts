@@ -23,7 +23,7 @@ interface Drawn {
 
 const speakers: Readonly<Record<Entry['from'], string>> = { visitor: 'You', agent: 'Assistant', person: 'Team' };
 
-/** The button and the panel. It draws what it is given and says what the visitor does; it knows no service. */
+/** The button and the panel. It draws what it is given and reports what the visitor does; it calls no service. */
 export class Panel {
   /** A name of its own, so that no rule that a page has for all of its elements is meant for it. */
   readonly #host = document.createElement('concierge-widget');

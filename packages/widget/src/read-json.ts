@@ -39,7 +39,7 @@ export function readConversation(value: unknown): WidgetConversation {
   };
 }
 
-/** What the visitor has seen of a conversation: its last message, whether a person had it, and when that was, in ms since 1970. */
+/** What the visitor has seen of a conversation: its last message, whether staff had it, and when that was, in ms since 1970. */
 export interface Seen {
   readonly messageId: string;
   readonly withPerson: boolean;

@@ -1,7 +1,7 @@
 import { element } from './dom.ts';
 import { hostBeside, parseMarkdown, type Block, type Inline } from './markdown.ts';
 
-/** A model's text as elements: made one by one, so that whatever it says stays what it is. */
+/** A model's text as elements: created one by one, so that markup in the text stays text. */
 export function renderMarkdown(text: string): HTMLElement[] {
   return parseMarkdown(text).map((block) => renderBlock(block));
 }

@@ -135,7 +135,7 @@ describe('a message', () => {
     expect((await accepted()).map(({ text }) => text)).toEqual(['hello']);
   });
 
-  it('records a sender's display name, and when the channel was last active', async () => {
+  it('records a sender’s display name, and when the channel was last active', async () => {
     await write({ from: '491510000001', text: 'hello', name: 'Ada\u0007 Lovelace' });
     const name = await eventually(async () => (await tenant.scope.contacts.find('491510000001'))?.displayName ?? undefined);
     expect(name).toBe('Ada Lovelace');

@@ -6,7 +6,7 @@ import { requestHeaders, responseHeaders } from './forwarded-headers.ts';
 import { sendProblem } from './send-problem.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A single JSON reply says nothing until its turn has ended. */
+/** A single JSON reply sends no byte until its turn has ended. */
 const FIRST_BYTE_TIMEOUT_MS = limits.turnTimeoutMs + 60_000;
 /** Event streams carry a comment at every heartbeat; silence several times as long means that the other side is gone. */
 const SILENCE_TIMEOUT_MS = limits.sseHeartbeatMs * 4;

@@ -150,6 +150,6 @@ function sendFile(request: IncomingMessage, response: ServerResponse, file: Page
     response.end();
     return;
   }
-  // A file that went away in between leaves a cut answer: the length says that something is missing.
+  // A file that went away in between leaves a cut answer: the length shows that something is missing.
   pipeline(createReadStream(chosen.path), response, () => undefined);
 }

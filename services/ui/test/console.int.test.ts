@@ -108,7 +108,7 @@ describe('the pages', () => {
 });
 
 describe('what is forwarded', () => {
-  it('arrives with its method, address, body and end-to-end headers, and says who asked', async () => {
+  it('arrives with its method, address, body and end-to-end headers, and names the caller', async () => {
     const seen: { target: string; headers: IncomingMessage['headers']; body: string }[] = [];
     const gateway = await startGateway((request, response) => {
       void request.toArray().then((parts) => {
@@ -159,7 +159,7 @@ describe('what is forwarded', () => {
     await expect(answer.text()).rejects.toThrow('terminated');
   });
 
-  it('is answered with a problem document when nobody listens behind', async () => {
+  it('is answered with a problem document when no gateway listens behind', async () => {
     const { url } = await startConsole(`http://127.0.0.1:${String(await freePort())}`);
     const refused = await fetch(`${url}/api/sessions`);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2']);

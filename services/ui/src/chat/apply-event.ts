@@ -79,7 +79,7 @@ function changeTool({ parts }: ChatTurn, id: string, change: Partial<ToolPart>):
   return parts.map((part) => (part.kind === 'tool' && part.id === id ? { ...part, ...change } : part));
 }
 
-/** A turn whose stream was lost is told again from its start; any other reset leaves what came before the last tool result. */
+/** A turn whose stream was lost is replayed from its start; any other reset leaves what came before the last tool result. */
 function withoutVoid(turn: ChatTurn, reason: EventData<'text_reset'>['reason']): ChatTurn {
   if (reason === 'stream_lost') return { ...running(turn, []), settled: 0 };
   const { parts, settled } = turn;

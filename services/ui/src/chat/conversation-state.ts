@@ -4,7 +4,7 @@ import { isUnderWay, newTurn, type ChatTurn } from './chat-turn.ts';
 import type { SavedTurn } from './saved-turns.ts';
 import { stateOf, turnsOfSession } from './turns-of-session.ts';
 
-/** loading → ready, or failed; failed → loading when the person tries again. */
+/** loading → ready, or failed; failed → loading when the user tries again. */
 export type ConversationLoad =
   | { readonly at: 'loading' }
   | { readonly at: 'ready' }
@@ -15,7 +15,7 @@ export interface ConversationState {
   readonly agent: string;
   /** Null until the service has accepted the first message. */
   readonly contactId: string | null;
-  /** Whom the person plays towards cs; null: an anonymous visitor, or not cs. */
+  /** The contact that the user plays towards cs; null: an anonymous visitor, or not cs. */
   readonly sender: string | null;
   readonly channel: ChannelName;
   /** A customer has it with an agent: nothing may be written in the customer's place; staff take it over to answer. */
@@ -32,7 +32,7 @@ export function playedSender(name: string): string | null {
   return name === '' ? null : `${PLAYED_PREFIX}${name}`;
 }
 
-/** The name that the person at the console gave to the contact, or the sender as it is. */
+/** The name that the console's user gave to the contact, or the sender as it is. */
 export function nameOfSender(sender: string): string {
   return sender.startsWith(PLAYED_PREFIX) ? sender.slice(PLAYED_PREFIX.length) : sender;
 }
@@ -77,7 +77,7 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   return [...stored, ...underWay, ...remembered];
 }
 
-/** Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream told about it. */
+/** Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream contained. */
 export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn[]): ChatTurn[] {
   const storedIds = new Set(stored.map((turn) => turn.turnId));
   const kept = shown.filter((turn) => turn.turnId === null || isUnderWay(turn) || !storedIds.has(turn.turnId));

@@ -17,7 +17,7 @@ const MAX_RETRIES = 40;
 /** How long a reload that has begun may still run this page: its address is the one from before the service named the conversation. */
 const RELOAD_MS = 3000;
 
-/** Whom the person plays towards cs. */
+/** The contact that the user plays towards cs. */
 export interface Contact {
   /** Null: an anonymous visitor. */
   readonly sender: string | null;
@@ -35,7 +35,7 @@ export interface ConversationOptions {
   readonly saved: SavedTurnStore;
   /** Takes up messages that a reload left in a conversation without an id. */
   readonly restore: boolean;
-  /** Keeps ended turns over a reload too, for a key that may not read stored sessions: their streams tell them again for a while. */
+  /** Keeps ended turns over a reload too, for a key that may not read stored sessions: their streams can be replayed for a while. */
   readonly keepEnded: boolean;
   readonly wait: NonNullable<RetryOptions['wait']>;
   /** A message that is the same one whenever it is sent again; 1 to 255 visible ASCII characters. */
@@ -79,7 +79,7 @@ export class Conversation {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Loads what is stored and takes up what is under way. Never rejects: the state says what went wrong. */
+  /** Loads what is stored and takes up what is under way. Never rejects: the state contains the failure. */
   async open(): Promise<void> {
     this.#set({ ...this.#state, load: { at: 'loading' } });
     try {
@@ -106,7 +106,7 @@ export class Conversation {
     this.#advance();
   }
 
-  /** Says something in the agent's place, of the person at the page. Rejects with a ConciergeError when it was not accepted. */
+  /** Sends a message of the page's user in the agent's place. Rejects with a ConciergeError when it was not accepted. */
   async answerAsPerson(text: string, idempotencyKey: string): Promise<void> {
     const { contactId } = this.#state;
     if (contactId === null) return;
@@ -122,7 +122,7 @@ export class Conversation {
     if (this.#state.load.at === 'ready') await this.#loadStored();
   }
 
-  /** Asks the service to end a turn; what it has said stays. */
+  /** Asks the service to end a turn; its text stays. */
   async stop(key: string): Promise<void> {
     const turnId = this.#turn(key)?.turnId;
     if (turnId == null) return;
@@ -148,7 +148,7 @@ export class Conversation {
     this.#set({ ...this.#state, turns: [...others, { ...turn, state: { at: 'sending' }, link: 'live' }] });
   }
 
-  /** Takes back a message that was never accepted. Returns what it said. */
+  /** Takes back a message that was never accepted. Returns it. */
   withdraw(key: string): Message | null {
     const turn = this.#turn(key);
     if (turn?.state.at !== 'unsent') return null;
@@ -163,7 +163,7 @@ export class Conversation {
     this.#advance();
   }
 
-  /** Changes whom the person plays; only before the first message. */
+  /** Changes the contact that the user plays; only before the first message. */
   playContact(change: Partial<Contact>): void {
     if (this.#state.contactId === null && this.#state.turns.length === 0) this.#set({ ...this.#state, ...change });
   }
@@ -211,7 +211,7 @@ export class Conversation {
     });
   }
 
-  /** Of a key that is for cs alone the person at the page is the customer. */
+  /** With a key for cs alone the page's user is the customer. */
   #isCustomers(
     known: { readonly agent: string; readonly channel: string; readonly contactId: string },
     kept: readonly SavedTurn[],

@@ -20,7 +20,7 @@ function startOf(turnId: string, view: TurnView | undefined): ChatTurn {
   return newTurn({ key: turnId, turnId, state: view === undefined ? { at: 'done', finishReason: null, usage: null } : stateOf(view) });
 }
 
-/** What the service's list says about a turn. */
+/** A turn as the service lists it. */
 export function stateOf(view: TurnView): TurnState {
   switch (view.status) {
     case 'waiting':
@@ -41,7 +41,7 @@ export function stateOf(view: TurnView): TurnState {
 function addMessage(turn: ChatTurn, message: Message): ChatTurn {
   switch (message.role) {
     case 'user': {
-      // Later ones within a turn are what the person said in between; shown as one question.
+      // Later ones within a turn are what the user wrote in between; shown as one question.
       const text = turn.question === null ? message.text : `${turn.question.text}\n\n${message.text}`;
       const attachments = [...(turn.question?.attachments ?? []), ...(message.attachments ?? [])];
       return { ...turn, question: { text, attachments, at: turn.question?.at ?? message.at } };
