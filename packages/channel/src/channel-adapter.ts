@@ -6,7 +6,7 @@ import type { SenderOptions } from './outbound/sender-options.ts';
 import type { Surface } from './outbound/surface.ts';
 
 /**
- * One channel, whole: all that differs between channels is asked of this object. What can be declared stands in `channelDefinitions` of the contract; the
+ * One channel: everything that differs between channels is behind this interface. What can be declared stands in `channelDefinitions` of the contract; the
  * rest is here, in one folder for each channel, and in one line of `channelAdapters`.
  */
 export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChannel> {
@@ -17,13 +17,13 @@ export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChan
    * such tenant or binding: the same work is done then, and the answer is no.
    */
   verify(request: WebhookRequest, settings: ChannelSettings[Channel] | undefined): boolean;
-  /** Only of a body that `verify` has passed, with the address that was called. Never throws: what is not understood becomes `ignored`. */
+  /** Only for a body that `verify` has passed, with the address that was called. Never throws: an unknown item becomes `ignored`. */
   parse(body: Uint8Array, settings: ChannelSettings[Channel], url?: string): Delivery;
   /** The binding's own id at the provider: messages of two of them are not the same, whatever their ids. */
   selfId(settings: ChannelSettings[Channel]): string;
-  /** The way out with these credentials. It holds no connection, and nothing to close. */
+  /** Sends with these credentials. It holds no connection, and nothing to close. */
   openSender(settings: ChannelSettings[Channel], options: SenderOptions): ChannelSender;
-  /** What is known of where the provider brings messages. Absent: that is set by hand, and cannot be asked. */
+  /** Manages the webhook address at the provider. Absent: it is set by hand, and cannot be queried. */
   openWebhooks?(settings: ChannelSettings[Channel], options: WebhooksOptions): ChannelWebhooks;
   /** All surfaces: one, or one for each kind of conversation. */
   readonly surfaces: readonly Surface[];
@@ -36,7 +36,7 @@ export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChan
 
 export interface SurfaceHint {
   readonly to?: string;
-  /** Of the binding, as it is stored. */
+  /** The binding's identifiers, as they are stored. */
   readonly identifiers?: Readonly<Record<string, string>>;
   /** Which of the binding's accounts was written to. */
   readonly account?: string | undefined;
@@ -48,15 +48,15 @@ export type WebhookPlaces = readonly [string, ...string[]];
 export interface WebhooksOptions {
   readonly urls: ProviderUrls;
   readonly hasPublicUrl: boolean;
-  /** For each question. */
+  /** The time for each request. */
   readonly timeoutMs: number;
 }
 
-/** What the provider can be asked of its webhook. Never throws for what the network or the provider did. */
+/** Calls to the provider about its webhook. Never throws for failures of the network or the provider. */
 export interface ChannelWebhooks {
   /** undefined: it is unknown where the provider would reach us, so it is done by hand. */
   register(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
-  /** As far as the provider can be reached: what it brings to an address without a binding is refused there. */
+  /** Done as far as the provider can be reached: a delivery to an address without a binding is refused. */
   remove(places: WebhookPlaces): Promise<void>;
   /** undefined: it cannot be asked, and nothing is known to be wrong. */
   check(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
@@ -75,7 +75,7 @@ export interface WebhookRequest {
 }
 
 /**
- * items → each is dealt with, then 200. challenge → a handshake by POST: 200 with the challenge as text/plain.
+ * items → each is handled, then 200. challenge → a handshake by POST: 200 with the challenge as text/plain.
  * malformed → signed, but not the format of the provider: 400.
  */
 export type Delivery =
@@ -129,7 +129,7 @@ export interface InboundSender {
   /** Other ids of the same sender that this delivery contains. */
   readonly aliases: readonly string[];
   readonly displayName: string | null;
-  /** Of another organisation, in a conversation shared with it. */
+  /** The sender is from another organisation, in a conversation shared with it. */
   readonly isExternal: boolean;
 }
 
@@ -179,7 +179,7 @@ export interface MediaReference {
   readonly sha256: string | null;
 }
 
-/** What became of messages of ours. Comes out of order: a state only ever moves forward. */
+/** The state of messages of ours. Receipts come out of order: a state only ever moves forward. */
 export interface InboundReceipt {
   readonly kind: 'receipt';
   /** null: all messages to this recipient up to `upToMs`. */
@@ -188,7 +188,7 @@ export interface InboundReceipt {
   readonly recipient: string | null;
   readonly state: ReceiptState;
   readonly atMs: number | null;
-  /** Only of `failed`. */
+  /** Only for `failed`. */
   readonly errorCodes: readonly string[];
   /** Our reference, sent with the message: it identifies the message even if the provider's answer never arrived. */
   readonly mark?: string;
@@ -205,7 +205,7 @@ export interface InboundAlias {
 /** The sender took a message back. */
 export interface InboundRetraction {
   readonly kind: 'retraction';
-  /** Of the message that is taken back. */
+  /** The id of the message that is taken back. */
   readonly providerMessageId: string;
   readonly messageRef: string;
 }
@@ -216,13 +216,13 @@ export interface InboundCallback {
   readonly callbackId: string;
 }
 
-/** Whatever is sent there is refused from now on. */
+/** The recipient refuses all messages from now on. */
 export interface InboundUnreachable {
   readonly kind: 'unreachable';
   readonly conversationId: string;
 }
 
-/** What is sent there is taken again. */
+/** The recipient takes messages again. */
 export interface InboundReachable {
   readonly kind: 'reachable';
   readonly conversationId: string;

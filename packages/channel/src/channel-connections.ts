@@ -20,7 +20,7 @@ import { readBinding, openSender, openWebhooks, selfIdOf, type OpenBinding } fro
 export interface BindingStore {
   list(): Promise<ChannelView[]>;
   find(channel: MessagingChannel): Promise<ChannelView | undefined>;
-  /** Of one that is disabled, too. @throws AppError internal_error when they cannot be opened */
+  /** Also for a disabled binding. @throws AppError internal_error when they cannot be opened */
   credentials<Channel extends MessagingChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined>;
   connect(channel: MessagingChannel, settings: unknown): Promise<ChannelView>;
   learn(seen: ChannelView, identifiers: Readonly<Record<string, string>>): Promise<void>;

@@ -22,7 +22,7 @@ describe.each(messagingChannels.map((channel) => ({ channel, name: appNameOf(cha
   const adapter = channelAdapters[channel];
   const definition = channelDefinitions[channel];
 
-  it('is known by a name, a label and a provider of its own', () => {
+  it('is known by a name, a label and a separate provider', () => {
     expect(messagingChannels.filter((other) => appNameOf(other) === name)).toEqual([channel]);
     expect(definition.label).not.toBe('');
     expect(providerUrls[definition.api.key]).toBe(definition.api.url);

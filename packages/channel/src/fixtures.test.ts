@@ -226,7 +226,7 @@ const named = (fixtures: readonly Fixture[]): [string, Fixture][] => fixtures.ma
 const accepted = index.fixtures.filter(({ expected, method }) => method === 'POST' && expected.http_status === 200);
 
 describe('deliveries as the providers send them', () => {
-  it('are all looked at', () => {
+  it('are all checked', () => {
     expect(index.fixtures.length).toBeGreaterThan(180);
     expect(accepted.length).toBeGreaterThan(140);
   });
@@ -254,7 +254,7 @@ describe('deliveries as the providers send them', () => {
   const isDuplicate = ({ id }: Fixture): boolean => id.includes('seq_duplicate');
   const silent = accepted.filter((fixture) => fixture.expected.outcome === 'ignore' && !isDuplicate(fixture));
 
-  it.each(named(silent))('say nothing, and say why: %s', (_id, fixture) => {
+  it.each(named(silent))('give no message, and a reason: %s', (_id, fixture) => {
     expect(messagesOf(fixture)).toEqual([]);
     expect(itemsOf(fixture)).not.toEqual([]);
   });

@@ -143,7 +143,7 @@ describe('a message', () => {
     ]);
   });
 
-  it('answers the very message that Telegram brought from a group, as its adapter names it', async () => {
+  it('answers the very message that Telegram delivered from a group, as its adapter names it', async () => {
     const chat = { id: -1_001_234_567_890, type: 'supergroup', is_forum: true, title: 'Shop' };
     const update = {
       update_id: 1,

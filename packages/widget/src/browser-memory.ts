@@ -75,7 +75,7 @@ export class BrowserMemory {
     this.#remove(`seen:${nameOf(who)}`);
   }
 
-  /** Is this the name, in the storage, of what is kept for them? */
+  /** Whether this storage name belongs to the visitor. */
   isKeptName(name: string | null, who: Who): boolean {
     return name === this.#prefix + nameOf(who);
   }

@@ -38,7 +38,7 @@ export class Conversation {
   #told: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
   #tag: string | null = null;
   #exchanges: MessageStream[] = [];
-  /** Every key that was run here: what has ended here is not taken up again because another tab is slower. */
+  /** Every key that was run here: an exchange that has ended here is not taken up again because another tab is slower. */
   readonly #known = new Set<string>();
   #refreshing: Promise<void> | null = null;
   #problem: string | null = null;
@@ -60,7 +60,7 @@ export class Conversation {
     return this.#exchanges.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
   }
 
-  /** Why the messages so far could not be had; null when they could. */
+  /** Why the messages so far could not be loaded; null when they could. */
   get problem(): string | null {
     return this.#problem;
   }
@@ -108,7 +108,7 @@ export class Conversation {
     this.#run({ key: randomText(KEY_BYTES), text, turnId: null });
   }
 
-  /** What the service never took is the same message again; what failed there is a new one. */
+  /** Retries: a message that the service never accepted is sent again as the same one; one that failed there is sent as a new one. */
   retry(key: string): void {
     const failed = this.#exchanges.find((exchange) => exchange.key === key);
     if (failed === undefined || failed.state !== 'failed') return;
@@ -128,7 +128,7 @@ export class Conversation {
     return this.#refreshing;
   }
 
-  /** Nothing is shown or kept of it any more. */
+  /** Ends the conversation: nothing of it is shown or kept any more. */
   leave(): void {
     this.#left = true;
     for (const exchange of this.#exchanges) exchange.leave();

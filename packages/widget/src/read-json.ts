@@ -65,7 +65,7 @@ export function readKept(value: unknown): { readonly key: string; readonly text:
   return { key, text, turnId: typeof turnId === 'string' ? turnId : null };
 }
 
-/** Whose token this is: only to keep people apart in this browser, the service checks the signature. */
+/** Reads the subject of a token: only to keep visitors apart in this browser, the service checks the signature. */
 export function subjectOf(token: string): string {
   try {
     const payload = (token.split('.', 1)[0] ?? '').replaceAll('-', '+').replaceAll('_', '/');

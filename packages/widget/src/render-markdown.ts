@@ -55,7 +55,7 @@ function renderPart(part: Inline): Node[] {
   }
 }
 
-/** Where it leads stands beside what it is called. */
+/** The link's host stands beside its label. */
 function renderLink(link: { readonly href: string; readonly label: string }): Node[] {
   const anchor = element('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer nofollow' }, [link.label]);
   const host = hostBeside(link);

@@ -87,7 +87,7 @@ export class Widget {
     this.#show();
   }
 
-  /** Who has to be known and is not sees no widget. */
+  /** A visitor who must be identified and is not sees no widget. */
   #show(): void {
     if (this.#look === null || (this.#look.requireSenderToken && this.#token === null)) return;
     const conversation = new Conversation({

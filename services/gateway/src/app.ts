@@ -27,7 +27,7 @@ export function createApp({ server, handlers, tenants, metrics, log }: AppOption
   app.set('query parser', 'simple');
   app.set('case sensitive routing', true);
   app.set('strict routing', true);
-  // Nothing here depends on a client's address: no forwarded header is believed.
+  // Nothing here depends on a client's address: no forwarded header is trusted.
   app.set('trust proxy', false);
   app.use(beginRequest(), securityHeaders());
   app.get(docsScriptPath, docsScript());
@@ -58,7 +58,7 @@ function securityHeaders(): RequestHandler {
 }
 
 function mountRoutes(app: Express, { server, handlers, tenants }: Pick<AppOptions, 'server' | 'handlers' | 'tenants'>): void {
-  // Express tries one path after the other, and nothing comes in such bursts as webhooks: theirs is the first.
+  // Express tries one path after the other. Webhooks arrive in the largest bursts, so their paths come first.
   const isSigned = ({ auth }: Route): number => Number(auth === 'signature');
   const inOrder = Object.values<Route>(routes).toSorted((one, other) => isSigned(other) - isSigned(one));
   const byPath = Map.groupBy(inOrder, expressPath);

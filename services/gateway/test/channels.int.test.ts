@@ -181,7 +181,7 @@ describe('connecting a channel', () => {
     });
   });
 
-  it('names each field that is wrong, for exactly this app', async () => {
+  it('names each field that is wrong, for exactly this channel', async () => {
     const { code, errors } = await problem(await put('telegram', { botToken: '7000:x', appSecret: 'y', secretToken: 'has space' }));
     expect(code).toBe('invalid_request');
     expect(errors).toEqual([

@@ -69,7 +69,7 @@ describe('event endpoints', () => {
       expect((await ask('POST', 'event-endpoints', body)).status).toBe(400);
   });
 
-  it('say what came of a test, which is signed like any event', async () => {
+  it('report the outcome of a test, which is signed like any event', async () => {
     const { id, secret } = await create();
     const taken = EventEndpointTest.parse(await (await ask('POST', `event-endpoints/${id}/test`)).json());
     expect(taken).toMatchObject({ ok: true, status: 204, problem: null });

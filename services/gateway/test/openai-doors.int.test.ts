@@ -203,7 +203,7 @@ describe('images and files', () => {
     expect(await failure(other)).toMatchObject({ status: 400, code: 'invalid_request' });
   });
 
-  it('come to responses too, and as uploads of before', async () => {
+  it('come to responses too, and as earlier uploads', async () => {
     const uploaded = await gateway.ask(tenant.cs, '/api/uploads', { method: 'POST', files: [{ bytes: png, name: 'shop.png' }] });
     const [upload] = routes.createUploads.answers[201].json.parse(await uploaded.json());
     const id = upload?.id ?? '';

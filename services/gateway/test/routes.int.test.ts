@@ -14,7 +14,7 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-// Where another protocol is spoken, its own tests look at its errors.
+// Endpoints of other protocols have separate tests for their errors.
 const all = Object.values<Route>(routes).filter(({ path }) => errorShapeOf(path) === 'problem');
 const withKey = all.filter(({ auth }) => auth === 'key');
 const ID = 'f'.repeat(32);

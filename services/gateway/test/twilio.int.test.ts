@@ -66,7 +66,7 @@ describe('Twilio', () => {
     expect(await answer.text()).toContain('Twilio does not know this account');
   });
 
-  it('brings a message that is answered once, however often it comes', async () => {
+  it('delivers a message that is answered once, however often it comes', async () => {
     await connect();
     const fields = { MessageSid: 'SM1', Body: 'Are you open?', NumMedia: '0' };
     expect(await Promise.all(Array.from({ length: 5 }, async () => bring(fields)))).toEqual([200, 200, 200, 200, 200]);

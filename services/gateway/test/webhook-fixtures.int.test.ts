@@ -114,7 +114,7 @@ describe('a delivery of a channel', () => {
     },
   );
 
-  it.each(named(signedNonsense))('is malformed when it is signed and not in the format of the app: %s', async (_id, fixture) => {
+  it.each(named(signedNonsense))('is malformed when it is signed and not in the format of the provider: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
     expect((await post(fixture, scope.tenantId, channelOf(fixture))).status).toBe(400);
   });

@@ -68,7 +68,7 @@ async function shown(response: Response): Promise<object> {
 }
 
 describe('a message', () => {
-  it('that is brought twenty times at once is answered once', async () => {
+  it('that is delivered twenty times at once is answered once', async () => {
     const body = whatsAppBody([{ from: '491510000001', text: 'Are you open?' }]);
     const answers = await Promise.all(Array.from({ length: 20 }, async () => postWhatsApp(gateway, tenant.id, { body })));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
@@ -153,7 +153,7 @@ describe('a message', () => {
     expect(await counted('message', 'unreadable')).toBe(before + 1);
   });
 
-  it('larger than any that an app lets people send is acknowledged and kept nowhere', async () => {
+  it('larger than any that a channel lets people send is acknowledged and kept nowhere', async () => {
     gateway.holdTurns();
     const before = await counted('message', 'unreadable');
     const long = 'x'.repeat(300_000);
@@ -304,7 +304,7 @@ describe('a sender with several ids', () => {
     expect(await answered('DE.456', 2)).toEqual(['first', 'second']);
   });
 
-  it('who has another number now is the same', async () => {
+  it('with another number stays the same', async () => {
     await write({ from: '491510000003', text: 'old number' });
     await answered('491510000003', 1);
     const system = { type: 'user_changed_number', wa_id: '491510000004', body: 'changed' };
@@ -359,7 +359,7 @@ describe('a receipt', () => {
 });
 
 describe('a pressed button', () => {
-  it('is acknowledged to the app', async () => {
+  it('is acknowledged to the provider', async () => {
     const from = { id: 11, is_bot: false, first_name: 'Ada' };
     const message = {
       message_id: 5,

@@ -164,7 +164,7 @@ describe('a visitor', () => {
     expect((await conversationOf(visitor)).messages).toHaveLength(2);
   });
 
-  it('stops an answer of its own', async () => {
+  it('stops its own answer', async () => {
     gateway.script = async ({ signal }) =>
       new Promise<void>((resolve) => {
         signal.addEventListener('abort', () => resolve());

@@ -100,7 +100,7 @@ describe('the pages', () => {
     expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('say what to do when they have not been built', async () => {
+  it('explain what to do when they have not been built', async () => {
     const missing = await fetch((await startConsole(nowhere, { pages: false })).url);
     expect(missing.status).toBe(503);
     expect(await missing.json()).toMatchObject({ code: 'overloaded', detail: expect.stringContaining('build.mjs') });
@@ -214,7 +214,7 @@ describe('the operations pages', () => {
     return answer?.statusCode ?? 0;
   }
 
-  it('are forwarded only for who sits at this machine, when no token guards them', async () => {
+  it('are forwarded only for requests from this machine, when no token guards them', async () => {
     const { port } = await startConsole(await startGateway((_request, response) => response.end('ops')));
     expect(await ask(port, { host: `localhost:${String(port)}` })).toBe(200);
     expect(await ask(port, { host: 'rebound.example' })).toBe(404);

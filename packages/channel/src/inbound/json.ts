@@ -1,7 +1,7 @@
 import { hasMoreValues, limits } from '@concierge/contract';
 import { z } from 'zod';
 
-/** What `revive` changes can only come of these: in JSON, U+0000 and half a pair are escaped, and a decoder gives neither. */
+/** `revive` changes only texts that match this: in JSON, U+0000 and half a pair are escaped, and a decoder gives neither. */
 const suspicious = /\\u(?:0000|[dD][89a-fA-F])|\d{16}/u;
 const decoder = new TextDecoder();
 
@@ -33,7 +33,7 @@ export function storable(text: string): string {
   return text.replaceAll('\u0000', '').replace(/\p{Cs}/gu, '');
 }
 
-/** What need not be there, and does no harm when it is something else than expected. */
+/** An optional field that does no harm when it is something else than expected. */
 export function maybe<Schema extends z.ZodType>(schema: Schema) {
   return schema.optional().catch(undefined);
 }

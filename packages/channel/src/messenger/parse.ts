@@ -33,7 +33,7 @@ function readEntry(json: unknown, own: readonly string[]): InboundItem[] {
   return items.length === 0 ? [ignored('empty')] : items;
 }
 
-/** Whose webhook it is: the account of the entry, among all of the binding's. */
+/** Finds the account that the webhook is for: the one of the entry, among all of the binding's. */
 interface Addressee {
   readonly account: string;
   readonly own: readonly string[];

@@ -38,7 +38,7 @@ function entriesOf(
   return Object.entries(classes) as [GraphErrorClass, readonly (number | string)[]][];
 }
 
-/** What an answer other than the hoped-for one means. */
+/** Classifies an answer that is not a success. */
 export function outcomeOfGraphError(answer: ProviderAnswer, table: GraphErrorTable): SendOutcome {
   const read = GraphError.safeParse(answer.body);
   if (!read.success) return outcomeOfStatus(answer);
@@ -101,7 +101,7 @@ export interface GraphAccess {
 /** Shorter ones are no tokens of Meta's, and stand in many a word. */
 const QUOTED_TOKEN_MIN_CHARACTERS = 8;
 
-/** A request to the Graph API as the binding's own. An error may quote the token that it refuses: the answer has it nowhere. */
+/** A request to the Graph API as the binding's own. An error may quote the token that it refuses: the returned answer never contains it. */
 export async function askGraph(
   { base, token }: GraphAccess,
   { path, body, signal, timeoutMs }: { path: string; body?: unknown; signal: AbortSignal; timeoutMs?: number | undefined },

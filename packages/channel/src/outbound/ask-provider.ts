@@ -90,7 +90,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** What a send comes to when there is no answer to read. */
+/** The outcome of a send without an answer. */
 export function outcomeOfNoAnswer({ failure, reason }: NoAnswer): SendOutcome {
   if (failure === 'never_left') return retry({ code: 'unreachable', message: reason });
   return failed('unknown', { code: 'no_answer', message: `${reason} It may have been sent, so it is not sent again.` });

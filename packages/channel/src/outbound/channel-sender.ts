@@ -16,7 +16,7 @@ export interface OutgoingMessage extends Destination {
   readonly form: 'formatted' | 'plain';
   /** The message that is answered, as the `messageRef` of its `InboundMessage` names it. */
   readonly replyTo?: string;
-  /** Ours, given back by providers that can in receipts and echoes. */
+  /** Our reference; some providers return it in receipts and echoes. */
   readonly mark?: string;
 }
 
@@ -41,9 +41,9 @@ export type CredentialCheck =
   /** `mismatch`: the credentials work, for another account than the binding names. */
   | { readonly state: 'refused' | 'mismatch' | 'unreachable'; readonly message: string };
 
-/** The way out to one provider, with the credentials of one binding. */
+/** Sends to one provider, with the credentials of one binding. */
 export interface ChannelSender {
-  /** One part, tried once. Never throws for what the network or the provider did; @throws the signal's reason when it was aborted before anything left. */
+  /** One part, tried once. Never throws for failures of the network or the provider; @throws the signal's reason when it was aborted before anything left. */
   readonly send: (message: OutgoingMessage, signal: AbortSignal) => Promise<SendOutcome>;
   /** Whether the contact sees it. Never throws: an answer does not fail because typing was not shown. */
   readonly showTyping: (request: TypingRequest, signal: AbortSignal) => Promise<boolean>;

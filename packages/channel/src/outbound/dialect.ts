@@ -34,7 +34,7 @@ function writeLevel(rich: RichText, markup: Markup, level: number): string {
   if (name === undefined) return markup.escape(textOf(rich));
   const written = groupRuns(rich, ({ marks }) => marks[name]).map(({ key, runs }) => {
     const inside = writeLevel(runs, markup, level + 1);
-    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- name and value are of the same mark, which a union of functions cannot say
+    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- name and value are of the same mark, which a union of functions cannot express
     const wrap = markup.wrap[name] as ((text: string, value: unknown) => string) | undefined;
     return key === undefined || wrap === undefined ? inside : wrap(inside, key);
   });

@@ -4,7 +4,7 @@ import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
 import type { Marks, RichText, Run } from './rich-text.ts';
 
-/** Longer ones are no use behind a word, and one of them could fill a message of its own with what no reader sees. */
+/** Longer ones are no use behind a word, and one of them could fill a whole message with what no reader sees. */
 const LINK_MAX_CHARACTERS = 500;
 const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:']);
 
@@ -25,7 +25,7 @@ export function readMarkdown(markdown: string): RichText {
 const NESTED = /^(?:[ \t]*(?:>|(?:[*+-]|\d{1,9}[.)])[ \t])){64}/mu;
 const DELIMITERS_MAX = 5000;
 
-/** What takes a parser many seconds, and all other tenants with it. It is sent as it was written. */
+/** Text that would block the parser, and all other tenants, for many seconds. It is sent as it was written. */
 function isHostile(markdown: string): boolean {
   if (NESTED.test(markdown)) return true;
   return markdown.split(/\n{2,}/u).some((block) => block.replaceAll(/[^*_~]/gu, '').length > DELIMITERS_MAX);

@@ -1,6 +1,6 @@
 import type { Dialect } from './dialect.ts';
 
-/** What a message is written for. A channel may have two: Instagram is reached through the page of Messenger, and has limits of its own. */
+/** What a message is written for. A channel may have two: Instagram is reached through the page of Messenger, and has separate limits. */
 export interface Surface {
   readonly name: string;
   readonly dialect: Dialect;

@@ -29,7 +29,7 @@ type Settings = Pick<ChannelSettings['channel_d'], 'botToken' | 'teamId' | 'botU
 
 /** Slack Web API. */
 export class SlackSender implements ChannelSender {
-  /** It stays for two minutes. */
+  /** The indicator stays for two minutes. */
   readonly typingRepeatMs = 60_000;
   readonly #settings: Settings;
   readonly #base: string;

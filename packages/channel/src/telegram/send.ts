@@ -46,13 +46,13 @@ export interface TelegramWebhook {
   readonly url: string;
   readonly waitingUpdates: number;
   readonly lastError: string | undefined;
-  /** Of the updates that are read here, those that Telegram was not asked for. */
+  /** The updates that are read here, but are not requested from Telegram. */
   readonly missingUpdates: readonly string[];
 }
 
 /** Telegram Bot API. Its token stands in every address, so no address is ever part of a message or a log. */
 export class TelegramSender implements ChannelSender {
-  /** It goes after five seconds. */
+  /** The indicator disappears after five seconds. */
   readonly typingRepeatMs = 4000;
   readonly #token: string;
   readonly #botUsername: string | undefined;
@@ -115,7 +115,7 @@ export class TelegramSender implements ChannelSender {
     return { state: 'refused', message: problemOf(answer) };
   }
 
-  /** Whether Telegram brings nothing to these addresses any more. A bot whose messages go to another address by now is left alone. */
+  /** Whether Telegram no longer delivers to these addresses. A bot whose messages go to another address by now stays unchanged. */
   async removeWebhook(urls: readonly string[], signal: AbortSignal): Promise<boolean> {
     const found = await this.findWebhook(signal);
     if ('failure' in found || signal.aborted) return false;
@@ -132,7 +132,7 @@ export class TelegramSender implements ChannelSender {
     const read = WebhookInfo.safeParse(answer.body);
     if (!read.success) return { failure: 'refused', reason: problemOf(answer) };
     const { url, pending_update_count: waitingUpdates, last_error_message: lastError, allowed_updates: allowed } = read.data.result;
-    // Without a list Telegram brings these and more.
+    // Without a list Telegram delivers these and more.
     const missingUpdates = allowed === undefined || allowed.length === 0 ? [] : UPDATES.filter((update) => !allowed.includes(update));
     return { url, waitingUpdates, lastError, missingUpdates };
   }

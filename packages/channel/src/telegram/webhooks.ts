@@ -2,7 +2,7 @@ import type { ChannelCheck, ChannelSettings } from '@concierge/contract';
 import type { ChannelWebhooks, WebhookPlaces, WebhooksOptions } from '../channel-adapter.ts';
 import { TelegramSender, type TelegramWebhook } from './send.ts';
 
-/** Telegram learns by a call where to bring messages; at the other providers it is set on their pages. */
+/** An API call sets Telegram's webhook address; the other providers' pages set theirs. */
 export class TelegramWebhooks implements ChannelWebhooks {
   readonly #sender: TelegramSender;
   readonly #secretToken: string;

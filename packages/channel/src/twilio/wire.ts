@@ -17,7 +17,7 @@ export const Callback = z.object({
   MessagingServiceSid: text,
   From: text,
   To: text,
-  /** Only of what became of a message of ours. */
+  /** Only for receipts of our messages. */
   MessageStatus: text,
   ErrorCode: text,
   Body: text,

@@ -13,7 +13,7 @@ export class ContactBook {
     }
   }
 
-  /** The one who wrote it; of a message without a sender the only one there is. */
+  /** The contact who wrote the message; for a message without a sender the only contact there is. */
   contactOf(senderIds: readonly (string | undefined)[]): Contact | undefined {
     const ids = senderIds.filter((known) => known !== undefined);
     if (ids.length === 0) return this.#contacts.length === 1 ? this.#contacts[0] : undefined;

@@ -36,7 +36,7 @@ export function outcomeOfWhatsAppSend(answer: ProviderAnswer | NoAnswer): SendOu
 
 /** WhatsApp Cloud API. */
 export class WhatsAppSender implements ChannelSender {
-  /** It goes after 25 seconds. */
+  /** The indicator disappears after 25 seconds. */
   readonly typingRepeatMs = 20_000;
   readonly #phoneNumberId: string;
   readonly #access: GraphAccess;

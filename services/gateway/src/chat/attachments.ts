@@ -1,7 +1,7 @@
 import { AppError, type InvalidField, type UploadRef } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
-/** As a body has them: the whole reference, or its id alone. */
+/** An attachment in a request body: the whole reference, or its id alone. */
 export type GivenAttachment = UploadRef | { readonly id: string };
 
 /**

@@ -6,7 +6,7 @@ import type { Drain } from '../http/drain.ts';
 import { goneSignal } from '../http/gone-signal.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 
-/** What answers with a turn: as events, or folded into one reply; both end with the service. */
+/** Answers with a turn: as events, or folded into one reply; both end when the service stops. */
 export interface Replies {
   readonly turnStreams: Pick<TurnStreams, 'fold'>;
   readonly eventStreams: EventStreams;

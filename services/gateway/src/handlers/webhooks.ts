@@ -82,7 +82,7 @@ async function receive<Of extends MessagingChannel>(
   }
 }
 
-/** A proxy may have taken off the path of PUBLIC_URL and changed the host: what the provider called begins with PUBLIC_URL all the same. */
+/** A proxy may have taken off the path of PUBLIC_URL and changed the host: the address that the provider called begins with PUBLIC_URL all the same. */
 function calledUrl({ publicUrl }: WebhookOptions, pathAndQuery: string): string | undefined {
   return publicUrl === undefined ? undefined : `${publicUrl}${pathAndQuery}`;
 }

@@ -38,7 +38,7 @@ export class Drain {
     if (this.#replies === 0) this.#onIdle?.();
   }
 
-  /** Resolves when the balancer has had this long to notice. */
+  /** Resolves after the time that the balancer has to notice. */
   async leave(forMs: number): Promise<void> {
     this.#leaving = true;
     if (forMs > 0) await wait(forMs);

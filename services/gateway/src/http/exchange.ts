@@ -13,7 +13,7 @@ declare global {
   }
 }
 
-/** Asked for all the time by machines: not worth a line each. */
+/** Machines poll these paths all the time: they are not logged. */
 const quietRoutes = new Set(['livez', 'readyz', 'metrics']);
 
 /** One request and its answer, for the log and the metrics. Only the path is kept: a query may hold a secret. */
@@ -45,7 +45,7 @@ export class RequestContext {
   }
 }
 
-/** First in line: gives every request its id. */
+/** The first middleware: gives every request its id. */
 export function beginRequest(): RequestHandler {
   return (request, response, next) => {
     const requestId = requestIdOf(request.headers['x-request-id']);
@@ -56,7 +56,7 @@ export function beginRequest(): RequestHandler {
   };
 }
 
-/** RFC 9112, 3.2: such a request is refused. Node shows the first, and something in front of this service may have gone by the other. */
+/** RFC 9112, 3.2: a request with two Host headers is refused. Node shows the first, and a proxy in front may have used the other. */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index]?.toLowerCase() === 'host') hosts += 1;

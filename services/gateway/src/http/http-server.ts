@@ -56,7 +56,7 @@ const codeOfParser: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** A request that did not become one: Express never sees it, so its problem is written by hand. */
+/** Answers a malformed request: Express never sees it, so its problem is written by hand. */
 function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || failure.code === 'ECONNRESET') {
     socket.destroy();
@@ -95,7 +95,7 @@ export interface StopOptions {
 }
 
 /**
- * What stops a server that does not listen yet, in this order: new turns are refused (503, so that a client goes
+ * Returns the function that stops the server, in this order: new turns are refused (503, so that a client goes
  * elsewhere), replies of running turns go on until they end or the grace is over, then no connection is accepted any
  * more and what is still being answered is finished.
  */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** So long a client may take to read the last answer on its connection and to close it. */
+/** How long a client may take to read the last answer on its connection and to close it. */
 const LINGER_MS = 1000;
 
 /**

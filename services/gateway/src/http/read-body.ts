@@ -19,7 +19,7 @@ function declaredBytes({ 'content-length': declared, 'transfer-encoding': encodi
   return Number(declared ?? 0);
 }
 
-/** Is what is left of a request worth a connection of its own, rather than to be read to its end for nothing? */
+/** Whether the rest of a request is worth closing its connection, rather than reading it to its end for nothing. */
 export function mayBeLong({ headers }: Pick<Request, 'headers'>): boolean {
   return (declaredBytes(headers) ?? Infinity) > limits.jsonBodyMaxBytes;
 }

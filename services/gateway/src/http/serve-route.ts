@@ -48,7 +48,7 @@ export type UntypedHandler = (call: UntypedCall) => UntypedAnswer | Promise<Unty
 
 /**
  * Takes a request through its route, in this order: authentication (with suspension), rate limit, scope, shutdown, body, validation,
- * handler. What is thrown goes to the error handler.
+ * handler. Errors go to the error handler.
  */
 export class RouteServer {
   readonly #options: ServeOptions;
@@ -85,7 +85,7 @@ export class RouteServer {
     }
   }
 
-  /** What waits for a turn is refused while the service drains; what was admitted before keeps it from ending. */
+  /** Requests that wait for a turn are refused while the service drains; those admitted before delay its end. */
   async #holding<Result>(route: Route, work: () => Promise<Result>): Promise<Result> {
     if (route.waitsForTurn !== true) return work();
     const { drain } = this.#options;
@@ -123,7 +123,7 @@ export class RouteServer {
     }
   }
 
-  /** The origin before all that follows, so that a page that may ask can read why it is refused. */
+  /** Checks the origin before all that follows, so that a page that may ask can read why it is refused. */
   async #admitPage(request: Request, response: Response): Promise<WidgetCaller> {
     const caller = await this.#options.tenants.openWidget(widgetKeyOf(request));
     readRequestContext(response).tenantId = caller.scope.tenantId;
@@ -155,7 +155,7 @@ export class RouteServer {
   /** @throws AppError `rate_limited`, `overloaded` */
   async #take(window: string, limit: number, tell?: (state: RateLimitState) => void): Promise<void> {
     const state = await this.#options.rateLimits.take(window, { limit, windowSeconds: 3600 }).catch((error: unknown) => {
-      // An exact limit that cannot be counted is not silently dropped.
+      // A limit that cannot be counted is enforced as an error, not dropped.
       throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
     });
     tell?.(state);

@@ -1,7 +1,7 @@
 import type { InboundMessage } from '@concierge/channel';
 import { appNameOf, type MessagingChannel, type BusyPolicy, type TenantSettings, type TurnInput } from '@concierge/contract';
 
-/** What follows in pieces follows within this: words after words, the question after its picture, the pictures of an album. */
+/** Pieces of one question follow each other within this time: words after words, a question after its picture, the pictures of an album. */
 const DEBOUNCE_MS = 1500;
 
 export type BusyRule = Pick<TurnInput, 'busy' | 'debounceMs'>;

@@ -22,7 +22,7 @@ import { toChannelMessage, turnOfMessage, type KnownMessage } from './turn-of-me
 const TOGETHER_MAX = 256;
 /** Groups of messages on their way to the disk, over all deliveries: enough to share its syncs, and the others wait. */
 const GROUPS_AT_ONCE = 256;
-/** Of one tenant: one delivery alone may hold messages of a thousand people. */
+/** The same for one tenant: one delivery alone may hold messages of a thousand people. */
 const TENANT_GROUPS_AT_ONCE = 192;
 const CALLBACK_TIMEOUT_MS = 10_000;
 
@@ -35,7 +35,7 @@ export interface InboundOptions {
   readonly log: Log;
 }
 
-/** What became of a message that need not come again. */
+/** The outcome of a message that need not be delivered again. */
 type Outcome = 'accepted' | 'duplicate' | 'overflow' | 'busy' | 'unreadable';
 
 /** Handles the items of channel deliveries, each by itself. */
@@ -124,7 +124,7 @@ export class Inbound {
         return this.#count(from, item.kind, item.reason);
       }
       case 'receipt': {
-        // No reason to have all of the delivery brought again.
+        // This is no reason to have the whole delivery repeated.
         await this.#options.receipts.note(from.scope, from.channel, item).catch((error: unknown) => {
           const { tenantId } = from.scope;
           this.#options.log.error({ tenantId, channel: from.channel, state: item.state, err: error }, 'a receipt could not be noted');

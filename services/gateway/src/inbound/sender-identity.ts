@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { BoundChannel } from './bound-channel.ts';
 import { isSenderId } from './turn-of-message.ts';
 
-/** Persons whose other ids this process has seen settled. */
+/** Senders whose other ids this process has settled. */
 const settledMax = 50_000;
 
 type Place = Pick<BoundChannel, 'scope' | 'channel'>;
@@ -18,7 +18,7 @@ type Place = Pick<BoundChannel, 'scope' | 'channel'>;
 export class SenderIdentity {
   readonly #settled = new LRUCache<string, true>({ max: settledMax });
 
-  /** On disk when it returns, if it had to be settled. */
+  /** Returns when the choice is on disk, if one had to be made. */
   async senderOf(place: Place, { sender, conversation }: Pick<InboundMessage, 'sender' | 'conversation'>): Promise<string> {
     const { scope, channel } = place;
     if (conversation.isGroup) {
@@ -65,7 +65,7 @@ async function hasConversation(scope: TenantScope, channel: MessagingChannel, se
   return (await scope.sessions.load(sessionIdOf('cs', channel, sender))) !== undefined;
 }
 
-/** False when the contacts know better: each id keeps its own conversation then. */
+/** False when the contacts already link the ids differently: each id keeps its own conversation then. */
 async function addAlias({ scope, channel }: Place, pair: { readonly alias: string; readonly sender: string }): Promise<boolean> {
   try {
     await scope.contacts.addAlias({ channel, ...pair });

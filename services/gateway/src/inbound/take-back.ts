@@ -5,7 +5,7 @@ import type { Turns } from '@concierge/turn';
 import type { BoundChannel } from './bound-channel.ts';
 import { dedupeIdOf } from './turn-of-message.ts';
 
-/** What becomes of a retraction. */
+/** The outcome of a retraction. */
 type Outcome = 'accepted' | 'unknown' | 'overflow';
 
 /**
@@ -28,7 +28,7 @@ export async function takeBack(
     await turns.accept(scope, {
       origin: 'retraction',
       agent: turn.agent,
-      // Of no use: nothing runs in it.
+      // Useless: nothing runs in it.
       authority: 'cs',
       channel,
       sender: null,

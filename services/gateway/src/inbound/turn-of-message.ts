@@ -4,7 +4,7 @@ import { ChannelMessage, limits, codePoints, type TurnInput } from '@concierge/c
 import type { BoundChannel } from './bound-channel.ts';
 import type { BusyRule } from './busy-rule.ts';
 
-/** All that comes beside a text. Orders and cards are the longest, and far from it. */
+/** The limit for everything beside the text. Orders and cards are the longest, and stay far below it. */
 const BESIDE_TEXT_MAX_CHARACTERS = 64 * 1024;
 
 /**
@@ -42,7 +42,7 @@ function readChannelMessage(message: InboundMessage): ChannelMessage | undefined
 export interface KnownMessage {
   readonly message: InboundMessage;
   readonly chatApp: ChannelMessage;
-  /** Whose conversation it is. */
+  /** The sender whose conversation it is. */
   readonly sender: string;
   readonly rule: BusyRule;
 }
@@ -68,7 +68,7 @@ export function turnOfMessage(from: BoundChannel, { message, chatApp, sender, ru
   };
 }
 
-/** The same in each delivery of a message, and of no other: the turn's id follows from it. */
+/** An id that each delivery of a message has, and no other message: the turn's id follows from it. */
 export function dedupeIdOf({ channel, account }: BoundChannel, providerMessageId: string): string {
   return `channel:${channel}:${account}:${providerMessageId}`;
 }

@@ -34,13 +34,13 @@ export interface OpenAiCall {
 
 export interface OpenAiQuestion {
   readonly said: readonly ReceivedMessage[];
-  /** Where the request has it. */
+  /** The field of the request that holds it. */
   readonly param: 'messages' | 'input';
   /** The conversation it goes on with. */
   readonly contactId: string | null;
 }
 
-/** `user`s are a name space of their own: `default` of one application is not the sender of that name elsewhere. */
+/** `user`s are a separate name space: `default` of one application is not the sender of that name elsewhere. */
 const SENDER_PREFIX = 'openai:';
 
 /**
@@ -74,7 +74,7 @@ export async function acceptOpenAi(
     ...(preface !== undefined && { preface }),
     attachments: refs,
     attachmentKeys: told.newFiles === 0 ? [] : keys.slice(-told.newFiles),
-    // The same request again finds its conversation further on.
+    // A repeated request finds its conversation further on.
     hashed: { message: [told.preface ?? '', told.text].join('\n\n'), contactId },
     busy: 'queue',
   });
@@ -118,7 +118,7 @@ async function agentOf(caller: Caller, name: string): Promise<AgentDefinition> {
   });
 }
 
-/** One conversation for each, with whichever agent. */
+/** Each user is one sender, with every agent. */
 function senderOf({ user, safety_identifier: newer }: OpenAiCall['body']): string | null {
   const name = user ?? newer ?? '';
   if (name === '') return null;

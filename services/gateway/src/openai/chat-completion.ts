@@ -39,7 +39,7 @@ function headOf({ turnId, contactId, model, createdAt }: ReplyFacts): Pick<ChatC
   return { id: `chatcmpl-${turnId}`, created: createdAt, model, conversation: { id: contactId } };
 }
 
-/** The whole reply. The agent's tool calls were answered on our side: none is left for the client. */
+/** The whole reply. The agent's tool calls were answered by the service: none is left for the client. */
 export function chatCompletionOf(facts: ReplyFacts, { reply, usage, finishReason }: ChatReply): ChatCompletion {
   const message = { role: 'assistant', content: reply, refusal: null } as const;
   return {

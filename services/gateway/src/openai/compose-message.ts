@@ -13,7 +13,7 @@ export interface ComposedMessage {
   /** What goes before it, each part under a label. */
   readonly preface?: string;
   readonly files: readonly NamedFile[];
-  /** So many of them, the last ones, came with the new message. */
+  /** How many of them, counted from the end, came with the new message. */
   readonly newFiles: number;
 }
 

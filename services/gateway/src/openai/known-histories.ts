@@ -3,7 +3,7 @@ import type { TenantScope } from '@concierge/tenant';
 import type { HistoryCursor, HistoryCursors } from '@concierge/turn';
 import { comparable, type GivenHistory } from './split-messages.ts';
 
-/** In whose applications a history is looked for: two keys, or two agents, never share a conversation. */
+/** The scope in which a history is looked for: two keys, or two agents, never share a conversation. */
 export interface HistoryOwner {
   readonly scope: TenantScope;
   readonly keyId: string;

@@ -2,7 +2,7 @@ import type { AppError, ErrorCode, OpenAiError } from '@concierge/contract';
 
 type ErrorType = OpenAiError['error']['type'];
 
-/** Codes that OpenAI's clients know under another name. */
+/** Codes that have another name in OpenAI's clients. */
 const knownAs: Partial<Record<ErrorCode, string>> = {
   missing_key: 'invalid_api_key',
   invalid_key: 'invalid_api_key',
@@ -11,7 +11,7 @@ const knownAs: Partial<Record<ErrorCode, string>> = {
   too_many_waiting: 'rate_limit_exceeded',
 };
 
-/** An error as OpenAI's API shows it. Of several problems with a request the first is named. */
+/** An error as OpenAI's API shows it. It names the first of several problems with a request. */
 export function toOpenAiError(error: AppError): OpenAiError {
   const [first] = error.errors ?? [];
   const param = first === undefined || first.path === '' ? null : paramOf(first.path);

@@ -8,7 +8,7 @@ export interface Frame {
   readonly data: object | '[DONE]';
 }
 
-/** Turn events in the words of another protocol. */
+/** Encodes turn events in the format of another protocol. */
 export interface ReplyEncoder {
   encode(event: TurnEvent): readonly Frame[];
   /** What is sent when the stream ends before the turn does. */

@@ -87,7 +87,7 @@ describe('ResponseEvents', () => {
     expect(events(new ResponseEvents(facts), [session, failed]).at(-1)?.response?.output).toEqual([]);
   });
 
-  it('say that they are cut off, unless the turn has ended', () => {
+  it('announce that they are cut off, unless the turn has ended', () => {
     const encoder = new ResponseEvents(facts);
     events(encoder, [session]);
     expect(encoder.cutOff()).toMatchObject([

@@ -83,7 +83,7 @@ function ended(facts: ReplyFacts, { reply, usage, finishReason }: Pick<ChatReply
   return { status, output, error: null, incomplete_details: reason === null ? null : { reason }, usage: usageOf(usage) };
 }
 
-/** The whole reply. The agent's tool calls were answered on our side and are not among its items. */
+/** The whole reply. The agent's tool calls were answered by the service and are not among its items. */
 export function responseOf(facts: ResponseFacts, reply: ChatReply): ResponseObject {
   return responseObject(facts, ended(facts, reply));
 }

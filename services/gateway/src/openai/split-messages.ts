@@ -44,7 +44,7 @@ export function hashMessages(said: readonly ReceivedMessage[]): string {
   return digestOf(linesIn(said));
 }
 
-/** Applications trim and wrap what they keep. */
+/** Applications trim and wrap the texts that they keep. */
 export function comparable(text: string): string {
   return text.replaceAll(/\s+/gu, ' ').trim();
 }

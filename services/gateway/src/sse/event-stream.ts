@@ -12,9 +12,9 @@ export const eventStreamHeaders = {
 /** A comment: keeps the connection alive, and no client sees it as an event. */
 const COMMENT = ':\n\n';
 
-/** The events of a turn in the words of another protocol. */
+/** The events of a turn in the format of another protocol. */
 export interface StreamEncoding {
-  /** Rendered events of ours in, theirs out; empty when there is nothing to say. */
+  /** Rendered events of ours in, theirs out; empty when there is nothing to send. */
   encode(sse: string): string;
   /** What is sent when the stream ends before the turn does; empty after its end. */
   cutOff(): string;
@@ -60,7 +60,7 @@ export class EventStream implements FollowSink, Beating {
     });
   }
 
-  /** What ends the subscription behind the stream; called at once when the client has gone already. */
+  /** Ends the subscription behind the stream; called at once when the client has gone already. */
   endWith(leave: () => void): void {
     if (this.#open) this.#leave = leave;
     else leave();

@@ -26,7 +26,7 @@ export interface Watch {
   readonly encoding?: StreamEncoding;
 }
 
-/** Every event stream of this process: how many a key has, signs of life, the end of all of them at shutdown. */
+/** Every event stream of this process: limits them for each key, sends heartbeats, and ends all of them at shutdown. */
 export class EventStreams implements Disposable {
   readonly #options: EventStreamsOptions;
   readonly #wheel = new HeartbeatWheel();
@@ -95,7 +95,7 @@ export class EventStreams implements Disposable {
   };
 }
 
-/** The first event nearly always follows within a millisecond or two, and takes the headers along. */
+/** The first event nearly always follows within a millisecond or two, and carries the headers along. */
 function flushHeadersSoon(response: Response): void {
   setTimeout(() => {
     if (!response.destroyed && !response.writableEnded) response.flushHeaders();

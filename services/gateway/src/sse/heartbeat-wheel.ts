@@ -1,6 +1,6 @@
 import { limits } from '@concierge/contract';
 
-/** What gets a sign of life. */
+/** A stream that gets heartbeats. */
 export interface Beating {
   /** When something was last written, in milliseconds of `performance.now()`. */
   readonly quietSinceMs: number;

@@ -14,7 +14,7 @@ export interface ReceivedFile {
   readonly size: number;
 }
 
-/** The files of a multipart request in a folder of their own, which goes when this is disposed. */
+/** The files of a multipart request in a separate folder, which is deleted when this is disposed. */
 export interface ReceivedFiles extends AsyncDisposable {
   readonly files: readonly ReceivedFile[];
 }
@@ -22,7 +22,7 @@ export interface ReceivedFiles extends AsyncDisposable {
 /** Parts that are no file are refused; busboy needs a number. */
 const OTHER_FIELDS = 0;
 const folderPrefix = 'concierge-upload-';
-/** No request lasts as long: its gateway was killed. */
+/** No request lasts this long: the gateway of an older folder was killed. */
 const FOLDER_MAX_AGE_MS = 3600_000;
 
 /**
@@ -36,7 +36,7 @@ export async function receiveFiles(request: Request, response: Response, parent 
   }
   const folder = await mkdtemp(join(parent, folderPrefix));
   const dispose = async (): Promise<void> => {
-    // A file that multer still opens while its folder goes is met by the next try.
+    // multer may still open a file while its folder is deleted; the next attempt removes it.
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   };
   try {

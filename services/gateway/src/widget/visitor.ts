@@ -11,7 +11,7 @@ export interface WidgetCaller {
 
 /** A visitor of such a page: the one whose conversation it is, and no other. */
 export interface VisitorCaller extends WidgetCaller {
-  /** `visitor:` and a hash of what the browser keeps, or `user:` and what the tenant's server has signed: never one in the place of the other. */
+  /** `visitor:` and a hash of what the browser keeps, or `user:` and what the tenant's server has signed: the two never collide. */
   readonly sender: string;
   readonly sessionId: string;
   /** As the tenant's server calls them. */

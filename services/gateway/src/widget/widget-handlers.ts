@@ -23,7 +23,7 @@ type WidgetHandlers = Pick<
   'widgetScript' | 'widgetSettings' | 'sendWidgetMessage' | 'followWidgetTurn' | 'cancelWidgetTurn' | 'widgetConversation'
 >;
 
-/** What pages of other people's sites ask: for cs alone, and each visitor for their own conversation alone. */
+/** The requests of pages on other sites: for cs alone, and each visitor for their own conversation alone. */
 export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
   const { turns, widget } = options;
   return {

@@ -5,7 +5,7 @@ import type { VisitorCaller } from './visitor.ts';
 const WINDOW_SECONDS = 60;
 
 /**
- * How much visitors may ask, on top of what the tenant may. The visitor first: one who floods does not spend what all of them have
+ * Limits visitors' requests, on top of the tenant's limits. The visitor's limit comes first: one who floods does not use up the quota of all visitors
  * together.
  */
 export class WidgetLimits {

@@ -52,7 +52,7 @@ export type TurnLink = 'live' | 'reconnecting' | 'lost';
 
 /** One turn as the page shows it: what was asked and what came back so far. Immutable; a change makes a new one. */
 export interface ChatTurn {
-  /** Of this page's own making, stable while the turn is shown. */
+  /** A key made by this page, stable while the turn is shown. */
   readonly key: string;
   readonly turnId: string | null;
   readonly question: Question | null;

@@ -25,7 +25,7 @@ export interface ConversationState {
   readonly turns: readonly ChatTurn[];
 }
 
-/** Contacts that the console plays have names of their own, so that no real customer's conversation is ever written into. */
+/** Contacts that the console plays have prefixed names, so that no real customer's conversation is ever written into. */
 const PLAYED_PREFIX = 'console:';
 
 export function playedSender(name: string): string | null {

@@ -8,10 +8,10 @@ import type { GatewayClient } from './gateway-client.ts';
 import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
 import { turnsOfSession } from './turns-of-session.ts';
 
-/** Turns asked for when a conversation is opened: enough for whatever is under way in one lane, and how the latest ones ended. */
+/** The number of turns requested when a conversation is opened: enough for all that are under way in one lane, and how the latest ones ended. */
 const TURNS_LISTED = 60;
 
-/** Attempts in a row without a single new event before the reader of the page is asked. */
+/** Attempts in a row without a single new event before the user of the page is asked. */
 const MAX_RETRIES = 40;
 
 /** How long a reload that has begun may still run this page: its address is the one from before the service named the conversation. */
@@ -63,7 +63,7 @@ export class Conversation {
   /** The body of each message that is not stored yet, by the turn's key. */
   readonly #bodies = new Map<string, SavedTurn['body']>();
   #state: ConversationState;
-  /** Forgets what stands under the name from before the service named the conversation. */
+  /** Deletes what was saved under the name from before the service named the conversation. */
   #forget: (() => void) | undefined;
   #closed = false;
 
@@ -320,7 +320,7 @@ export class Conversation {
     if (turn !== undefined && !this.#closed) this.#options.onTurnEnded?.(turn);
   }
 
-  /** Not accepted; out of reach for so long that the page asks; or so long over that only the session knows. */
+  /** The link's end: not accepted; out of reach for so long that the page asks; or ended so long ago that only the session has it. */
   async #giveUp(key: string, failure: ConciergeError): Promise<void> {
     const turn = this.#turn(key);
     if (turn === undefined) return;

@@ -19,7 +19,7 @@ export type SavedTurn = z.infer<typeof SavedTurn>;
 const SavedTurns = z.array(SavedTurn);
 
 const Played = z.array(z.string());
-/** Of these the oldest are forgotten. */
+/** The most that are kept; the oldest are forgotten. */
 const PLAYED_AT_MOST = 200;
 const PLAYED = 'concierge.played';
 
