@@ -1,4 +1,5 @@
-// Connects WhatsApp and delivers a customer's message, signed as Meta signs it: what happens when a customer writes to your number.
+// Connects WhatsApp and delivers a customer's message, signed as Meta signs it: what happens when a customer writes to
+// your number.
 import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConciergeClient } from '@concierge/client';

@@ -16,7 +16,9 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** The stream goes through as it comes, errors too. The browser's key for the message makes a second try the same turn. */
+/**
+ * The stream goes through as it comes, errors too. The browser's key for the message makes a second try the same turn.
+ */
 async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());

@@ -6,18 +6,25 @@ import type { SenderOptions } from './outbound/sender-options.ts';
 import type { Surface } from './outbound/surface.ts';
 
 /**
- * One channel: everything that differs between channels is behind this interface. What can be declared stands in `channelDefinitions` of the contract; the
- * rest is here, in one folder for each channel, and in one line of `channelAdapters`.
+ * One channel: everything that differs between channels is behind this interface. What can be declared stands in
+ * `channelDefinitions` of the contract; the rest is here, in one folder for each channel, and in one line of
+ * `channelAdapters`.
  */
 export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChannel> {
-  /** GET: the challenge to be echoed as it is; undefined when the provider asks with another token. Absent: it never asks. */
+  /**
+   * GET: the challenge to be echoed as it is; undefined when the provider asks with another token. Absent: it never
+   * asks.
+   */
   handshake?(query: WebhookQuery, settings: ChannelSettings[Channel] | undefined): string | undefined;
   /**
-   * POST: whether the provider alone can have written these bytes for this binding. Before anything else is read. `settings` are undefined when there is no
-   * such tenant or binding: the same work is done then, and the answer is no.
+   * POST: whether the provider alone can have written these bytes for this binding. Before anything else is read.
+   * `settings` are undefined when there is no such tenant or binding: the same work is done then, and the answer is no.
    */
   verify(request: WebhookRequest, settings: ChannelSettings[Channel] | undefined): boolean;
-  /** Only for a body that `verify` has passed, with the address that was called. Never throws: an unknown item becomes `ignored`. */
+  /**
+   * Only for a body that `verify` has passed, with the address that was called. Never throws: an unknown item becomes
+   * `ignored`.
+   */
   parse(body: Uint8Array, settings: ChannelSettings[Channel], url?: string): Delivery;
   /** The binding's own id at the provider: messages of two of them are not the same, whatever their ids. */
   selfId(settings: ChannelSettings[Channel]): string;
@@ -42,7 +49,9 @@ export interface SurfaceHint {
   readonly account?: string | undefined;
 }
 
-/** Addresses that lead to a binding: the first is the one that providers are given. Without PUBLIC_URL they are paths. */
+/**
+ * Addresses that lead to a binding: the first is the one that providers are given. Without PUBLIC_URL they are paths.
+ */
 export type WebhookPlaces = readonly [string, ...string[]];
 
 export interface WebhooksOptions {
@@ -69,7 +78,10 @@ export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** As they came over the wire: a signature is over these, not over what they mean. */
   readonly body: Uint8Array;
-  /** As the provider called it, below PUBLIC_URL and with its query: some signatures are over this, too. Absent without PUBLIC_URL. */
+  /**
+   * As the provider called it, below PUBLIC_URL and with its query: some signatures are over this, too. Absent without
+   * PUBLIC_URL.
+   */
   readonly url?: string | undefined;
   readonly nowMs: number;
 }
@@ -140,7 +152,9 @@ export interface InboundConversation {
   readonly threadId: string | null;
   /** Others read along: an answer to one member goes to all of them. */
   readonly isGroup: boolean;
-  /** Which of the binding's accounts was written to, where it has several: a page, or the Instagram account beside it. */
+  /**
+   * Which of the binding's accounts was written to, where it has several: a page, or the Instagram account beside it.
+   */
   readonly account?: string;
 }
 
@@ -165,7 +179,10 @@ export interface InboundOrder {
 
 export type MediaKind = 'image' | 'video' | 'audio' | 'voice' | 'document' | 'sticker' | 'animation' | 'share' | 'unknown';
 
-/** A file that can be fetched after the message is accepted. `mediaSources` decides from where, also when `url` is null and the provider returns it later. */
+/**
+ * A file that can be fetched after the message is accepted. `mediaSources` decides from where, also when `url` is null
+ * and the provider returns it later.
+ */
 export interface MediaReference {
   readonly kind: MediaKind;
   /** Its id at the provider, which gives an address for it. */

@@ -64,8 +64,8 @@ export class ChannelConnections {
   }
 
   /**
-   * Asks the provider, then keeps the credentials, then registers the webhook where that is done by a call. A provider that cannot be reached does
-   * not prevent connecting. `isNew`: nothing was connected before.
+   * Asks the provider, then keeps the credentials, then registers the webhook where that is done by a call. A provider
+   * that cannot be reached does not prevent connecting. `isNew`: nothing was connected before.
    * @throws AppError invalid_request with what is wrong, or with the provider's answer; nothing is stored then
    */
   async connect(
@@ -86,8 +86,8 @@ export class ChannelConnections {
   }
 
   /**
-   * Asks the provider again; silence or a refusal is a result, too. Facts of the account that the binding lacks, since it came by
-   * a file or the provider was out of reach, are stored.
+   * Asks the provider again; silence or a refusal is a result, too. Facts of the account that the binding lacks, since
+   * it came by a file or the provider was out of reach, are stored.
    * @throws AppError not_found
    */
   async test(tenant: ConnectableTenant, channel: MessagingChannel): Promise<ChannelTest> {
@@ -106,7 +106,10 @@ export class ChannelConnections {
     return { ok: checks.every(({ ok }) => ok), checks };
   }
 
-  /** Deletes the credentials at once, whether or not the provider can be reached; conversations stay. @throws AppError not_found */
+  /**
+   * Deletes the credentials at once, whether or not the provider can be reached; conversations stay.
+   * @throws AppError not_found
+   */
   async disconnect(tenant: ConnectableTenant, channel: MessagingChannel): Promise<void> {
     const before = await readable(tenant, channel);
     await tenant.channels.disconnect(channel);

@@ -17,7 +17,10 @@ export interface TextStorage {
 
 const SECRET_BYTES = 32;
 
-/** What the browser remembers of one widget. Where it may keep nothing, or has no room, everything lasts as long as the page. */
+/**
+ * What the browser remembers of one widget. Where it may keep nothing, or has no room, everything lasts as long as the
+ * page.
+ */
 export class BrowserMemory {
   readonly #storage: TextStorage | null;
   readonly #prefix: string;

@@ -32,13 +32,18 @@ export interface ConversationOptions {
 const OPEN_AT_MOST = 3;
 const KEY_BYTES = 16;
 
-/** One visitor's conversation: what the service sends, and after it the exchanges that are under way here or in another tab. */
+/**
+ * One visitor's conversation: what the service sends, and after it the exchanges that are under way here or in another
+ * tab.
+ */
 export class Conversation {
   readonly #options: ConversationOptions;
   #told: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
   #tag: string | null = null;
   #exchanges: MessageStream[] = [];
-  /** Every key that was run here: an exchange that has ended here is not taken up again because another tab is slower. */
+  /**
+   * Every key that was run here: an exchange that has ended here is not taken up again because another tab is slower.
+   */
   readonly #known = new Set<string>();
   #refreshing: Promise<void> | null = null;
   #problem: string | null = null;
@@ -74,7 +79,10 @@ export class Conversation {
     return this.#told.messages.at(-1)?.id ?? null;
   }
 
-  /** Counts the messages from others after this one. A message that the service no longer sends is older than all that it sends. */
+  /**
+   * Counts the messages from others after this one. A message that the service no longer sends is older than all that
+   * it sends.
+   */
   countAfter(messageId: string): number {
     const at = this.#told.messages.findIndex(({ id }) => id === messageId);
     return this.#told.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
@@ -98,7 +106,10 @@ export class Conversation {
     await this.refresh();
   }
 
-  /** Messages that another tab has sent, or that were on their way before a reload. Sent again they are the same messages. */
+  /**
+   * Messages that another tab has sent, or that were on their way before a reload. Sent again they are the same
+   * messages.
+   */
   takeUpKept(): void {
     const kept = this.#options.memory.kept(this.#options.who());
     for (const message of kept) if (!this.#known.has(message.key)) this.#run(message);
@@ -108,7 +119,10 @@ export class Conversation {
     this.#run({ key: randomText(KEY_BYTES), text, turnId: null });
   }
 
-  /** Retries: a message that the service never accepted is sent again as the same one; one that failed there is sent as a new one. */
+  /**
+   * Retries: a message that the service never accepted is sent again as the same one; one that failed there is sent as
+   * a new one.
+   */
   retry(key: string): void {
     const failed = this.#exchanges.find((exchange) => exchange.key === key);
     if (failed === undefined || failed.state !== 'failed') return;

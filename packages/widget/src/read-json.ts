@@ -1,6 +1,8 @@
 import type { WidgetAppearance, WidgetConversation, WidgetMessage } from '@concierge/contract';
 
-/** Fields of an object of which nothing is known yet. A library of schemas would be larger than the rest of the script. */
+/**
+ * Fields of an object of which nothing is known yet. A library of schemas would be larger than the rest of the script.
+ */
 type Fields = Readonly<Record<string, unknown>>;
 
 function fieldsOf(value: unknown): Fields {
@@ -39,7 +41,10 @@ export function readConversation(value: unknown): WidgetConversation {
   };
 }
 
-/** What the visitor has seen of a conversation: its last message, whether staff had it, and when that was, in ms since 1970. */
+/**
+ * What the visitor has seen of a conversation: its last message, whether staff had it, and when that was, in ms since
+ * 1970.
+ */
 export interface Seen {
   readonly messageId: string;
   readonly withPerson: boolean;

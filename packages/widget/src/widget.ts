@@ -4,7 +4,10 @@ import { Gateway, type Who } from './gateway.ts';
 import { Panel } from './panel.ts';
 import { subjectOf, type Look } from './read-json.ts';
 
-/** The interval while the panel is closed and staff does not have the conversation: a staff answer is still noticed, and a page costs few requests. */
+/**
+ * The interval while the panel is closed and staff does not have the conversation: a staff answer is still noticed, and
+ * a page costs few requests.
+ */
 const CLOSED_ASK_MS = 300_000;
 /** A conversation of which nothing was seen for this long is asked for when the panel is opened, not before. */
 const FRESH_MS = 24 * 3_600_000;

@@ -69,7 +69,10 @@ function mountRoutes(app: Express, { server, handlers, tenants }: Pick<AppOption
   }
 }
 
-/** `/api/files/{path}` as Express 5 writes it: `/api/files/*path` for the rest of a path, `/x/:id` otherwise; there, braces mean optional. */
+/**
+ * `/api/files/{path}` as Express 5 writes it: `/api/files/*path` for the rest of a path, `/x/:id` otherwise; there,
+ * braces mean optional.
+ */
 function expressPath(route: Route): string {
   const path = route.path.replaceAll(/\{(?<name>\w+)\}/gu, (_match, name: string) => (route.rest === true ? `*${name}` : `:${name}`));
   return route.below === true ? `${path}{/{*below}}` : path;
@@ -92,7 +95,10 @@ function refuseMethod(all: readonly Route[]): RequestHandler {
   };
 }
 
-/** Answers the allowed methods. Only the widget's paths get CORS headers: everywhere else browsers of other origins stay out. */
+/**
+ * Answers the allowed methods. Only the widget's paths get CORS headers: everywhere else browsers of other origins stay
+ * out.
+ */
 function answerOptions(all: readonly Route[], tenants: AppOptions['tenants']): RequestHandler {
   const Allow = allowed(all);
   const isOpen = all.some(({ auth }) => auth === 'widget' || auth === 'visitor');

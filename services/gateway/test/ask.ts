@@ -19,8 +19,8 @@ export interface PlainRequest {
 }
 
 /**
- * One request and its whole answer, through supertest: for all that is no stream. `TestGateway.open` uses fetch, which hands over an answer when it begins;
- * `raw-client.ts` uses a socket, for requests that no client sends.
+ * One request and its whole answer, through supertest: for all that is no stream. `TestGateway.open` uses fetch, which
+ * hands over an answer when it begins; `raw-client.ts` uses a socket, for requests that no client sends.
  */
 export async function askPlainly(
   url: string,

@@ -29,7 +29,10 @@ beforeEach(async () => {
 const connect = async (settings: object = twilio): Promise<Response> =>
   gateway.ask(tenant.admin, '/api/channels/twilio', { method: 'PUT', body: settings });
 
-/** As Twilio calls it: signed with the public address, and brought to the gateway by a proxy that takes the path in front away. */
+/**
+ * As Twilio calls it: signed with the public address, and brought to the gateway by a proxy that takes the path in
+ * front away.
+ */
 async function bring(fields: Readonly<Record<string, string>>, path = `/webhook/twilio/${tenant.id}`, signedPath = path): Promise<number> {
   const message = { From: contact, To: twilio.from, ...fields };
   const [last] = await provider.deliver(message, { url: `${publicUrl}${signedPath}`, through: `${gateway.url}${path}` });

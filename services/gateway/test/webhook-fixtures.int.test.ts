@@ -53,7 +53,8 @@ function told({ sender, text, chatApp, ...turn }: AcceptedTurn, expected: Expect
 
 function wanted(expected: ExpectedMessage, channel: MessagingChannel): object {
   const { conversation_id: conversation, thread_id: thread = null, is_group: isGroup, sender_id: person } = expected;
-  // The fixtures name a page and one of its senders; an answer is addressed to the sender, in the limits of the account beside them.
+  // The fixtures name a page and one of its senders; an answer is addressed to the sender, in the limits of the account
+  // beside them.
   const to = channel === 'channel_b' ? person : conversation;
   const account = channel === 'channel_b' ? { account: conversation.split(':')[0] } : {};
   return {

@@ -40,8 +40,8 @@ interface PageFile {
 }
 
 /**
- * The built pages. Every file is known by its exact address from the start, so no request can name another one; the bytes are
- * read when asked for and not kept.
+ * The built pages. Every file is known by its exact address from the start, so no request can name another one; the
+ * bytes are read when asked for and not kept.
  */
 export class PageFiles {
   readonly #files: ReadonlyMap<string, PageFile>;

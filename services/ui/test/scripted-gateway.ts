@@ -113,7 +113,10 @@ export class ScriptedGateway implements AsyncDisposable {
     return new ScriptedGateway(server, address.port);
   }
 
-  /** The next messages are answered with an error, or accepted and then answered with a broken connection or with nothing. */
+  /**
+   * The next messages are answered with an error, or accepted and then answered with a broken connection or with
+   * nothing.
+   */
   failNext(...troubles: Trouble[]): void {
     this.#troubles.push(...troubles);
   }

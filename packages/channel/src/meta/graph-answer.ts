@@ -101,7 +101,10 @@ export interface GraphAccess {
 /** Shorter ones are no tokens of Meta's, and stand in many a word. */
 const QUOTED_TOKEN_MIN_CHARACTERS = 8;
 
-/** A request to the Graph API as the binding's own. An error may quote the token that it refuses: the returned answer never contains it. */
+/**
+ * A request to the Graph API as the binding's own. An error may quote the token that it refuses: the returned answer
+ * never contains it.
+ */
 export async function askGraph(
   { base, token }: GraphAccess,
   { path, body, signal, timeoutMs }: { path: string; body?: unknown; signal: AbortSignal; timeoutMs?: number | undefined },

@@ -41,8 +41,8 @@ const beforeSending: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * One request, tried once. Redirects are not followed: a token goes to no place but the one it is for. Reasons hold no address, because Telegram's has the
- * token in it.
+ * One request, tried once. Redirects are not followed: a token goes to no place but the one it is for. Reasons hold no
+ * address, because Telegram's has the token in it.
  * @throws the signal's reason when it was aborted before the request left
  */
 export async function askProvider(request: ProviderRequest): Promise<ProviderAnswer | NoAnswer> {

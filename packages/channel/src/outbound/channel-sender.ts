@@ -36,14 +36,20 @@ export interface OutgoingTemplate {
 }
 
 export type CredentialCheck =
-  /** `identifiers`: facts of the account from the provider that inbound messages are read by, under the names of the binding's settings. */
+  /**
+   * `identifiers`: facts of the account from the provider that inbound messages are read by, under the names of the
+   * binding's settings.
+   */
   | { readonly state: 'valid'; readonly account: string; readonly identifiers?: Readonly<Record<string, string>> }
   /** `mismatch`: the credentials work, for another account than the binding names. */
   | { readonly state: 'refused' | 'mismatch' | 'unreachable'; readonly message: string };
 
 /** Sends to one provider, with the credentials of one binding. */
 export interface ChannelSender {
-  /** One part, tried once. Never throws for failures of the network or the provider; @throws the signal's reason when it was aborted before anything left. */
+  /**
+   * One part, tried once. Never throws for failures of the network or the provider;
+   * @throws the signal's reason when it was aborted before anything left.
+   */
   readonly send: (message: OutgoingMessage, signal: AbortSignal) => Promise<SendOutcome>;
   /** Whether the contact sees it. Never throws: an answer does not fail because typing was not shown. */
   readonly showTyping: (request: TypingRequest, signal: AbortSignal) => Promise<boolean>;
@@ -54,6 +60,9 @@ export interface ChannelSender {
   readonly fetchFile: (file: FileRequest, signal: AbortSignal) => Promise<FetchedFile>;
   /** As `send`. Absent: the provider has none. */
   readonly sendTemplate?: (template: OutgoingTemplate, signal: AbortSignal) => Promise<SendOutcome>;
-  /** A pressed button shows that it waits until this is called. False when that failed; nothing else fails for it. Absent: none waits. */
+  /**
+   * A pressed button shows that it waits until this is called. False when that failed; nothing else fails for it.
+   * Absent: none waits.
+   */
   readonly acknowledge?: (callbackId: string, signal: AbortSignal) => Promise<boolean>;
 }

@@ -19,12 +19,16 @@ const nesting: readonly MarkName[] = ['quote', 'pre', 'bold', 'italic', 'strike'
 export interface Markup {
   readonly escape: (text: string) => string;
   /** What is inside is written already. */
-  /** Stands between a sign and the word that it touches. Only for channels that show such a sign instead of reading it. */
+  /**
+   * Stands between a sign and the word that it touches. Only for channels that show such a sign instead of reading it.
+   */
   readonly parting?: string;
   readonly wrap: { readonly [Name in MarkName]?: (inside: string, value: NonNullable<Marks[Name]>) => string };
 }
 
-/** Each mark is opened and closed around the runs that have it: whatever was cut out of a text, its markup is balanced. */
+/**
+ * Each mark is opened and closed around the runs that have it: whatever was cut out of a text, its markup is balanced.
+ */
 export function writeMarkup(rich: RichText, markup: Markup): string {
   return writeLevel(rich, markup, 0);
 }
@@ -49,7 +53,10 @@ const beginsWithWord = /^[\p{L}\p{N}\p{M}_]/u;
 const endsInSign = /[*_~`]$/u;
 const beginsWithSign = /^[*_~`]/u;
 
-/** The channel wants something else than a letter on the outer side of a sign: `un*believ*able` it shows as that, and CJK text has no spaces. */
+/**
+ * The channel wants something else than a letter on the outer side of a sign: `un*believ*able` it shows as that, and
+ * CJK text has no spaces.
+ */
 function joinParted(written: readonly string[], parting: string): string {
   return written.flatMap((piece, index) => (isTouched(written[index - 1] ?? '', piece) ? [parting, piece] : [piece])).join('');
 }

@@ -45,8 +45,8 @@ export interface Download {
 }
 
 /**
- * A file from one of the provider's own hosts, in memory and never more than `maxBytes`. The addresses come out of messages, so none is opened, and no token
- * shown to it, before the list of hosts allows it.
+ * A file from one of the provider's own hosts, in memory and never more than `maxBytes`. The addresses come out of
+ * messages, so none is opened, and no token shown to it, before the list of hosts allows it.
  * @throws FileUnavailableError
  */
 export async function download(request: Download): Promise<FetchedFile> {

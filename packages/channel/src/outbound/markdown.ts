@@ -9,8 +9,8 @@ const LINK_MAX_CHARACTERS = 500;
 const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:']);
 
 /**
- * What a model wrote, as runs of marked text. Characters that databases and providers refuse (U+0000, halves of surrogate pairs) are gone;
- * HTML in it is text, never markup.
+ * What a model wrote, as runs of marked text. Characters that databases and providers refuse (U+0000, halves of
+ * surrogate pairs) are gone; HTML in it is text, never markup.
  */
 export function readMarkdown(markdown: string): RichText {
   const clean = markdown.toWellFormed().replaceAll('\0', '').replaceAll(/\r\n?/gu, '\n');
@@ -143,7 +143,10 @@ class MarkdownReader {
     this.#link({ type: 'link', url, children: [{ type: 'text', value: text }] }, url, marks);
   }
 
-  /** Only what people open: a channel's own schemes (`tg://user`, `javascript:`) would let the text of a model do more than be read. */
+  /**
+   * Only what people open: a channel's own schemes (`tg://user`, `javascript:`) would let the text of a model do more
+   * than be read.
+   */
   #link(parent: Parents, url: string, marks: Marks): void {
     const href = url.replaceAll(/\s/gu, '%20');
     const isLink = href.length <= LINK_MAX_CHARACTERS && linkSchemes.has(URL.parse(href)?.protocol ?? '');

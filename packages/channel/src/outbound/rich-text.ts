@@ -1,4 +1,7 @@
-/** What a stretch of text is. Flat on purpose: cutting a list of runs leaves each half whole, where cutting a tree would not. */
+/**
+ * What a stretch of text is. Flat on purpose: cutting a list of runs leaves each half whole, where cutting a tree would
+ * not.
+ */
 export interface Marks {
   readonly quote?: true;
   /** A block of code; its language, or the empty string. */

@@ -10,7 +10,8 @@ export interface SendProblem {
  *
  * - `sent`: accepted by the provider; receipts move it on from there.
  * - `retry`: nothing was sent, later it may be. `afterMs` is the provider's own delay.
- * - `resend_plain`, `resend_without_reply`, `resend_to`: nothing was sent; at once again without formatting, without the reference, to the new address.
+ * - `resend_plain`, `resend_without_reply`, `resend_to`: nothing was sent; at once again without formatting, without
+ *   the reference, to the new address.
  * - `window_closed`: only a template may be sent until the contact writes again.
  * - `refused`: this message never; another may.
  * - `recipient_failed`: this contact or conversation cannot be reached any more.

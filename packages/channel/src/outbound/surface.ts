@@ -1,10 +1,16 @@
 import type { Dialect } from './dialect.ts';
 
-/** What a message is written for. A channel may have two: Instagram is reached through the page of Messenger, and has separate limits. */
+/**
+ * What a message is written for. A channel may have two: Instagram is reached through the page of Messenger, and has
+ * separate limits.
+ */
 export interface Surface {
   readonly name: string;
   readonly dialect: Dialect;
-  /** Messages may arrive in another order than they were sent: the parts of a long one are numbered, within the limit of the dialect. */
+  /**
+   * Messages may arrive in another order than they were sent: the parts of a long one are numbered, within the limit of
+   * the dialect.
+   */
   readonly isNumbered?: boolean;
   readonly pace: (to: string) => Pace;
   /** For so long after the contact last wrote free text may be sent; null: always. */

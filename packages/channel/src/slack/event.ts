@@ -109,7 +109,10 @@ function referenceTo(json: unknown): MediaReference[] {
   return [media({ kind: kindOf(mimetype), id, url: known, mediaType: orNull(mimetype), fileName: orNull(name), bytes: orNull(size) })];
 }
 
-/** Deleted, beyond what the workspace pays for, or stored elsewhere: for the last Slack has only the address that its owner wrote down. */
+/**
+ * Deleted, beyond what the workspace pays for, or stored elsewhere: for the last Slack has only the address that its
+ * owner wrote down.
+ */
 const absentModes: readonly (string | undefined)[] = ['tombstone', 'hidden_by_limit', 'external'];
 
 function kindOf(mediaType: string | undefined): MediaKind {

@@ -69,7 +69,10 @@ function isAddressed(message: Message, bot: Bot): boolean {
   return names(message.text, message.entities, bot) || names(message.caption, message.caption_entities, bot);
 }
 
-/** Offsets are counted in UTF-16 units, as strings here are. Never by searching the text: names may begin with this bot's. */
+/**
+ * Offsets are counted in UTF-16 units, as strings here are. Never by searching the text: names may begin with this
+ * bot's.
+ */
 function names(text: string | undefined, entities: readonly unknown[], bot: Bot): boolean {
   return entities.some((json) => {
     const entity = Entity.safeParse(json).data;
@@ -83,7 +86,10 @@ function names(text: string | undefined, entities: readonly unknown[], bot: Bot)
   });
 }
 
-/** While the bot's own name is unknown, any bot's name matches. With privacy mode, which is the default, Telegram delivers nothing that is meant for others. */
+/**
+ * While the bot's own name is unknown, any bot's name matches. With privacy mode, which is the default, Telegram
+ * delivers nothing that is meant for others.
+ */
 function isNameOf(word: string, bot: Bot): boolean {
   const at = word.indexOf('@');
   const name = at === -1 ? '' : word.slice(at + 1);

@@ -115,7 +115,10 @@ export class TelegramSender implements ChannelSender {
     return { state: 'refused', message: problemOf(answer) };
   }
 
-  /** Whether Telegram no longer delivers to these addresses. A bot whose messages go to another address by now stays unchanged. */
+  /**
+   * Whether Telegram no longer delivers to these addresses. A bot whose messages go to another address by now stays
+   * unchanged.
+   */
   async removeWebhook(urls: readonly string[], signal: AbortSignal): Promise<boolean> {
     const found = await this.findWebhook(signal);
     if ('failure' in found || signal.aborted) return false;
@@ -174,7 +177,9 @@ function placeOf({ to, thread }: Destination): object {
   return { chat_id: /^-?\d{1,16}$/u.test(to) ? Number(to) : to, ...(thread !== undefined && { message_thread_id: Number(thread) }) };
 }
 
-/** Telegram counts messages in each chat: a group that has another number by now has other messages under the same ones. */
+/**
+ * Telegram counts messages in each chat: a group that has another number by now has other messages under the same ones.
+ */
 function replyParametersOf({ to, replyTo }: OutgoingMessage): object {
   const [chat, id] = replyTo?.split('/') ?? [];
   if (chat !== to || id === undefined || !/^\d{1,15}$/u.test(id)) return {};

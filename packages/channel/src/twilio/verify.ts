@@ -6,7 +6,10 @@ import { headerOf, isSecret } from '../inbound/signature.ts';
 /** Many times what Twilio sends. The sender of a body is not known yet while its fields are sorted. */
 const BODY_MAX_BYTES = 256 * 1024;
 
-/** Base64 of the HMAC-SHA1 over the address that was called and the fields of the form, sorted by name, each with its value behind it. */
+/**
+ * Base64 of the HMAC-SHA1 over the address that was called and the fields of the form, sorted by name, each with its
+ * value behind it.
+ */
 export function verifyTwilio(request: WebhookRequest, settings: ChannelSettings['channel_e'] | undefined): boolean {
   const { body, url = '' } = request;
   if (body.length > BODY_MAX_BYTES) return false;

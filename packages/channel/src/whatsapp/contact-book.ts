@@ -1,6 +1,8 @@
 import type { Contact } from './wire.ts';
 
-/** The contacts that a body contains, by either of their ids: contacts and messages may be too many for a linear search. */
+/**
+ * The contacts that a body contains, by either of their ids: contacts and messages may be too many for a linear search.
+ */
 export class ContactBook {
   readonly #contacts: readonly Contact[];
   /** The first place of each id. */

@@ -136,8 +136,8 @@ function orderContent(order: Order): Content {
 }
 
 /**
- * The business-scoped id of a sender comes before the telephone number, which people who have a user name need not show. Contacts are in another
- * order than messages, and not always for the same senders.
+ * The business-scoped id of a sender comes before the telephone number, which people who have a user name need not
+ * show. Contacts are in another order than messages, and not always for the same senders.
  */
 function senderOf({ from, from_user_id }: Message, contacts: ContactBook): InboundSender | undefined {
   const contact = contacts.contactOf([from, from_user_id]);

@@ -112,7 +112,10 @@ export class WhatsAppSender implements ChannelSender {
   }
 }
 
-/** An address that is neither a contact's number nor a contact's name is a group: sent as if to a contact, an answer to a group is refused. */
+/**
+ * An address that is neither a contact's number nor a contact's name is a group: sent as if to a contact, an answer to
+ * a group is refused.
+ */
 function recipientOf(to: string): object {
   if (BUSINESS_SCOPED_ID.test(to)) return { recipient_type: 'individual', recipient: to };
   return { recipient_type: TELEPHONE_NUMBER.test(to) ? 'individual' : 'group', to };

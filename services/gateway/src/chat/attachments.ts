@@ -5,8 +5,8 @@ import type { TenantScope } from '@concierge/tenant';
 export type GivenAttachment = UploadRef | { readonly id: string };
 
 /**
- * The stored references behind those of a request. One that was given whole must be the stored one: its name and type are not for
- * the caller to choose.
+ * The stored references behind those of a request. One that was given whole must be the stored one: its name and type
+ * are not for the caller to choose.
  * @throws AppError `invalid_request` naming each that is no upload of this tenant
  */
 export async function resolveAttachments(scope: TenantScope, given: readonly GivenAttachment[]): Promise<UploadRef[]> {

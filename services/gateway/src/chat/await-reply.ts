@@ -13,7 +13,10 @@ export interface Replies {
   readonly drain: Drain;
 }
 
-/** The whole reply of a turn, once it has ended. A client that goes away ends the waiting, never the turn. @throws AppError of a turn that failed */
+/**
+ * The whole reply of a turn, once it has ended. A client that goes away ends the waiting, never the turn.
+ * @throws AppError of a turn that failed
+ */
 export async function awaitReply(
   { turnStreams, drain }: Pick<Replies, 'turnStreams' | 'drain'>,
   { response, caller }: Pick<Call, 'response'> & { readonly caller: { readonly scope: TenantScope } },

@@ -67,7 +67,9 @@ const TurnEventData = z.object(turnEventData).meta({ id: 'TurnEventData', descri
 
 let made: OpenApiDocument | undefined;
 
-/** OpenAPI 3.1 of every route, from the same objects that validate requests. Built on the first request: few ever ask. */
+/**
+ * OpenAPI 3.1 of every route, from the same objects that validate requests. Built on the first request: few ever ask.
+ */
 export function openApiDocument(): OpenApiDocument {
   made ??= makeDocument();
   return made;

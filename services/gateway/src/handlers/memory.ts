@@ -6,7 +6,10 @@ import { pageLink } from './page-link.ts';
 /** A page waits this long; the next search reads what was not read by then. */
 const SEARCH_TIMEOUT_MS = 30_000;
 
-/** The owner's view of memory. It searches by words alone: vectors come from a model provider, and only workers call those. */
+/**
+ * The owner's view of memory. It searches by words alone: vectors come from a model provider, and only workers call
+ * those.
+ */
 export function memoryHandlers(): Pick<Handlers, 'searchMemory'> & ContactNoteHandlers {
   return {
     ...contactNoteHandlers(),

@@ -26,7 +26,10 @@ export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUp
   };
 }
 
-/** Stores all files or none: every file is checked before the first is kept. One at a time, so that a request holds one in memory. */
+/**
+ * Stores all files or none: every file is checked before the first is kept. One at a time, so that a request holds one
+ * in memory.
+ */
 async function keep(scope: TenantScope, files: readonly ReceivedFile[], options: StoreOptions): Promise<UploadRef[]> {
   const sniffed: SniffedFile[] = [];
   for (const file of files) {

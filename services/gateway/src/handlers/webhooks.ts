@@ -17,8 +17,8 @@ export interface WebhookOptions {
 }
 
 /**
- * Channels deliver messages here. Unknown tenant, unbound, disabled or broken channel, bad signature: the same work, and one and the same answer. A suspended
- * tenant's messages are accepted; their turns wait.
+ * Channels deliver messages here. Unknown tenant, unbound, disabled or broken channel, bad signature: the same work,
+ * and one and the same answer. A suspended tenant's messages are accepted; their turns wait.
  */
 export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verifyWebhook' | 'receiveWebhook'> {
   return {
@@ -82,7 +82,10 @@ async function receive<Of extends MessagingChannel>(
   }
 }
 
-/** A proxy may have taken off the path of PUBLIC_URL and changed the host: the address that the provider called begins with PUBLIC_URL all the same. */
+/**
+ * A proxy may have taken off the path of PUBLIC_URL and changed the host: the address that the provider called begins
+ * with PUBLIC_URL all the same.
+ */
 function calledUrl({ publicUrl }: WebhookOptions, pathAndQuery: string): string | undefined {
   return publicUrl === undefined ? undefined : `${publicUrl}${pathAndQuery}`;
 }

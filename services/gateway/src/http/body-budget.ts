@@ -12,8 +12,9 @@ interface Pool {
 }
 
 /**
- * Limits the memory for request bodies, in total and for each peer. A body that does not fit is refused
- * before it is read. Bodies larger than any JSON request of ours have a separate pool, so that they never take the place of a chat message.
+ * Limits the memory for request bodies, in total and for each peer. A body that does not fit is refused before it is
+ * read. Bodies larger than any JSON request of ours have a separate pool, so that they never take the place of a chat
+ * message.
  */
 export class BodyBudget {
   readonly #small: Pool = { held: 0, ofPeers: new Map() };

@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
 
 /**
- * The phases in which a service stops:
- * serving → leaving (not ready any more, so that the balancer sends nothing new; what still comes is served) → draining (no new work; replies
- * that wait for a turn go on) → ended (replies that still wait are ended with an error).
+ * The phases in which a service stops: serving → leaving (not ready any more, so that the balancer sends nothing new;
+ * what still comes is served) → draining (no new work; replies that wait for a turn go on) → ended (replies that still
+ * wait are ended with an error).
  */
 export class Drain {
   readonly #end = new AbortController();

@@ -15,7 +15,10 @@ function isLoopback(address: string | undefined): boolean {
   return address !== undefined && /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/u.test(address);
 }
 
-/** Whether a request comes from this machine, is not forwarded for another one, and names no foreign host (DNS rebinding). */
+/**
+ * Whether a request comes from this machine, is not forwarded for another one, and names no foreign host (DNS
+ * rebinding).
+ */
 function comesFromHere(request: Asker): boolean {
   if (!isLoopback(request.socket.remoteAddress)) return false;
   if (!loopbackHosts.has((request.headers.host ?? '').replace(/:\d+$/u, '').toLowerCase())) return false;

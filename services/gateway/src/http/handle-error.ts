@@ -7,7 +7,10 @@ import { toAppError } from './problem.ts';
 import { renderError } from './render-error.ts';
 import { mayBeLong } from './read-body.ts';
 
-/** The one place that turns what was thrown into an answer, in the format of the path's protocol. What a client may not see is logged under the request's id. */
+/**
+ * The one place that turns what was thrown into an answer, in the format of the path's protocol. What a client may not
+ * see is logged under the request's id.
+ */
 export function handleError(options: { readonly metrics: GatewayMetrics; readonly log: Log }): ErrorRequestHandler {
   // Express knows an error handler by its four parameters.
   // eslint-disable-next-line max-params -- see above

@@ -22,7 +22,10 @@ const HEADERS_TIMEOUT_MS = 15_000;
 /** Even with no grace left, what has been answered gets out. */
 const LAST_ANSWERS_MS = 500;
 
-/** Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for its headers). */
+/**
+ * Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for
+ * its headers).
+ */
 export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs }: HttpServerOptions): Server {
   const server = createServer(
     {
@@ -43,7 +46,10 @@ export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswe
   return server;
 }
 
-/** Node's own timer starts anew whenever the client has taken something, so that a slow client goes on for as long as it likes. */
+/**
+ * Node's own timer starts anew whenever the client has taken something, so that a slow client goes on for as long as it
+ * likes.
+ */
 function cutOffUnread(response: ServerResponse, unreadAnswerMs: number): void {
   response.setTimeout(unreadAnswerMs, () => {
     if (response.writableLength > 0) response.socket?.destroy();
@@ -123,7 +129,10 @@ export function httpDrain(server: Server, { drain, streams, leaveMs }: StopOptio
   };
 }
 
-/** Connections on which nothing has been asked yet: Node counts them as busy, so `close` would wait for them through the whole grace. */
+/**
+ * Connections on which nothing has been asked yet: Node counts them as busy, so `close` would wait for them through the
+ * whole grace.
+ */
 function silentConnections(server: Server): Set<Socket> {
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {

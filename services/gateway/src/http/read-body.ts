@@ -40,7 +40,8 @@ function maxBytesOf(body: RouteBody): number {
 }
 
 /**
- * Bytes of memory that the body may come to; a body that does not state its length may be as large as is allowed. Files are not kept in memory.
+ * Bytes of memory that the body may come to; a body that does not state its length may be as large as is allowed. Files
+ * are not kept in memory.
  * @throws AppError `too_large` for a body that states a larger length: none of it is read
  */
 export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Request, 'headers'>): number {
@@ -51,7 +52,10 @@ export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Req
   return body.kind === 'files' ? 0 : (declared ?? maxBytes);
 }
 
-/** Reads no further than `maxBytes`. Compressed bodies are refused. @throws AppError `unsupported_media_type`; what raw-body throws */
+/**
+ * Reads no further than `maxBytes`. Compressed bodies are refused.
+ * @throws AppError `unsupported_media_type`; what raw-body throws
+ */
 async function readBytes(request: Request, maxBytes: number): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity') throw new AppError('unsupported_media_type', 'The content encoding is not supported.');

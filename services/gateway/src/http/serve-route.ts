@@ -47,8 +47,8 @@ export interface UntypedAnswer {
 export type UntypedHandler = (call: UntypedCall) => UntypedAnswer | Promise<UntypedAnswer>;
 
 /**
- * Takes a request through its route, in this order: authentication (with suspension), rate limit, scope, shutdown, body, validation,
- * handler. Errors go to the error handler.
+ * Takes a request through its route, in this order: authentication (with suspension), rate limit, scope, shutdown,
+ * body, validation, handler. Errors go to the error handler.
  */
 export class RouteServer {
   readonly #options: ServeOptions;
@@ -74,7 +74,10 @@ export class RouteServer {
     };
   }
 
-  /** Callers without a key share by address, others by tenant. A refusal must not distinguish a known tenant from an unknown one. */
+  /**
+   * Callers without a key share by address, others by tenant. A refusal must not distinguish a known tenant from an
+   * unknown one.
+   */
   #reserveBody(route: Route, request: Request, caller: AnyCaller | undefined): BodyRoom {
     const peer = caller?.scope.tenantId ?? request.socket.remoteAddress ?? '';
     try {

@@ -15,7 +15,9 @@ export function toMessagingChannel(name: string): MessagingChannel | undefined {
   return channel !== undefined && isMessagingChannel(channel) ? channel : undefined;
 }
 
-/** undefined when the channel is not connected, is disabled, or cannot be read: all of them are the same from outside. */
+/**
+ * undefined when the channel is not connected, is disabled, or cannot be read: all of them are the same from outside.
+ */
 export async function openSettings<Of extends MessagingChannel>(
   scope: TenantScope | undefined,
   channel: Of,

@@ -51,8 +51,8 @@ export class Inbound {
   }
 
   /**
-   * When it returns, every message is accepted on disk, or is known not to be wanted. A sender's other ids go first: messages beside them may come under
-   * those. Every item is attempted, also when one fails.
+   * When it returns, every message is accepted on disk, or is known not to be wanted. A sender's other ids go first:
+   * messages beside them may come under those. Every item is attempted, also when one fails.
    * @throws AppError `overloaded`, when the delivery is to be brought again; what was accepted of it is known then
    */
   async take(from: BoundChannel, items: readonly InboundItem[]): Promise<void> {
@@ -72,7 +72,10 @@ export class Inbound {
     throw new AppError('overloaded', 'Not everything could be accepted; bring it again.', { cause: failure, retryAfterSeconds: 2 });
   }
 
-  /** A message that could not be accepted is not overtaken by the sender's next one. Sender and channel settings are read once for all of them. */
+  /**
+   * A message that could not be accepted is not overtaken by the sender's next one. Sender and channel settings are
+   * read once for all of them.
+   */
   async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[]): Promise<void> {
     const settings = await from.scope.settings();
     const senders = new Map<string, string>();

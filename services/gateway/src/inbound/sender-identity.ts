@@ -12,8 +12,8 @@ const settledMax = 50_000;
 type Place = Pick<BoundChannel, 'scope' | 'channel'>;
 
 /**
- * Finds the conversation that a message belongs to. A sender may write under one id today and under another tomorrow; deliveries that contain both settle which of
- * them the conversation is kept under, once and for good.
+ * Finds the conversation that a message belongs to. A sender may write under one id today and under another tomorrow;
+ * deliveries that contain both settle which of them the conversation is kept under, once and for good.
  */
 export class SenderIdentity {
   readonly #settled = new LRUCache<string, true>({ max: settledMax });
@@ -29,7 +29,10 @@ export class SenderIdentity {
     return scope.contacts.canonicalOf(channel, sender.id);
   }
 
-  /** Notes that a sender or a conversation has another id from now on. False when that id already belongs to another one, or is none. */
+  /**
+   * Notes that a sender or a conversation has another id from now on. False when that id already belongs to another
+   * one, or is none.
+   */
   async note(place: Place, { of, from, to }: Pick<InboundAlias, 'of' | 'from' | 'to'>): Promise<boolean> {
     if (!isSenderId(from) || !isSenderId(to)) return false;
     if (of === 'sender') return this.#settle(place, to, [from]);

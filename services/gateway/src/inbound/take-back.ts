@@ -9,8 +9,9 @@ import { dedupeIdOf } from './turn-of-message.ts';
 type Outcome = 'accepted' | 'unknown' | 'overflow';
 
 /**
- * Takes back a sender's message. A waiting message is not answered; an answered one is removed from the conversation by a separate turn, behind the one that runs there:
- * only one writes to a conversation at a time. On disk when it returns. @throws what Turns.accept throws, when the provider is to deliver it again
+ * Takes back a sender's message. A waiting message is not answered; an answered one is removed from the conversation by
+ * a separate turn, behind the one that runs there: only one writes to a conversation at a time. On disk when it
+ * returns. @throws what Turns.accept throws, when the provider is to deliver it again
  */
 export async function takeBack(
   turns: Pick<Turns, 'accept' | 'cancel' | 'findAccepted'>,

@@ -8,8 +8,9 @@ import type { BusyRule } from './busy-rule.ts';
 const BESIDE_TEXT_MAX_CHARACTERS = 64 * 1024;
 
 /**
- * Returns undefined when it has ids or numbers that no file of ours may hold, or more than any channel lets people send: a holder of a binding's secret can sign
- * anything, and every process that handles an accepted message holds it in memory.
+ * Returns undefined when it has ids or numbers that no file of ours may hold, or more than any channel lets people
+ * send: a holder of a binding's secret can sign anything, and every process that handles an accepted message holds it
+ * in memory.
  */
 export function toChannelMessage(message: InboundMessage): ChannelMessage | undefined {
   const { sender } = message;
@@ -73,7 +74,10 @@ export function dedupeIdOf({ channel, account }: BoundChannel, providerMessageId
   return `channel:${channel}:${account}:${providerMessageId}`;
 }
 
-/** No channel lets people write so much. A longer message is not refused, for it would be delivered again; a note tells the model that there was more. */
+/**
+ * No channel lets people write so much. A longer message is not refused, for it would be delivered again; a note tells
+ * the model that there was more.
+ */
 function cut(text: string): string {
   if (codePoints(text) <= limits.messageMaxCharacters) return text;
   const characters = Array.from(text);

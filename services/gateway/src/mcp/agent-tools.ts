@@ -37,7 +37,10 @@ export class AgentTools {
     this.#options = options;
   }
 
-  /** For one request: the protocol is stateless, and the caller decides which tools there are. `ended`: the client no longer waits for answers. */
+  /**
+   * For one request: the protocol is stateless, and the caller decides which tools there are. `ended`: the client no
+   * longer waits for answers.
+   */
   async serverFor(caller: Caller, ended: AbortSignal): Promise<McpServer> {
     const server = new McpServer({ name: 'concierge', version: '0.1.0' }, { instructions: INSTRUCTIONS });
     for (const agent of await callableAgents(caller)) {

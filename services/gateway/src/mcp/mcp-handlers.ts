@@ -15,7 +15,10 @@ export interface McpOptions {
   readonly log: Log;
 }
 
-/** The tenant's agents as an MCP server. The library supports both revisions of the protocol; nothing is kept between requests. */
+/**
+ * The tenant's agents as an MCP server. The library supports both revisions of the protocol; nothing is kept between
+ * requests.
+ */
 export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handlers, 'serveMcp'> {
   return {
     serveMcp: async ({ caller, request, response, body }) => {
@@ -35,7 +38,10 @@ export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handle
   };
 }
 
-/** Invalid Request (JSON-RPC 2.0, 5.1), for a body that is deeper or wider than the library should read; the library itself refuses what is no JSON. */
+/**
+ * Invalid Request (JSON-RPC 2.0, 5.1), for a body that is deeper or wider than the library should read; the library
+ * itself refuses what is no JSON.
+ */
 function excessOf(body: Buffer): { readonly code: number; readonly message: string } | undefined {
   try {
     parseJson(body);

@@ -4,8 +4,8 @@ import type { TurnEvent } from '@concierge/contract';
 export const tellsAgain = '\n\n[The text above was cut off and is void. Again:]\n\n';
 
 /**
- * A turn's text for protocols that cannot take back what they have sent. After a `text_reset` nothing is sent while the new text
- * repeats the void one; where it differs, a line announces that and the void part is sent again.
+ * A turn's text for protocols that cannot take back what they have sent. After a `text_reset` nothing is sent while the
+ * new text repeats the void one; where it differs, a line announces that and the void part is sent again.
  */
 export class AppendOnlyText {
   /** The text in force: up to the last tool result, and since then. */

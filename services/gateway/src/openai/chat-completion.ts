@@ -20,8 +20,8 @@ interface Delta {
 }
 
 /**
- * OpenAI has fewer finish reasons. At its bound of turns an agent still answers, so that is `stop`; a cancelled reply is not
- * whole, which is `length`.
+ * OpenAI has fewer finish reasons. At its bound of turns an agent still answers, so that is `stop`; a cancelled reply
+ * is not whole, which is `length`.
  */
 const finishReasons: Readonly<Record<FinishReason, CompletionFinishReason>> = {
   stop: 'stop',

@@ -27,8 +27,9 @@ export interface ComposeOptions {
 const speakers = { user: 'User', assistant: 'Assistant', tool: 'Tool' } as const;
 
 /**
- * Takes the new message out of what a caller sends each time, and what the agent reads before it: the application's instructions, and the messages
- * before, unless they are known. These may be as long as they like; the model decides what it takes.
+ * Takes the new message out of what a caller sends each time, and what the agent reads before it: the application's
+ * instructions, and the messages before, unless they are known. These may be as long as they like; the model decides
+ * what it takes.
  * @throws AppError `invalid_request`
  */
 export function composeMessage(said: readonly ReceivedMessage[], { continues, param }: ComposeOptions): ComposedMessage {

@@ -22,7 +22,10 @@ export interface FetchTerms {
 
 export interface KeptFiles {
   readonly refs: readonly UploadRef[];
-  /** The key by which two requests with these files are the same: bytes or address, not the ids, which are new each time. */
+  /**
+   * The key by which two requests with these files are the same: bytes or address, not the ids, which are new each
+   * time.
+   */
   readonly keys: readonly string[];
 }
 

@@ -11,8 +11,9 @@ export interface HistoryOwner {
 }
 
 /**
- * Recognises the conversation of a caller that keeps none of our ids and sends its whole history each time. A session is found only while the history ends
- * where the session does, with the answer that was given there: one that was edited or cut is another conversation.
+ * Recognises the conversation of a caller that keeps none of our ids and sends its whole history each time. A session
+ * is found only while the history ends where the session does, with the answer that was given there: one that was
+ * edited or cut is another conversation.
  */
 export class KnownHistories {
   readonly #marks: HistoryCursors;

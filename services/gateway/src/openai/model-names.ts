@@ -19,8 +19,8 @@ export interface NamedModel {
 }
 
 /**
- * The models that the providers file names: a worker would answer with the default model in place of one that no provider has. A provider
- * may have more models than the file lists, so what counts is that there is one of that name.
+ * The models that the providers file names: a worker would answer with the default model in place of one that no
+ * provider has. A provider may have more models than the file lists, so what counts is that there is one of that name.
  */
 export class ModelNames {
   readonly #file: string;
@@ -43,7 +43,10 @@ export class ModelNames {
     if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });
   }
 
-  /** One for each agent whose tools leave its model little room for a conversation. Their size is estimated; the worker, which has the tools, warns by their real size. */
+  /**
+   * One for each agent whose tools leave its model little room for a conversation. Their size is estimated; the worker,
+   * which has the tools, warns by their real size.
+   */
   async smallWindows(agents: readonly AgentDefinition[], settings: TenantSettings): Promise<string[]> {
     const file = await this.#read();
     if (file === undefined) return [];

@@ -38,8 +38,8 @@ function paramOf(path: string): string {
 const RETRY_WITHIN_SECONDS = 60;
 
 /**
- * OpenAI's clients ask again by themselves after 408, 409, 429 and 5xx, unless a header forbids it. Once there is a turn, asking again
- * would be a second one.
+ * OpenAI's clients ask again by themselves after 408, 409, 429 and 5xx, unless a header forbids it. Once there is a
+ * turn, asking again would be a second one.
  */
 export function openAiErrorHeaders(error: AppError, { hasTurn }: { readonly hasTurn: boolean }): Record<string, string> {
   const isSoon = (error.retryAfterSeconds ?? 0) <= RETRY_WITHIN_SECONDS;

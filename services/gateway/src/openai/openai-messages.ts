@@ -42,7 +42,10 @@ export function readChatMessages({ messages }: Pick<ChatCompletionBody, 'message
   });
 }
 
-/** @throws AppError `invalid_request` for a file that is not there as data, and for items that only a model's caller can answer */
+/**
+ * @throws AppError `invalid_request` for a file that is not there as data, and for items that only a model's caller can
+ * answer
+ */
 export function readResponseInput({ input, instructions }: Pick<ResponseBody, 'input' | 'instructions'>): ReceivedMessage[] {
   const first: ReceivedMessage[] = instructions == null || instructions === '' ? [] : [{ role: 'instructions', pieces: [instructions] }];
   if (typeof input === 'string') return [...first, { role: 'user', pieces: [input] }];

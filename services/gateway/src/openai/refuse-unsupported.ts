@@ -5,7 +5,10 @@ type Check = readonly [param: string, asked: boolean, message: string];
 const builtInTools = 'are not supported: an agent has its own tools, which run on our side';
 const plainText = 'only text can be answered';
 
-/** What a caller would miss if it were ignored, unlike a temperature. @throws AppError `invalid_request` naming each field */
+/**
+ * What a caller would miss if it were ignored, unlike a temperature.
+ * @throws AppError `invalid_request` naming each field
+ */
 export function refuseUnsupportedCompletion(body: ChatCompletionBody): void {
   refuse([
     ['n', (body.n ?? 1) !== 1, 'must be 1: an agent answers once'],

@@ -89,9 +89,9 @@ export function responseOf(facts: ResponseFacts, reply: ChatReply): ResponseObje
 }
 
 /**
- * The reply as events, each with its `sequence_number`, one message of one part:
- * created, in_progress → output_item.added, content_part.added → output_text.delta… → output_text.done, content_part.done,
- * output_item.done → completed or incomplete; failed at any time after the first two.
+ * The reply as events, each with its `sequence_number`, one message of one part: created, in_progress →
+ * output_item.added, content_part.added → output_text.delta… → output_text.done, content_part.done, output_item.done →
+ * completed or incomplete; failed at any time after the first two.
  */
 export class ResponseEvents implements ReplyEncoder {
   readonly #facts: ResponseFacts;

@@ -10,7 +10,10 @@ interface SplitMessages {
   readonly question: readonly Piece[];
 }
 
-/** The new message is all that the user wrote after the last answer. @throws AppError `invalid_request` when there is none */
+/**
+ * The new message is all that the user wrote after the last answer.
+ * @throws AppError `invalid_request` when there is none
+ */
 export function splitMessages(said: readonly ReceivedMessage[], param: string): SplitMessages {
   const lines = linesIn(said);
   const last = lines.findLastIndex(({ role }) => role !== 'user');
@@ -20,7 +23,10 @@ export function splitMessages(said: readonly ReceivedMessage[], param: string): 
   throw new AppError('invalid_request', undefined, { errors: [{ path: param, message: `must end with a message of the user${hint}` }] });
 }
 
-/** A conversation as a caller sends it: what was asked last before the new message, and the answer to that; null for a conversation that begins. */
+/**
+ * A conversation as a caller sends it: what was asked last before the new message, and the answer to that; null for a
+ * conversation that begins.
+ */
 export interface GivenHistory {
   /** Digest of everything up to the message that was answered. */
   readonly asked: string;

@@ -18,7 +18,10 @@ export class DataFolder {
     this.#path = path;
   }
 
-  /** Writes a file and removes it: permissions alone do not show a disk that is full or broken. @throws the disk's error */
+  /**
+   * Writes a file and removes it: permissions alone do not show a disk that is full or broken.
+   * @throws the disk's error
+   */
   async assertWritable(): Promise<void> {
     if (this.#asked === undefined || performance.now() - this.#askedAtMs > ASK_AGAIN_MS) {
       this.#askedAtMs = performance.now();

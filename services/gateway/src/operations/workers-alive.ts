@@ -26,7 +26,10 @@ function canWork(text: string): boolean {
 
 const WorkerFacts = z.object({ isDemo: z.boolean() });
 
-/** Whether a worker reports that the built-in demo model answers. False, too, where Redis cannot be asked: nothing depends on it. */
+/**
+ * Whether a worker reports that the built-in demo model answers. False, too, where Redis cannot be asked: nothing
+ * depends on it.
+ */
 export async function isDemoModel(redis: Pick<ReturnType<typeof connectRedis>, 'hvals'>): Promise<boolean> {
   const all = await redis.hvals(keyOf.workerFacts).catch(() => []);
   return all.some((facts) => WorkerFacts.safeParse(JSON.parse(facts)).data?.isDemo === true);

@@ -33,8 +33,9 @@ export interface EventStreamOptions {
 }
 
 /**
- * One client that reads one turn. It gets rendered text as it comes, but no more while it has limits.sseMaxBufferedBytes unread. A client that takes
- * nothing at all is dropped by the server's time-out, and resumes.
+ * One client that reads one turn. It gets rendered text as it comes, but no more while it has
+ * limits.sseMaxBufferedBytes unread. A client that takes nothing at all is dropped by the server's time-out, and
+ * resumes.
  */
 export class EventStream implements FollowSink, Beating {
   readonly after: string | null;

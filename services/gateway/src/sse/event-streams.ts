@@ -102,7 +102,10 @@ function flushHeadersSoon(response: Response): void {
   }, HEADERS_WAIT_MS);
 }
 
-/** A stream keeps its request for as long as it lasts, often long and silent: parts that are no longer needed are released. */
+/**
+ * A stream keeps its request for as long as it lasts, often long and silent: parts that are no longer needed are
+ * released.
+ */
 function forgetRequest(request: Request): void {
   // Assigned, not deleted: a deleted property makes the whole object a slow and large one.
   Object.assign(request, { headers: {}, rawHeaders: [], body: undefined, next: undefined });

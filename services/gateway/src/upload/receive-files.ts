@@ -26,8 +26,8 @@ const folderPrefix = 'concierge-upload-';
 const FOLDER_MAX_AGE_MS = 3600_000;
 
 /**
- * Streams the field `file` to disk and stops at the first limit that is passed, so that a request never costs more memory than a
- * chunk nor more disk than it may store.
+ * Streams the field `file` to disk and stops at the first limit that is passed, so that a request never costs more
+ * memory than a chunk nor more disk than it may store.
  * @throws AppError `unsupported_media_type`, `invalid_request` (also when the client has gone), `too_large`
  */
 export async function receiveFiles(request: Request, response: Response, parent = tmpdir()): Promise<ReceivedFiles> {
@@ -60,7 +60,10 @@ export async function sweepReceivedFiles(parent = tmpdir(), olderThanMs = FOLDER
   }
 }
 
-/** Rejects when the client goes before its request has ended. multer does not notice one that is gone before it begins to read. */
+/**
+ * Rejects when the client goes before its request has ended. multer does not notice one that is gone before it begins
+ * to read.
+ */
 async function cutOff(request: Request): Promise<never> {
   return new Promise<never>((_resolve, reject) => {
     finished(request, { writable: false }, (error) => {

@@ -11,7 +11,10 @@ export interface WidgetCaller {
 
 /** A visitor of such a page: the one whose conversation it is, and no other. */
 export interface VisitorCaller extends WidgetCaller {
-  /** `visitor:` and a hash of what the browser keeps, or `user:` and what the tenant's server has signed: the two never collide. */
+  /**
+   * `visitor:` and a hash of what the browser keeps, or `user:` and what the tenant's server has signed: the two never
+   * collide.
+   */
   readonly sender: string;
   readonly sessionId: string;
   /** As the tenant's server calls them. */
@@ -25,8 +28,8 @@ const visitorPattern = new RegExp(
 );
 
 /**
- * Identifies the visitor. A browser keeps a secret of its own, and only its hash is stored: a reader of the tenant's files, or of its
- * lists, cannot continue a visitor's conversation.
+ * Identifies the visitor. A browser keeps a secret of its own, and only its hash is stored: a reader of the tenant's
+ * files, or of its lists, cannot continue a visitor's conversation.
  * @throws AppError `invalid_signature` (token), `invalid_request` (visitor)
  */
 export function visitorOf(headers: IncomingHttpHeaders, { scope, widget }: WidgetCaller, nowMs: number): VisitorCaller {

@@ -5,8 +5,8 @@ import type { VisitorCaller } from './visitor.ts';
 const WINDOW_SECONDS = 60;
 
 /**
- * Limits visitors' requests, on top of the tenant's limits. The visitor's limit comes first: one who floods does not use up the quota of all visitors
- * together.
+ * Limits visitors' requests, on top of the tenant's limits. The visitor's limit comes first: one who floods does not
+ * use up the quota of all visitors together.
  */
 export class WidgetLimits {
   readonly #rateLimits: RateLimits;

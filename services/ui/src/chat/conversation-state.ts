@@ -25,7 +25,9 @@ export interface ConversationState {
   readonly turns: readonly ChatTurn[];
 }
 
-/** Contacts that the console plays have prefixed names, so that no real customer's conversation is ever written into. */
+/**
+ * Contacts that the console plays have prefixed names, so that no real customer's conversation is ever written into.
+ */
 const PLAYED_PREFIX = 'console:';
 
 export function playedSender(name: string): string | null {
@@ -48,8 +50,8 @@ export interface Known {
 }
 
 /**
- * Every turn of a conversation once: what is stored, then what is under way in the order of acceptance, then what this tab has
- * not handed in yet. A saved message gives a turn under way the question that the service does not list.
+ * Every turn of a conversation once: what is stored, then what is under way in the order of acceptance, then what this
+ * tab has not handed in yet. A saved message gives a turn under way the question that the service does not list.
  */
 export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   const stored = session === null ? [] : turnsOfSession(session, views);
@@ -77,7 +79,10 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   return [...stored, ...underWay, ...remembered];
 }
 
-/** Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream contained. */
+/**
+ * Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream
+ * contained.
+ */
 export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn[]): ChatTurn[] {
   const storedIds = new Set(stored.map((turn) => turn.turnId));
   const kept = shown.filter((turn) => turn.turnId === null || isUnderWay(turn) || !storedIds.has(turn.turnId));

@@ -26,7 +26,10 @@ export interface SessionsPage {
   readonly nextCursor: string | null;
 }
 
-/** A value that may change without the user's doing. `isCounted`: asking often would use up what the tenant may ask in an hour. */
+/**
+ * A value that may change without the user's doing. `isCounted`: asking often would use up what the tenant may ask in
+ * an hour.
+ */
 export interface Watched<Value> {
   readonly value: Value;
   readonly isCounted: boolean;
@@ -45,7 +48,10 @@ export interface SessionsQuery {
   readonly limit: number;
 }
 
-/** The gateway's interface as this page uses it. Every method rejects with a ConciergeError, also when there was no answer. */
+/**
+ * The gateway's interface as this page uses it. Every method rejects with a ConciergeError, also when there was no
+ * answer.
+ */
 export class GatewayClient extends ConciergeClient {
   constructor({ key, base, onKeyRefused }: GatewayClientOptions) {
     const onError = (failure: ConciergeError): void => {

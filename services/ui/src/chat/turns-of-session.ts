@@ -5,7 +5,10 @@ type Message = SessionView['messages'][number];
 type AssistantMessage = Extract<Message, { role: 'assistant' }>;
 type ToolMessage = Extract<Message, { role: 'tool' }>;
 
-/** A stored conversation as turns, oldest first. `known` adds how turns ended and what they used, as far as the service still lists them. */
+/**
+ * A stored conversation as turns, oldest first. `known` adds how turns ended and what they used, as far as the service
+ * still lists them.
+ */
 export function turnsOfSession(session: Pick<SessionView, 'messages'>, known: readonly TurnView[] = []): ChatTurn[] {
   const views = new Map(known.map((view) => [view.id, view]));
   const turns = new Map<string, ChatTurn>();

@@ -12,7 +12,9 @@ export interface StaffComposerProps {
   readonly onAnswer: (text: string, key: string) => Promise<void>;
 }
 
-/** Where staff answers in the agent's place. It looks unlike the other composer: the contact reads what is written here. */
+/**
+ * Where staff answers in the agent's place. It looks unlike the other composer: the contact reads what is written here.
+ */
 export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
   const [text, setText] = useState('');
   const [sending, setSending] = useState(false);

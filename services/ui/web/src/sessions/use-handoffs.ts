@@ -4,7 +4,10 @@ import type { GatewayClient, WaitingList, Watched } from '../../../src/chat/gate
 
 const LISTED = 50;
 
-/** Polling intervals, in milliseconds. Where requests are counted a user of the page uses up a tenth of the hour's at most. */
+/**
+ * Polling intervals, in milliseconds. Where requests are counted a user of the page uses up a tenth of the hour's at
+ * most.
+ */
 const everyMs = {
   list: { free: 10_000, counted: 300_000 },
   /** While staff has the conversation: the contact's messages must be seen soon. */

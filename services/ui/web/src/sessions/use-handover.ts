@@ -56,7 +56,8 @@ const withAgent: HandoffState = { isPaused: false, handoff: null };
 /** Who has the conversation that is shown; while that is staff, the contact's messages are shown as they come. */
 export function useHandover({ gateway, conversation, state, reach }: HandoverOptions): Handover {
   const { contactId, agent, turns } = state;
-  // The owner already takes part in a conversation of their own; the service does not know a conversation without a stored turn.
+  // The owner already takes part in a conversation of their own; the service does not know a conversation without a
+  // stored turn.
   const isHandable = reach === 'tenant' && agent !== 'admin' && turns.some((turn) => turn.turnId !== null && hasEnded(turn));
   const { data, dataUpdatedAt } = useHandoff(gateway, isHandable ? contactId : null);
   const actions = useHandoffActions(gateway, contactId ?? '');
