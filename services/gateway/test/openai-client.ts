@@ -20,7 +20,7 @@ export async function tenantWithAgents(gateway: TestGateway): Promise<TestTenant
   return tenant;
 }
 
-/** Says the message back, and notes the turn. */
+/** Echoes the message, and notes the turn. */
 export function sayItBackTo(accepted: AcceptedTurn[]): Script {
   return async (run) => {
     accepted.push(run.turn);
