@@ -59,7 +59,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'packages/turn/test/lost-streams.int.test.ts', name: 'is told from its session file, to early and late readers' },
   ],
   'C/7/11': [
-    { file: 'packages/acceptance/e2e/chat-apps/channels.test.ts', name: 'is taken while its app lets nothing be sent' },
+    { file: 'packages/acceptance/e2e/channels/channels.test.ts', name: 'is taken while its app lets nothing be sent' },
     {
       file: 'services/worker/test/deliveries.int.test.ts',
       name: 'that nothing may be sent, for a day, is told to the owner instead of sending late',
