@@ -61,7 +61,7 @@ export class Bench implements AsyncDisposable {
     return this.load(contestant, { rampMs: load.concurrency === 1 ? 0 : 600, ...load });
   }
 
-  /** At the pace that was set last. What fails is counted and told, and does not end the bench. */
+  /** At the pace that was set last. Failures are counted and reported, and do not end the bench. */
   async load(contestant: Contestant, load: Load): Promise<MeasuredLoad> {
     const spec = { rampMs: 0, warmUpMs: WARM_UP_MS, warmUpTurns: 0, senders: undefined, ...contestant.target, ...load };
     const measured = await this.driver.run(spec, contestant.pids);

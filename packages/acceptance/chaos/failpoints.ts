@@ -40,7 +40,7 @@ async function walkOne({ evidence }: ChaosRig, process: ServiceProcess, { name, 
   await wait(1500);
 }
 
-/** As Linux says in proc(5): state `T`. */
+/** Linux documents state `T` in proc(5). */
 async function isStopped({ pid }: ServiceProcess): Promise<boolean> {
   const stat = await readFile(`/proc/${String(pid)}/stat`, 'utf8').catch(() => '');
   return /\) T /u.test(stat);

@@ -19,7 +19,7 @@ const { values: given } = parseArgs({
     flushes: { type: 'string', default: '5' },
     gateways: { type: 'string', default: '3' },
     workers: { type: 'string', default: '4' },
-    /** People who write in each round of the scenario `order`. */
+    /** Contacts that write in each round of the scenario `order`. */
     people: { type: 'string', default: '50' },
     /** Of the scenario `clocks`: how many of its 16 steps, chosen by the seed. */
     steps: { type: 'string', default: '16' },

@@ -32,7 +32,7 @@ export interface Place {
   readonly tree?: string | undefined;
 }
 
-/** What a scenario found; `explain` keeps what it left and says where. Call it, or not, before the rig is disposed. */
+/** What a scenario found; `explain` keeps what it left and prints where. Call it, or not, before the rig is disposed. */
 export type Verdict = (report: AuditReport, rig: Pick<ChaosRig, 'explain'>) => Promise<void>;
 
 /** Kills, freezes, a Redis that dies and one that forgets, all under load. */
@@ -124,7 +124,7 @@ export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
   await verdict(await rig.finish({ reread: false }), rig);
 }
 
-/** FLUSHALL while turns are acknowledged and nobody takes them. */
+/** FLUSHALL while turns are acknowledged and no worker takes them. */
 async function forgetQueued(rig: ChaosRig): Promise<void> {
   const { workers } = rig.target;
   await rig.quiet(2000);
@@ -156,7 +156,7 @@ export interface WrongClocks extends Place {
   readonly steps: readonly ClockStep[];
 }
 
-/** Single clocks are stepped, and a worker dies each time; then readers resume, of turns that ended by another clock than they began by. */
+/** Steps single clocks and kills a worker each time; then readers resume turns that began and ended by different clocks. */
 export async function runWrongClocks({ seed, tree, steps }: WrongClocks, verdict: Verdict): Promise<void> {
   const library = findFakeTime();
   if (library === undefined) throw new Error('wrong clocks need libfaketime (apt install faketime)');

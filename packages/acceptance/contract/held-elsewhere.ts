@@ -1,7 +1,7 @@
 export interface Proof {
   /** From the root of the repository. */
   readonly file: string;
-  /** Of a test in it, or the words in which a chaos test says what it does. */
+  /** The title of a test in it, or the description of a chaos test. */
   readonly name: string;
 }
 
@@ -19,7 +19,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'services/worker/test/deliveries.int.test.ts', name: 'is not begun again when its request may have left' },
   ],
   'C/7/2': [
-    chaos('webhooks/answer-order.test.ts', 'messages of one person through two gateways'),
+    chaos('webhooks/answer-order.test.ts', 'messages of one contact through two gateways'),
     chaos('neighbours/neighbours.test.ts', 'ten quiet tenants beside a flood'),
     {
       file: 'packages/turn/test/order-of-acceptance.int.test.ts',

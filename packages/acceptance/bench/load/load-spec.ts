@@ -1,6 +1,6 @@
 import type { WebhookResult } from './webhook-load.ts';
 
-/** SenderIdentity `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first again. */
+/** Senders `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first again. */
 export interface SenderIdentity {
   readonly prefix: string;
   readonly perSlot: number;

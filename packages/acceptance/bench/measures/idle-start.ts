@@ -30,7 +30,7 @@ export async function measureIdleStart(): Promise<Row[]> {
   ];
 }
 
-/** @returns seconds from the command to a gateway that says it is ready */
+/** @returns seconds from the command to a gateway that reports ready */
 async function startOnce(dataDir: string, whenReady: (pid: number) => Promise<void>): Promise<number> {
   const [port, uiPort] = [String(await freePort()), String(await freePort())];
   const env = { ...ownEnvironment(), DATA_DIR: dataDir, GATEWAY_PORT: port, UI_PORT: uiPort };

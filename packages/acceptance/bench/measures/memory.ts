@@ -40,7 +40,7 @@ export async function measureMemory(): Promise<Row[]> {
   return [...qualityRows(words, hybrid), ...speedRows(words, hybrid)];
 }
 
-/** A real model where the environment names one; else the stand-in, and the output says which. */
+/** A real model where the environment names one; else the stand-in, and the output names it. */
 async function embeddingsToUse(parts: AsyncDisposableStack): Promise<Embeddings> {
   const real = readEmbeddingsConfig();
   const standIn = real === undefined ? await startScriptedModel({ synonyms: shopSynonyms }) : undefined;

@@ -46,8 +46,8 @@ export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
 }
 
 /**
- * A lease that nobody renews runs out this long after its worker died, at the earliest: what was killed later cannot have held the turn
- * that is taken up again.
+ * A lease that is not renewed runs out this long after its worker died, at the earliest: a worker that was killed later
+ * cannot have held the turn that is taken over.
  */
 const SOONEST_MS = 5900;
 

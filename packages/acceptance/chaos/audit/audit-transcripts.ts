@@ -61,7 +61,7 @@ function auditTranscript(transcript: Transcript, { messages, record }: Saved): F
   return findings;
 }
 
-/** I20: a turn that was saved as done did not end in an error for anybody, nor the other way round. */
+/** I20: a turn that was saved as done did not end in an error for any reader, nor the other way round. */
 function auditEnd(end: EventLine | undefined, record: TurnRecord | undefined): string[] {
   if (end === undefined || record === undefined) return [];
   const seen = end.event === 'error' ? Failure.parse(JSON.parse(end.data)).code : null;
@@ -106,7 +106,7 @@ function auditContent(events: readonly EventLine[], messages: readonly SessionMe
 
 /**
  * What a client has in front of it in the end. A `text_reset` makes the text since the last tool result void; one with the
- * reason `stream_lost` everything, tool calls included: the turn is told again from its start.
+ * reason `stream_lost` everything, tool calls included: the turn is replayed from its start.
  */
 export function foldTranscript(events: readonly EventLine[]): { text: string; started: string[]; finished: string[] } {
   let settled = '';

@@ -16,7 +16,7 @@ export interface FloodWaits {
   readonly loud: Waits;
 }
 
-/** Only a flood that is waited for says anything about who waits: its own turns have to wait for so long. */
+/** A flood measures waiting only when it makes turns wait: its own turns have to wait for so long. */
 const FLOODED_MS = 3000;
 /** Very generous: in a queue that knows no tenants both wait for the same time. */
 const SHARE = 3;

@@ -8,7 +8,7 @@ export const turnKinds = ['say', 'read', 'note', 'file', 'both', 'slow', 'poison
 export const TurnKind = z.enum(turnKinds);
 export type TurnKind = z.infer<typeof TurnKind>;
 
-/** A client has been told that its turn is accepted. `number` is the order within the conversation, from 0, without gaps. */
+/** A client has got the acknowledgement of its turn. `number` is the order within the conversation, from 0, without gaps. */
 export const Acknowledged = z.object({
   marker: z.string(),
   kind: TurnKind,
@@ -214,7 +214,7 @@ export class Evidence {
   }
 }
 
-/** A file that nobody has written is empty. */
+/** A file that was never written is empty. */
 export async function readLines<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema>[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text

@@ -40,7 +40,7 @@ export class SteppedClocks implements Disposable {
   environmentOf(name: string): Record<string, string> {
     this.#write(name, 0);
     return {
-      // Redis' own allocator asks for the time before the library can tell it: it gets the C library's allocator instead.
+      // Redis' own allocator asks for the time before the library can answer: it gets the C library's allocator instead.
       LD_PRELOAD: name === 'redis' ? `${this.#library}:libc.so.6` : this.#library,
       FAKETIME_TIMESTAMP_FILE: this.#fileOf(name),
       FAKETIME_CACHE_DURATION: '1',

@@ -19,7 +19,7 @@ const RECOVERY_TIMEOUT_MS = 60_000;
 const STEADY_MS = 3000;
 
 /**
- * Steps one clock after the other and back; each time a worker dies whose turns another one has to take up: while the clock of another
+ * Steps one clock after the other and back; each time a worker is killed and another one has to take over its turns: while the clock of another
  * process is wrong, and right before Redis' clock is stepped, so that no worker renews by the new time what was taken by the old one.
  */
 export async function walkClocks(rig: ChaosRig<System>, clocks: SteppedClocks, steps: readonly ClockStep[]): Promise<void> {

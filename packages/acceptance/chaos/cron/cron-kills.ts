@@ -88,7 +88,7 @@ export async function runCronKillAt(
   return { runs, turns: (await scope.index.listTurns({ limit: 10 })).items.length };
 }
 
-/** Closer together than the service would take it from anybody, so that a short run has many times. */
+/** Closer together than the API accepts, so that a short run has many times. */
 async function writeSchedule(scope: TenantScope, countsFromMs: number): Promise<Schedule> {
   const id = `s_${randomBytes(16).toString('hex')}`;
   const at = new Date(countsFromMs).toISOString();
@@ -142,7 +142,7 @@ async function openRuns(scope: TenantScope, schedules: readonly Schedule[]): Pro
   return open.flat();
 }
 
-/** By files alone: definitions say which times there were, histories what became of them, sessions what ran. */
+/** By files alone: definitions give the times, histories their outcomes, sessions the runs. */
 async function audit(scope: TenantScope, schedules: readonly Schedule[], untilMs: number): Promise<Omit<CronKillsReport, 'kills'>> {
   const findings: string[] = [];
   const turnIds: string[] = [];

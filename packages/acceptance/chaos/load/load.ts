@@ -7,7 +7,7 @@ import { messageOf, type TurnRequest } from './request.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { TurnReader, type Admission, type Question, type ReaderOptions } from './turn-reader.ts';
 
-/** Probability that somebody else reads a turn as well, through another gateway. */
+/** Probability that another client reads a turn as well, through another gateway. */
 const WATCHED = 0.2;
 /** Probability that a connection is cut at a random byte. */
 const CUTS = 0.5;
@@ -69,7 +69,7 @@ export class Load {
     await Promise.all(this.#reading);
   }
 
-  /** One message by a contact who says nothing else, read to its end. */
+  /** One message by a contact that sends nothing else, read to its end. */
   async askOnce({ request, tenantId, form, pause }: Asking, giveUp: AbortSignal): Promise<void> {
     const { marker } = request;
     const conversation = { name: `once ${marker}`, tenantId, sender: `contact ${marker}`, bursts: [] };

@@ -6,7 +6,7 @@ import type { Evidence, ReaderName, TranscriptLine } from '../audit/evidence.ts'
 import { isLater, noteRefusal } from '../refusals.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** Nothing heard for so long, not even a sign of life: the connection is dead, whatever TCP thinks. */
+/** A connection without a byte for so long, not even a keep-alive comment, is dead, whatever TCP reports. */
 const SILENCE_MS = 20_000;
 
 export interface ReaderOptions {
@@ -69,7 +69,7 @@ export class TurnReader {
     this.#options = options;
     if ('turnId' in turn) this.#turnId = turn.turnId;
     else this.#question = turn.question;
-    // Whoever does not wait for it must not be ended by it.
+    // A caller that does not wait for it must not crash on its rejection.
     this.#admission.promise.catch(() => undefined);
   }
 

@@ -31,7 +31,7 @@ export async function runFlood(rig: ChaosRig<System>, { turns, aloneMs }: FloodS
   await Promise.all(talking);
 }
 
-/** A turn each second; its marker says in which phase it was asked. */
+/** A turn each second; its marker names the phase in which it was asked. */
 async function talk(
   rig: ChaosRig<System>,
   { tenantId }: TenantKeys,

@@ -4,7 +4,7 @@ import type { ChaosRig } from '../rig.ts';
 
 export type ServiceKind = 'gateways' | 'workers' | 'crons';
 
-/** What makes a process hang when it is told to by SIGUSR2, whatever checkout it is of. */
+/** The preload that makes a process of any checkout hang on SIGUSR2. */
 export const hangPreload = `--import=${new URL('hang-on-signal-main.ts', import.meta.url).href}`;
 
 const BUSY_TIMEOUT_MS = 15_000;

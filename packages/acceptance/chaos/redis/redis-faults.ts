@@ -54,7 +54,7 @@ export class RedisFaults {
     }
   }
 
-  /** Closes some connections, whichever they are, as often as it is told to. */
+  /** Closes random connections, `times` times. */
   async killConnections({ times, random }: { readonly times: number; readonly random: SeededRandom }): Promise<void> {
     using client = this.#client();
     const own = String(await client.redis.client('ID'));

@@ -1,13 +1,13 @@
 import type { Finding } from '../audit/finding.ts';
 
-/** What one person wrote and what they were sent, both as numbers of messages. */
+/** What one contact wrote and was sent, both as numbers of messages. */
 export interface Correspondence {
   readonly person: string;
   /** In the order in which they were acknowledged. */
   readonly acknowledged: readonly number[];
-  /** In the order in which the person heard of them; an answer to several is several. */
+  /** In the order of the answers that reached the contact; an answer to several is several. */
   readonly heard: readonly number[];
-  /** Of which the service says that it does not know whether they were sent. */
+  /** Those that the service reports as perhaps sent. */
   readonly unsure: ReadonlySet<number>;
   /** In the order in which they stand in the session file; undefined: not looked at. */
   readonly saved?: readonly number[];
