@@ -105,7 +105,7 @@ function readExports(root) {
   return exported;
 }
 
-/** What a file imports and passes on, wherever it says so. */
+/** What a file imports and passes on, wherever it stands. */
 function importsOf(path, text) {
   const found = [];
   const visit = (node) => {

@@ -1,4 +1,4 @@
-// What the sandbox image is made from, and how an image tells which recipe made it.
+// What the sandbox image is made from, and the label with the recipe that made an image.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

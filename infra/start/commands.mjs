@@ -30,7 +30,7 @@ export function run(command, args, { timeoutMs = 10_000, env = process.env, sign
   });
 }
 
-/** Resolves with whether nobody listens there yet. Port 0: resolves with a free port's number. */
+/** Resolves with whether the port is free. Port 0: resolves with a free port's number. */
 export function probePort(port, host) {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -15,7 +15,7 @@ export function readJson(file) {
   }
 }
 
-/** Written beside and moved over in one step is not needed here: `wx` makes the file once, and nobody changes it afterwards. */
+/** Written beside and moved over in one step is not needed here: `wx` makes the file once, and no process changes it afterwards. */
 export function writeSecretJson(file, value) {
   writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`, { mode: OWNER_ONLY });
 }

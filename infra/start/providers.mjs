@@ -31,7 +31,7 @@ function mayUseDemoModel(env) {
   return env.NODE_ENV !== 'production' || ['1', 'true', 'yes', 'on'].includes(String(env.DEMO_MODEL ?? '').toLowerCase());
 }
 
-/** Makes a providers file when there is none; says which model will answer. The worker reads the file and decides by the same rule. */
+/** Makes a providers file when there is none; reports which model will answer. The worker reads the file and decides by the same rule. */
 export function chooseModel(dataFolder, env) {
   const path = env.PROVIDERS_FILE || join(dataFolder, 'providers.json');
   if (!existsSync(path)) {

@@ -1,4 +1,4 @@
-// Building the sandbox image from `npm start`: in front of the person who waits for it, or behind everything else.
+// Building the sandbox image from `npm start`: in the foreground while the user waits, or behind everything else.
 import { spawn } from 'node:child_process';
 import { createWriteStream, readFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ export async function buildSandboxImage() {
   await once(child, 'close');
 }
 
-/** A part of the running system: builds the image with its progress in a file, and says how it ended. Stopped, it leaves nothing behind. */
+/** A part of the running system: builds the image with its progress in a file, and reports how it ended. Stopped, it leaves nothing behind. */
 export class BackgroundBuild {
   #child;
   #logFile;

@@ -51,7 +51,7 @@ export function portsOf(env) {
   return { gateway: Number(env.GATEWAY_PORT || 8000), ui: Number(env.UI_PORT || 8080) };
 }
 
-/** Refuses to start over a port that somebody else has. */
+/** Refuses to start over a port that another process has. */
 export async function assertPortsAreFree(ports) {
   const variables = { gateway: 'GATEWAY_PORT', ui: 'UI_PORT' };
   for (const [name, port] of Object.entries(ports)) {

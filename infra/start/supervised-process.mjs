@@ -41,12 +41,12 @@ export class SupervisedProcess {
     return this.#options.name;
   }
 
-  /** It runs and has told by IPC that it is ready. */
+  /** It runs and has reported by IPC that it is ready. */
   get isReady() {
     return this.state === 'running' && this.#toldReady;
   }
 
-  /** It ended more than once in a row: nobody should wait for it. */
+  /** It ended more than once in a row: no caller should wait for it. */
   get isFailing() {
     return this.#failures > 1;
   }

@@ -30,11 +30,11 @@ class RunningSystem {
     this.#graceMs = graceMs;
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => this.#onSignal());
     whenNpmIsGone(() => this.#begin());
-    // Whoever read our output is gone (`npm start | head`): as good as a closed terminal.
+    // The reader of our output is gone (`npm start | head`): treated as a closed terminal.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => this.#begin());
   }
 
-  /** Aborted when the person at the terminal wants to stop. */
+  /** Aborted when the user at the terminal stops it. */
   get asked() {
     return this.#asked.signal;
   }

@@ -28,11 +28,11 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'C/7/3': [
     chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
-    chaos('auditor.test.ts', 'finds a side effect that happened twice, and one that is said to have happened and did not'),
+    chaos('audit/auditor.test.ts', 'finds a side effect that happened twice, and one that is said to have happened and did not'),
   ],
   'C/7/4': [
     chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
-    chaos('auditor.test.ts', 'finds revisions that are torn, missing or ahead of the view'),
+    chaos('audit/auditor.test.ts', 'finds revisions that are torn, missing or ahead of the view'),
   ],
   'C/7/5': [{ file: 'packages/index/test/index-rebuild.int.test.ts', name: 'answers the same after it was deleted and rebuilt' }],
   'C/7/6': [

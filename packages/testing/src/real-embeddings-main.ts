@@ -35,5 +35,5 @@ await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${String(port)}/v1` })}\n`);
 
-// Its starter is gone: nobody asks any more.
+// The parent process is gone: no request comes any more.
 process.stdin.resume().once('end', () => process.exit(0));

@@ -13,7 +13,7 @@ export interface PlayOptions {
   readonly model: string;
   readonly stream: boolean;
   readonly includeUsage: boolean;
-  /** Reported unless the script says otherwise. */
+  /** Reported unless the script sets another. */
   readonly promptTokens: number;
 }
 

@@ -66,7 +66,7 @@ export function cut(): ScriptedAction {
   return { do: 'cut' };
 }
 
-/** Says the first of the deltas, then cuts the connection. */
+/** Sends the first of the deltas, then cuts the connection. */
 export function cutMidStream(text: string, afterChunks: number): Script {
   const pieces = splitText(text, afterChunks + 1).slice(0, afterChunks);
   return [say(pieces.join(''), { chunks: afterChunks }), cut()];

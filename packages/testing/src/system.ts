@@ -94,14 +94,14 @@ export class System implements AsyncDisposable {
     return this.gatewayUrls[0] ?? '';
   }
 
-  /** Every gateway says it is ready. */
+  /** Resolves when every gateway reports ready. */
   async ready(): Promise<void> {
     for (const url of this.gatewayUrls) {
       await eventually(async () => (await fetch(`${url}/readyz`)).status === 200, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
     }
   }
 
-  /** The same doors to tenants as the services have, in this process. */
+  /** The same access to tenants as the services have, in this process. */
   async tenants(): Promise<Tenants> {
     if (this.#tenants === undefined) {
       const log = createLog({ service: 'test', level: 'silent' });

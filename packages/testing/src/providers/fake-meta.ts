@@ -43,12 +43,12 @@ export class FakeMeta extends FakeProvider {
     return `${this.origin}/v23.0`;
   }
 
-  /** A person wrote: their window is open for a day. */
+  /** A contact wrote: the reply window is open for a day. */
   personWrites(person: string): void {
     this.#lastInboundMs.set(person, this.#now());
   }
 
-  /** They wrote to the Instagram account of the page: what is sent to them has its limit. */
+  /** A contact wrote to the Instagram account of the page: messages to it have the limit of Instagram. */
   personWritesOnInstagram(person: string): void {
     this.#instagramPeople.add(person);
     this.personWrites(person);
@@ -58,7 +58,7 @@ export class FakeMeta extends FakeProvider {
     this.#media.set(id, { ...file, shownAtMs: Number.NEGATIVE_INFINITY });
   }
 
-  /** Where Messenger says that a file is: open to all who know it. */
+  /** The address of a file that Messenger sends: open to all who know it. */
   publicUrl(id: string): string {
     return `${this.origin}/public-media/${id}`;
   }
@@ -103,7 +103,7 @@ export class FakeMeta extends FakeProvider {
     return postWebhook({ url, body, headersOf, timeoutMs: 20_000, retryDelaysMs });
   }
 
-  /** What WhatsApp tells about a message that it took: `read` before `delivered` before `sent`. */
+  /** The receipts that WhatsApp sends for an accepted message: `read` before `delivered` before `sent`. */
   async deliverReceipts(messageId: string, recipient: string): Promise<void> {
     const { phoneNumberId } = this.#options;
     for (const status of ['read', 'delivered', 'sent']) {

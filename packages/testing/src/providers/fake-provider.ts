@@ -25,7 +25,7 @@ export interface ProviderReply {
  */
 export type SendFault = ProviderReply | 'cut' | 'hang';
 
-/** A provider of chat apps on the loopback interface: it keeps what it was sent, and fails when it is told to. */
+/** A channel provider on the loopback interface: it keeps what it was sent, and fails on request of the test. */
 export abstract class FakeProvider implements AsyncDisposable {
   /** All calls, refused ones included. */
   readonly calls: ProviderCall[] = [];

@@ -14,7 +14,7 @@ export interface FakeSlackOptions {
   readonly signingSecret: string;
   readonly teamId: string;
   readonly botUserId: string;
-  /** Without `users:read` it does not tell of bots. */
+  /** Without `users:read` it does not list bots. */
   readonly scopes?: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export class FakeSlack extends FakeProvider {
     this.#eventsUrl = url;
   }
 
-  /** Signed anew for each of four tries, and brought as a mention and as a message where it is both. */
+  /** Signed for each of four tries, and brought as a mention and as a message where it is both. */
   async deliver(event: object): Promise<WebhookTry[]> {
     if (this.#eventsUrl === undefined) throw new Error('Register a request URL first.');
     this.#events += 1;
@@ -140,7 +140,7 @@ export class FakeSlack extends FakeProvider {
     if (text.length > TEXT_MAX) return slackError('msg_too_long');
     const ts = this.#nextTs();
     const user = this.#options.botUserId;
-    // Their own subtype is missing: only the ids tell that nobody else said it.
+    // The bot's own messages have no subtype: only the ids identify them.
     const echo = { type: 'message', channel, user, bot_id: BOT_ID, text, ts, ...(thread !== undefined && { thread_ts: thread }) };
     if (this.#eventsUrl !== undefined) await this.deliver({ ...echo, channel_type: 'im' });
     return { body: { ok: true, channel, ts, message: { text } } };

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 export interface WebhookPost {
   readonly url: string;
   readonly body: string;
-  /** Made anew for each try: Slack signs the time, and says which try it is. */
+  /** Built for each try: Slack signs the time and sends the number of the try. */
   readonly headersOf: (attempt: number, reason: string) => Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** Between the tries. A provider's minutes are milliseconds here. */
