@@ -1,4 +1,5 @@
-// `node infra/check/layout.mjs [folder]`: fails when a folder has too many files, or a small file has one importer, to which it belongs.
+// `node infra/check/layout.mjs [folder]`: fails when a folder has too many files, or a small file has one importer, to
+// which it belongs.
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,7 +14,10 @@ const leftOut = new Set(['node_modules', 'dist', 'test']);
 /** Started, loaded or read by name, and small where there is little to start. */
 const entries = /(?:^|-)(?:main|index|config|wire|thread|build)\.(?:ts|tsx|mjs)$/u;
 
-/** What is not done yet: small files by package, and files by folder. Both only ever shrink. Tests and fixtures are not counted. */
+/**
+ * What is not done yet: small files by package, and files by folder. Both only ever shrink. Tests and fixtures are not
+ * counted.
+ */
 const tolerated = {
   smallFiles: {
     'packages/agent': 34,
@@ -58,7 +62,10 @@ function findFullFolders(paths) {
   return [...counts].filter(([, count]) => count > FILES_MAX).map(([folder, count]) => ({ folder, count }));
 }
 
-/** Files of a few lines that one other file imports, or none. `files`: text by path; `exported`: path by what is imported. */
+/**
+ * Files of a few lines that one other file imports, or none. `files`: text by path; `exported`: path by what is
+ * imported.
+ */
 function findSmallFiles(files, exported) {
   const importers = importersIn(files, exported);
   const isEntry = (path) => entries.test(basename(path)) || [...exported.values()].includes(path);

@@ -1,12 +1,14 @@
 #!/bin/sh
-# The last step of both ways of building the image, run inside its root: a user, settings, and nothing left that makes no sense in a sandbox.
+# The last step of both ways of building the image, run inside its root: a user, settings, and nothing left that makes
+# no sense in a sandbox.
 set -eu
 
 # Containers run as the owner of the tenant's files; this is the user for an image that is tried by hand.
 useradd --uid 1000 --user-group --no-create-home --home-dir /tmp --shell /bin/bash agent
 mkdir -p /workspace
 chown agent:agent /workspace
-# Repositories in the workspace belong to the owner of the tenant's files; the sandbox has no other user to guard against.
+# Repositories in the workspace belong to the owner of the tenant's files; the sandbox has no other user to guard
+# against.
 git config --system safe.directory '*'
 git config --system init.defaultBranch main
 

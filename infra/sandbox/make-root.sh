@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The root of the sandbox image from Debian packages alone: debootstrap, then apt with packages.txt, then finish-root.sh, as a tar.
+# The root of the sandbox image from Debian packages alone: debootstrap, then apt with packages.txt, then
+# finish-root.sh, as a tar.
 #
 #   make-root.sh <empty folder to work in>      leaves root.tar there
 #
-# Packages come from the mirrors that this machine's apt uses, with its proxies and its credentials, and are checked with Debian's keys.
-# Runs as root in separate mount and process namespaces and dies with its parent: nothing stays mounted, nothing goes on.
+# Packages come from the mirrors that this machine's apt uses, with its proxies and its credentials, and are checked
+# with Debian's keys. Runs as root in separate mount and process namespaces and dies with its parent: nothing stays
+# mounted, nothing goes on.
 set -euo pipefail
 
 if [ "${IN_NAMESPACES:-}" != yes ]; then

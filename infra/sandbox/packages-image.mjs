@@ -44,7 +44,10 @@ function makeRoot(folder, { onStep, signal }) {
   });
 }
 
-/** Builds `image`; `onStep` gets each step, `signal` ends it. Resolves with null, or with the reason why it could not be built. */
+/**
+ * Builds `image`; `onStep` gets each step, `signal` ends it. Resolves with null, or with the reason why it could not be
+ * built.
+ */
 export async function buildFromPackages(image, { onStep, signal }) {
   const reason = whyNotFromPackages();
   if (reason !== null) return reason;

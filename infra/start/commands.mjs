@@ -20,7 +20,10 @@ export function findProgram(...names) {
   return null;
 }
 
-/** Runs a program; never rejects. `ok` is false when it failed, is missing, took longer than `timeoutMs` or was ended by `signal`. */
+/**
+ * Runs a program; never rejects. `ok` is false when it failed, is missing, took longer than `timeoutMs` or was ended by
+ * `signal`.
+ */
 export function run(command, args, { timeoutMs = 10_000, env = process.env, signal } = {}) {
   return new Promise((resolve) => {
     const child = execFile(command, args, { timeout: timeoutMs, env, signal, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {

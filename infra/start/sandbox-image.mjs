@@ -15,7 +15,10 @@ export async function buildSandboxImage() {
   await once(child, 'close');
 }
 
-/** A part of the running system: builds the image with its progress in a file, and reports how it ended. Stopped, it leaves nothing behind. */
+/**
+ * A part of the running system: builds the image with its progress in a file, and reports how it ended. Stopped, it
+ * leaves nothing behind.
+ */
 export class BackgroundBuild {
   #child;
   #logFile;

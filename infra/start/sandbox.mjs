@@ -98,8 +98,8 @@ async function choose(wanted, image) {
 }
 
 /**
- * SANDBOX when it names one, else the best that this machine offers. Returns `settings` for the worker's environment, a `description`,
- * and whether the image has to be built for the next start (`buildsImage`).
+ * SANDBOX when it names one, else the best that this machine offers. Returns `settings` for the worker's environment, a
+ * `description`, and whether the image has to be built for the next start (`buildsImage`).
  */
 export async function chooseSandbox(env) {
   const image = env.SANDBOX_IMAGE || IMAGE;

@@ -87,7 +87,10 @@ async function notReady(services, signal) {
   return services.filter((child) => !child.isReady).map((child) => child.name);
 }
 
-/** Waits for all services, then for the gateway to say that it has everything it depends on. Resolves with what is missing, by name. */
+/**
+ * Waits for all services, then for the gateway to say that it has everything it depends on. Resolves with what is
+ * missing, by name.
+ */
 export async function waitUntilReady(services, ports, signal) {
   const late = await notReady(services, signal);
   if (late.includes('gateway') || late.includes('worker')) return late;

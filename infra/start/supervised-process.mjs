@@ -29,8 +29,8 @@ export class SupervisedProcess {
   #muted;
 
   /**
-   * `options`: name, command, args, env; `muted` to show nothing before `unmute()` but the last lines of a failure; `firstPauseMs` before
-   * it is started again, doubled each time.
+   * `options`: name, command, args, env; `muted` to show nothing before `unmute()` but the last lines of a failure;
+   * `firstPauseMs` before it is started again, doubled each time.
    */
   constructor(options) {
     this.#options = options;

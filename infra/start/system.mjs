@@ -96,7 +96,10 @@ async function prepare(system, env, dataFolder) {
   return { redis, sandbox, model, childEnv };
 }
 
-/** The services, and beside them what only a first start has to make: the demo tenant, the console's pages and the web widget. */
+/**
+ * The services, and beside them what only a first start has to make: the demo tenant, the console's pages and the web
+ * widget.
+ */
 async function launch(system, { ports, dataFolder, childEnv, flags }) {
   const { ui, ...others } = createServices(ports, childEnv, flags);
   const services = [...Object.values(others), ui];

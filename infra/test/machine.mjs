@@ -42,8 +42,9 @@ export async function ensureRedis() {
 }
 
 /**
- * The image of the sandbox, as this checkout's recipe makes it: there already, or built; from Debian packages where that is possible, since
- * it is the way that asks least of a network. Resolves with null, or with a line that states why there is none.
+ * The image of the sandbox, as this checkout's recipe makes it: there already, or built; from Debian packages where
+ * that is possible, since it is the way that asks least of a network. Resolves with null, or with a line that states
+ * why there is none.
  */
 export async function ensureSandboxImage() {
   if (!(await dockerAnswers())) return null;

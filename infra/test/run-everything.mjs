@@ -87,7 +87,9 @@ async function buildPages(named) {
   if (named.includes('e2e') || named.includes('integration')) await buildWidget(process.env);
 }
 
-/** Runs the tests of a path again after each change of what they are made of, until a signal ends it; never resolves. */
+/**
+ * Runs the tests of a path again after each change of what they are made of, until a signal ends it; never resolves.
+ */
 async function watchTests(args) {
   const path = args.find((arg) => !(arg in kinds) && !arg.startsWith('-'));
   const kind = args.find((arg) => arg in kinds) ?? kindOf(path);
@@ -100,7 +102,10 @@ async function watchTests(args) {
   });
 }
 
-/** Checks (when no kind was named), then the kinds; without Redis only what needs none. The image is made beside what does not need it. */
+/**
+ * Checks (when no kind was named), then the kinds; without Redis only what needs none. The image is made beside what
+ * does not need it.
+ */
 async function runAll({ all, named, jestArgs }, { noRedis, missing }) {
   const outcomes = [];
   const image = named.some((kind) => kind !== 'unit') ? ensureSandboxImage() : null;

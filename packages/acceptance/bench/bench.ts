@@ -9,7 +9,10 @@ type Load = Pick<LoadSpec, 'concurrency' | 'measureMs'> &
 const WARM_UP_MS = 500;
 const WARM_TURNS = 2500;
 
-/** What the measures share: the model server, the baselines, the product and a load driver, each in processes of their own. */
+/**
+ * What the measures share: the model server, the baselines, the product and a load driver, each in processes of their
+ * own.
+ */
 export class Bench implements AsyncDisposable {
   readonly model: BenchModel;
   readonly driver: LoadDriver;

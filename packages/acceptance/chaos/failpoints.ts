@@ -15,7 +15,10 @@ const REACH_TIMEOUT_MS = 90_000;
 /** Longer than a lease, the look of the reconciler after it, and what a busy machine adds to both. */
 const FROZEN_MS = 15_000;
 
-/** Sends every chain of fail points through one process each: it is started with the next one as soon as the last one has struck. */
+/**
+ * Sends every chain of fail points through one process each: it is started with the next one as soon as the last one
+ * has struck.
+ */
 export async function walkFailPoints(rig: ChaosRig, chains: ReadonlyMap<ServiceProcess, readonly FailPoint[]>): Promise<void> {
   await Promise.all(
     [...chains].map(async ([process, points]) => {

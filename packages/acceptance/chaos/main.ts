@@ -1,4 +1,5 @@
-// The long runs: `npm run chaos` for all of them, `npm run chaos -- --scenario chaos --turns 5000 --kills 200 --seed 7` for one.
+// The long runs: `npm run chaos` for all of them, `npm run chaos -- --scenario chaos --turns 5000 --kills 200 --seed 7`
+// for one.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runLongScenario, scenarioNames, type LongOptions } from './long-runs.ts';

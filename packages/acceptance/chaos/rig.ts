@@ -150,7 +150,10 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
     return await audit({ evidence: this.evidence, tenantsFolder: join(dataDir, 'tenants'), logsFolder });
   }
 
-  /** For a run that went wrong: moves what it left to where it stays. @returns the place, with the findings, for the error's message */
+  /**
+   * For a run that went wrong: moves what it left to where it stays. @returns the place, with the findings, for the
+   * error's message
+   */
   async explain(report: AuditReport): Promise<string> {
     const kept = `${this.evidence.folder}-kept`;
     await rename(this.evidence.folder, kept);

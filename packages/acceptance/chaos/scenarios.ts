@@ -32,7 +32,9 @@ export interface Place {
   readonly tree?: string | undefined;
 }
 
-/** What a scenario found; `explain` keeps what it left and prints where. Call it, or not, before the rig is disposed. */
+/**
+ * What a scenario found; `explain` keeps what it left and prints where. Call it, or not, before the rig is disposed.
+ */
 export type Verdict = (report: AuditReport, rig: Pick<ChaosRig, 'explain'>) => Promise<void>;
 
 /** Kills, freezes, a Redis that dies and one that forgets, all under load. */
@@ -51,7 +53,10 @@ const noSandbox = { SANDBOX: 'off' };
 const kill = (name: string, nth = 1): FailPoint => ({ name, action: 'kill', nth });
 const stop = (name: string, nth = 1): FailPoint => ({ name, action: 'stop', nth });
 
-/** Every named fail point of a worker; frozen where a writer could do harm when it comes back. Each list is one process's way. */
+/**
+ * Every named fail point of a worker; frozen where a writer could do harm when it comes back. Each list is one
+ * process's way.
+ */
 export const workerFailPoints: readonly (readonly FailPoint[])[] = [
   [
     kill('turn.after-lease', 2),
@@ -141,7 +146,10 @@ export interface LostStreams extends Place {
   readonly rounds: readonly StreamRound[];
 }
 
-/** Redis is full, loses its last second or forgets everything while turns are read in every way in which they can be read. */
+/**
+ * Redis is full, loses its last second or forgets everything while turns are read in every way in which they can be
+ * read.
+ */
 export async function runLostStreams({ seed, tree, rounds }: LostStreams, verdict: Verdict): Promise<void> {
   await using rig = await ChaosRig.start({
     seed,
@@ -156,7 +164,9 @@ export interface WrongClocks extends Place {
   readonly steps: readonly ClockStep[];
 }
 
-/** Steps single clocks and kills a worker each time; then readers resume turns that began and ended by different clocks. */
+/**
+ * Steps single clocks and kills a worker each time; then readers resume turns that began and ended by different clocks.
+ */
 export async function runWrongClocks({ seed, tree, steps }: WrongClocks, verdict: Verdict): Promise<void> {
   const library = findFakeTime();
   if (library === undefined) throw new Error('wrong clocks need libfaketime (apt install faketime)');

@@ -7,7 +7,10 @@ export interface Proof {
 
 const chaos = (file: string, name: string): Proof => ({ file: `packages/acceptance/chaos/${file}`, name });
 
-/** Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos scenarios, that hold it. */
+/**
+ * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
+ * scenarios, that hold it.
+ */
 export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
@@ -28,7 +31,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'C/7/3': [
     chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
-    chaos('audit/auditor.test.ts', 'finds a side effect that happened twice, and one that is said to have happened and did not'),
+    chaos('audit/auditor.test.ts', 'finds a side effect that happened twice, and one that is recorded and did not happen'),
   ],
   'C/7/4': [
     chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),

@@ -6,7 +6,9 @@ import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
 jest.setTimeout(120_000);
 
-/** The tightest that can be configured: if a waiting turn held a slot that its sub-turns need, everything would stop. */
+/**
+ * The tightest that can be configured: if a waiting turn held a slot that its sub-turns need, everything would stop.
+ */
 const tight = { WORKER_CONCURRENCY: '1', TENANT_SHARE: '1', SHUTDOWN_GRACE_S: '1' };
 
 let contract: ContractSystem;

@@ -13,7 +13,9 @@ export interface Phrases {
   readonly topics: readonly (readonly string[])[];
 }
 
-/** Notes about other things, in the same tone and with many of the same words: what the right note must be found among. */
+/**
+ * Notes about other things, in the same tone and with many of the same words: what the right note must be found among.
+ */
 export function otherNotes(phrases: Phrases, { count, seed }: { readonly count: number; readonly seed: number }): WrittenNote[] {
   const random = new SeededRandom(seed);
   return Array.from({ length: count }, (_, number) => {

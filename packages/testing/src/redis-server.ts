@@ -7,7 +7,10 @@ import { Redis } from 'ioredis';
 import { inheritedEnvironment } from './config.ts';
 import { eventually } from './eventually.ts';
 
-/** ioredis keeps its process for two seconds after disconnect() otherwise, and Jest ends a worker by force after half a second. */
+/**
+ * ioredis keeps its process for two seconds after disconnect() otherwise, and Jest ends a worker by force after half a
+ * second.
+ */
 const DISCONNECT_TIMEOUT_MS = 50;
 
 /** A real redis-server of a test's own, on a Unix socket in a temporary folder, append-only as in production. */

@@ -18,8 +18,8 @@ export interface PlayOptions {
 }
 
 /**
- * Plays one script as one answer. What needs no waiting in between leaves in one write. Ends when the answer has been sent,
- * cut or given up by the client.
+ * Plays one script as one answer. What needs no waiting in between leaves in one write. Ends when the answer has been
+ * sent, cut or given up by the client.
  */
 export async function playScript(response: ServerResponse, script: Script, options: PlayOptions): Promise<void> {
   const pause = new Pause(response);

@@ -14,7 +14,9 @@ export interface ScriptedCall {
   readonly id?: string;
 }
 
-/** What the scripted model does next. A reply without an end of its own ends with `stop`, or `tool_calls` after calls. */
+/**
+ * What the scripted model does next. A reply without an end of its own ends with `stop`, or `tool_calls` after calls.
+ */
 export type ScriptedAction =
   | { readonly do: 'say'; readonly text: string; readonly options: SayOptions }
   | { readonly do: 'call'; readonly calls: readonly CompletionToolCall[] }

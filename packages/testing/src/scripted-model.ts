@@ -42,8 +42,9 @@ export interface ScriptedModelOptions {
 }
 
 /**
- * A model provider over real HTTP whose replies are scripted. The reply to a request comes from, in this order: the queue, the first
- * matcher that fits and has a script left, directives in the user's message (see `readDirectives`), the fallback.
+ * A model provider over real HTTP whose replies are scripted. The reply to a request comes from, in this order: the
+ * queue, the first matcher that fits and has a script left, directives in the user's message (see `readDirectives`),
+ * the fallback.
  */
 export class ScriptedModel {
   readonly requests: RecordedRequest[] = [];

@@ -57,7 +57,9 @@ export class ServiceProcess {
     this.#child = child;
   }
 
-  /** Sends a signal; with `exited` waits until the process is gone. @returns its exit code, null when a signal ended it */
+  /**
+   * Sends a signal; with `exited` waits until the process is gone. @returns its exit code, null when a signal ended it
+   */
   async signal(signal: NodeJS.Signals, { exited = false } = {}): Promise<number | null> {
     const child = this.#child;
     if (child === undefined || !this.alive) return child?.exitCode ?? null;

@@ -18,8 +18,8 @@ export function smallPdf(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * A PDF of one kilobyte whose only page refers twenty times to one stream that was deflated twice: a reader that decodes every reference
- * takes 20 times `megabytes`.
+ * A PDF of one kilobyte whose only page refers twenty times to one stream that was deflated twice: a reader that
+ * decodes every reference takes 20 times `megabytes`.
  */
 export function nestedFlatePdf(megabytes = 200): Uint8Array<ArrayBuffer> {
   const blanks = Buffer.alloc(megabytes * 1024 * 1024, ' ');

@@ -51,7 +51,9 @@ const READY_TIMEOUT_MS = 90_000;
 const MadeTenant = z.object({ keys: z.object({ admin: z.string(), cs: z.string() }) });
 const MadeKey = z.object({ key: z.string() });
 
-/** The whole system as users have it: real processes, a real Redis, a real database, over a data directory of its own. */
+/**
+ * The whole system as users have it: real processes, a real Redis, a real database, over a data directory of its own.
+ */
 export class System implements AsyncDisposable {
   readonly dataDir: string;
   readonly logsFolder: string;

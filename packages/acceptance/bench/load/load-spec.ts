@@ -1,6 +1,9 @@
 import type { WebhookResult } from './webhook-load.ts';
 
-/** Senders `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first again. */
+/**
+ * Senders `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first
+ * again.
+ */
 export interface SenderIdentity {
   readonly prefix: string;
   readonly perSlot: number;
@@ -10,7 +13,9 @@ export interface SenderIdentity {
 /** What a load driver is to do. Plain data: it goes to a process of its own. */
 export interface LoadSpec {
   readonly port: number;
-  /** `model`: chat completions straight to the model server. `chat`: turns of the product, or of a baseline pipeline. */
+  /**
+   * `model`: chat completions straight to the model server. `chat`: turns of the product, or of a baseline pipeline.
+   */
   readonly kind: 'model' | 'chat';
   /** Used in turn; one tenant each. */
   readonly apiKeys: readonly string[];

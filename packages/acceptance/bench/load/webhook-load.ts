@@ -18,7 +18,10 @@ export interface WebhookSpec {
   readonly measureMs: number;
   /** Deliveries in all; undefined: as long as it measures. */
   readonly total: number | undefined;
-  /** Deliveries that fall due in a second, whatever becomes of those before; undefined: each when the one before it on its connection is answered. */
+  /**
+   * Deliveries that fall due in a second, whatever becomes of those before; undefined: each when the one before it on
+   * its connection is answered.
+   */
   readonly perSecond: number | undefined;
   /** Contacts that no earlier load had. */
   readonly newcomers: boolean;

@@ -13,7 +13,9 @@ const READY_TIMEOUT_MS = 120_000;
 const SETTLE_MS = 5000;
 const MEBIBYTE = 1024 * 1024;
 
-/** `npm start` over a data folder that has been used before: the time to ready, and the memory of everything it starts. */
+/**
+ * `npm start` over a data folder that has been used before: the time to ready, and the memory of everything it starts.
+ */
 export async function measureIdleStart(): Promise<Row[]> {
   await using folder = await temporaryDirectory();
   await startOnce(folder.path, async () => Promise.resolve());

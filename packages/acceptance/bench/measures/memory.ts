@@ -24,7 +24,10 @@ interface Measured {
   readonly ms: readonly number[];
 }
 
-/** Of a labelled set of questions over a shop's memory: how often what was looked for is among the first five, by words alone and with vectors. */
+/**
+ * Of a labelled set of questions over a shop's memory: how often what was looked for is among the first five, by words
+ * alone and with vectors.
+ */
 export async function measureMemory(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();
   const folder = parts.use(await temporaryDirectory());

@@ -20,7 +20,10 @@ interface Contest {
   readonly product: MeasuredLoad;
 }
 
-/** Turns per second at zero delay, and the processor time they take. The four take turns, so that a busy machine slows them alike. */
+/**
+ * Turns per second at zero delay, and the processor time they take. The four take turns, so that a busy machine slows
+ * them alike.
+ */
 export async function measureThroughput(bench: Bench): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [concurrency, bound] of bounds) {

@@ -43,8 +43,9 @@ type Target = Pick<WebhookSpec, 'port' | 'paths'>;
 type Round = Readonly<Record<'empty' | 'kept' | 'product', WebhookResult>>;
 
 /**
- * How fast a gateway acknowledges messages that it has written down, beside Express handlers that do nothing, and nothing but write down. No worker runs
- * meanwhile: what follows is not measured here, and a burst comes faster than it is answered.
+ * How fast a gateway acknowledges messages that it has written down, beside Express handlers that do nothing, and
+ * nothing but write down. No worker runs meanwhile: what follows is not measured here, and a burst comes faster than it
+ * is answered.
  */
 export async function measureWebhooks(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();

@@ -13,7 +13,9 @@ export const turnIds = ['t_00000000000000000000000000000001', 't_000000000000000
 const markers = ['mk-c00-000-aaaa', 'mk-c00-001-bbbb'] as const;
 const replies = ['one two', 'looks first. three four'] as const;
 
-/** What a run of two turns leaves behind when every promise was kept: the ground on which each test breaks one thing. */
+/**
+ * What a run of two turns leaves behind when every promise was kept: the ground on which each test breaks one thing.
+ */
 export function cleanRun(): AuditInput {
   return {
     asked: markers.map((marker) => ({ marker, conversation: 'c00', atMs: 900 })),

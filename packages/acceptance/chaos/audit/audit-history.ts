@@ -40,7 +40,10 @@ function auditFullDisk({ refusals = 0, wasReady }: Pick<FaultLine, 'refusals' | 
   ];
 }
 
-/** Times that a worker found its session with another one: by Redis at a write to the stream, by the file system at a publication. */
+/**
+ * Times that a worker found its session with another one: by Redis at a write to the stream, by the file system at a
+ * publication.
+ */
 export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
   return logs.filter(({ message, text }) => message === 'lost the lease' || text.includes('"reason":"RevisionConflict"')).length;
 }
@@ -52,8 +55,9 @@ export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
 const SOONEST_MS = 5900;
 
 /**
- * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted: as the model server saw it, whose
- * clock is shared with no other process. Where several workers were killed meanwhile, from the last one that can have held the turn.
+ * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted: as the model server
+ * saw it, whose clock is shared with no other process. Where several workers were killed meanwhile, from the last one
+ * that can have held the turn.
  */
 export function recoveryTimes({ faults, ledger }: AuditInput): number[] {
   const kills = faults.filter(({ kind, target }) => kind === 'kill' && target.startsWith('worker'));

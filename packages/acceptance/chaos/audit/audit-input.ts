@@ -95,7 +95,8 @@ async function readSession(folder: string, ids: { tenantId: string; sessionId: s
   const history = await readLines(join(folder, `${ids.sessionId}.history.jsonl`), HistoryLine);
   const messages = [...history.flatMap((line) => (line.kind === 'message' ? [line.message] : [])), ...(session?.messages ?? [])];
   const turns = [...history.flatMap((line) => (line.kind === 'turn' ? [line.turn] : [])), ...(session?.turns ?? [])];
-  // A history is appended before the file without these messages is published: after a crash both hold them, which is no doubling.
+  // A history is appended before the file without these messages is published: after a crash both hold them, which is
+  // no doubling.
   const once = history.length > 0;
   const place = join(folder, '.revisions', ids.sessionId);
   const revisionNames = (await namesIn(place)).filter((name) => /^\d{10}\.json$/u.test(name)).toSorted();

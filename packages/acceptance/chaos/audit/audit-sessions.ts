@@ -60,7 +60,9 @@ export function isFinalReply(message: SessionMessage): message is AssistantMessa
   return message.role === 'assistant' && message.toolCalls === undefined && message.partial === undefined;
 }
 
-/** A client repeats a request under one key until it gets an answer: its message is one turn, however often it arrived. */
+/**
+ * A client repeats a request under one key until it gets an answer: its message is one turn, however often it arrived.
+ */
 function auditMarkers(sessions: readonly SessionFile[]): Finding[] {
   const turnsOf = new Map<string, Set<string>>();
   for (const { messages } of sessions) {

@@ -37,7 +37,10 @@ const KILLS_AT_LEAST = 20;
 const READY_TIMEOUT_MS = 90_000;
 const DECIDED_TIMEOUT_MS = 90_000;
 
-/** Three replicas, one of them killed every moment and started again, while many schedules are due; every time is one turn. */
+/**
+ * Three replicas, one of them killed every moment and started again, while many schedules are due; every time is one
+ * turn.
+ */
 export async function runCronKills({ seed, schedules, overMs, flushes, tree }: CronKills): Promise<CronKillsReport> {
   await using stack = new AsyncDisposableStack();
   const model = await startScriptedModel();
@@ -108,7 +111,10 @@ interface Faults {
   readonly flushes: number;
 }
 
-/** Never the last one that works: a replica needs a while to start, on a busy machine longer than from one kill to the next. */
+/**
+ * Never the last one that works: a replica needs a while to start, on a busy machine longer than from one kill to the
+ * next.
+ */
 async function killReplicas(system: System, { random, overMs, flushes }: Faults): Promise<number> {
   const { crons, redis } = system;
   const readyBefore = new Map<ServiceProcess, number>();

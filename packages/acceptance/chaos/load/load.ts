@@ -89,8 +89,8 @@ export class Load {
   }
 
   /**
-   * Everything that has not been read again yet, through any gateway: its events from their start, and the answers to the same request,
-   * as events and as one JSON object.
+   * Everything that has not been read again yet, through any gateway: its events from their start, and the answers to
+   * the same request, as events and as one JSON object.
    */
   async rereadAll(giveUp: AbortSignal): Promise<void> {
     const left = [...this.#turns];

@@ -30,8 +30,8 @@ const Chunk = z.union([
 const Problem = z.object({ code: z.string() });
 
 /**
- * One client that wants the whole answer of a turn in one piece, or as `/v1` streams it: it posts the same request under the same key
- * until it has got one.
+ * One client that wants the whole answer of a turn in one piece, or as `/v1` streams it: it posts the same request
+ * under the same key until it has got one.
  */
 export class ReplyReader {
   readonly #options: ReaderOptions;

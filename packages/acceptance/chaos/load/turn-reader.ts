@@ -48,9 +48,9 @@ interface HttpRequest {
 }
 
 /**
- * One client that reads one turn to its end, whatever happens to its connections: it posts again under the same key until it has
- * seen the `session` event, and from then on resumes through any gateway after the last event it has seen whole.
- * asking → reading → ended.
+ * One client that reads one turn to its end, whatever happens to its connections: it posts again under the same key
+ * until it has seen the `session` event, and from then on resumes through any gateway after the last event it has seen
+ * whole. asking → reading → ended.
  */
 export class TurnReader {
   readonly #options: ReaderOptions;

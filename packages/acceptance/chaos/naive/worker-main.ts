@@ -15,8 +15,9 @@ const redis = new Redis(config.redisSocket, { maxRetriesPerRequest: null });
 redis.on('error', () => undefined);
 
 /**
- * BullMQ's defaults, but for two: several turns at once, as any worker that waits for a model has them, and clocks that run six times as
- * fast (lock 30 s, look for stalled jobs 30 s), so that a test need not wait for minutes. Attempts and stalls stay as they come: 1.
+ * BullMQ's defaults, but for two: several turns at once, as any worker that waits for a model has them, and clocks that
+ * run six times as fast (lock 30 s, look for stalled jobs 30 s), so that a test need not wait for minutes. Attempts and
+ * stalls stay as they come: 1.
  */
 const worker = new Worker(queueName, async (job) => await runTurn(NaiveTurn.parse(job.data)), {
   connection: redis,

@@ -15,8 +15,8 @@ const CHUNKS = 40;
 const DELAY_MS = 100;
 
 /**
- * Innocent turns, and in the middle of them one that kills the process that runs it as soon as it asks its model, as often as it is
- * started. Workers that die are started again at once.
+ * Innocent turns, and in the middle of them one that kills the process that runs it as soon as it asks its model, as
+ * often as it is started. Workers that die are started again at once.
  */
 export async function runPoisonRound(rig: ChaosRig<System>, { innocents }: PoisonRound): Promise<void> {
   const giveUp = AbortSignal.timeout(ROUND_TIMEOUT_MS);

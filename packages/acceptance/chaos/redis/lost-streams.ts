@@ -24,8 +24,9 @@ const BUSY_TIMEOUT_MS = 30_000;
 const ROUND_TIMEOUT_MS = 180_000;
 
 /**
- * Turns that are answered all at once, each asked in one of the ways in which a turn can be asked; in the middle, or as they end, Redis
- * loses something of their streams. Some readers are away meanwhile and resume when all turns have ended.
+ * Turns that are answered all at once, each asked in one of the ways in which a turn can be asked; in the middle, or as
+ * they end, Redis loses something of their streams. Some readers are away meanwhile and resume when all turns have
+ * ended.
  */
 export async function runStreamRound(rig: ChaosRig, { fault, turns }: StreamRound): Promise<void> {
   const giveUp = AbortSignal.timeout(ROUND_TIMEOUT_MS);

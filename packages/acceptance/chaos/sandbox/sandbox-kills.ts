@@ -33,8 +33,8 @@ const Answer = z.object({
 });
 
 /**
- * One worker runs `bash` with a long command and is killed in the middle of it; the next one starts, goes on with the turn and gets a
- * turn of its own, in which it is killed; and so on. The last one lives.
+ * One worker runs `bash` with a long command and is killed in the middle of it; the next one starts, goes on with the
+ * turn and gets a turn of its own, in which it is killed; and so on. The last one lives.
  */
 export async function runSandboxKills({ sandbox, kills, tree }: SandboxKills): Promise<SandboxKillsReport> {
   await using stack = new AsyncDisposableStack();

@@ -13,7 +13,9 @@ export interface Correspondence {
   readonly saved?: readonly number[];
 }
 
-/** I1, I2, I19: each message is answered once, and in the order of their acknowledgements, on the phone and in the file. */
+/**
+ * I1, I2, I19: each message is answered once, and in the order of their acknowledgements, on the phone and in the file.
+ */
 export function auditAnswers({ person, acknowledged, heard, unsure, saved = [] }: Correspondence): Finding[] {
   const finding = (invariant: Finding['invariant'], kind: Finding['kind'], detail: string): Finding => ({
     invariant,

@@ -23,7 +23,10 @@ export interface WebhookKillsReport {
   readonly messages: number;
   readonly deliveries: number;
   readonly kills: number;
-  /** Parts that were perhaps sent: the worker died during its request to the provider. Shown as unknown, never sent again. */
+  /**
+   * Parts that were perhaps sent: the worker died during its request to the provider. Shown as unknown, never sent
+   * again.
+   */
   readonly unknown: number;
   /** Messages without an answer, with two answers, or answered in another order. */
   readonly findings: readonly Finding[];
@@ -36,8 +39,8 @@ const REPEATS_MAX = 20;
 const RETRY_DELAYS_MS = [100, 300, 1000, ...Array.from({ length: 40 }, () => 2000)];
 
 /**
- * Delivers each message one to twenty times, side by side, while gateways and workers die and Redis is emptied. The sent
- * answers show which messages were answered: each once, in order for each contact.
+ * Delivers each message one to twenty times, side by side, while gateways and workers die and Redis is emptied. The
+ * sent answers show which messages were answered: each once, in order for each contact.
  */
 export async function runWebhookKills({ seed, messages, people, kills, flushes, tree }: WebhookKills): Promise<WebhookKillsReport> {
   const random = new SeededRandom(seed);

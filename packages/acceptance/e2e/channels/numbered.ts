@@ -1,6 +1,9 @@
 import { say, type RecordedRequest, type Script } from '@concierge/testing';
 
-/** Messages carry numbers, and an answer lists the numbers it covers, so that answers show what was lost, doubled or reordered. */
+/**
+ * Messages carry numbers, and an answer lists the numbers it covers, so that answers show what was lost, doubled or
+ * reordered.
+ */
 export function numbered(number: number): string {
   return `message #${String(number)}`;
 }

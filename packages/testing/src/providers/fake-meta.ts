@@ -24,7 +24,9 @@ export interface MetaWebhook {
   readonly verifyToken: string;
 }
 
-/** Graph API with a WhatsApp number and a page: windows, pair limits, media in two steps, receipts in the wrong order. */
+/**
+ * Graph API with a WhatsApp number and a page: windows, pair limits, media in two steps, receipts in the wrong order.
+ */
 export class FakeMeta extends FakeProvider {
   readonly #options: FakeMetaOptions;
   readonly #lastInboundMs = new Map<string, number>();
@@ -90,7 +92,10 @@ export class FakeMeta extends FakeProvider {
     return this.#bring(this.#webhook.url, payload, retryDelaysMs);
   }
 
-  /** Brought there once, whatever is registered: a load balancer that chose this gateway. @returns the status; 0 without an answer */
+  /**
+   * Brought there once, whatever is registered: a load balancer that chose this gateway. @returns the status; 0 without
+   * an answer
+   */
   async deliverTo(url: string, payload: object): Promise<number> {
     const [only] = await this.#bring(url, payload, []);
     return only?.status ?? 0;

@@ -20,8 +20,8 @@ export interface ProviderReply {
 }
 
 /**
- * What goes wrong with the next message that is sent: another answer in place of sending it; `cut` and `hang` after it was sent, so that the sender
- * cannot know of it.
+ * What goes wrong with the next message that is sent: another answer in place of sending it; `cut` and `hang` after it
+ * was sent, so that the sender cannot know of it.
  */
 export type SendFault = ProviderReply | 'cut' | 'hang';
 

@@ -18,7 +18,9 @@ export interface FakeSlackOptions {
   readonly scopes?: readonly string[];
 }
 
-/** Web API and Events API of one workspace: what the bot posts comes back to it as an event, as it does in the real one. */
+/**
+ * Web API and Events API of one workspace: what the bot posts comes back to it as an event, as it does in the real one.
+ */
 export class FakeSlack extends FakeProvider {
   readonly #options: FakeSlackOptions;
   readonly #files = new Map<string, { readonly bytes: Uint8Array; readonly contentType: string }>();

@@ -14,7 +14,9 @@ interface Webhook {
   readonly allowed_updates: readonly unknown[];
 }
 
-/** Bot API: reads the markup of messages as strictly as the real one, brings the updates of a chat one after the other. */
+/**
+ * Bot API: reads the markup of messages as strictly as the real one, brings the updates of a chat one after the other.
+ */
 export class FakeTelegram extends FakeProvider {
   readonly #token: string;
   readonly #files = new Map<string, Uint8Array>();

@@ -24,7 +24,10 @@ interface Addresses {
   readonly service: string | undefined;
 }
 
-/** Programmable Messaging of one account: forms in, forms out. Webhooks are brought once, as Twilio does where it is not asked for more. */
+/**
+ * Programmable Messaging of one account: forms in, forms out. Webhooks are brought once, as Twilio does where it is not
+ * asked for more.
+ */
 export class FakeTwilio extends FakeProvider {
   readonly #options: FakeTwilioOptions;
   readonly #media = new Map<string, { readonly bytes: Uint8Array; readonly contentType: string }>();
