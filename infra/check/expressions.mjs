@@ -10,14 +10,13 @@ import { checkSync } from 'recheck';
  */
 const EXEMPTION = /\/\/ bounded-expression: \S/u;
 /**
- * Without limits of time, and with one seed, so that a verdict is the same on every machine. Trials are limited in
- * number.
+ * recheck runs without time limits and with one seed, so that a verdict is the same on every machine. The number of
+ * trials is limited.
  */
 const settings = { randomSeed: 1, timeout: null, attackTimeout: null, incubationTimeout: null, seedingTimeout: null };
 
 /**
- * Line and verdict of what is wrong in one source. `verdicts`: of expressions that were looked at before, by their
- * text; added to.
+ * Returns line and verdict of each finding in one source. `verdicts` caches verdicts by the text of the expression.
  */
 export function findingsIn(source, { isJsx = false, verdicts = new Map() } = {}) {
   const lines = source.split('\n');
@@ -72,7 +71,7 @@ function expressionsIn(source, isJsx) {
   return found;
 }
 
-/** Of a call of RegExp; empty when it is not built from constants. */
+/** Returns text and flags of a RegExp call; empty when they are not constants. */
 function builtBy(given) {
   const [text, flags = ''] = given.map(({ expression }) => constantOf(expression) ?? null);
   return text === null || flags === null ? {} : { text, flags };

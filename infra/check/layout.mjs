@@ -79,7 +79,7 @@ function findSmallFiles(files, exported) {
   return small;
 }
 
-/** By file, the files that import something of it; through an index only those names that they take from it. */
+/** Returns the importers of each file; through an index only those that import one of its names. */
 function importersIn(files, exported) {
   const imports = new Map([...files].filter(([path]) => isCode(path)).map(([path, text]) => [path, importsOf(path, text)]));
   const importers = new Map();

@@ -8,7 +8,7 @@ import { complain, say } from './terminal.mjs';
 
 const script = fileURLToPath(new URL('../sandbox/build.mjs', import.meta.url));
 
-/** With its progress on the terminal; resolves when it ended, however it did. */
+/** Builds the image with its progress on the terminal; resolves when the build has ended or failed. */
 export async function buildSandboxImage() {
   say('Building the sandbox image (once, about a minute) ...');
   const child = spawn(process.execPath, [script], { stdio: ['ignore', 'inherit', 'inherit'] });

@@ -16,7 +16,7 @@ const MAX_THREADS = 32;
 
 const preload = fileURLToPath(new URL('service-preload.mjs', import.meta.url));
 
-/** Of every Node that runs a service from source. */
+/** Flags of every Node that runs a service from source. */
 export const nodeFlags = ['--conditions=@concierge/source', '--import', preload];
 
 export const serviceNames = ['gateway', 'worker', 'cron', 'ui'];

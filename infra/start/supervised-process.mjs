@@ -51,7 +51,7 @@ export class SupervisedProcess {
     return this.#failures > 1;
   }
 
-  /** From here on its lines are shown; before, they are kept for the case that it fails. */
+  /** Shows its lines from now on; earlier lines are kept for the report of a failure. */
   unmute() {
     this.#muted = false;
   }

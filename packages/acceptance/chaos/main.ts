@@ -22,13 +22,13 @@ const { values: given } = parseArgs({
     workers: { type: 'string', default: '4' },
     /** Contacts that write in each round of the scenario `order`. */
     people: { type: 'string', default: '50' },
-    /** Of the scenario `clocks`: how many of its 16 steps, chosen by the seed. */
+    /** How many of the 16 steps of the scenario `clocks`, chosen by the seed. */
     steps: { type: 'string', default: '16' },
     /** How often a scenario repeats what it does: rounds of faults, of poison, of hangs. */
     rounds: { type: 'string' },
     /** Seconds over which turns and faults are spread: 600, or 120 in the scenario cron. */
     seconds: { type: 'string' },
-    /** Of the scenario sandbox: docker or bubblewrap. */
+    /** Sandbox of the scenario `sandbox`: docker or bubblewrap. */
     sandbox: { type: 'string', default: 'docker' },
     keep: { type: 'boolean', default: false },
   },

@@ -46,7 +46,7 @@ export async function runChaos(options: ChaosOptions, verdict: Verdict): Promise
   await verdict(await rig.finish(), rig);
 }
 
-/** For scenarios that ask by themselves. */
+/** The load of scenarios that send their own questions. */
 const noLoad: LoadSize = { turns: 0, conversations: 1, tenants: 3, overMs: 0, burst: 1 };
 const noSandbox = { SANDBOX: 'off' };
 
@@ -105,12 +105,12 @@ export async function runRollingRestart({ seed, tree }: Place, verdict: Verdict)
   await verdict(await rig.finish(), rig);
 }
 
-/** The naive system under the same kind of load: it is to be found out. */
+/** Runs the naive system under the same kind of load: the auditor must find its faults. */
 export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
   const load = { turns: 168, conversations: 14, tenants: 2, overMs: 24_000, burst: 4 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await NaiveSystem.start(modelUrl) });
   const { workers, gateways } = rig.target;
-  // Between save and end, and between queue and answer: where a naive turn is doubled.
+  // A naive turn is doubled between save and end, and between queue and answer.
   const points = new Map([
     ...workers.slice(1).map((process) => [process, [kill('naive.after-save', 2)]] as const),
     ...gateways.map((process) => [process, [kill('naive.after-add', 2)]] as const),
@@ -125,7 +125,7 @@ export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
     wholeLoad: true,
     deadlineMs: 30_000,
   });
-  // What it has lost would be waited for in vain.
+  // A wait for lost turns would never end.
   await verdict(await rig.finish({ reread: false }), rig);
 }
 

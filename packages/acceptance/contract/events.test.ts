@@ -30,7 +30,7 @@ async function events(): Promise<EventView[]> {
   return z.array(EventView).parse((await tenant.as('read').get('/api/events')).json());
 }
 
-/** For the endpoint to get its secret before the schedule is due, on any machine. */
+/** Time for the endpoint to get its secret before the schedule is due, on any machine. */
 const LONG_ENOUGH_MS = 6000;
 
 describe('a tenant’s own system', () => {

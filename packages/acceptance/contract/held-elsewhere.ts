@@ -1,5 +1,5 @@
 export interface Proof {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string;
   /** The title of a test in it, or the description of a chaos test. */
   readonly name: string;

@@ -9,7 +9,7 @@ export interface WrittenNote {
 /** Slots in braces are filled with one of their words; `{n}` with a number. */
 export interface Phrases {
   readonly slots: Readonly<Record<string, readonly string[]>>;
-  /** Of one topic each: a title, then sentences of which each note has some. */
+  /** One list per topic: a title, then sentences of which each note has some. */
   readonly topics: readonly (readonly string[])[];
 }
 

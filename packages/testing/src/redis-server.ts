@@ -86,7 +86,7 @@ export class TestRedis implements AsyncDisposable {
     return (await stat(await this.#appendOnlyFile())).size;
   }
 
-  /** As a machine without power: killed, and started again without what it wrote after `written`. */
+  /** Simulates a power loss: kills it, and starts it again without what it wrote after `written`. */
   async losePower(written: number): Promise<void> {
     await this.kill();
     await truncate(await this.#appendOnlyFile(), written);

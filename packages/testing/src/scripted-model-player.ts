@@ -126,7 +126,7 @@ class ScriptPlayer {
   async #cut(): Promise<void> {
     this.#flush();
     const { promise, resolve } = Promise.withResolvers<void>();
-    // After what was written: the client is to see the beginning.
+    // Cut after the writes: the client must see the beginning.
     this.#response.write(': cut\n\n', () => resolve());
     await promise;
     this.#response.destroy();

@@ -3,7 +3,7 @@ import type { CompletionToolCall, CompletionUsage } from '@concierge/model/demo'
 export interface SayOptions {
   /** Deltas the text is cut into; 1 when not given. */
   readonly chunks?: number;
-  /** Between deltas; without it they leave in one piece. */
+  /** Delay between deltas; without it they leave in one piece. */
   readonly delayMs?: number;
 }
 
@@ -53,7 +53,7 @@ function nextCallId(): string {
   return `call_${String(process.pid)}_${String(callsMade)}`;
 }
 
-/** Before what follows; as the first action it delays the first byte. */
+/** Delays the next action; as the first action it delays the first byte. */
 export function wait(ms: number): ScriptedAction {
   return { do: 'wait', ms };
 }

@@ -9,7 +9,7 @@ import type { Synonyms } from './stand-in-embedding.ts';
 
 /** One call as the model server saw it. */
 export interface RecordedRequest {
-  /** From 1, in order of arrival. */
+  /** Counts from 1, in order of arrival. */
   readonly number: number;
   readonly body: CompletionRequest;
   /** Everything the client sent, as parsed JSON. */

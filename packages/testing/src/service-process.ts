@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface ServiceOptions {
   readonly name: string;
-  /** From the repository's root, such as `services/worker/src/main.ts`. */
+  /** Path from the repository's root, such as `services/worker/src/main.ts`. */
   readonly entry: string;
   readonly env: Readonly<Record<string, string>>;
   readonly logFile: string;

@@ -187,7 +187,7 @@ export class System implements AsyncDisposable {
     };
   }
 
-  /** By the other checkout's own command line: files and index are as that one makes them. */
+  /** Uses the other checkout's own command line, which makes files and index in its own way. */
   async #createTenantThere(tenantId: string, plan: string): Promise<TenantKeys> {
     const concierge = async (...args: string[]): Promise<unknown> => {
       const env = { PATH: systemPath, ...this.#commonEnvironment() };

@@ -6,9 +6,9 @@ import { eventually } from './eventually.ts';
 
 export interface ReceivedWebhook {
   readonly path: string;
-  /** Those that came once; names in lower case. */
+  /** Headers that came once; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** As it came. */
+  /** The unparsed body. */
   readonly body: string;
 }
 

@@ -21,13 +21,13 @@ export interface LoadSpec {
   readonly apiKeys: readonly string[];
   /** Turns in flight, always. */
   readonly concurrency: number;
-  /** Over which the first turns are spread, so that they do not march in step. */
+  /** The first turns are spread over this time, so that they do not march in step. */
   readonly rampMs: number;
   readonly warmUpMs: number;
-  /** Not before so many turns have ended: code that has run a few times only is slow. */
+  /** Measuring begins after so many turns: code that has run a few times only is slow. */
   readonly warmUpTurns: number;
   readonly measureMs: number;
-  /** Undefined: ever new ones. */
+  /** Undefined: a new sender for each turn. */
   readonly senders: SenderIdentity | undefined;
 }
 
@@ -35,13 +35,13 @@ export interface LoadResult {
   /** Turns that ended while it measured, and for how long that was. */
   readonly turns: number;
   readonly seconds: number;
-  /** From the request to the first text, of turns that began while it measured; ms, ascending. */
+  /** Times from the request to the first text, for turns that began while it measured; ms, ascending. */
   readonly firstTextMs: readonly number[];
   readonly failures: number;
   readonly firstFailure: string | null;
 }
 
-/** From the driver: it warmed up, or it is done. */
+/** The driver reports that it warmed up, or that it is done. */
 export type LoadReport =
   | { readonly kind: 'measuring' }
   | { readonly kind: 'measured'; readonly result: LoadResult }

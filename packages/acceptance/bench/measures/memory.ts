@@ -25,8 +25,8 @@ interface Measured {
 }
 
 /**
- * Of a labelled set of questions over a shop's memory: how often what was looked for is among the first five, by words
- * alone and with vectors.
+ * Measures how often the right note is among the first five results, for a labelled set of questions over a shop's
+ * memory, by words alone and with vectors.
  */
 export async function measureMemory(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();

@@ -12,7 +12,7 @@ const AT_ONCE = 64;
 const ATTENDED_TIMEOUT_MS = 600_000;
 const MAX_KIBIBYTES = 64;
 const DAY_MS = 86_400_000;
-/** When each schedule is to be looked at, by time. */
+/** A sorted set of schedules, by the time of their next look. */
 const SCHEDULES_KEY = 'concierge:{q0}:schedules';
 const farOff = { name: 'Next year', message: 'What is due?', schedule: { at: new Date(Date.now() + 300 * DAY_MS).toISOString() } };
 

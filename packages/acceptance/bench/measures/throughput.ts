@@ -2,7 +2,7 @@ import { together, type Bench } from '../bench.ts';
 import type { MeasuredLoad } from '../load/load-driver.ts';
 import { ratioRow, type Bound, type Row } from '../row.ts';
 
-/** Of the durable pipeline; null: shown, without a target. */
+/** Bounds as shares of the durable pipeline; null: shown, without a target. */
 const bounds = new Map<number, Bound | null>([
   [1, null],
   [16, null],

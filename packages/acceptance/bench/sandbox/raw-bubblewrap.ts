@@ -34,7 +34,7 @@ export class RawBubblewrap {
     return new RawBubblewrap(plan, contents);
   }
 
-  /** To the end of the command. */
+  /** Resolves at the end of the command. */
   async time(argv: readonly string[]): Promise<number> {
     const words = [...bubblewrapFlags(this.#plan, tmp), '--', ...becomeOwner(this.#plan), '/bin/sh', '-c', ofEach, 'sh', ...argv];
     const last = Math.max(...this.#contents.keys());

@@ -87,10 +87,10 @@ function recoveryAt(start: LedgerLine, next: LedgerLine | undefined, { kills, en
   return [next.atMs - last.atMs];
 }
 
-/** With a lease of 8 s and a look after it each 2 s; far more than a busy machine adds. */
+/** A lease takes 8 s and the reconciler looks every 2 s; the rest is far more than a busy machine adds. */
 const SLOWEST_RECOVERY_MS = 25_000;
 
-/** I21: while clocks are stepped, what a dead worker left is taken up as soon as ever. */
+/** I21: while clocks are stepped, the turns of a dead worker are taken over as soon as ever. */
 function auditRecovery(input: AuditInput): Finding[] {
   if (!input.faults.some(({ kind }) => kind === 'clock')) return [];
   return recoveryTimes(input)

@@ -43,19 +43,18 @@ export const FaultLine = z.object({
   atMs: z.number(),
   kind: z.enum([...processFaults, ...redisFaults, 'clock', 'disk-full', 'disk-free']),
   target: z.string(),
-  /** Of a fail point: its name and action. */
+  /** Name and action of a fail point. */
   failpoint: z.string().optional(),
-  /** Of a fail point: whether the process came by. */
+  /** Whether the process reached the fail point. */
   reached: z.boolean().optional(),
-  /** Of a SIGTERM. */
+  /** The exit code after a SIGTERM. */
   exitCode: z.int().nullable().optional(),
-  /** Of a hang: how long the process hung until it ended by itself; null: it did not. */
+  /** How long the process hung until it ended by itself; null: it did not. */
   endedAfterMs: z.number().nullable().optional(),
-  /** Of a clock: how far it is from the real one. */
+  /** The offset of a clock from the real one. */
   offsetSeconds: z.number().optional(),
   /**
-   * Of a full disk: how many questions were put off meanwhile, and whether the gateways called themselves ready all the
-   * time.
+   * How many questions were put off while the disk was full, and whether the gateways reported ready all the time.
    */
   refusals: z.int().optional(),
   wasReady: z.boolean().optional(),

@@ -11,9 +11,9 @@ import { SeededRandom } from '../load/seeded-random.ts';
 export interface CronKills {
   readonly seed: number;
   readonly schedules: number;
-  /** So long times are due and replicas die. */
+  /** Duration in which times are due and replicas are killed. */
   readonly overMs: number;
-  /** Redis is emptied so often, spread over the run. */
+  /** How often Redis is emptied, spread over the run. */
   readonly flushes: number;
   readonly tree?: string | undefined;
 }
@@ -32,7 +32,7 @@ const EVERY = '6s';
 const SETTLE_TIMEOUT_MS = 120_000;
 const KILL_EVERY_MS = { least: 150, most: 450 };
 
-/** So many a run has at least, however long they take. */
+/** The least number of kills in a run, however long they take. */
 const KILLS_AT_LEAST = 20;
 const READY_TIMEOUT_MS = 90_000;
 const DECIDED_TIMEOUT_MS = 90_000;
@@ -148,7 +148,7 @@ async function openRuns(scope: TenantScope, schedules: readonly Schedule[]): Pro
   return open.flat();
 }
 
-/** By files alone: definitions give the times, histories their outcomes, sessions the runs. */
+/** Judges by files alone: definitions give the times, histories their outcomes, sessions the runs. */
 async function audit(scope: TenantScope, schedules: readonly Schedule[], untilMs: number): Promise<Omit<CronKillsReport, 'kills'>> {
   const findings: string[] = [];
   const turnIds: string[] = [];

@@ -28,12 +28,12 @@ interface ReceivedMessage {
   readonly sessionId: string | null;
 }
 
-/** How one message is asked, in a conversation of its own. */
+/** How one message is sent, in a separate conversation. */
 export interface Asking {
   readonly request: TurnRequest;
   readonly tenantId: string;
   readonly form: 'events' | 'json' | 'completion' | 'completionStream';
-  /** Of `events`: the client goes away in the middle, and resumes after this. */
+  /** With `events`, the client goes away in the middle, and resumes after this. */
   readonly pause?: ReaderOptions['pause'];
 }
 

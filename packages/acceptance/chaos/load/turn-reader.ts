@@ -19,7 +19,7 @@ export interface ReaderOptions {
   /** Probability that a connection is cut at a random byte. */
   readonly cuts: number;
   readonly signal: AbortSignal;
-  /** What is answered already is asked for: another answer than "later" is the last one. */
+  /** The turn has been answered already: every answer but "later" is the last one. */
   readonly takesNo?: boolean;
   /** Goes away after so many events, and resumes when the promise has resolved. */
   readonly pause?: { readonly afterEvents: number; readonly until: Promise<void> };

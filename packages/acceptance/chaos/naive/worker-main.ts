@@ -30,7 +30,7 @@ worker.on('error', () => undefined);
 async function runTurn(turn: NaiveTurn): Promise<void> {
   const said = await converse(turn);
   const now = new Date().toISOString();
-  // As late as it can be: the usual way, reading it first, loses so much that nothing else would be seen.
+  // Read as late as possible: the usual early read loses so much that no other fault would show.
   const session = await load(turn);
   const messages = [...session.messages, ...said];
   const next: Session = {

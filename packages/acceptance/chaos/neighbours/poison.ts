@@ -9,7 +9,7 @@ export interface PoisonRound {
 
 const ROUND_TIMEOUT_MS = 240_000;
 const LOOK_EVERY_MS = 20;
-/** As long as a turn needs to be beside the poison when it strikes. */
+/** Time that the innocent turns get to be in progress when the poison strikes. */
 const BESIDE_TIMEOUT_MS = 30_000;
 const CHUNKS = 40;
 const DELAY_MS = 100;

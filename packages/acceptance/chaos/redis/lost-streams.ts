@@ -61,7 +61,7 @@ async function strike(rig: ChaosRig, fault: StreamFault, markers: ReadonlySet<st
     await eventually(check, { timeoutMs: BUSY_TIMEOUT_MS, everyMs: 25 });
   };
   if (fault === 'truncated') {
-    // As they end: what Redis loses are the ends of streams whose heads it has kept.
+    // Faults hit as the turns end: Redis loses the ends of streams whose heads it has kept.
     await faults.run(fault, async () => until(async () => hasEnded(1)));
     return;
   }

@@ -83,7 +83,7 @@ async function speak(
   return deliveries;
 }
 
-/** To one gateway, then to the other, as a load balancer would. @returns whether it was taken in the end */
+/** Delivers to the two gateways alternately, as a load balancer would. @returns whether one took it */
 async function bring(stage: ChannelsStage, payload: object, first: number): Promise<boolean> {
   for (const [attempt, delayMs] of [0, ...RETRY_DELAYS_MS].entries()) {
     await wait(delayMs);

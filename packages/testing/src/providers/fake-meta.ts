@@ -72,7 +72,7 @@ export class FakeMeta extends FakeProvider {
       .filter(({ text, template, message }) => text !== undefined || template !== undefined || message !== undefined);
   }
 
-  /** As the App Dashboard does when an address is saved. @throws when the address does not give the challenge back */
+  /** Registers an address as the App Dashboard does. @throws when the address does not give the challenge back */
   async register(webhook: MetaWebhook): Promise<void> {
     const challenge = String(Date.now());
     const query = new URLSearchParams({ 'hub.mode': 'subscribe', 'hub.challenge': challenge, 'hub.verify_token': webhook.verifyToken });
@@ -83,7 +83,7 @@ export class FakeMeta extends FakeProvider {
     this.#webhook = webhook;
   }
 
-  /** Signed over the bytes as they go out, escapes included, and brought again until it is taken. */
+  /** Signs the bytes as they go out, escapes included, and delivers them again until they are taken. */
   async deliver(
     payload: object,
     { retryDelaysMs = [1, 5, 25, 125] }: { readonly retryDelaysMs?: readonly number[] } = {},
@@ -93,8 +93,8 @@ export class FakeMeta extends FakeProvider {
   }
 
   /**
-   * Brought there once, whatever is registered: a load balancer that chose this gateway. @returns the status; 0 without
-   * an answer
+   * Delivers once to `url`, whatever is registered: a load balancer that chose this gateway. @returns the status; 0
+   * without an answer
    */
   async deliverTo(url: string, payload: object): Promise<number> {
     const [only] = await this.#bring(url, payload, []);

@@ -52,7 +52,7 @@ export class FakeSlack extends FakeProvider {
     return `${this.origin}/files-pri/${id}`;
   }
 
-  /** As when the request URL is saved. @throws when it does not give the challenge back */
+  /** Verifies the request URL as Slack does when it is saved. @throws when it does not give the challenge back */
   async register(url: string): Promise<void> {
     const challenge = `challenge-${String(Date.now())}`;
     const [first] = await this.#post(url, { type: 'url_verification', token: 'unused', challenge }, []);
@@ -61,7 +61,7 @@ export class FakeSlack extends FakeProvider {
     this.#eventsUrl = url;
   }
 
-  /** Signed for each of four tries, and brought as a mention and as a message where it is both. */
+  /** Signs each of four tries, and delivers a message that mentions the bot as two events. */
   async deliver(event: object): Promise<WebhookTry[]> {
     if (this.#eventsUrl === undefined) throw new Error('Register a request URL first.');
     this.#events += 1;

@@ -144,7 +144,7 @@ export class FakeTwilio extends FakeProvider {
   }
 }
 
-/** As Twilio's security page describes it. */
+/** Signs as Twilio's security page describes. */
 export function twilioSignature(authToken: string, { url, fields }: { readonly url: string; readonly fields: Fields }): string {
   const signed = Object.keys(fields)
     .toSorted()

@@ -5,7 +5,7 @@ export interface BodyProblem {
   readonly kind: 'unknown' | 'missing' | 'wrong_type' | 'wrong_value';
   /** `reply_parameters.message_id` */
   readonly path: string;
-  /** As the schema wants it: `number`, `string` … */
+  /** The type in the schema: `number`, `string` … */
   readonly expected: string;
 }
 
@@ -72,7 +72,7 @@ const templateContent = {
   biz_opaque_callback_data: z.string().max(512).optional(),
 };
 
-/** By what a message is and whom it is for: a union would not name the wrong field. */
+/** Chooses the schema by type and recipient of a message: a union would not name the wrong field. */
 export function whatsAppMessage(body: Readonly<Record<string, unknown>>): z.ZodType {
   const place = body['recipient_type'] === 'group' ? toGroup : body['recipient'] === undefined ? toPerson : toNamedPerson;
   return z.strictObject({ ...place, ...(body['type'] === 'template' ? templateContent : textContent) });
