@@ -48,7 +48,7 @@ export async function runStreamRound(rig: ChaosRig, { fault, turns }: StreamRoun
   await rig.rest();
   isOver.resolve();
   await Promise.all(asked);
-  // Before another fault makes them forget what this one has done.
+  // Reread before another fault hides what this one has done.
   await rig.load.rereadAll(giveUp);
 }
 
