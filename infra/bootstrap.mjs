@@ -77,8 +77,8 @@ export function pathWithTools() {
 }
 
 /**
- * Installs what is missing, then makes sure that Node 24 runs: calls `main` in this process, or runs the same script again under the
- * Node that was installed.
+ * Installs what is missing, then makes sure that Node 24 runs: calls `main` in this process, or runs the same script
+ * again under the Node that was installed.
  */
 export async function bootstrap(scriptUrl, main) {
   const major = majorOf(process.versions.node);

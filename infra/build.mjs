@@ -1,4 +1,5 @@
-// Compiles everything for images, where nothing runs from source: JavaScript in each dist/, with what the compiler leaves aside.
+// Compiles everything for images, where nothing runs from source: JavaScript in each dist/, with what the compiler
+// leaves aside.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// `npm run docs`: writes the pages that are made from code. A test fails when one of them is not what the code says.
+// `npm run docs`: writes the pages that are made from code. A test fails when one of them differs from the code.
 import { bootstrap, root } from './bootstrap.mjs';
 import { runTypeScript } from './run-typescript.mjs';
 

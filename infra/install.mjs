@@ -45,7 +45,10 @@ function say(text) {
   process.stderr.write(`${text}\n`);
 }
 
-/** Installs exactly what the lockfile names, without install scripts; rejects with an error whose message says why it failed. */
+/**
+ * Installs exactly what the lockfile names, without install scripts; rejects with an error whose message states the
+ * reason.
+ */
 export async function installPackages(root) {
   const startedAt = Date.now();
   say('Installing packages (once; again only when pnpm-lock.yaml changes) ...');

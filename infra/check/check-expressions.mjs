@@ -1,4 +1,5 @@
-// `node infra/check/check-expressions.mjs [folder]`: fails when a regular expression can take more than time in proportion to its text.
+// `node infra/check/check-expressions.mjs [folder]`: fails when a regular expression can take more than time in
+// proportion to its text.
 import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -35,14 +35,14 @@ describe('the check of expressions', () => {
     ['exponential', 'const a = 1;\nexport const isWord = (text) => /^(?:a+)+$/u.test(text + a);', 'exponential'],
     ['built from text', "const a = 1;\nexport const built = new RegExp('\\\\s+$', 'u');", '2nd degree'],
     ['built at run time', 'const a = 1;\nexport const built = (text) => new RegExp(text + a);', 'built at run time'],
-  ])('fails on one that is %s, and says where', (_what, source, verdict) => {
+  ])('fails on one that is %s, and names the place', (_what, source, verdict) => {
     const { status, stdout } = checked(source);
     expect(stdout).toContain('packages/x/src/y.ts:2: ');
     expect(stdout).toContain(verdict);
     expect(status).toBe(1);
   });
 
-  it('passes linear ones, and one whose bound is said', () => {
+  it('passes linear ones, and one with a stated bound', () => {
     const { status, stdout } = checked(
       'export const word = /^[a-z]+$/u;\n// bounded-expression: of ten characters\nexport const end = /[.,;]+$/u;\n',
     );

@@ -1,4 +1,5 @@
-// Finds regular expressions in sources, and asks recheck whether any of them can take time in the square of its text, or worse.
+// Finds regular expressions in sources, and asks recheck whether any of them can take time in the square of its text,
+// or worse.
 import { parseSync } from '@swc/core';
 import { checkSync } from 'recheck';
 
@@ -8,10 +9,15 @@ import { checkSync } from 'recheck';
  * One that is built at run time cannot be looked at and always needs one.
  */
 const EXEMPTION = /\/\/ bounded-expression: \S/u;
-/** Without limits of time, and with one seed, so that a verdict is the same on every machine. Trials are limited in number. */
+/**
+ * recheck runs without time limits and with one seed, so that a verdict is the same on every machine. The number of
+ * trials is limited.
+ */
 const settings = { randomSeed: 1, timeout: null, attackTimeout: null, incubationTimeout: null, seedingTimeout: null };
 
-/** Line and verdict of what is wrong in one source. `verdicts`: of expressions that were looked at before, by their text; added to. */
+/**
+ * Returns line and verdict of each finding in one source. `verdicts` caches verdicts by the text of the expression.
+ */
 export function findingsIn(source, { isJsx = false, verdicts = new Map() } = {}) {
   const lines = source.split('\n');
   const findings = [];
@@ -43,7 +49,9 @@ function verdictOf(text, flags, verdicts) {
   return verdict;
 }
 
-/** Every literal, and every call of RegExp, in the order of the source; `text` is undefined for one that is no constant. */
+/**
+ * Every literal, and every call of RegExp, in the order of the source; `text` is undefined for one that is no constant.
+ */
 function expressionsIn(source, isJsx) {
   const found = [];
   const from = new Map();
@@ -63,7 +71,7 @@ function expressionsIn(source, isJsx) {
   return found;
 }
 
-/** Of a call of RegExp; empty when it is not built from constants. */
+/** Returns text and flags of a RegExp call; empty when they are not constants. */
 function builtBy(given) {
   const [text, flags = ''] = given.map(({ expression }) => constantOf(expression) ?? null);
   return text === null || flags === null ? {} : { text, flags };

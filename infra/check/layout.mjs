@@ -1,4 +1,5 @@
-// `node infra/check/layout.mjs [folder]`: fails when a folder has too many files, or a small file has one importer, to which it belongs.
+// `node infra/check/layout.mjs [folder]`: fails when a folder has too many files, or a small file has one importer, to
+// which it belongs.
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,7 +14,10 @@ const leftOut = new Set(['node_modules', 'dist', 'test']);
 /** Started, loaded or read by name, and small where there is little to start. */
 const entries = /(?:^|-)(?:main|index|config|wire|thread|build)\.(?:ts|tsx|mjs)$/u;
 
-/** What is not done yet: small files by package, and files by folder. Both only ever shrink. Tests and fixtures are not counted. */
+/**
+ * What is not done yet: small files by package, and files by folder. Both only ever shrink. Tests and fixtures are not
+ * counted.
+ */
 const tolerated = {
   smallFiles: {
     'packages/channel': 5,
@@ -48,7 +52,10 @@ function findFullFolders(paths) {
   return [...counts].filter(([, count]) => count > FILES_MAX).map(([folder, count]) => ({ folder, count }));
 }
 
-/** Files of a few lines that one other file imports, or none. `files`: text by path; `exported`: path by what is imported. */
+/**
+ * Files of a few lines that one other file imports, or none. `files`: text by path; `exported`: path by what is
+ * imported.
+ */
 function findSmallFiles(files, exported) {
   const importers = importersIn(files, exported);
   const isEntry = (path) => entries.test(basename(path)) || [...exported.values()].includes(path);
@@ -62,7 +69,7 @@ function findSmallFiles(files, exported) {
   return small;
 }
 
-/** By file, the files that import something of it; through an index only those names that they take from it. */
+/** Returns the importers of each file; through an index only those that import one of its names. */
 function importersIn(files, exported) {
   const imports = new Map([...files].filter(([path]) => isCode(path)).map(([path, text]) => [path, importsOf(path, text)]));
   const importers = new Map();
@@ -95,7 +102,7 @@ function readExports(root) {
   return exported;
 }
 
-/** What a file imports and passes on, wherever it says so. */
+/** What a file imports and passes on, wherever it stands. */
 function importsOf(path, text) {
   const found = [];
   const visit = (node) => {

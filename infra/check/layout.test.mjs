@@ -28,7 +28,7 @@ function plantPackage(name) {
 const small = 'export const one = 1;\nexport const two = 2;\n';
 
 describe('the check of the layout', () => {
-  it('finds a small file that one file imports, and says which', () => {
+  it('finds a small file that one file imports, and names the file', () => {
     plant('packages/a/src/small.ts', small);
     plant('packages/a/src/large.ts', long("import { one } from './small.ts';"));
     expect(checkLayout(root, nothing).findings).toEqual(['packages/a/src/small.ts: 2 lines for packages/a/src/large.ts alone']);
@@ -85,7 +85,7 @@ describe('the check of the layout', () => {
     expect(checkLayout(root, nothing).findings).toEqual(['packages/a/src: 21 files, and may have 20']);
   });
 
-  it('says which exceptions could be fewer, and fails for none of them', () => {
+  it('lists the exceptions that could be fewer, and fails for none of them', () => {
     plant('packages/a/src/small.ts', small);
     const exceptions = { smallFiles: { 'packages/a': 3 }, folders: { 'packages/a/src': 21 } };
     expect(checkLayout(root, exceptions)).toEqual({

@@ -1,5 +1,6 @@
-// Refuses what walks or removes whole trees by path in the packages that handle tenants' files: a command of a tenant can put a link in place of a
-// folder meanwhile. `folder-tree.ts` and `tree-walk.ts` of packages/files do the same over open descriptors.
+// Refuses what walks or removes whole trees by path in the packages that handle tenants' files: a command of a tenant
+// can put a link in place of a folder meanwhile. `folder-tree.ts` and `tree-walk.ts` of packages/files do the same over
+// open descriptors.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

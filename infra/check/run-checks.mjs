@@ -23,7 +23,7 @@ export const checks = [
   },
   { name: 'dead code', commands: [['knip', '--config', 'knip.json', '--no-progress', '--no-config-hints']] },
   { name: 'paths', commands: [['node', 'infra/check/paths-by-name.mjs']] },
-  // Says how many exceptions are left, even when it passes.
+  // Prints how many exceptions are left, even when it passes.
   { name: 'layout', commands: [['node', 'infra/check/layout.mjs']], reports: true },
   { name: 'format', commands: [['oxfmt', '--check', '.']] },
 ];

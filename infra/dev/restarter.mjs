@@ -16,8 +16,8 @@ export class Restarter {
   #stopped = false;
 
   /**
-   * `services` by name, each a `SupervisedProcess` of `services/<name>`; `graceMs` for one to end; `prepare(name)` before
-   * one is started again; `onChange()` for every change, of a test, too.
+   * `services` by name, each a `SupervisedProcess` of `services/<name>`; `graceMs` for one to end; `prepare(name)`
+   * before one is started again; `onChange()` for every change, of a test, too.
    */
   constructor(options) {
     this.#options = options;

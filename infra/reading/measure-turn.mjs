@@ -13,11 +13,11 @@ import { MeasuredService } from './measured-service.mjs';
 
 const MESSAGE = 'Please read IDENTITY.md and introduce yourself.';
 const WARM_TURNS = 2;
-/** After its `done` a turn is indexed and its lane released. */
+/** The turn is indexed and its lane released after `done`. */
 const TAIL_MS = 2000;
 const TURN_TIMEOUT_MS = 60_000;
 
-/** Of this machine's own only what starting needs: no other Redis, database or provider. */
+/** Passes on only the variables that a start needs: no other Redis, database or provider. */
 function ownEnvironment(dataFolder) {
   const inherited = Object.fromEntries(['PATH', 'HOME', 'TMPDIR'].map((name) => [name, process.env[name]]));
   return childEnvironment({ ...inherited, DATA_DIR: dataFolder, SANDBOX: 'off', LOG_LEVEL: 'warn', ...loadSecrets(dataFolder, {}) });
@@ -48,7 +48,7 @@ async function measureServices(services, { port, key, idleMs }) {
   return services.map(({ name }, index) => ({ name, idle: idle[index], turn: turn[index] }));
 }
 
-/** For gateway and worker: what V8 counted while they were idle for `idleMs`, and in the turn after that. */
+/** Returns what V8 counted in gateway and worker while they were idle for `idleMs`, and in the turn after that. */
 export async function measureTurn({ idleMs }) {
   const folder = mkdtempSync(join(tmpdir(), 'concierge-reading-'));
   const stops = [];

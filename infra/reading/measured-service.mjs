@@ -1,4 +1,4 @@
-// A service under V8's coverage, which tells on request what ran in it since the last request.
+// A service under V8's coverage, which reports on request what ran in it since the last request.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -4,7 +4,9 @@ import { createServer, Socket } from 'node:net';
 
 /** Listening on a name is the lock: the kernel takes it back however its holder ends, and no file stays behind. */
 const LOCK_NAME = '\0concierge-sandbox-build';
-/** Far above what a build takes. Whoever waited that long builds as well: two builds cost time and harm nothing. */
+/**
+ * Far above the time of a build. A process that waited that long builds as well: two builds cost time and harm nothing.
+ */
 const WAIT_MS = 10 * 60_000;
 
 class BuildLock {
@@ -43,7 +45,10 @@ function holderToEnd(name, signal) {
   });
 }
 
-/** Runs `work` while nobody else on this machine does; `onWait` is told once when somebody does. An aborted `signal` ends the waiting. */
+/**
+ * Runs `work` while no other process on this machine does; calls `onWait` once when one does. An aborted `signal` ends
+ * the wait.
+ */
 export async function exclusively(work, { onWait, signal, name = LOCK_NAME }) {
   const waiting = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
   const lock = new BuildLock();

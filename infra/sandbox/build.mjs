@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// `node infra/sandbox/build.mjs [--force] [--from-packages]`: the image concierge-sandbox, when it is not there as this recipe makes it.
-// By the Dockerfile where its base can be pulled, else from Debian packages alone. Needs Node 20 and nothing that is installed by npm.
+// `node infra/sandbox/build.mjs [--force] [--from-packages]`: the image concierge-sandbox, when it is not there as this
+// recipe makes it. By the Dockerfile where its base can be pulled, else from Debian packages alone. Needs Node 20 and
+// nothing that is installed by npm.
 import { run } from '../start/commands.mjs';
 import { dockerAnswers } from '../start/redis-container.mjs';
 import { complain, say } from '../start/terminal.mjs';

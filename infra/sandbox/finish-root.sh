@@ -1,12 +1,14 @@
 #!/bin/sh
-# The last step of both ways of building the image, run inside its root: a user, settings, and nothing left that makes no sense in a sandbox.
+# The last step of both ways of building the image, run inside its root: a user, settings, and nothing left that makes
+# no sense in a sandbox.
 set -eu
 
-# Containers run as the owner of the tenant's files, whoever that is; this is the user for an image that is tried by hand.
+# Containers run as the owner of the tenant's files; this is the user for an image that is tried by hand.
 useradd --uid 1000 --user-group --no-create-home --home-dir /tmp --shell /bin/bash agent
 mkdir -p /workspace
 chown agent:agent /workspace
-# Repositories in the workspace belong to whoever owns the tenant's files; there is nobody else in the sandbox to be protected from.
+# Repositories in the workspace belong to the owner of the tenant's files; the sandbox has no other user to guard
+# against.
 git config --system safe.directory '*'
 git config --system init.defaultBranch main
 
@@ -20,5 +22,5 @@ rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/cache
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*
 rm -f /etc/machine-id /var/lib/dbus/machine-id /etc/dpkg/dpkg.cfg.d/build
 
-# Nobody in the sandbox may become somebody else.
+# No process in the sandbox may change its user.
 find / -xdev ! -type l -perm /6000 -exec chmod a-s {} +

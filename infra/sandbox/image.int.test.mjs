@@ -51,7 +51,7 @@ onImage('the sandbox image', () => {
     });
   });
 
-  it('has no file with which somebody becomes somebody else', async () => {
+  it('has no file that changes the user of a process', async () => {
     const { ok, output } = await inImage('find / -xdev ! -type l -perm /6000 2>/dev/null; exit 0');
     expect({ ok, output }).toEqual({ ok: true, output: '' });
   });
@@ -61,7 +61,7 @@ onImage('the sandbox image', () => {
     expect(output).toBe('');
   });
 
-  it('runs as nobody in particular, in the workspace', async () => {
+  it('runs as an unprivileged user, in the workspace', async () => {
     const { stdout } = await run('docker', ['image', 'inspect', '--format', '{{.Config.User}} {{.Config.WorkingDir}} {{.Size}}', IMAGE]);
     const [user, folder, size] = stdout.trim().split(' ');
     expect({ user, folder }).toEqual({ user: 'agent', folder: '/workspace' });

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The root of the sandbox image from Debian packages alone: debootstrap, then apt with packages.txt, then finish-root.sh, as a tar.
+# The root of the sandbox image from Debian packages alone: debootstrap, then apt with packages.txt, then
+# finish-root.sh, as a tar.
 #
 #   make-root.sh <empty folder to work in>      leaves root.tar there
 #
-# Packages come from the mirrors that this machine's apt uses, with its proxies and its credentials, and are checked with Debian's keys.
-# Runs as root in mount and process namespaces of its own and dies with whoever started it: nothing stays mounted, nothing goes on.
+# Packages come from the mirrors that this machine's apt uses, with its proxies and its credentials, and are checked
+# with Debian's keys. Runs as root in separate mount and process namespaces and dies with its parent: nothing stays
+# mounted, nothing goes on.
 set -euo pipefail
 
 if [ "${IN_NAMESPACES:-}" != yes ]; then
@@ -53,7 +55,7 @@ debian_sources >"$work/sources.list"
 mirror=$(awk -v suite="$suite" '$(NF - 1) == suite { print $(NF - 2); exit }' "$work/sources.list")
 [ -n "$mirror" ] || fail "apt on this machine knows no mirror of Debian 12 ($suite main)."
 
-# debootstrap fetches by itself: it is told of the proxies that apt uses.
+# debootstrap fetches by itself: it gets the proxies that apt uses.
 eval "$(apt-config shell http_proxy_of_apt Acquire::http::Proxy https_proxy_of_apt Acquire::https::Proxy)"
 export http_proxy=${http_proxy:-${http_proxy_of_apt:-}} https_proxy=${https_proxy:-${https_proxy_of_apt:-}}
 [ -n "$http_proxy" ] || unset http_proxy

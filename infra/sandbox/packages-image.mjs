@@ -16,7 +16,7 @@ const workFolder = process.env.TMPDIR ?? '/var/tmp';
 
 const script = fileURLToPath(new URL('make-root.sh', import.meta.url));
 
-/** What keeps this machine from it, in words for a person; null when nothing does. */
+/** The reason why this machine cannot do it, for the terminal; null when there is none. */
 export function whyNotFromPackages() {
   if (process.platform !== 'linux') return 'it can be built from packages on Debian 12 only';
   if (process.getuid() !== 0) return 'building it from packages needs root';
@@ -32,7 +32,7 @@ function removeLeftovers() {
   }
 }
 
-/** Resolves with null, or with what the script said last. */
+/** Resolves with null, or with the last output of the script. */
 function makeRoot(folder, { onStep, signal }) {
   return new Promise((resolve) => {
     const child = spawn(script, [folder], { stdio: ['ignore', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
@@ -44,7 +44,10 @@ function makeRoot(folder, { onStep, signal }) {
   });
 }
 
-/** Builds `image`; `onStep` hears what is being done, `signal` ends it. Resolves with null, or with the reason why it could not be built. */
+/**
+ * Builds `image`; `onStep` gets each step, `signal` ends it. Resolves with null, or with the reason why it could not be
+ * built.
+ */
 export async function buildFromPackages(image, { onStep, signal }) {
   const reason = whyNotFromPackages();
   if (reason !== null) return reason;

@@ -1,4 +1,4 @@
-// What the sandbox image is made from, and how an image tells which recipe made it.
+// What the sandbox image is made from, and the label with the recipe that made an image.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,10 @@ export function recipeHash() {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Environment, user and the like, as the last stage of the Dockerfile has them: the other way of building sets the same. */
+/**
+ * Environment, user and the like, as the last stage of the Dockerfile has them: the other way of building sets the
+ * same.
+ */
 export function imageSettings() {
   const dockerfile = readFileSync(new URL('Dockerfile', import.meta.url), 'utf8');
   const lastStage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));

@@ -20,7 +20,10 @@ export function findProgram(...names) {
   return null;
 }
 
-/** Runs a program; never rejects. `ok` is false when it failed, is missing, took longer than `timeoutMs` or was ended by `signal`. */
+/**
+ * Runs a program; never rejects. `ok` is false when it failed, is missing, took longer than `timeoutMs` or was ended by
+ * `signal`.
+ */
 export function run(command, args, { timeoutMs = 10_000, env = process.env, signal } = {}) {
   return new Promise((resolve) => {
     const child = execFile(command, args, { timeout: timeoutMs, env, signal, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {
@@ -30,7 +33,7 @@ export function run(command, args, { timeoutMs = 10_000, env = process.env, sign
   });
 }
 
-/** Resolves with whether nobody listens there yet. Port 0: resolves with a free port's number. */
+/** Resolves with whether the port is free. Port 0: resolves with a free port's number. */
 export function probePort(port, host) {
   return new Promise((resolve, reject) => {
     const server = createServer();

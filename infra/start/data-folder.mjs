@@ -15,7 +15,10 @@ export function readJson(file) {
   }
 }
 
-/** Written beside and moved over in one step is not needed here: `wx` makes the file once, and nobody changes it afterwards. */
+/**
+ * Written beside and moved over in one step is not needed here: `wx` makes the file once, and no process changes it
+ * afterwards.
+ */
 export function writeSecretJson(file, value) {
   writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`, { mode: OWNER_ONLY });
 }
@@ -30,7 +33,10 @@ export function openDataFolder(env) {
   return folder;
 }
 
-/** KEY_SECRET signs API keys, SECRETS_KEY (32 bytes, base64url) encrypts channel credentials: made once, unless the environment has them. */
+/**
+ * KEY_SECRET signs API keys, SECRETS_KEY (32 bytes, base64url) encrypts channel credentials: made once, unless the
+ * environment has them.
+ */
 export function loadSecrets(folder, env) {
   const file = join(folder, 'secrets.json');
   const stored = readJson(file) ?? {};
@@ -58,7 +64,10 @@ function isAlive(pid) {
   }
 }
 
-/** Refuses a second start over the same data. What a killed one left behind does not count. Returns what releases the folder. */
+/**
+ * Refuses a second start over the same data. What a killed one left behind does not count. Returns what releases the
+ * folder.
+ */
 export function claimDataFolder(folder) {
   const file = join(folder, 'run.json');
   const other = readJson(file);

@@ -31,7 +31,7 @@ describe('the data folder', () => {
     expect(() => statSync(join(folder, 'run.json'))).toThrow('ENOENT');
   });
 
-  it('refuses a folder that cannot be made, and says what to do', () => {
+  it('refuses a folder that cannot be made, and explains what to do', () => {
     writeFileSync(join(folder, 'file'), '');
     expect(() => openDataFolder({ DATA_DIR: join(folder, 'file') })).toThrow(/Set DATA_DIR/u);
   });

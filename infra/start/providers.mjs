@@ -8,7 +8,10 @@ import { StartError } from './terminal.mjs';
 /** What a new providers.json holds: edit it, or just set the environment variable it names. */
 const template = fileURLToPath(new URL('../providers.json', import.meta.url));
 
-/** Whether one of the models that would be asked can be: the same answer as `hasUsableKey` of packages/model, before that can be loaded. */
+/**
+ * Whether one of the models that would be asked can be: the same answer as `hasUsableKey` of packages/model, before
+ * that can be loaded.
+ */
 export function hasUsableKey(file, env) {
   const asked = [file.default, ...(file.fallbacks ?? [])];
   return asked.some((ref) => {
@@ -31,7 +34,10 @@ function mayUseDemoModel(env) {
   return env.NODE_ENV !== 'production' || ['1', 'true', 'yes', 'on'].includes(String(env.DEMO_MODEL ?? '').toLowerCase());
 }
 
-/** Makes a providers file when there is none; says which model will answer. The worker reads the file and decides by the same rule. */
+/**
+ * Makes a providers file when there is none; reports which model will answer. The worker reads the file and decides by
+ * the same rule.
+ */
 export function chooseModel(dataFolder, env) {
   const path = env.PROVIDERS_FILE || join(dataFolder, 'providers.json');
   if (!existsSync(path)) {

@@ -15,7 +15,7 @@ const cases = [
   ['a key in the file', { a: provider({ apiKey: 'k' }) }, true],
   ['no key, because none is needed', { a: provider({}) }, true],
   ['only a fallback with a key', { a: provider({ apiKeyEnv: 'UNSET' }), b: provider({ apiKey: 'k' }) }, true],
-  ['a key of a provider that nobody asks', { a: provider({ apiKeyEnv: 'UNSET' }), c: provider({ apiKey: 'k' }) }, false],
+  ['a key of a provider that is not used', { a: provider({ apiKeyEnv: 'UNSET' }), c: provider({ apiKey: 'k' }) }, false],
 ];
 
 describe('which model answers', () => {
@@ -32,7 +32,7 @@ describe('which model answers', () => {
     expect(workerDecides(resolveProviders(file, (name) => env[name]))).toBe(usable);
   });
 
-  it('makes a providers file that only its owner can read, and says which variable it waits for', () => {
+  it('makes a providers file that only its owner can read, and names the variable it waits for', () => {
     const { providersFile, description } = chooseModel(folder, {});
     expect(statSync(providersFile).mode % 0o1000).toBe(0o600);
     expect(ProvidersFile.parse(JSON.parse(readFileSync(providersFile, 'utf8'))).default).toBe('openai/gpt-5-mini');
@@ -48,7 +48,7 @@ describe('which model answers', () => {
     expect(chooseModel(folder, { ...production, OPENAI_API_KEY: 'k' }).description).toContain('openai/gpt-5-mini');
   });
 
-  it('says in one line what is wrong with the file', () => {
+  it('reports in one line what is wrong with the file', () => {
     writeFileSync(join(folder, 'providers.json'), '{ "default": ');
     expect(() => chooseModel(folder, {})).toThrow(/providers\.json cannot be read/u);
     expect(() => chooseModel(folder, { PROVIDERS_FILE: join(folder, 'other.json') })).toThrow(/does not exist/u);

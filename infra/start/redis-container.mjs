@@ -22,7 +22,10 @@ export async function findRedisImage() {
   return (await run('docker', ['pull', '-q', DEFAULT_IMAGE], { timeoutMs: PULL_TIMEOUT_MS })).ok ? DEFAULT_IMAGE : null;
 }
 
-/** The container in the foreground of a child process, as this user, with its files in `folder` and a loopback port of its own. */
+/**
+ * The container in the foreground of a child process, as this user, with its files in `folder` and a loopback port of
+ * its own.
+ */
 export async function redisContainer({ image, folder, name, flags, env }) {
   await run('docker', ['rm', '-f', name]);
   const port = await probePort(0, '127.0.0.1');

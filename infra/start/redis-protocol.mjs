@@ -9,7 +9,7 @@ function addressOf(url) {
   return { target: { host: hostname, port: Number(port || 6379) }, password: decodeURIComponent(password) };
 }
 
-/** The last line of the answer without its type mark (`PONG`), or null when nobody answers. */
+/** The last line of the answer without its type mark (`PONG`), or null without an answer. */
 export function askRedis(url, command) {
   const { target, password } = addressOf(url);
   return new Promise((resolve) => {

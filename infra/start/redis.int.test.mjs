@@ -24,14 +24,14 @@ describe('the embedded Redis', () => {
     return redis;
   };
 
-  it('listens on a socket of its own, and says where', async () => {
+  it('listens on its own socket, and returns the path', async () => {
     const { url } = await start();
     expect(url).toBe(`unix:${join(folder, 'redis', 'redis.sock')}`);
     expect(await askRedis(url, 'PING')).toBe('PONG');
     expect(readFileSync(join(folder, 'redis', 'url'), 'utf8').trim()).toBe(url);
   });
 
-  it('keeps what it was told over a stop and a start', async () => {
+  it('keeps its data over a stop and a start', async () => {
     const first = await start();
     expect(await askRedis(first.url, 'SET kept yes')).toBe('OK');
     await first.stop();

@@ -15,7 +15,9 @@ const READY_TIMEOUT_MS = 30_000;
 const LEFTOVER_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 15_000;
 
-/** Settings of the product: nothing accepted is evicted, a kill loses at most a second of what the inboxes hold anyway. */
+/**
+ * Settings of the product: nothing accepted is evicted, a kill loses at most a second of what the inboxes hold anyway.
+ */
 const settings = {
   appendonly: 'yes',
   appendfsync: 'everysec',
@@ -27,7 +29,10 @@ const settings = {
 
 const asFlags = (flags) => Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
 
-/** Where the Redis of this data folder listens: a socket beside its files, or a loopback port when that path is too long. */
+/**
+ * Where the Redis of this data folder listens: a socket beside its files, or a loopback port when that path is too
+ * long.
+ */
 async function chooseEndpoint(folder) {
   const socket = join(folder, 'redis.sock');
   if (Buffer.byteLength(socket) <= SOCKET_PATH_MAX_BYTES)
@@ -45,7 +50,10 @@ function readText(file) {
   }
 }
 
-/** A start that was killed leaves its Redis behind: it is asked to save and go, so that the new one has the files to itself. */
+/**
+ * A start that was killed leaves its Redis behind: it is asked to save and go, so that the new one has the files to
+ * itself.
+ */
 async function endLeftover(folder) {
   const url = readText(join(folder, 'url'));
   if (url !== null && (await askRedis(url, 'PING')) === 'PONG') {

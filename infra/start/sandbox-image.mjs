@@ -1,4 +1,4 @@
-// Building the sandbox image from `npm start`: in front of the person who waits for it, or behind everything else.
+// Building the sandbox image from `npm start`: in the foreground while the user waits, or behind everything else.
 import { spawn } from 'node:child_process';
 import { createWriteStream, readFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -8,14 +8,17 @@ import { complain, say } from './terminal.mjs';
 
 const script = fileURLToPath(new URL('../sandbox/build.mjs', import.meta.url));
 
-/** With its progress on the terminal; resolves when it ended, however it did. */
+/** Builds the image with its progress on the terminal; resolves when the build has ended or failed. */
 export async function buildSandboxImage() {
   say('Building the sandbox image (once, about a minute) ...');
   const child = spawn(process.execPath, [script], { stdio: ['ignore', 'inherit', 'inherit'] });
   await once(child, 'close');
 }
 
-/** A part of the running system: builds the image with its progress in a file, and says how it ended. Stopped, it leaves nothing behind. */
+/**
+ * A part of the running system: builds the image with its progress in a file, and reports how it ended. Stopped, it
+ * leaves nothing behind.
+ */
 export class BackgroundBuild {
   #child;
   #logFile;

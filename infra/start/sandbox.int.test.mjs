@@ -27,8 +27,8 @@ onLinux('the sandbox that npm start chooses without an image', () => {
   });
 });
 
-describe('the sandbox that npm start is told to use', () => {
-  it('stays Docker when that is asked for and its image is not there, and says what is missing', async () => {
+describe('the sandbox that SANDBOX selects for npm start', () => {
+  it('stays Docker when that is asked for and its image is not there, and reports what is missing', async () => {
     const { settings, description } = await chooseSandbox({ SANDBOX: 'docker', SANDBOX_IMAGE: 'concierge-no-such-image' });
     expect(settings.SANDBOX).toBe('docker');
     expect(description).toMatch(/^Docker, but .*: bash and exec answer with an error$/u);

@@ -38,7 +38,7 @@ async function bubblewrap() {
 
 const off = (reason) => ({ kind: 'off', description: `none (${reason}): ${withoutSandbox}` });
 
-/** `image`: `none` without an engine, else as `stateOfImage` says. */
+/** `image`: `none` without an engine, else the result of `stateOfImage`. */
 async function docker(image) {
   if (!(await dockerAnswers())) return { image: 'none', reason: 'no Docker engine answers' };
   const state = await stateOfImage(image);
@@ -60,7 +60,7 @@ async function best(image) {
   return { ...chosen, description, buildsImage: true };
 }
 
-/** Somebody asked for Docker by name: the image is worth waiting for. */
+/** SANDBOX names Docker: the image is worth waiting for. */
 async function dockerByName(image) {
   let engine = await docker(image);
   if (engine.image === 'missing' && image === IMAGE) {
@@ -98,12 +98,12 @@ async function choose(wanted, image) {
 }
 
 /**
- * SANDBOX when it names one, else the best that this machine offers. Returns `settings` for the worker's environment, a `description`,
- * and whether the image has to be built for the next start (`buildsImage`).
+ * SANDBOX when it names one, else the best that this machine offers. Returns `settings` for the worker's environment, a
+ * `description`, and whether the image has to be built for the next start (`buildsImage`).
  */
 export async function chooseSandbox(env) {
   const image = env.SANDBOX_IMAGE || IMAGE;
-  // Whoever names a runtime of the engine wants its walls, and not bubblewrap in their place: the worker's rule.
+  // A named runtime of the engine means its isolation, never bubblewrap in its place: the worker's rule.
   const wanted = env.SANDBOX || 'auto';
   const { kind, description, buildsImage = false } = await choose(wanted === 'auto' && env.SANDBOX_RUNTIME ? 'docker' : wanted, image);
   return { settings: { SANDBOX: kind, SANDBOX_IMAGE: image }, description, buildsImage };

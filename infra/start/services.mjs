@@ -16,7 +16,7 @@ const MAX_THREADS = 32;
 
 const preload = fileURLToPath(new URL('service-preload.mjs', import.meta.url));
 
-/** Of every Node that runs a service from source. */
+/** Flags of every Node that runs a service from source. */
 export const nodeFlags = ['--conditions=@concierge/source', '--import', preload];
 
 export const serviceNames = ['gateway', 'worker', 'cron', 'ui'];
@@ -51,7 +51,7 @@ export function portsOf(env) {
   return { gateway: Number(env.GATEWAY_PORT || 8000), ui: Number(env.UI_PORT || 8080) };
 }
 
-/** Refuses to start over a port that somebody else has. */
+/** Refuses to start over a port that another process has. */
 export async function assertPortsAreFree(ports) {
   const variables = { gateway: 'GATEWAY_PORT', ui: 'UI_PORT' };
   for (const [name, port] of Object.entries(ports)) {
@@ -87,7 +87,10 @@ async function notReady(services, signal) {
   return services.filter((child) => !child.isReady).map((child) => child.name);
 }
 
-/** Waits for all services, then for the gateway to say that it has everything it depends on. Resolves with what is missing, by name. */
+/**
+ * Waits for all services, then for the gateway to say that it has everything it depends on. Resolves with what is
+ * missing, by name.
+ */
 export async function waitUntilReady(services, ports, signal) {
   const late = await notReady(services, signal);
   if (late.includes('gateway') || late.includes('worker')) return late;

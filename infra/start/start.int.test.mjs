@@ -50,7 +50,7 @@ class Started {
   }
 }
 
-/** Runs the line that was printed, as somebody would paste it. */
+/** Runs the printed line, as a user would paste it. */
 async function paste(line) {
   const shell = spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'ignore'] });
   let heard = '';
@@ -68,7 +68,7 @@ function servicesOf(folder) {
         /^\d+$/u.test(entry) && read(`/proc/${entry}/cmdline`).includes('services/') && read(`/proc/${entry}/environ`).includes(folder)
       );
     } catch (error) {
-      // It has ended meanwhile, or is somebody else's.
+      // It has ended meanwhile, or belongs to another user.
       if (['ENOENT', 'ESRCH', 'EACCES'].includes(error.code)) return false;
       throw error;
     }
@@ -120,7 +120,7 @@ describe('npm start', () => {
     expect(await second.interrupt()).toBe(0);
   }, 240_000);
 
-  it('says in one line that a port is taken, and which variable chooses another', async () => {
+  it('reports in one line that a port is taken, and which variable chooses another', async () => {
     const other = createServer().listen(Number(env.GATEWAY_PORT));
     await once(other, 'listening');
     const refused = start();
@@ -176,7 +176,7 @@ describe('npm start', () => {
     expect(servicesOf(folder)).toEqual([]);
   }, 240_000);
 
-  it('says which services there are when --inspect names another', async () => {
+  it('lists the services when --inspect names another', async () => {
     const refused = start('infra/dev.mjs', '--inspect', 'workers');
     expect((await refused.ended)[0]).toBe(1);
     expect(refused.output).toContain('gateway, worker, cron, ui');

@@ -26,7 +26,7 @@ describe('a supervised process', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** A Node process that appends its pid to a file, then does what `code` says. */
+  /** A Node process that appends its pid to a file, then runs `code`. */
   const supervise = (code) => {
     const file = join(folder, 'pids');
     const script = `require('node:fs').appendFileSync(${JSON.stringify(file)}, process.pid + '\\n'); ${code}`;
@@ -43,7 +43,7 @@ describe('a supervised process', () => {
     return { child, pids: () => readFileSync(file, 'utf8').trim().split('\n').map(Number) };
   };
 
-  it('is ready when it says so', async () => {
+  it('is ready when it reports it', async () => {
     const { child } = supervise('process.send({ ready: true }); setInterval(() => {}, 1000);');
     expect(child.isReady).toBe(false);
     await eventually(() => child.isReady);

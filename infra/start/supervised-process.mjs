@@ -29,8 +29,8 @@ export class SupervisedProcess {
   #muted;
 
   /**
-   * `options`: name, command, args, env; `muted` to show nothing before `unmute()` but the last lines of a failure; `firstPauseMs` before
-   * it is started again, doubled each time.
+   * `options`: name, command, args, env; `muted` to show nothing before `unmute()` but the last lines of a failure;
+   * `firstPauseMs` before it is started again, doubled each time.
    */
   constructor(options) {
     this.#options = options;
@@ -41,17 +41,17 @@ export class SupervisedProcess {
     return this.#options.name;
   }
 
-  /** It runs and has told by IPC that it is ready. */
+  /** It runs and has reported by IPC that it is ready. */
   get isReady() {
     return this.state === 'running' && this.#toldReady;
   }
 
-  /** It ended more than once in a row: nobody should wait for it. */
+  /** It ended more than once in a row: no caller should wait for it. */
   get isFailing() {
     return this.#failures > 1;
   }
 
-  /** From here on its lines are shown; before, they are kept for the case that it fails. */
+  /** Shows its lines from now on; earlier lines are kept for the report of a failure. */
   unmute() {
     this.#muted = false;
   }

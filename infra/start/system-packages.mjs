@@ -26,7 +26,7 @@ async function withoutPassword(manager) {
   return sudo.ok ? ['sudo', '-n'] : null;
 }
 
-/** The line a person has to type, for the package manager of this machine. */
+/** The line the user has to type, for the package manager of this machine. */
 export function installHint(what) {
   const manager = managers.find(({ program }) => findProgram(program) !== null);
   if (manager === undefined || packageNames[what][manager.program] === undefined) return `install ${what}`;

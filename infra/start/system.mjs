@@ -30,11 +30,11 @@ class RunningSystem {
     this.#graceMs = graceMs;
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => this.#onSignal());
     whenNpmIsGone(() => this.#begin());
-    // Whoever read our output is gone (`npm start | head`): as good as a closed terminal.
+    // The reader of our output is gone (`npm start | head`): treated as a closed terminal.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => this.#begin());
   }
 
-  /** Aborted when the person at the terminal wants to stop. */
+  /** Aborted when the user at the terminal stops it. */
   get asked() {
     return this.#asked.signal;
   }
@@ -96,7 +96,10 @@ async function prepare(system, env, dataFolder) {
   return { redis, sandbox, model, childEnv };
 }
 
-/** The services, and beside them what only a first start has to make: the demo tenant, the console's pages and the web widget. */
+/**
+ * The services, and beside them what only a first start has to make: the demo tenant, the console's pages and the web
+ * widget.
+ */
 async function launch(system, { ports, dataFolder, childEnv, flags }) {
   const { ui, ...others } = createServices(ports, childEnv, flags);
   const services = [...Object.values(others), ui];

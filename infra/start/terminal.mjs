@@ -1,4 +1,4 @@
-// What people see: phases of the start, and the services' log lines behind a coloured name.
+// The output on a terminal: phases of the start, and the services' log lines behind a coloured name.
 
 const colours = { gateway: 36, worker: 35, cron: 33, ui: 34, redis: 31, model: 32 };
 const levels = { 10: ['trace', 90], 20: ['debug', 90], 30: ['info', 32], 40: ['warn', 33], 50: ['error', 31], 60: ['fatal', 31] };
@@ -26,7 +26,7 @@ export function complain(text) {
   process.stderr.write(`${paint(31, text)}\n`);
 }
 
-/** An error whose message is meant for the person at the terminal: printed as one line, without a stack. */
+/** An error whose message is meant for the user at the terminal: printed as one line, without a stack. */
 export class StartError extends Error {
   name = 'StartError';
 }
@@ -46,7 +46,7 @@ function showField([name, value]) {
   return `${name}=${text}`;
 }
 
-/** A pino line as people read it; any other line as it is. */
+/** A pino line in readable form; any other line as it is. */
 export function readable(line) {
   const entry = parseLine(line);
   if (entry === null) return line;
@@ -61,7 +61,7 @@ export function readable(line) {
   ].join('');
 }
 
-/** Writes what a service said, each line behind the service's name. */
+/** Writes the output of a service, each line behind the service's name. */
 export function showLine(service, line) {
   const prefix = paint(colours[service] ?? 37, `${service.padEnd(NAME_WIDTH)} |`);
   for (const part of readable(line).split('\n')) process.stdout.write(`${prefix} ${part}\n`);

@@ -4,7 +4,7 @@ import { readable } from './terminal.mjs';
 const entry = (fields) => JSON.stringify({ level: 30, time: new Date(2026, 10, 20, 12, 31, 2).getTime(), service: 'worker', ...fields });
 
 describe('a log line in the terminal', () => {
-  it('shows time, level, message and fields, and leaves out what the prefix says already', () => {
+  it('shows time, level, message and fields, and leaves out what the prefix already shows', () => {
     expect(readable(entry({ msg: 'turn ended', turnId: 't_1', ms: 42 }))).toBe('12:31:02 info  turn ended turnId=t_1 ms=42');
   });
 

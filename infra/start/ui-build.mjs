@@ -3,7 +3,7 @@ import { run } from './commands.mjs';
 import { complain, say } from './terminal.mjs';
 
 const BUILD_TIMEOUT_MS = 5 * 60_000;
-/** Looking whether there is anything to do takes less; whoever waits longer is told why. */
+/** A check whether there is anything to do takes less; a longer wait prints the reason. */
 const SILENT_MS = 1000;
 const SHOWN_LINES = 15;
 

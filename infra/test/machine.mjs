@@ -42,8 +42,9 @@ export async function ensureRedis() {
 }
 
 /**
- * The image of the sandbox, as this checkout's recipe makes it: there already, or built; from Debian packages where that is possible, since
- * it is the way that asks least of a network. Resolves with null, or with a line that says why there is none.
+ * The image of the sandbox, as this checkout's recipe makes it: there already, or built; from Debian packages where
+ * that is possible, since it is the way that asks least of a network. Resolves with null, or with a line that states
+ * why there is none.
  */
 export async function ensureSandboxImage() {
   if (!(await dockerAnswers())) return null;
@@ -62,7 +63,7 @@ export async function missingParts() {
   return lines.flat();
 }
 
-/** Which versions the tests run with, for whoever reads the output of another machine. */
+/** Which versions the tests run with, for readers of the output of another machine. */
 export async function describeMachine() {
   const redis = await run('redis-server', ['--version']);
   return `Node ${process.versions.node}, Redis ${/v=(\S+)/u.exec(redis.stdout)?.[1] ?? 'none'}, ${process.platform}-${process.arch}`;

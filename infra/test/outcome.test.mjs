@@ -20,7 +20,7 @@ describe('the closing line of a test run', () => {
     expect(closingLine(sumOf(outcomes))).toBe('0 passed, 2 failed');
   });
 
-  it('names what was skipped and says how many', () => {
+  it('names and counts what was skipped', () => {
     const assertions = [
       { status: 'passed', fullName: 'a' },
       { status: 'pending', fullName: 'the index in PostgreSQL keeps tenants apart' },

@@ -23,7 +23,7 @@ const kinds = {
 const print = (text) => process.stdout.write(`${text}\n`);
 const title = (text) => print(`\n== ${text} ==`);
 
-/** How many files at once; whoever says so on the command line knows better. */
+/** How many files at once; a number on the command line takes precedence. */
 function workersFor(kind, jestArgs) {
   if (jestArgs.some((arg) => /^(?:-i|--runInBand|-w|--maxWorkers)/u.test(arg))) return [];
   return kinds[kind].serial ? ['--runInBand'] : ['--maxWorkers', '100%'];
@@ -46,7 +46,7 @@ async function runKind(kind, jestArgs) {
   ];
   const env = { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning', NODE_ENV: 'test' };
   const child = spawn(process.execPath, ['infra/node_modules/jest/bin/jest.js', ...options, ...workersFor(kind, jestArgs), ...jestArgs], {
-    // With --json Jest prints the report to standard output as well, unless it has a file: people read standard error.
+    // With --json Jest prints the report to standard output as well, unless it has a file: users read standard error.
     stdio: ['ignore', 'ignore', 'inherit'],
     env,
   });
@@ -87,7 +87,9 @@ async function buildPages(named) {
   if (named.includes('e2e') || named.includes('integration')) await buildWidget(process.env);
 }
 
-/** Runs the tests of a path again after each change of what they are made of, until a signal ends it; never resolves. */
+/**
+ * Runs the tests of a path again after each change of what they are made of, until a signal ends it; never resolves.
+ */
 async function watchTests(args) {
   const path = args.find((arg) => !(arg in kinds) && !arg.startsWith('-'));
   const kind = args.find((arg) => arg in kinds) ?? kindOf(path);
@@ -100,7 +102,10 @@ async function watchTests(args) {
   });
 }
 
-/** Checks (when no kind was named), then the kinds; without Redis only what needs none. The image is made beside what does not need it. */
+/**
+ * Checks (when no kind was named), then the kinds; without Redis only what needs none. The image is made beside what
+ * does not need it.
+ */
 async function runAll({ all, named, jestArgs }, { noRedis, missing }) {
   const outcomes = [];
   const image = named.some((kind) => kind !== 'unit') ? ensureSandboxImage() : null;

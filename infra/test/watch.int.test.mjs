@@ -10,7 +10,7 @@ import { kindOf, watchedFolders } from './watch.mjs';
 const TIMEOUT_MS = 120_000;
 
 describe('the tests of a path', () => {
-  it('have the kind that the path says', () => {
+  it('have the kind that the path names', () => {
     expect(kindOf('packages/turn/src/turn-streams.test.ts')).toBe('unit');
     expect(kindOf('packages/turn/test/lanes.int.test.ts')).toBe('integration');
     expect(kindOf('infra/start/redis.int.test.mjs')).toBe('integration');

@@ -1,4 +1,5 @@
-// `npm test -- --watch PATH`: again after each change, without git and without a terminal, which Jest's own watch needs.
+// `npm test -- --watch PATH`: again after each change, without git and without a terminal, which Jest's own watch
+// needs.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileWatch } from '../dev/file-watch.mjs';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const STOP_TIMEOUT_MS = 5000;
 
-/** One of the bench's own programs in a process of its own. It says `{port}` when it is ready. */
+/** One of the bench's own programs in a process of its own. It prints `{port}` when it is ready. */
 export class BenchProcess implements AsyncDisposable {
   readonly child: ChildProcess;
   readonly port: number;
@@ -45,5 +45,5 @@ export class BenchProcess implements AsyncDisposable {
 
 function portOf(message: unknown): number {
   if (typeof message === 'object' && message !== null && 'port' in message && typeof message.port === 'number') return message.port;
-  throw new Error('a process of the bench said something else than its port');
+  throw new Error('a process of the bench printed something else than its port');
 }

@@ -9,7 +9,10 @@ type Load = Pick<LoadSpec, 'concurrency' | 'measureMs'> &
 const WARM_UP_MS = 500;
 const WARM_TURNS = 2500;
 
-/** What the measures share: the model server, the baselines, the product and a load driver, each in processes of their own. */
+/**
+ * What the measures share: the model server, the baselines, the product and a load driver, each in processes of their
+ * own.
+ */
 export class Bench implements AsyncDisposable {
   readonly model: BenchModel;
   readonly driver: LoadDriver;
@@ -42,26 +45,26 @@ export class Bench implements AsyncDisposable {
     return new Bench(parts.move(), { model, driver, direct: direct(model), minimal, durable, product });
   }
 
-  /** As long as their code is cold the contestants are all slow, and not alike. */
+  /** Warms up all contestants: cold code is slow, and not equally slow. */
   async warmUp(): Promise<void> {
     for (const contestant of [this.minimal, this.durable, this.product]) {
       await this.full(contestant, { concurrency: 64, measureMs: 200, warmUpTurns: WARM_TURNS });
     }
   }
 
-  /** Zero delay: what the system can do at most. */
+  /** Measures with zero delay: the maximum of the system. */
   async full(contestant: Contestant, load: Load): Promise<MeasuredLoad> {
     await this.model.setPace(paces.zeroDelay);
     return this.load(contestant, load);
   }
 
-  /** Real pace: turns begin evenly, so that they do not march in step. */
+  /** Measures at real pace: turns begin evenly, so that they do not march in step. */
   async paced(contestant: Contestant, load: Load): Promise<MeasuredLoad> {
     await this.model.setPace(paces.real);
     return this.load(contestant, { rampMs: load.concurrency === 1 ? 0 : 600, ...load });
   }
 
-  /** At the pace that was set last. What fails is counted and told, and does not end the bench. */
+  /** Measures at the pace that was set last. Failures are counted and reported, and do not end the bench. */
   async load(contestant: Contestant, load: Load): Promise<MeasuredLoad> {
     const spec = { rampMs: 0, warmUpMs: WARM_UP_MS, warmUpTurns: 0, senders: undefined, ...contestant.target, ...load };
     const measured = await this.driver.run(spec, contestant.pids);

@@ -16,7 +16,7 @@ export interface PipelineConfig {
   readonly sessionsFolder: string | undefined;
 }
 
-/** Of the baseline pipelines' gateway and worker. @throws ConfigError */
+/** Reads the configuration of the baseline pipelines' gateway and worker. @throws ConfigError */
 export function readPipelineConfig(): PipelineConfig {
   const given = parseConfig(PipelineEnvironment, process.env);
   return {
@@ -26,7 +26,7 @@ export function readPipelineConfig(): PipelineConfig {
   };
 }
 
-/** Of the floor for webhooks: where it writes down what came. @throws ConfigError */
+/** Reads where the webhook baseline stores what it receives. @throws ConfigError */
 export function readWebhookFloorConfig(): { readonly folder: string } {
   return { folder: parseConfig(z.object({ WEBHOOKS_FOLDER: z.string() }), process.env).WEBHOOKS_FOLDER };
 }
@@ -44,7 +44,7 @@ export function readEmbeddingsConfig(): { readonly url: string; readonly model: 
   return { url: given.BENCH_EMBEDDINGS_URL, model: given.BENCH_EMBEDDINGS_MODEL, key: given.BENCH_EMBEDDINGS_KEY };
 }
 
-/** For every process of a bench, baselines included: what `npm start` gives its services. */
+/** The environment of every bench process, baselines included: the one that `npm start` gives its services. */
 export const sharedEnvironment: Readonly<Record<string, string>> = {
   UV_THREADPOOL_SIZE: String(Math.min(32, availableParallelism() * 4)),
   MALLOC_ARENA_MAX: '2',

@@ -23,7 +23,9 @@ export function direct(model: BenchModel): Contestant {
   return { name: 'model directly', target, pids: [], [Symbol.asyncDispose]: async () => Promise.resolve() };
 }
 
-/** One gateway, one worker, one Redis, and nothing promised; with `durable` one session file read and written per turn. */
+/**
+ * One gateway, one worker, one Redis, and nothing promised; with `durable` one session file read and written per turn.
+ */
 export async function startPipeline(model: BenchModel, { durable }: { readonly durable: boolean }): Promise<Contestant> {
   const parts = new AsyncDisposableStack();
   const redis = parts.use(await TestRedis.start());

@@ -5,8 +5,8 @@ import { eventually, type ServiceProcess } from '@concierge/testing';
 const SETTLE_MS = 1500;
 
 /**
- * Has a service clear its memory, so that what is left is what it needs: its inspector is opened by a signal and asked twice. The process
- * must have been started with `--inspect-port=0`, and `log` must answer what it printed.
+ * Has a service clear its memory, so that what is left is what it needs: its inspector is opened by a signal and asked
+ * twice. The process must have been started with `--inspect-port=0`, and `log` must answer what it printed.
  */
 export async function collectGarbage(service: ServiceProcess, log: () => Promise<string>): Promise<void> {
   const url = await inspectorOf(service, log);

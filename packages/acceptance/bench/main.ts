@@ -12,7 +12,7 @@ if (unknown.length > 0) {
   process.exitCode = 2;
 } else {
   const startedMs = performance.now();
-  // Whoever else uses the cores changes every ratio: a baseline of few steps suffers less than a product of many.
+  // Another process on the cores changes every ratio: a baseline of few steps suffers less than a product of many.
   const busyBefore = loadavg()[0] ?? 0;
   const rows = await runMeasures(names, {
     begin: (name) => process.stderr.write(`${name} …\n`),

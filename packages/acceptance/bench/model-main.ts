@@ -1,5 +1,5 @@
-// The model server of a bench: answers every streamed chat completion with the same 20 deltas, as leanly as node:http can.
-// POST /pace {"firstMs","betweenMs","hang"} changes how fast, for the requests that follow.
+// The model server of a bench: answers every streamed chat completion with the same 20 deltas, as leanly as node:http
+// can. POST /pace {"firstMs","betweenMs","hang"} changes how fast, for the requests that follow.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';

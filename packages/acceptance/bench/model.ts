@@ -10,7 +10,7 @@ export interface Pace {
 export const paces = {
   /** All 20 deltas at once: the system is what takes the time. */
   zeroDelay: { firstMs: 0, betweenMs: 0, hang: false },
-  /** As providers answer: 200 ms to the first delta, 20 ms between. */
+  /** The pace of providers: 200 ms to the first delta, 20 ms between. */
   real: { firstMs: 200, betweenMs: 20, hang: false },
   never: { firstMs: 0, betweenMs: 0, hang: true },
 } as const satisfies Record<string, Pace>;

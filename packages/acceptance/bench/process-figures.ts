@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs';
 /** Linux counts processor time in hundredths of a second, whatever its kernel's own tick. */
 const TICKS_PER_SECOND = 100;
 
-/** Processor time of a process since its start, in its own code and in the kernel, in seconds. @throws where there is no /proc */
+/**
+ * Processor time of a process since its start, in its own code and in the kernel, in seconds. @throws where there is no
+ * /proc
+ */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
   // The second field is the program's name in brackets, which may hold spaces.

@@ -14,7 +14,8 @@ describe('under chaos', () => {
       const faults = { kills: 20, stops: 3, stopMs: 10_500, redisKills: 1, flushes: 1, overMs: 48_000 };
       const verdict = holds((report) => {
         expect(report.turns).toBe(500);
-        // At this rate a turn may lose its worker three times in a row, which ends it by rule: answered, with an error. Nothing else may.
+        // At this rate a turn may lose its worker three times in a row, which ends it by rule: answered, with an error.
+        // Nothing else may.
         const { turn_crashed: unlucky = 0, ...failed } = report.failedTurns;
         expect(failed).toEqual({});
         expect(unlucky).toBeLessThanOrEqual(5);

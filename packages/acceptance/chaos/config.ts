@@ -10,7 +10,7 @@ const NaiveEnvironment = z.object({
   FAILPOINT: z.string().default(''),
 });
 
-/** Of the model server of a chaos run. @throws ConfigError */
+/** Reads the configuration of the model server of a chaos run. @throws ConfigError */
 export function readModelConfig(): { port: number; ledger: string } {
   const { MODEL_PORT: port, MODEL_LEDGER: ledger } = parseConfig(ModelEnvironment, process.env);
   return { port, ledger };
@@ -24,7 +24,7 @@ export interface NaiveConfig {
   readonly failpoints: string;
 }
 
-/** Of the naive gateway and worker. @throws ConfigError */
+/** Reads the configuration of the naive gateway and worker. @throws ConfigError */
 export function readNaiveConfig(): NaiveConfig {
   const given = parseConfig(NaiveEnvironment, process.env);
   return {

@@ -15,7 +15,10 @@ const REACH_TIMEOUT_MS = 90_000;
 /** Longer than a lease, the look of the reconciler after it, and what a busy machine adds to both. */
 const FROZEN_MS = 15_000;
 
-/** Sends every chain of fail points through one process each: it is started with the next one as soon as the last one has struck. */
+/**
+ * Sends every chain of fail points through one process each: it is started with the next one as soon as the last one
+ * has struck.
+ */
 export async function walkFailPoints(rig: ChaosRig, chains: ReadonlyMap<ServiceProcess, readonly FailPoint[]>): Promise<void> {
   await Promise.all(
     [...chains].map(async ([process, points]) => {
@@ -40,7 +43,7 @@ async function walkOne({ evidence }: ChaosRig, process: ServiceProcess, { name, 
   await wait(1500);
 }
 
-/** As Linux says in proc(5): state `T`. */
+/** Linux documents state `T` in proc(5). */
 async function isStopped({ pid }: ServiceProcess): Promise<boolean> {
   const stat = await readFile(`/proc/${String(pid)}/stat`, 'utf8').catch(() => '');
   return /\) T /u.test(stat);

@@ -25,13 +25,13 @@ export interface FaultPlan {
 
 type FaultKind = 'kill' | 'stop' | 'redis-kill' | 'flush';
 
-/** Of the kills, how many hit a worker. */
+/** Share of the kills that hit a worker. */
 const WORKERS_SHARE = 0.5;
 /** Model calls in flight at which every worker has some of them. */
 const BUSY_CALLS = 8;
-/** A frozen worker's turns are another's by then, on any machine. */
+/** Another worker has taken over the turns of a frozen one by then, on any machine. */
 const TAKEN_TIMEOUT_MS = 60_000;
-/** A process that has only just been started has nothing in its hands yet. */
+/** A process that has just been started has no work yet. */
 const SETTLED_MS = 3000;
 
 /** Breaks things at seeded random moments and writes down what it broke. */
@@ -105,7 +105,7 @@ export class FaultInjector {
   }
 
   async #freeze(stopMs: number): Promise<void> {
-    // One that has nothing in its hands would come back to nothing.
+    // A frozen worker without work would prove nothing.
     await eventually(async () => (await this.#callsInFlight()).length >= BUSY_CALLS, { timeoutMs: 5000, everyMs: 50 }).catch(
       () => undefined,
     );
@@ -116,7 +116,7 @@ export class FaultInjector {
     this.#thawing.push(this.#thaw(target, stopMs));
   }
 
-  /** Not before another one has taken up what it had in its hands: it is to come back and be refused. */
+  /** Resumes a worker after another one has taken over its turns: its writes must be refused. */
   async #thaw(target: ServiceProcess, stopMs: number): Promise<void> {
     const held = (await this.#callsInFlight()).filter(({ caller }) => caller === target.name);
     await wait(stopMs);
@@ -130,12 +130,12 @@ export class FaultInjector {
     this.#evidence.fault({ atMs: Date.now(), kind: 'continue', target: target.name });
   }
 
-  /** As the model server sees it. */
+  /** Returns the model calls in flight, by the ledger of the model server. */
   async #callsInFlight(): Promise<LedgerLine[]> {
     return callsInFlight(await this.#evidence.readLedger());
   }
 
-  /** One that has work in its hands, if there is any; never a frozen one: it is to come back and be refused. */
+  /** Prefers a process that has run for a while; never picks a frozen one, which must come back and be refused. */
   #choose(processes: readonly ServiceProcess[]): ServiceProcess {
     const awake = processes.filter((process) => process.alive && !this.#frozen.has(process));
     const settled = awake.filter((process) => (this.#startedAt.get(process) ?? 0) < Date.now() - SETTLED_MS);

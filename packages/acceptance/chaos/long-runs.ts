@@ -39,11 +39,11 @@ export interface LongOptions {
   readonly rounds: number | undefined;
   readonly seconds: number | undefined;
   readonly sandbox: 'docker' | 'bubblewrap';
-  /** What a run leaves is kept although nothing was found. */
+  /** Keeps the files of a run without findings, too. */
   readonly keep: boolean;
 }
 
-/** How many promises were broken, and what there is to say about the run. */
+/** How many promises were broken, and the report of the run. */
 export interface Outcome {
   readonly findings: number;
   readonly text: string;
@@ -57,7 +57,7 @@ const NAIVE_KINDS = 3;
 
 const times = <Item>(items: readonly Item[], rounds: number): Item[] => Array.from({ length: rounds }, () => items).flat();
 
-/** Of a scenario with a rig: the report, and where everything was kept when something was found. */
+/** Runs a scenario with a rig; returns the report, and where the files are when there are findings. */
 async function audited(run: (verdict: Verdict) => Promise<void>, { keep }: LongOptions): Promise<Outcome> {
   let outcome: Outcome = { findings: 1, text: 'the run ended without a report' };
   await run(async (report, rig) => {

@@ -1,4 +1,5 @@
-// The long runs: `npm run chaos` for all of them, `npm run chaos -- --scenario chaos --turns 5000 --kills 200 --seed 7` for one.
+// The long runs: `npm run chaos` for all of them, `npm run chaos -- --scenario chaos --turns 5000 --kills 200 --seed 7`
+// for one.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runLongScenario, scenarioNames, type LongOptions } from './long-runs.ts';
@@ -19,15 +20,15 @@ const { values: given } = parseArgs({
     flushes: { type: 'string', default: '5' },
     gateways: { type: 'string', default: '3' },
     workers: { type: 'string', default: '4' },
-    /** People who write in each round of the scenario `order`. */
+    /** Contacts that write in each round of the scenario `order`. */
     people: { type: 'string', default: '50' },
-    /** Of the scenario `clocks`: how many of its 16 steps, chosen by the seed. */
+    /** How many of the 16 steps of the scenario `clocks`, chosen by the seed. */
     steps: { type: 'string', default: '16' },
     /** How often a scenario repeats what it does: rounds of faults, of poison, of hangs. */
     rounds: { type: 'string' },
     /** Seconds over which turns and faults are spread: 600, or 120 in the scenario cron. */
     seconds: { type: 'string' },
-    /** Of the scenario sandbox: docker or bubblewrap. */
+    /** Sandbox of the scenario `sandbox`: docker or bubblewrap. */
     sandbox: { type: 'string', default: 'docker' },
     keep: { type: 'boolean', default: false },
   },

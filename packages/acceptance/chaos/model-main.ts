@@ -1,4 +1,4 @@
-// The model server of a chaos run, a process of its own: does what the user's message says and keeps a ledger of every call.
+// The model server of a chaos run, a process of its own: follows the user's message and keeps a ledger of every call.
 import { createWriteStream } from 'node:fs';
 import { callTools, hang, say, startScriptedModel, type RecordedRequest, type Script, type ScriptedCall } from '@concierge/testing';
 import { readModelConfig } from './config.ts';
@@ -23,7 +23,7 @@ function write(event: LedgerLine['event'], request: RecordedRequest): void {
   ledger.write(`${JSON.stringify(line)}\n`);
 }
 
-/** Says in its first rounds what it is about to do, does it, and answers in the last. */
+/** Announces in its first rounds what it is about to do, does it, and answers in the last. */
 function reply(request: RecordedRequest): Script {
   const wanted = readRequest(request.userText);
   if (wanted === undefined) return [say('ok')];

@@ -5,8 +5,9 @@ import { eventually, freePort, ServiceProcess, TestRedis, type TenantKeys } from
 import type { Target } from './rig.ts';
 
 /**
- * What one would build first: one BullMQ job per turn with its defaults, the session file read, changed and written, no inbox, no
- * lanes, no leases. It speaks the same HTTP and leaves the same files, so that the same auditor can be shown to find what it does wrong.
+ * What one would build first: one BullMQ job per turn with its defaults, the session file read, changed and written, no
+ * inbox, no lanes, no leases. It has the same HTTP API and leaves the same files, so that the same auditor can be shown
+ * to find what it does wrong.
  */
 export class NaiveSystem implements Target {
   readonly dataDir: string;

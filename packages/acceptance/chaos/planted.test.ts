@@ -35,7 +35,7 @@ function call(at: { readonly event: Call['event']; readonly number: number; read
 }
 
 describe('readers of what was saved, in a run in which a fault is planted', () => {
-  it('are found when the one JSON answer is not what the session file says', () => {
+  it('are found when the one JSON answer is not the one in the session file', () => {
     const whole = replyTranscript(0, 'jsonRetrier', { text: 'one two' });
     expect(kindsIn(withReader(whole))).toEqual([]);
     expect(kindsIn(withReader(replyTranscript(0, 'jsonRetrier', { text: 'one' })))).toEqual(['I20 reply differs']);
@@ -44,14 +44,14 @@ describe('readers of what was saved, in a run in which a fault is planted', () =
     ]);
   });
 
-  it('are found when a completion lacks words, and not when it says itself that it tells them again', () => {
+  it('are found when a completion lacks words, and not when it marks itself that it repeats them', () => {
     const again = 'one t\n\n[The text above was cut off and is void. Again:]\n\none two';
     expect(kindsIn(withReader(replyTranscript(0, 'completionStreamer', { text: again })))).toEqual([]);
     expect(kindsIn(withReader(replyTranscript(0, 'completionStreamer', { text: 'one wo' })))).toEqual(['I20 reply differs']);
     expect(kindsIn(withReader({ ...replyTranscript(0, 'completionAsker', { text: '' }), lines: [] }))).toEqual(['I1 unanswered']);
   });
 
-  it('are found when an answered turn is said not to be there', () => {
+  it('are found when an answered turn is reported missing', () => {
     expect(kindsIn(withReader(replyTranscript(0, 'jsonRetrier', { error: 'not_found' })))).toEqual(['I20 reply differs']);
     const gone = { code: 'not_found', message: '', retryable: false, turnId: turnIds[0] };
     const lines = [event('0-1', 'session', {}), event('7-1', 'error', gone)];

@@ -29,7 +29,7 @@ export interface RunOptions {
   readonly meanwhile: () => Promise<void>;
   /** Ask every planned turn, even when `meanwhile` is over. */
   readonly wholeLoad: boolean;
-  /** All in all; what has not ended by then is a finding. */
+  /** Time for the whole run; a turn that has not ended by then is a finding. */
   readonly deadlineMs: number;
 }
 
@@ -120,13 +120,13 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
     await new FaultInjector(this.target, this.evidence, this.random.fork()).run(plan);
   }
 
-  /** For a question of a scenario's own. */
+  /** Returns a marker for a question that a scenario sends itself. */
   newMarker(name: string): string {
     this.#markers += 1;
     return `mk-${name}-${String(this.#markers).padStart(4, '0')}`;
   }
 
-  /** Nothing is broken for so long, so that what was broken before can take its course. */
+  /** Waits without faults, so that earlier faults can take effect. */
   async quiet(ms: number): Promise<void> {
     await wait(ms);
   }
@@ -136,7 +136,7 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
     return callsInFlight(await this.evidence.readLedger());
   }
 
-  /** Nothing that was accepted waits any more. What is left after the deadline is for the auditor to find. */
+  /** Waits until no accepted turn waits any more. The auditor finds those left after the deadline. */
   async rest(): Promise<void> {
     await eventually(async () => (await this.#waiting()) === 0, { timeoutMs: REST_TIMEOUT_MS, everyMs: 200 }).catch(() => undefined);
   }
@@ -150,7 +150,10 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
     return await audit({ evidence: this.evidence, tenantsFolder: join(dataDir, 'tenants'), logsFolder });
   }
 
-  /** For a run that went wrong: moves what it left to where it stays. @returns the place, with the findings, for the error's message */
+  /**
+   * Moves the files of a failed run to a folder that stays. @returns the folder and the findings, for the error's
+   * message
+   */
   async explain(report: AuditReport): Promise<string> {
     const kept = `${this.evidence.folder}-kept`;
     await rename(this.evidence.folder, kept);

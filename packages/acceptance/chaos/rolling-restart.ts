@@ -32,12 +32,12 @@ export async function killDraining({ target, evidence }: ChaosRig, process: Serv
   await readyAgain(target, process, times + 1);
 }
 
-/** Its log says `ready` once more than so many times. */
+/** Its log has `ready` once more than so many times. */
 async function readyAgain(target: Target, process: ServiceProcess, times: number): Promise<void> {
   await eventually(async () => (await timesReady(target, process)) > times, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
 }
 
-/** How often a process has said that it is ready. */
+/** How often a process has reported ready. */
 export async function timesReady({ logsFolder }: Pick<Target, 'logsFolder'>, { name }: ServiceProcess): Promise<number> {
   const text = await readFile(join(logsFolder, `${name}.log`), 'utf8').catch(() => '');
   return text.split('"msg":"ready"').length - 1;

@@ -32,7 +32,9 @@ export interface Place {
   readonly tree?: string | undefined;
 }
 
-/** What a scenario found; `explain` keeps what it left and says where. Call it, or not, before the rig is disposed. */
+/**
+ * What a scenario found; `explain` keeps what it left and prints where. Call it, or not, before the rig is disposed.
+ */
 export type Verdict = (report: AuditReport, rig: Pick<ChaosRig, 'explain'>) => Promise<void>;
 
 /** Kills, freezes, a Redis that dies and one that forgets, all under load. */
@@ -44,14 +46,17 @@ export async function runChaos(options: ChaosOptions, verdict: Verdict): Promise
   await verdict(await rig.finish(), rig);
 }
 
-/** For scenarios that ask by themselves. */
+/** The load of scenarios that send their own questions. */
 const noLoad: LoadSize = { turns: 0, conversations: 1, tenants: 3, overMs: 0, burst: 1 };
 const noSandbox = { SANDBOX: 'off' };
 
 const kill = (name: string, nth = 1): FailPoint => ({ name, action: 'kill', nth });
 const stop = (name: string, nth = 1): FailPoint => ({ name, action: 'stop', nth });
 
-/** Every named fail point of a worker; frozen where a writer could do harm when it comes back. Each list is one process's way. */
+/**
+ * Every named fail point of a worker; frozen where a writer could do harm when it comes back. Each list is one
+ * process's way.
+ */
 export const workerFailPoints: readonly (readonly FailPoint[])[] = [
   [
     kill('turn.after-lease', 2),
@@ -100,12 +105,12 @@ export async function runRollingRestart({ seed, tree }: Place, verdict: Verdict)
   await verdict(await rig.finish(), rig);
 }
 
-/** The naive system under the same kind of load: it is to be found out. */
+/** Runs the naive system under the same kind of load: the auditor must find its faults. */
 export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
   const load = { turns: 168, conversations: 14, tenants: 2, overMs: 24_000, burst: 4 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await NaiveSystem.start(modelUrl) });
   const { workers, gateways } = rig.target;
-  // Between save and end, and between queue and answer: where a naive turn is doubled.
+  // A naive turn is doubled between save and end, and between queue and answer.
   const points = new Map([
     ...workers.slice(1).map((process) => [process, [kill('naive.after-save', 2)]] as const),
     ...gateways.map((process) => [process, [kill('naive.after-add', 2)]] as const),
@@ -120,11 +125,11 @@ export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
     wholeLoad: true,
     deadlineMs: 30_000,
   });
-  // What it has lost would be waited for in vain.
+  // A wait for lost turns would never end.
   await verdict(await rig.finish({ reread: false }), rig);
 }
 
-/** FLUSHALL while turns are acknowledged and nobody takes them. */
+/** FLUSHALL while turns are acknowledged and no worker takes them. */
 async function forgetQueued(rig: ChaosRig): Promise<void> {
   const { workers } = rig.target;
   await rig.quiet(2000);
@@ -141,7 +146,10 @@ export interface LostStreams extends Place {
   readonly rounds: readonly StreamRound[];
 }
 
-/** Redis is full, loses its last second or forgets everything while turns are read in every way in which they can be read. */
+/**
+ * Redis is full, loses its last second or forgets everything while turns are read in every way in which they can be
+ * read.
+ */
 export async function runLostStreams({ seed, tree, rounds }: LostStreams, verdict: Verdict): Promise<void> {
   await using rig = await ChaosRig.start({
     seed,
@@ -156,7 +164,9 @@ export interface WrongClocks extends Place {
   readonly steps: readonly ClockStep[];
 }
 
-/** Single clocks are stepped, and a worker dies each time; then readers resume, of turns that ended by another clock than they began by. */
+/**
+ * Steps single clocks and kills a worker each time; then readers resume turns that began and ended by different clocks.
+ */
 export async function runWrongClocks({ seed, tree, steps }: WrongClocks, verdict: Verdict): Promise<void> {
   const library = findFakeTime();
   if (library === undefined) throw new Error('wrong clocks need libfaketime (apt install faketime)');

@@ -72,7 +72,7 @@ describe('an agent of a tenant’s own', () => {
     },
   );
 
-  promise(['C/4/10', 'C/2/2'], 'is for strangers when it is public: cs’ tools and the contact’s memory, whoever’s key it is', async () => {
+  promise(['C/4/10', 'C/2/2'], 'is for strangers when it is public: cs’ tools and the contact’s memory, with any key', async () => {
     await put('MEMORY.md', 'owner-only-memory');
     await put(
       'agents/guide.md',
@@ -96,7 +96,7 @@ describe('an agent of a tenant’s own', () => {
     expect((await tenant.as('admin').get('/api/files/memory/x.md')).status).toBe(404);
   });
 
-  promise(['C/4/10', 'C/5/3'], 'is refused where it must be, and its file’s fault is told', async () => {
+  promise(['C/4/10', 'C/5/3'], 'is refused where it must be, and its file’s fault is reported', async () => {
     await put('agents/private.md', '---\ndescription: For the owner\n---\n');
     await put('agents/broken.md', '---\ndescription: x\nmaxTurn: 3\n---\n');
     const post = async (client: Client, agent: string): Promise<number> =>

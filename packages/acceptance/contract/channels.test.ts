@@ -108,7 +108,7 @@ describe('channels', () => {
     }
   });
 
-  promise(['C/4/6', 'C/2/4'], 'are refused when their provider says no, and are the owner’s', async () => {
+  promise(['C/4/6', 'C/2/4'], 'are refused when their provider refuses them, and are the owner’s', async () => {
     const tenant = await contract.tenant();
     const refused = await put(tenant, 'slack', { ...apps.slack, teamId: 'T2' });
     expect(refused.problem()).toMatchObject({ status: 400, code: 'invalid_request', detail: 'The bot token belongs to the workspace T1.' });

@@ -67,7 +67,7 @@ describe('schedules', () => {
     expect((await client.request(`${path}/run`, { method: 'POST' })).problem()).toMatchObject({ code: 'not_found' });
   });
 
-  promise(['C/4/7', 'C/3/6'], 'deliver to a chat app under any of its names', async () => {
+  promise(['C/4/7', 'C/3/6'], 'deliver to a channel under any of its names', async () => {
     const client = (await contract.tenant()).as('admin');
     const asked = async (deliver: unknown): Promise<Answer> =>
       client.request('/api/cron', { body: { name: 'x', message: 'y', schedule: { every: '1h' }, deliver } });

@@ -28,7 +28,7 @@ describe('deliveries', () => {
     agent: 'admin',
   } as const;
 
-  promise(['C/4/15'], 'are listed and shown with what became of them, and sent again when somebody asks', async () => {
+  promise(['C/4/15'], 'are listed and shown with what became of them, and sent again on request', async () => {
     const tenant = await contract.tenant();
     const client = tenant.as('admin');
     const { turnId } = z.object({ turnId: z.string() }).parse((await client.ask('admin', { message: 'hello' })).json());

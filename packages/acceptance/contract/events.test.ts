@@ -30,11 +30,11 @@ async function events(): Promise<EventView[]> {
   return z.array(EventView).parse((await tenant.as('read').get('/api/events')).json());
 }
 
-/** For the endpoint to get its secret before the schedule is due, on any machine. */
+/** Time for the endpoint to get its secret before the schedule is due, on any machine. */
 const LONG_ENOUGH_MS = 6000;
 
 describe('a tenant’s own system', () => {
-  it('is told of each turn once, by a signed webhook, when its worker is killed in between, too', async () => {
+  it('is notified of each turn once, by a signed webhook, when its worker is killed in between, too', async () => {
     const { secret } = await endpoint({ url: receiver.url(), includeText: true });
     const [worker] = contract.system.workers;
     await worker?.kill();
@@ -59,7 +59,7 @@ describe('a tenant’s own system', () => {
     expect(await events()).toHaveLength(1);
   });
 
-  it('gets the reply of a schedule that delivers to it, and the run tells that it did', async () => {
+  it('gets the reply of a schedule that delivers to it, and the run records it', async () => {
     const client = tenant.as('admin');
     const schedule = { at: new Date(Date.now() + LONG_ENOUGH_MS).toISOString() };
     const deliver = { webhook: receiver.url('/report') };

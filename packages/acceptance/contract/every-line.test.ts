@@ -26,7 +26,7 @@ describe('the specification', () => {
     expect(missing.map(({ id, text }) => `${id}: ${text}`)).toEqual([]);
   });
 
-  it('has every test that is said to hold a line', () => {
+  it('has every test that is named for a line', () => {
     const missing = Object.entries(heldElsewhere).flatMap(([id, proofs]) =>
       proofs
         .filter(({ file, name }) => !readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8').includes(name))

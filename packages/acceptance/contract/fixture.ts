@@ -37,13 +37,13 @@ export class ContractSystem implements AsyncDisposable {
     return new ContractSystem({ system, model, postgres });
   }
 
-  /** A tenant of a case's own, so that cases do not meet. */
+  /** Creates a tenant for one case, so that cases do not meet. */
   async tenant(plan: 'preview' | 'standard' = 'standard'): Promise<Tenant> {
     const keys = await this.system.createTenant(`t-${randomBytes(6).toString('hex')}`, plan);
     return { ...keys, as: (key, gateway = 0) => new Client(this.system.gatewayUrls[gateway] ?? '', keys[key]) };
   }
 
-  /** Without a key, or with one that is not a tenant's. */
+  /** Returns a client without a key, or with one that is not a tenant's. */
   client(key: string | null = null): Client {
     return new Client(this.system.url, key);
   }

@@ -1,13 +1,16 @@
 export interface Proof {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string;
-  /** Of a test in it, or the words in which a chaos test says what it does. */
+  /** The title of a test in it, or the description of a chaos test. */
   readonly name: string;
 }
 
 const chaos = (file: string, name: string): Proof => ({ file: `packages/acceptance/chaos/${file}`, name });
 
-/** Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos scenarios, that hold it. */
+/**
+ * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
+ * scenarios, that hold it.
+ */
 export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
@@ -19,7 +22,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'services/worker/test/deliveries.int.test.ts', name: 'is not begun again when its request may have left' },
   ],
   'C/7/2': [
-    chaos('webhooks/answer-order.test.ts', 'messages of one person through two gateways'),
+    chaos('webhooks/answer-order.test.ts', 'messages of one contact through two gateways'),
     chaos('neighbours/neighbours.test.ts', 'ten quiet tenants beside a flood'),
     {
       file: 'packages/turn/test/order-of-acceptance.int.test.ts',
@@ -28,11 +31,11 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'C/7/3': [
     chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
-    chaos('auditor.test.ts', 'finds a side effect that happened twice, and one that is said to have happened and did not'),
+    chaos('audit/auditor.test.ts', 'finds a side effect that happened twice, and one that is recorded and did not happen'),
   ],
   'C/7/4': [
     chaos('chaos.test.ts', 'goes on after a kill or a freeze at every fail point'),
-    chaos('auditor.test.ts', 'finds revisions that are torn, missing or ahead of the view'),
+    chaos('audit/auditor.test.ts', 'finds revisions that are torn, missing or ahead of the view'),
   ],
   'C/7/5': [{ file: 'packages/index/test/index-rebuild.int.test.ts', name: 'answers the same after it was deleted and rebuilt' }],
   'C/7/6': [
@@ -59,7 +62,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'packages/turn/test/lost-streams.int.test.ts', name: 'is told from its session file, to early and late readers' },
   ],
   'C/7/11': [
-    { file: 'packages/acceptance/e2e/chat-apps/channels.test.ts', name: 'is taken while its app lets nothing be sent' },
+    { file: 'packages/acceptance/e2e/channels/channels.test.ts', name: 'is taken while its app lets nothing be sent' },
     {
       file: 'services/worker/test/deliveries.int.test.ts',
       name: 'that nothing may be sent, for a day, is told to the owner instead of sending late',

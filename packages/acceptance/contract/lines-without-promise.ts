@@ -1,7 +1,10 @@
 const leadIn = 'introduces the lines after it';
 const left = 'leaves the point open; docs/spec/contract.md decides it';
 
-/** Lines that state nothing of their own, and why. A line is here or has a case; a new one fails the run until it has either. */
+/**
+ * Lines that state nothing of their own, and why. A line is here or has a case; a new one fails the run until it has
+ * either.
+ */
 export const withoutPromise: Readonly<Record<string, string>> = {
   'SI/multi-tenant-agent-chat-service-interface/1': leadIn,
   'SI/what-the-service-does/1': leadIn,

@@ -142,7 +142,7 @@ describe('an agent’s memory', () => {
     expect(contract.model.embeddings.inputs.filter((text) => text.startsWith('Geld zurück\n'))).toEqual([]);
   });
 
-  it('is found by words when the embeddings provider is down, and the agent is told', async () => {
+  it('is found by words when the embeddings provider is down, and the agent is notified', async () => {
     const tenant = await contract.tenant();
     await write(tenant, 'A refund takes five days.', { title: 'Refunds' });
     contract.model.embeddings.enqueue(...Array.from({ length: 4 }, () => [status(503)]));

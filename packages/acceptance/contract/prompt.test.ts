@@ -107,7 +107,7 @@ describe('the system prompt', () => {
   );
 });
 
-describe('every surface', () => {
+describe('every channel', () => {
   promise(
     ['SI/what-the-service-does/5', 'SI/what-the-service-does/6'],
     'takes the same path: the same input through JSON and SSE gives equal turns',

@@ -6,7 +6,9 @@ import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
 jest.setTimeout(120_000);
 
-/** The tightest that can be configured: whatever a waiting turn held back from those it waits for would stop everything. */
+/**
+ * The tightest that can be configured: if a waiting turn held a slot that its sub-turns need, everything would stop.
+ */
 const tight = { WORKER_CONCURRENCY: '1', TENANT_SHARE: '1', SHUTDOWN_GRACE_S: '1' };
 
 let contract: ContractSystem;
@@ -92,7 +94,7 @@ describe('sub-agents', () => {
       expect((await read.get(`/api/sessions?origin=${bad}`)).problem()).toMatchObject({ status: 400, errors: [{ path: 'origin' }] });
   });
 
-  promise(['SI/what-the-service-does/13'], 'have fewer tools with every step down, and none that speaks to people', async () => {
+  promise(['SI/what-the-service-does/13'], 'have fewer tools with every step down, and none that writes to contacts', async () => {
     const deepest = 'depth-2 [[tools:subagents {"action":"list"}]] [[say:bottom]]';
     const middle = `depth-1 [[tools:${asks({ task: deepest })}]] [[say:middle]]`;
     const reply = await ask(`depth-0 [[tools:${asks({ task: middle })}]] [[say:top]]`);
@@ -175,7 +177,7 @@ describe('sub-agents', () => {
     expect(await children()).toHaveLength(limits.subagentsPerTurnMax);
   });
 
-  promise(['SI/what-the-service-does/13'], 'wait for nobody who waits for them, however many and however deep', async () => {
+  promise(['SI/what-the-service-does/13'], 'wait for no turn that waits for them, however many and however deep', async () => {
     const leaf = (name: string): object => ({ task: `${name} [[say:leaf]]` });
     const branch = (name: string): object => ({
       task: `${name} [[tools:${asks({ tasks: [leaf(`${name}a`), leaf(`${name}b`)] })}]] [[say:branch]]`,

@@ -194,7 +194,7 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'done');
     const field = visit.page.getByLabel('Message', { exact: true });
     expect([await field.isDisabled(), await field.getAttribute('placeholder')]).toEqual([true, expect.stringContaining('take it over')]);
-    // Whoever plays the same sender has a conversation apart.
+    // Another page that acts as the same sender has a separate conversation.
     await visit.page.getByRole('button', { name: 'New conversation' }).click();
     await visit.page.getByText('Customer', { exact: true }).click();
     await visit.page.getByLabel('Sender').fill('+49 151 1');

@@ -2,7 +2,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } fr
 
 const PATIENCE_MS = 20_000;
 
-/** One person at the console: a browser context of its own, signed in with a key. */
+/** One user at the console: a separate browser context, signed in with a key. */
 export class ConsolePage implements AsyncDisposable {
   readonly page: Page;
   /** Addresses outside the console that the page asked for. */

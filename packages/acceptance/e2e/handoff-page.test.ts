@@ -49,7 +49,7 @@ inBrowser('a handover in the console', () => {
     await model.close();
   });
 
-  it('lets a person take a conversation over, answer in the agent’s place, and give it back', async () => {
+  it('lets staff take a conversation over, answer in the agent’s place, and give it back', async () => {
     await using visit = await visitWith();
     await visit.page.getByRole('link', { name: /^Where is my parcel/u }).click();
     await visit.turnReaches(0, 'done');
@@ -80,7 +80,7 @@ inBrowser('a handover in the console', () => {
     expect(visit.complaints).toEqual([]);
   });
 
-  it('shows by itself that an agent has asked for a person, and why', async () => {
+  it('shows by itself that an agent has asked for staff, and why', async () => {
     await using visit = await visitWith();
     expect(await waiting(visit).count()).toBe(0);
     await write('Refund! [[tools:handoff {"action":"request","reason":"Wants a refund of 40 euros."}]] [[say:A colleague will answer.]]');
@@ -90,7 +90,7 @@ inBrowser('a handover in the console', () => {
     await visit.shows(banner(visit).getByText('Wants a refund of 40 euros.'));
   });
 
-  it('says that an answer was not sent, and keeps it, when the agent has the conversation again', async () => {
+  it('shows that an answer was not sent, and keeps it, when the agent has the conversation again', async () => {
     await using visit = await visitWith();
     await visit.page.getByRole('link', { name: /^Where is my parcel/u }).click();
     await visit.page.getByRole('button', { name: 'Take over' }).click();

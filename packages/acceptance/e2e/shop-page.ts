@@ -2,7 +2,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } fr
 
 const PATIENCE_MS = 20_000;
 
-/** One person's browser at the shop: what it keeps, and as many tabs as they open. */
+/** One visitor's browser at the shop: what it keeps, and as many tabs as they open. */
 export class ShopPage implements AsyncDisposable {
   /** Addresses that a page asked for and that are neither the shop's nor the gateway's. */
   readonly foreignRequests: string[] = [];
@@ -67,7 +67,7 @@ export class ShopTab {
     return this.panel.locator(`[data-from=${from}]`);
   }
 
-  /** Waits until the agent has said this, and no more comes; the greeting is its first message. */
+  /** Waits until the agent has written this, and no more comes; the greeting is its first message. */
   async hears(text: string | RegExp): Promise<Locator> {
     const message = this.panel.locator('[data-from=agent][data-state=still]').filter({ hasText: text });
     await message.waitFor();

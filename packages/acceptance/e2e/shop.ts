@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 const ownStyles =
   '* { color: red !important; font-size: 30px !important } body > :not(h1) { display: none !important; opacity: 0 !important }';
 
-/** Somebody's site, on an origin of its own, as strict as a site can be that carries the widget. */
+/** A customer's site on a separate origin, as strict as a site with the widget can be. */
 export class Shop implements AsyncDisposable {
   readonly origin: string;
   readonly #server: Server;

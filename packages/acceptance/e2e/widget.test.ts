@@ -25,7 +25,7 @@ function signed(sub: string, seconds: number): string {
   return signSenderToken({ sub, iat, exp: iat + seconds }, secret);
 }
 
-/** A visitor of a shop whose widget is of a tenant of its own. */
+/** A visitor of a shop whose widget has its own tenant. */
 async function visit({
   requireSenderToken = false,
   ...options
@@ -41,7 +41,7 @@ async function visit({
   return await ShopPage.begin(browser, [shop.origin, system.url], options);
 }
 
-/** Puts what a member of staff says into the conversation. */
+/** Adds a staff message to the conversation. */
 async function sayAsStaff(scope: Awaited<ReturnType<System['scope']>>, id: string, text: string): Promise<void> {
   const session = await eventually(async () => await scope.sessions.load(id));
   const said = { id: 'p1', turnId: 't_p', at: new Date().toISOString(), role: 'assistant', text, by: { kind: 'operator' } } as const;
@@ -65,7 +65,7 @@ inBrowser('the web widget', () => {
     await model.close();
   });
 
-  it('streams a reply into a page of another origin, under a strict policy, and asks nobody else for anything', async () => {
+  it('streams a reply into a page of another origin, under a strict policy, and sends no request elsewhere', async () => {
     await using shopping = await visit();
     const tab = await shopping.tab(shop.origin);
     await tab.open();
@@ -82,7 +82,7 @@ inBrowser('the web widget', () => {
     expect(shopping.foreignRequests).toEqual([]);
   });
 
-  it('goes on after a reload in mid-reply, and shows what was said before', async () => {
+  it('goes on after a reload in mid-reply, and shows the earlier messages', async () => {
     await using shopping = await visit();
     const tab = await shopping.tab(shop.origin);
     await tab.open();
@@ -127,7 +127,7 @@ inBrowser('the web widget', () => {
     for (const tab of [one, two]) expect(await tab.messages('visitor').count()).toBe(1);
   });
 
-  it('keeps visitors apart, and begins anew when it is told to', async () => {
+  it('keeps visitors apart, and begins a new conversation on request', async () => {
     await using shopping = await visit();
     const tab = await shopping.tab(shop.origin);
     await tab.open();
@@ -174,7 +174,7 @@ inBrowser('the web widget', () => {
     expect(shopping.complaints).toEqual([]);
   });
 
-  it('says what went wrong, and asks again', async () => {
+  it('shows what went wrong, and asks again', async () => {
     await using shopping = await visit();
     const tab = await shopping.tab(shop.origin);
     model.when(/Try this/u, [status(400)], [say('It worked')]);
@@ -201,7 +201,7 @@ inBrowser('the web widget', () => {
     expect(await sessions.turnRecords(item?.id ?? '')).toMatchObject([{ status: 'cancelled' }]);
   });
 
-  it('shows a person’s answer while the panel is open', async () => {
+  it('shows a staff answer while the panel is open', async () => {
     await using shopping = await visit({ requireSenderToken: true });
     const tab = await shopping.tab(`${shop.origin}/signed`);
     const scope = await system.scope(tenantId);
@@ -218,7 +218,7 @@ inBrowser('the web widget', () => {
     expect(await tab.messages('person').innerText()).toContain('Team');
   });
 
-  it('counts what a person says on the button of a closed panel, also after a change of page', async () => {
+  it('counts staff messages on the button of a closed panel, also after a change of page', async () => {
     await using shopping = await visit({ requireSenderToken: true });
     const tab = await shopping.tab(`${shop.origin}/signed`);
     const scope = await system.scope(tenantId);
@@ -243,7 +243,7 @@ inBrowser('the web widget', () => {
     expect(await tab.page.getByRole('button', { name: 'Chat', exact: true }).count()).toBe(1);
   });
 
-  it('is not shown to somebody without a token where one is asked for', async () => {
+  it('is not shown to a visitor without a token where one is asked for', async () => {
     await using shopping = await visit({ requireSenderToken: true });
     const tab = await shopping.tab(shop.origin);
     await tab.page.waitForFunction('window.concierge !== undefined');

@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { WrittenNote } from './other-notes.ts';
 
-/** What stands between a question and its note: other words altogether, other forms, words joined or taken apart, typing errors. */
+/**
+ * What stands between a question and its note: other words altogether, other forms, words joined or taken apart, typing
+ * errors.
+ */
 export const questionKinds = ['paraphrase', 'form', 'compound', 'typo'] as const;
 export type QuestionKind = (typeof questionKinds)[number];
 

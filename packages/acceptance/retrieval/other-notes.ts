@@ -9,11 +9,13 @@ export interface WrittenNote {
 /** Slots in braces are filled with one of their words; `{n}` with a number. */
 export interface Phrases {
   readonly slots: Readonly<Record<string, readonly string[]>>;
-  /** Of one topic each: a title, then sentences of which each note has some. */
+  /** One list per topic: a title, then sentences of which each note has some. */
   readonly topics: readonly (readonly string[])[];
 }
 
-/** Notes about other things, in the same tone and with many of the same words: what the right note must be found among. */
+/**
+ * Notes about other things, in the same tone and with many of the same words: what the right note must be found among.
+ */
 export function otherNotes(phrases: Phrases, { count, seed }: { readonly count: number; readonly seed: number }): WrittenNote[] {
   const random = new SeededRandom(seed);
   return Array.from({ length: count }, (_, number) => {

@@ -1,7 +1,7 @@
 /** On a machine that must offer everything (`CI=true`), what cannot be run is a failure and not a skip. */
 export const mustRunAll = process.env['CI'] === 'true';
 
-/** For a child process: this process' environment, and more. */
+/** Returns the environment of a child process: that of this process, and `more`. */
 export function inheritedEnvironment(more: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   return { ...process.env, ...more };
 }

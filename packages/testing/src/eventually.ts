@@ -1,9 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** So long only what never comes is waited for: a busy machine is no failure. */
+/** Only a condition that never comes true takes this long: a busy machine is no failure. */
 const TIMEOUT_MS = 30_000;
 
-/** Asks again and again until `check` answers something true; fails with its last error, or with what it last answered. */
+/**
+ * Repeats `check` until it returns a truthy value; fails with its last error, or with its last value.
+ */
 export async function eventually<Value>(
   check: () => Value | Promise<Value>,
   { timeoutMs = TIMEOUT_MS, everyMs = 20 } = {},

@@ -20,7 +20,8 @@ interface SystemUser {
 }
 
 /**
- * Whether this machine has a PostgreSQL server, for `describe.skip`: says loudly on stderr what is left out when it has none.
+ * Whether this machine has a PostgreSQL server, for `describe.skip`: reports loudly on stderr what is left out when it
+ * has none.
  * @throws with CI=true, where nothing may be left out
  */
 export function canRunPostgres(): boolean {

@@ -7,7 +7,10 @@ import { Redis } from 'ioredis';
 import { inheritedEnvironment } from './config.ts';
 import { eventually } from './eventually.ts';
 
-/** ioredis keeps its process for two seconds after disconnect() otherwise, and Jest ends a worker by force after half a second. */
+/**
+ * ioredis keeps its process for two seconds after disconnect() otherwise, and Jest ends a worker by force after half a
+ * second.
+ */
 const DISCONNECT_TIMEOUT_MS = 50;
 
 /** A real redis-server of a test's own, on a Unix socket in a temporary folder, append-only as in production. */
@@ -83,7 +86,7 @@ export class TestRedis implements AsyncDisposable {
     return (await stat(await this.#appendOnlyFile())).size;
   }
 
-  /** As a machine without power: killed, and started again without what it wrote after `written`. */
+  /** Simulates a power loss: kills it, and starts it again without what it wrote after `written`. */
   async losePower(written: number): Promise<void> {
     await this.kill();
     await truncate(await this.#appendOnlyFile(), written);

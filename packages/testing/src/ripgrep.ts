@@ -5,7 +5,7 @@ import { mustRunAll } from './config.ts';
 const NOTHING_FOUND = 1;
 
 /**
- * Whether this machine has ripgrep, for `describe.skip`: says loudly on stderr what is left out when it has none.
+ * Whether this machine has ripgrep, for `describe.skip`: reports loudly on stderr what is left out when it has none.
  * @throws with CI=true, where nothing may be left out
  */
 export function canRunRipgrep(): boolean {

@@ -6,8 +6,8 @@ const image = 'concierge-sandbox';
 const timeoutMs = 20_000;
 
 /**
- * Whether this machine has a Docker engine with the sandbox image, for `describe.skip`: says loudly on stderr what is left out when it has
- * none. @throws with CI=true, where nothing may be left out
+ * Whether this machine has a Docker engine with the sandbox image, for `describe.skip`: reports loudly on stderr what
+ * is left out when it has none. @throws with CI=true, where nothing may be left out
  */
 export function canRunDocker(): boolean {
   return canRun(['docker', 'image', 'inspect', image], `no Docker engine with the image ${image} (infra/sandbox)`);
@@ -22,7 +22,7 @@ export function canRunBubblewrap(): boolean {
 }
 
 /**
- * Whether a command succeeds here, for `describe.skip`: says loudly on stderr what is missing when it does not.
+ * Whether a command succeeds here, for `describe.skip`: reports loudly on stderr what is missing when it does not.
  * @throws with CI=true, where nothing may be left out
  */
 export function canRun([program = '', ...args]: readonly string[], missing: string): boolean {

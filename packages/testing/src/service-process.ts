@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface ServiceOptions {
   readonly name: string;
-  /** From the repository's root, such as `services/worker/src/main.ts`. */
+  /** Path from the repository's root, such as `services/worker/src/main.ts`. */
   readonly entry: string;
   readonly env: Readonly<Record<string, string>>;
   readonly logFile: string;
@@ -57,7 +57,9 @@ export class ServiceProcess {
     this.#child = child;
   }
 
-  /** Sends a signal; with `exited` waits until the process is gone. @returns its exit code, null when a signal ended it */
+  /**
+   * Sends a signal; with `exited` waits until the process is gone. @returns its exit code, null when a signal ended it
+   */
   async signal(signal: NodeJS.Signals, { exited = false } = {}): Promise<number | null> {
     const child = this.#child;
     if (child === undefined || !this.alive) return child?.exitCode ?? null;

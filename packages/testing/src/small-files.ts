@@ -5,7 +5,7 @@ export const onePixelPng = Uint8Array.from(
   Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64'),
 );
 
-/** A PDF of one page that says `text` (PDF 1.4, ISO 32000). */
+/** A PDF of one page that contains `text` (PDF 1.4, ISO 32000). */
 export function smallPdf(text: string): Uint8Array<ArrayBuffer> {
   const content = `BT /F1 24 Tf 72 720 Td (${text}) Tj ET`;
   return pdfOf([
@@ -18,8 +18,8 @@ export function smallPdf(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * A PDF of one kilobyte whose only page refers twenty times to one stream that was deflated twice: a reader that decodes what it is told to
- * takes 20 times `megabytes`.
+ * A PDF of one kilobyte whose only page refers twenty times to one stream that was deflated twice: a reader that
+ * decodes every reference takes 20 times `megabytes`.
  */
 export function nestedFlatePdf(megabytes = 200): Uint8Array<ArrayBuffer> {
   const blanks = Buffer.alloc(megabytes * 1024 * 1024, ' ');

@@ -51,7 +51,9 @@ const READY_TIMEOUT_MS = 90_000;
 const MadeTenant = z.object({ keys: z.object({ admin: z.string(), cs: z.string() }) });
 const MadeKey = z.object({ key: z.string() });
 
-/** The whole system as users have it: real processes, a real Redis, a real database, over a data directory of its own. */
+/**
+ * The whole system as users have it: real processes, a real Redis, a real database, over a data directory of its own.
+ */
 export class System implements AsyncDisposable {
   readonly dataDir: string;
   readonly logsFolder: string;
@@ -94,14 +96,14 @@ export class System implements AsyncDisposable {
     return this.gatewayUrls[0] ?? '';
   }
 
-  /** Every gateway says it is ready. */
+  /** Resolves when every gateway reports ready. */
   async ready(): Promise<void> {
     for (const url of this.gatewayUrls) {
       await eventually(async () => (await fetch(`${url}/readyz`)).status === 200, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
     }
   }
 
-  /** The same doors to tenants as the services have, in this process. */
+  /** The same access to tenants as the services have, in this process. */
   async tenants(): Promise<Tenants> {
     if (this.#tenants === undefined) {
       const log = createLog({ service: 'test', level: 'silent' });
@@ -185,7 +187,7 @@ export class System implements AsyncDisposable {
     };
   }
 
-  /** By the other checkout's own command line: files and index are as that one makes them. */
+  /** Uses the other checkout's own command line, which makes files and index in its own way. */
   async #createTenantThere(tenantId: string, plan: string): Promise<TenantKeys> {
     const concierge = async (...args: string[]): Promise<unknown> => {
       const env = { PATH: systemPath, ...this.#commonEnvironment() };

@@ -6,16 +6,16 @@ import { eventually } from './eventually.ts';
 
 export interface ReceivedWebhook {
   readonly path: string;
-  /** Those that came once; names in lower case. */
+  /** Headers that came once; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** As it came. */
+  /** The unparsed body. */
   readonly body: string;
 }
 
 /** `hang`: it never answers. `cut`: it closes the connection. */
 export type WebhookAnswer = { readonly status: number; readonly headers?: Readonly<Record<string, string>> } | 'hang' | 'cut';
 
-/** A system of a tenant's own: takes webhooks over real HTTP, keeps what came, and fails when it is told to. */
+/** A tenant's own system: takes webhooks over real HTTP, keeps what came, and fails on request of the test. */
 export class WebhookReceiver implements AsyncDisposable {
   readonly received: ReceivedWebhook[] = [];
   answer: (webhook: ReceivedWebhook) => WebhookAnswer = () => ({ status: 204 });

@@ -43,7 +43,7 @@ describe('the fake Meta', () => {
     await expect(provider.register({ url: webhook.url, verifyToken: 'v' })).rejects.toThrow('could not be validated');
   });
 
-  it('tells of a message in the wrong order', async () => {
+  it('sends the receipts of a message in the wrong order', async () => {
     await using provider = await new FakeMeta(meta).start();
     const seen: Seen[] = [];
     await using webhook = await receiver(seen);
@@ -58,7 +58,7 @@ describe('the fake Telegram', () => {
     await fetch(`${provider.url}/bot7:t/setWebhook`, { method: 'POST', body: JSON.stringify({ url, secret_token: 'secret' }) });
   }
 
-  it('brings what is said in a chat one after the other, again until it is taken', async () => {
+  it('brings messages of a chat one after the other, again until it is taken', async () => {
     await using provider = await new FakeTelegram({ botToken: '7:t' }).start();
     const seen: Seen[] = [];
     await using webhook = await receiver(seen, new Response(null, { status: 503, headers: { 'retry-after': '1' } }));
@@ -68,7 +68,7 @@ describe('the fake Telegram', () => {
     expect(seen[0]?.headers.get('x-telegram-bot-api-secret-token')).toBe('secret');
   });
 
-  it('brings what is said in two chats side by side', async () => {
+  it('brings messages of two chats side by side', async () => {
     await using provider = await new FakeTelegram({ botToken: '7:t' }).start();
     const arrived = gate();
     await using webhook = await serveRequests(async (request) => {
@@ -81,7 +81,7 @@ describe('the fake Telegram', () => {
     expect(both.flat().map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  it('does what an answer says, and stays away after 410', async () => {
+  it('obeys an answer, and stays away after 410', async () => {
     await using provider = await new FakeTelegram({ botToken: '7:t' }).start();
     await using webhook = await receiver(
       [],
@@ -97,7 +97,7 @@ describe('the fake Telegram', () => {
 });
 
 describe('the fake Slack', () => {
-  it('checks an address, signs each try anew and says which it is', async () => {
+  it('checks an address, signs each try and numbers it', async () => {
     await using provider = await new FakeSlack(slack).start();
     const seen: Seen[] = [];
     await using webhook = await receiver(seen, new Response(null, { status: 500 }));
@@ -141,7 +141,7 @@ describe('the fake Slack', () => {
   });
 });
 
-/** What is sent there, and what the real server says to it. */
+/** A request, and the answer of the real server. */
 type Refusal = readonly [what: string, body: object, answer: object];
 
 async function answerTo(url: string, body: object, authorization?: string): Promise<unknown> {
@@ -177,8 +177,8 @@ describe('what the real Graph API refuses', () => {
   const group = 'Y2FwaV9ncm91cDoxODA1NTU1MDE3MjoxMjAzNjMyMjI3NzE5NjMwNjcZD';
 
   it.each<Refusal>([
-    ['a group as a person', { ...toAnn, to: group }, refused(131_009)],
-    ['a person as a group', { ...toAnn, recipient_type: 'group' }, refused(131_009)],
+    ['a group as a user', { ...toAnn, to: group }, refused(131_009)],
+    ['a user as a group', { ...toAnn, recipient_type: 'group' }, refused(131_009)],
     ['no recipient', { ...toAnn, to: undefined }, refused(131_008, 'Parameter to is mandatory.')],
     [
       'a text that is too long',

@@ -105,7 +105,7 @@ describe('directives in the user text', () => {
     expect((await post(model.url, [user('[[sing:la]]')])).status).toBe(400);
   });
 
-  it('speak after the queue and the matchers', async () => {
+  it('apply after the queue and the matchers', async () => {
     model.enqueue([say('from the queue')]);
     model.when('[[', [say('from a matcher')]);
     const texts = [];
@@ -125,7 +125,7 @@ describe('the process', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('says where it listens, keeps a ledger, and ends with 0 on SIGTERM', async () => {
+  it('prints where it listens, keeps a ledger, and ends with 0 on SIGTERM', async () => {
     const main = fileURLToPath(new URL('../src/model/scripted-model-main.ts', import.meta.url));
     const ledger = join(folder, 'ledger.jsonl');
     child = spawn(process.execPath, ['--conditions=@concierge/source', main, '--ledger', ledger, '--reply', 'a b', '--chunks', '2'], {

@@ -9,8 +9,8 @@ export interface RawAnswer {
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
 /**
- * One kept-alive HTTP/1.1 connection that reads chunked answers and nothing else. Far cheaper than node:http, so that what is measured is
- * not the driver.
+ * One kept-alive HTTP/1.1 connection that reads chunked answers and nothing else. Far cheaper than node:http, so that
+ * what is measured is not the driver.
  */
 export class HttpConnection {
   readonly #port: number;

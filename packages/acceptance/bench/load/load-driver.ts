@@ -61,7 +61,7 @@ export class LoadDriver implements AsyncDisposable {
     const next = await this.#reports.next();
     if (next.done === true) throw new Error('the load driver is gone');
     const given = next.value[0] as LoadReport; // eslint-disable-line typescript/no-unsafe-type-assertion -- both ends are this bench
-    if (given.kind !== kind) throw new Error(`the load driver says ${given.kind} instead of ${kind}`);
+    if (given.kind !== kind) throw new Error(`the load driver sent ${given.kind} instead of ${kind}`);
     return given as Extract<LoadReport, { kind: Kind }>; // eslint-disable-line typescript/no-unsafe-type-assertion -- looked at above
   }
 }

@@ -1,4 +1,5 @@
-// A load driver, a process of its own: takes a LoadSpec as a message, {"hold": …} to open streams and keep them, or {"webhooks": …}.
+// A load driver, a process of its own: takes a LoadSpec as a message, {"hold": …} to open streams and keep them, or
+// {"webhooks": …}.
 import { z } from 'zod';
 import { LoadRun } from './load-run.ts';
 import type { LoadReport } from './load-spec.ts';

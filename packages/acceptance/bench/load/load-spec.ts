@@ -1,6 +1,9 @@
 import type { WebhookResult } from './webhook-load.ts';
 
-/** SenderIdentity `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first again. */
+/**
+ * Senders `<prefix>-<slot>-<n>`, n below `perSlot`: each for so many turns, then the next, and then from the first
+ * again.
+ */
 export interface SenderIdentity {
   readonly prefix: string;
   readonly perSlot: number;
@@ -10,19 +13,21 @@ export interface SenderIdentity {
 /** What a load driver is to do. Plain data: it goes to a process of its own. */
 export interface LoadSpec {
   readonly port: number;
-  /** `model`: chat completions straight to the model server. `chat`: turns of the product, or of a baseline pipeline. */
+  /**
+   * `model`: chat completions straight to the model server. `chat`: turns of the product, or of a baseline pipeline.
+   */
   readonly kind: 'model' | 'chat';
   /** Used in turn; one tenant each. */
   readonly apiKeys: readonly string[];
   /** Turns in flight, always. */
   readonly concurrency: number;
-  /** Over which the first turns are spread, so that they do not march in step. */
+  /** The first turns are spread over this time, so that they do not march in step. */
   readonly rampMs: number;
   readonly warmUpMs: number;
-  /** Not before so many turns have ended: code that has run a few times only is slow. */
+  /** Measuring begins after so many turns: code that has run a few times only is slow. */
   readonly warmUpTurns: number;
   readonly measureMs: number;
-  /** Undefined: ever new ones. */
+  /** Undefined: a new sender for each turn. */
   readonly senders: SenderIdentity | undefined;
 }
 
@@ -30,13 +35,13 @@ export interface LoadResult {
   /** Turns that ended while it measured, and for how long that was. */
   readonly turns: number;
   readonly seconds: number;
-  /** From the request to the first text, of turns that began while it measured; ms, ascending. */
+  /** Times from the request to the first text, for turns that began while it measured; ms, ascending. */
   readonly firstTextMs: readonly number[];
   readonly failures: number;
   readonly firstFailure: string | null;
 }
 
-/** From the driver: it warmed up, or it is done. */
+/** The driver reports that it warmed up, or that it is done. */
 export type LoadReport =
   | { readonly kind: 'measuring' }
   | { readonly kind: 'measured'; readonly result: LoadResult }

@@ -9,7 +9,10 @@ export interface HoldSpec {
 
 const AT_ONCE = 50;
 
-/** Begins `count` turns of as many senders and reads each up to its first event; the streams stay open as long as this process lives. */
+/**
+ * Begins `count` turns of as many senders and reads each up to its first event; the streams stay open as long as this
+ * process lives.
+ */
 export async function openStreams({ port, apiKeys, count }: HoldSpec): Promise<void> {
   let next = 0;
   const openNext = async (): Promise<void> => {

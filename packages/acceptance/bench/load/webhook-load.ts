@@ -10,17 +10,20 @@ export interface WebhookSpec {
   readonly phoneNumberId: string;
   readonly appSecret: string;
   readonly connections: number;
-  /** People who write over one connection, in turn. */
+  /** Contacts that write over one connection, in turn. */
   readonly peopleEach: number;
-  /** Messages in each delivery. More than one: of all these people in turn, who are others in the next delivery. */
+  /** Messages in each delivery. More than one: of all these contacts in turn; the next delivery has other contacts. */
   readonly messagesEach: number;
   /** 0: as many as there are in `total`. */
   readonly measureMs: number;
   /** Deliveries in all; undefined: as long as it measures. */
   readonly total: number | undefined;
-  /** Deliveries that fall due in a second, whatever becomes of those before; undefined: each when the one before it on its connection is answered. */
+  /**
+   * Deliveries that fall due in a second, whatever becomes of those before; undefined: each when the one before it on
+   * its connection is answered.
+   */
   readonly perSecond: number | undefined;
-  /** People whom no earlier load had. */
+  /** Contacts that no earlier load had. */
   readonly newcomers: boolean;
   readonly warmUpMs: number;
 }

@@ -13,7 +13,9 @@ const READY_TIMEOUT_MS = 120_000;
 const SETTLE_MS = 5000;
 const MEBIBYTE = 1024 * 1024;
 
-/** `npm start` over a data folder that has been used before: the time to ready, and the memory of everything it starts. */
+/**
+ * `npm start` over a data folder that has been used before: the time to ready, and the memory of everything it starts.
+ */
 export async function measureIdleStart(): Promise<Row[]> {
   await using folder = await temporaryDirectory();
   await startOnce(folder.path, async () => Promise.resolve());
@@ -30,7 +32,7 @@ export async function measureIdleStart(): Promise<Row[]> {
   ];
 }
 
-/** @returns seconds from the command to a gateway that says it is ready */
+/** @returns seconds from the command to a gateway that reports ready */
 async function startOnce(dataDir: string, whenReady: (pid: number) => Promise<void>): Promise<number> {
   const [port, uiPort] = [String(await freePort()), String(await freePort())];
   const env = { ...ownEnvironment(), DATA_DIR: dataDir, GATEWAY_PORT: port, UI_PORT: uiPort };

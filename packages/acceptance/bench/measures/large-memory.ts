@@ -15,7 +15,10 @@ const ROUNDS = 3;
 const SEARCHES_MAX = 200;
 const halves = ['seen', 'held out'] as const;
 
-/** 3,000 notes: how long the first searches read, how long a search takes, and what is found among them, with a real if small embeddings model. */
+/**
+ * 3,000 notes: how long the first searches read, how long a search takes, and what is found among them, with a real if
+ * small embeddings model.
+ */
 export async function measureLargeMemory(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();
   const english = await fill(parts, 'english.txt', englishPhrases);

@@ -24,7 +24,10 @@ interface Measured {
   readonly ms: readonly number[];
 }
 
-/** Of a labelled set of questions over a shop's memory: how often what was looked for is among the first five, by words alone and with vectors. */
+/**
+ * Measures how often the right note is among the first five results, for a labelled set of questions over a shop's
+ * memory, by words alone and with vectors.
+ */
 export async function measureMemory(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();
   const folder = parts.use(await temporaryDirectory());
@@ -40,7 +43,7 @@ export async function measureMemory(): Promise<Row[]> {
   return [...qualityRows(words, hybrid), ...speedRows(words, hybrid)];
 }
 
-/** A real model where the environment names one; else the stand-in, and the output says which. */
+/** A real model where the environment names one; else the stand-in, and the output names it. */
 async function embeddingsToUse(parts: AsyncDisposableStack): Promise<Embeddings> {
   const real = readEmbeddingsConfig();
   const standIn = real === undefined ? await startScriptedModel({ synonyms: shopSynonyms }) : undefined;

@@ -2,20 +2,20 @@ import { percentile, type Bench } from '../bench.ts';
 import type { LoadResult } from '../load/load-spec.ts';
 import { differenceRow, ratioRow, type Bound, type Row } from '../row.ts';
 
-/** Of the minimal pipeline; null: shown, without a target. */
+/** Bounds as shares of the minimal pipeline; null: shown, without a target. */
 const rateBounds = new Map<number, Bound | null>([
   [64, null],
   [256, { atLeast: 0.95 }],
 ]);
 const RATE_MS = 5000;
 
-/** Over the model asked directly, ms. */
+/** Milliseconds above the model asked directly. */
 const firstTextBounds = [
   { concurrency: 1, measureMs: 15_000, p50: 5, p99: 12 },
   { concurrency: 64, measureMs: 5000, p50: 12, p99: 45 },
 ] as const;
 
-/** As providers answer: turns per second beside the minimal pipeline. */
+/** Measures turns per second at the pace of providers, beside the minimal pipeline. */
 export async function measureRealPace(bench: Bench): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [concurrency, bound] of rateBounds) {

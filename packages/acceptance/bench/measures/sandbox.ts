@@ -11,7 +11,7 @@ import { RawContainer, timeDockerRun, type RawWorkspace } from '../sandbox/raw-d
 
 const FIRST_COMMANDS = 20;
 const FOLLOWING_COMMANDS = 60;
-/** Before anything counts: programs and layers are read from disk once. */
+/** Rounds before measuring: programs and layers are read from disk once. */
 const WARM_UPS = 3;
 const COMMAND_TIMEOUT_MS = 60_000;
 const IMAGE = 'concierge-sandbox';
@@ -108,7 +108,7 @@ async function measureFollowing({ sandboxes, bound, following }: Side, root: str
   return ratioRow(measured, { name: following.name, value: medians.raw }, bound);
 }
 
-/** By turns, so that whatever else the machine does meanwhile slows both. */
+/** Runs both alternately, so that other load on the machine slows both. */
 async function byTurns(raw: Time, ours: Time, times: number): Promise<{ readonly raw: number; readonly ours: number }> {
   const taken: { raw: number[]; ours: number[] } = { raw: [], ours: [] };
   for (let round = 0; round < WARM_UPS + times; round += 1) {

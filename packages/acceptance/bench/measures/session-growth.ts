@@ -13,7 +13,10 @@ const TENANT = 'bench-growth';
 const small = { prefix: 'small', perSlot: 40, turnsEach: 4, messages: 6 } as const;
 const grown = { prefix: 'grown', perSlot: 1, turnsEach: 1, messages: 5000 } as const;
 
-/** What a turn costs in a session of 5,000 messages, beside one of about 10. Files are written directly; the first turn in each compacts. */
+/**
+ * What a turn costs in a session of 5,000 messages, beside one of about 10. Files are written directly; the first turn
+ * in each compacts.
+ */
 export async function measureSessionGrowth(bench: Bench): Promise<Row[]> {
   const { cs } = await bench.product.system.createTenant(TENANT);
   const scope = await bench.product.system.scope(TENANT);

@@ -12,11 +12,14 @@ const AT_ONCE = 64;
 const ATTENDED_TIMEOUT_MS = 600_000;
 const MAX_KIBIBYTES = 64;
 const DAY_MS = 86_400_000;
-/** When each schedule is to be looked at, by time. */
+/** A sorted set of schedules, by the time of their next look. */
 const SCHEDULES_KEY = 'concierge:{q0}:schedules';
 const farOff = { name: 'Next year', message: 'What is due?', schedule: { at: new Date(Date.now() + 300 * DAY_MS).toISOString() } };
 
-/** What a tenant that was opened and is idle costs each service: one request at the gateway, one turn at the worker, one schedule at cron. */
+/**
+ * What a tenant that was opened and is idle costs each service: one request at the gateway, one turn at the worker, one
+ * schedule at cron.
+ */
 export async function measureTenants(): Promise<Row[]> {
   await using model = await BenchModel.start();
   await model.setPace(paces.zeroDelay);
@@ -26,7 +29,8 @@ export async function measureTenants(): Promise<Row[]> {
   await openTenants(system, 0, WARM_UP_TENANTS);
   await attended(system, WARM_UP_TENANTS);
   const before = await settledBytes(system);
-  // It would look through all of them again and again while they are made, and rest twenty times as long after each look.
+  // It would look through all of them again and again while they are made, and rest twenty times as long after each
+  // look.
   await cron?.signal('SIGSTOP');
   await openTenants(system, WARM_UP_TENANTS, TENANTS + WARM_UP_TENANTS);
   await cron?.signal('SIGCONT');

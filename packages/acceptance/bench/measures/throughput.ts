@@ -2,7 +2,7 @@ import { together, type Bench } from '../bench.ts';
 import type { MeasuredLoad } from '../load/load-driver.ts';
 import { ratioRow, type Bound, type Row } from '../row.ts';
 
-/** Of the durable pipeline; null: shown, without a target. */
+/** Bounds as shares of the durable pipeline; null: shown, without a target. */
 const bounds = new Map<number, Bound | null>([
   [1, null],
   [16, null],
@@ -20,7 +20,10 @@ interface Contest {
   readonly product: MeasuredLoad;
 }
 
-/** Turns per second at zero delay, and the processor time they take. The four take turns, so that a busy machine slows them alike. */
+/**
+ * Turns per second at zero delay, and the processor time they take. The four take turns, so that a busy machine slows
+ * them alike.
+ */
 export async function measureThroughput(bench: Bench): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [concurrency, bound] of bounds) {

@@ -2,7 +2,10 @@ import type { Bench } from '../bench.ts';
 import { startProduct } from '../contestants.ts';
 import { ratioRow, type Row } from '../row.ts';
 
-/** Turns one worker runs at once here: few enough for the cores to last, so that what is compared is the number of workers. */
+/**
+ * Turns one worker runs at once here: few enough for the cores to last, so that what is compared is the number of
+ * workers.
+ */
 const CONCURRENCY_EACH = 48;
 /** More turns wait than two workers take. */
 const LOAD = 160;

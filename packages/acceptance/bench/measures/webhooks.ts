@@ -13,10 +13,10 @@ const CONNECTIONS = 128;
 const ROUNDS = 2;
 const BURST = 20_000;
 const TENANTS = 8;
-/** A campaign is answered: people who never wrote before, each with ten messages. */
+/** A campaign is answered: contacts that never wrote before, each with ten messages. */
 const CROWD = { people: 200, messages: 2000, perSecond: 500 };
 const crowdLoad = { connections: CROWD.people, peopleEach: 1, newcomers: true, total: CROWD.messages, perSecond: CROWD.perSecond };
-/** What an app brings after it could not reach us for a while: people who never wrote before, all in one delivery. */
+/** What a provider redelivers after an outage: messages of contacts that never wrote before, all in one delivery. */
 const BACKLOG = { messages: 1000, people: 7, deliveries: 15 };
 const backlogLoad = {
   connections: 1,
@@ -43,8 +43,9 @@ type Target = Pick<WebhookSpec, 'port' | 'paths'>;
 type Round = Readonly<Record<'empty' | 'kept' | 'product', WebhookResult>>;
 
 /**
- * How fast a gateway acknowledges messages that it has written down, beside Express handlers that do nothing, and nothing but write down. No worker runs
- * meanwhile: what follows is not measured here, and a burst comes faster than it is answered.
+ * How fast a gateway acknowledges messages that it has written down, beside Express handlers that do nothing, and
+ * nothing but write down. No worker runs meanwhile: what follows is not measured here, and a burst comes faster than it
+ * is answered.
  */
 export async function measureWebhooks(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();

@@ -1,8 +1,9 @@
 import type { Synonyms } from '@concierge/testing';
 
 /**
- * Words of a shop that mean the same, for the stand-in's vectors: as a model would know them, though far fewer. They were written with the subject in
- * mind, so what hybrid search gains with them shows that meaning reaches the ranking, not how well a model does it.
+ * Words of a shop that mean the same, for the stand-in's vectors: as a model would know them, though far fewer. They
+ * were written with the subject in mind, so what hybrid search gains with them shows that meaning reaches the ranking,
+ * not how well a model does it.
  */
 export const shopSynonyms: Synonyms = [
   ['bike', 'bikes', 'bicycle', 'bicycles', 'cycle', 'rad', 'rader', 'fahrrad', 'velo', 'bicicleta', 'bicicletas'],

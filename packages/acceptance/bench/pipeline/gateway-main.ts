@@ -1,4 +1,5 @@
-// Gateway of the baseline pipelines: Express POST → BullMQ add, Redis pub/sub → SSE. Accepts nothing durably, checks nothing.
+// Gateway of the baseline pipelines: Express POST → BullMQ add, Redis pub/sub → SSE. Accepts nothing durably, checks
+// nothing.
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { Queue } from 'bullmq';

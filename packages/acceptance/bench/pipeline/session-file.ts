@@ -4,7 +4,10 @@ import { join } from 'node:path';
 
 export type Messages = readonly { readonly role: string; readonly text: string }[];
 
-/** A session as the durable pipeline keeps it: one file, read and written once per turn, on disk before the turn's end is announced. */
+/**
+ * A session as the durable pipeline keeps it: one file, read and written once per turn, on disk before the turn's end
+ * is announced.
+ */
 export class SessionFile {
   readonly #folder: string;
   readonly #path: string;

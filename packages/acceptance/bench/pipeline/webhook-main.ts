@@ -1,4 +1,5 @@
-// The floors for webhooks: Express handlers that read the body and answer, the second once it has written the body down.
+// The floors for webhooks: Express handlers that read the body and answer, the second once it has written the body
+// down.
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// Worker of the baseline pipelines: BullMQ worker → streamed HTTP to the model → Redis pub/sub, deltas that arrive together written
-// together. With SESSIONS_FOLDER it is the durable pipeline: one session file read and written per turn.
+// Worker of the baseline pipelines: BullMQ worker → streamed HTTP to the model → Redis pub/sub, deltas that arrive
+// together written together. With SESSIONS_FOLDER it is the durable pipeline: one session file read and written per
+// turn.
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';

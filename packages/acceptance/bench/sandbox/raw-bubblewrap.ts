@@ -10,8 +10,8 @@ const ofEach = 'ulimit -c 0; ulimit -f 1048576; ulimit -n 1024; exec "$@" 2>&1';
 const firstDescriptor = 3;
 
 /**
- * `bwrap` as somebody would call it who wants the same walls and covers: the flags are those of the sandboxes that are measured, but for
- * a /tmp of the command's own. Nothing joins a control group, looks at what was made before the command starts, or looks after its end.
+ * A plain `bwrap` call with the same isolation: the flags of the measured sandboxes, but with a separate /tmp for each
+ * command. It joins no control group, checks no files before the command starts and cleans up nothing after it.
  */
 export class RawBubblewrap {
   readonly #plan: SandboxPlan;
@@ -34,7 +34,7 @@ export class RawBubblewrap {
     return new RawBubblewrap(plan, contents);
   }
 
-  /** To the end of the command. */
+  /** Resolves at the end of the command. */
   async time(argv: readonly string[]): Promise<number> {
     const words = [...bubblewrapFlags(this.#plan, tmp), '--', ...becomeOwner(this.#plan), '/bin/sh', '-c', ofEach, 'sh', ...argv];
     const last = Math.max(...this.#contents.keys());

@@ -10,7 +10,7 @@ export interface RawWorkspace {
   readonly gid: number;
 }
 
-/** What the sandboxes that are measured are made of, by hand: the same image, walls and limits, and nothing that looks after them. */
+/** The parts of the measured sandboxes, by hand: the same image, isolation and limits, without supervision. */
 function containerFlags({ root, uid, gid }: RawWorkspace): string[] {
   const walls = '--init --network none --ipc private --read-only --cap-drop ALL --security-opt no-new-privileges --log-driver none';
   const limits = '--pids-limit 256 --memory 1g --memory-swap 1g --cpus 1 --shm-size 64m';

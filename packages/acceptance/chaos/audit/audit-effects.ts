@@ -4,7 +4,7 @@ import type { Finding } from './finding.ts';
 
 const sideEffects = new Set(['memory_write', 'write']);
 
-/** I5: a marker was left behind once where the session says that the tool ran, and never twice. */
+/** I5: a marker was left behind once where the session records that the tool ran, and never twice. */
 export function auditEffects({ acknowledged, sessions, effects }: AuditInput): Finding[] {
   const results = Map.groupBy(
     sessions.flatMap(({ messages }) => messages),

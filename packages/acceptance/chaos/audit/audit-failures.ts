@@ -8,8 +8,8 @@ const STARTS = 3;
 const endsProcesses: ReadonlySet<FaultLine['kind']> = new Set(['kill', 'stop', 'failpoint', 'hang']);
 
 /**
- * The model of a run never fails, so no turn may: only one whose workers died three times is ended by rule. I10, I22: a poison turn is
- * ended after exactly three starts, and nothing beside it is.
+ * The model of a run never fails, so no turn may: only one whose workers died three times is ended by rule. I10, I22: a
+ * poison turn is ended after exactly three starts, and nothing beside it is.
  */
 export function auditFailures({ acknowledged, sessions, ledger, faults }: AuditInput): Finding[] {
   const kinds = new Map(acknowledged.map(({ turnId, kind, marker }) => [turnId, { kind, marker }]));

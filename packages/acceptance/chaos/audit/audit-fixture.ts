@@ -8,12 +8,14 @@ const at = '2026-11-20T12:00:00.000Z';
 const tenantId = 'chaos-0';
 const sessionId = '0123456789abcdef0123456789abcdef';
 
-/** A turn of the fixture: the first only says something, the second keeps a note before it answers. */
+/** A turn of the fixture: the first only answers, the second keeps a note before it answers. */
 export const turnIds = ['t_00000000000000000000000000000001', 't_00000000000000000000000000000002'] as const;
 const markers = ['mk-c00-000-aaaa', 'mk-c00-001-bbbb'] as const;
 const replies = ['one two', 'looks first. three four'] as const;
 
-/** What a run of two turns leaves behind when every promise was kept: the ground on which each test breaks one thing. */
+/**
+ * What a run of two turns leaves behind when every promise was kept: the ground on which each test breaks one thing.
+ */
 export function cleanRun(): AuditInput {
   return {
     asked: markers.map((marker) => ({ marker, conversation: 'c00', atMs: 900 })),

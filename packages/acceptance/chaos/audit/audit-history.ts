@@ -40,20 +40,24 @@ function auditFullDisk({ refusals = 0, wasReady }: Pick<FaultLine, 'refusals' | 
   ];
 }
 
-/** Times that a worker found its session with another one: by Redis at a write to the stream, by the file system at a publication. */
+/**
+ * Times that a worker found its session with another one: by Redis at a write to the stream, by the file system at a
+ * publication.
+ */
 export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
   return logs.filter(({ message, text }) => message === 'lost the lease' || text.includes('"reason":"RevisionConflict"')).length;
 }
 
 /**
- * A lease that nobody renews runs out this long after its worker died, at the earliest: what was killed later cannot have held the turn
- * that is taken up again.
+ * A lease that is not renewed runs out this long after its worker died, at the earliest: a worker that was killed later
+ * cannot have held the turn that is taken over.
  */
 const SOONEST_MS = 5900;
 
 /**
- * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted: as the model server saw it, whose
- * clock is shared with no other process. Where several workers were killed meanwhile, from the last one that can have held the turn.
+ * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted: as the model server
+ * saw it, whose clock is shared with no other process. Where several workers were killed meanwhile, from the last one
+ * that can have held the turn.
  */
 export function recoveryTimes({ faults, ledger }: AuditInput): number[] {
   const kills = faults.filter(({ kind, target }) => kind === 'kill' && target.startsWith('worker'));
@@ -83,10 +87,10 @@ function recoveryAt(start: LedgerLine, next: LedgerLine | undefined, { kills, en
   return [next.atMs - last.atMs];
 }
 
-/** With a lease of 8 s and a look after it each 2 s; far more than a busy machine adds. */
+/** A lease takes 8 s and the reconciler looks every 2 s; the rest is far more than a busy machine adds. */
 const SLOWEST_RECOVERY_MS = 25_000;
 
-/** I21: while clocks are stepped, what a dead worker left is taken up as soon as ever. */
+/** I21: while clocks are stepped, the turns of a dead worker are taken over as soon as ever. */
 function auditRecovery(input: AuditInput): Finding[] {
   if (!input.faults.some(({ kind }) => kind === 'clock')) return [];
   return recoveryTimes(input)

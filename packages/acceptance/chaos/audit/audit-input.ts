@@ -33,7 +33,7 @@ export interface RevisionFile {
 /** All that a run left behind, read. */
 export interface AuditInput {
   readonly asked: readonly { readonly marker: string; readonly conversation: string; readonly atMs: number }[];
-  /** Of one tenant that floods the others: accepted, and never read. */
+  /** Turns of one tenant that floods the others: accepted, and never read. */
   readonly flooded: readonly { readonly marker: string; readonly atMs: number }[];
   readonly acknowledged: readonly Acknowledged[];
   readonly refused: readonly Refused[];
@@ -41,7 +41,7 @@ export interface AuditInput {
   readonly ledger: readonly LedgerLine[];
   readonly transcripts: readonly Transcript[];
   readonly sessions: readonly SessionFile[];
-  /** As `tenant/turn file`: accepted, and not in a session at rest. */
+  /** Turns that were accepted and are in no session at rest, as `tenant/turn file`. */
   readonly leftInInboxes: readonly string[];
   /** How often each marker was left behind by a tool with side effects. */
   readonly effects: ReadonlyMap<string, number>;
@@ -95,7 +95,8 @@ async function readSession(folder: string, ids: { tenantId: string; sessionId: s
   const history = await readLines(join(folder, `${ids.sessionId}.history.jsonl`), HistoryLine);
   const messages = [...history.flatMap((line) => (line.kind === 'message' ? [line.message] : [])), ...(session?.messages ?? [])];
   const turns = [...history.flatMap((line) => (line.kind === 'turn' ? [line.turn] : [])), ...(session?.turns ?? [])];
-  // A history is appended before the file without these messages is published: after a crash both hold them, which is no doubling.
+  // A history is appended before the file without these messages is published: after a crash both hold them, which is
+  // no doubling.
   const once = history.length > 0;
   const place = join(folder, '.revisions', ids.sessionId);
   const revisionNames = (await namesIn(place)).filter((name) => /^\d{10}\.json$/u.test(name)).toSorted();

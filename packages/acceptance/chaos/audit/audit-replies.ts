@@ -2,7 +2,7 @@ import type { SessionMessage, TurnRecord } from '@concierge/contract';
 import type { ReaderName, Transcript, TranscriptLine } from './evidence.ts';
 import type { Finding } from './finding.ts';
 
-/** What the files say about a turn. */
+/** What the files record about a turn. */
 export interface Saved {
   readonly messages: readonly SessionMessage[];
   readonly record: TurnRecord | undefined;
@@ -12,14 +12,14 @@ type ReplyLine = Extract<TranscriptLine, { line: 'reply' }>;
 
 /** Readers that get one whole answer, or a stream that can take nothing back. */
 const replyReaders: ReadonlySet<ReaderName> = new Set(['jsonAsker', 'completionAsker', 'completionStreamer', 'jsonRetrier']);
-/** ReceivedMessage by `/v1` where text that its client has already seen is void. */
+/** Marks a reply of `/v1` where text that its client has already seen is void. */
 const TELLS_AGAIN = '\n\n[The text above was cut off and is void. Again:]\n\n';
 
 export function isReply({ reader }: Transcript): boolean {
   return replyReaders.has(reader);
 }
 
-/** I20: the one answer of a turn is what its session file says. */
+/** I20: the one answer of a turn is the one in its session file. */
 export function auditReply({ turnId, reader, lines }: Transcript, { messages, record }: Saved): Finding[] {
   const subject = `${turnId}.${reader}`;
   const differs = (detail: string): Finding => ({ invariant: 'I20', kind: 'reply differs', subject, detail });

@@ -60,7 +60,9 @@ export function isFinalReply(message: SessionMessage): message is AssistantMessa
   return message.role === 'assistant' && message.toolCalls === undefined && message.partial === undefined;
 }
 
-/** A client asks under one key until it is heard: its message is one turn, however often it arrived. */
+/**
+ * A client repeats a request under one key until it gets an answer: its message is one turn, however often it arrived.
+ */
 function auditMarkers(sessions: readonly SessionFile[]): Finding[] {
   const turnsOf = new Map<string, Set<string>>();
   for (const { messages } of sessions) {
@@ -116,7 +118,7 @@ function inversions(order: readonly string[], found: readonly string[], { key, w
   });
 }
 
-/** I4: every file parses, every revision is what its name says, and the view is the newest of them. */
+/** I4: every file parses, every revision is the one in its name, and the view is the newest of them. */
 export function auditFiles({ sessions }: AuditInput): Finding[] {
   return sessions.flatMap((file) => {
     const subject = `${file.tenantId}/${file.sessionId}`;

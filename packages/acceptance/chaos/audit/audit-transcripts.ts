@@ -16,7 +16,10 @@ export function eventsOf({ lines }: Transcript): EventLine[] {
   return lines.filter((line) => line.line === 'event');
 }
 
-/** I9 and I20, and I2 where it is about endings: what a client saw, over all its connections, is the log and agrees with the session. */
+/**
+ * I9 and I20, and I2 where it is about endings: what a client saw, over all its connections, is the log and agrees with
+ * the session.
+ */
 export function auditTranscripts(input: AuditInput): Finding[] {
   const messages = Map.groupBy(
     input.sessions.flatMap((file) => file.messages),
@@ -61,7 +64,7 @@ function auditTranscript(transcript: Transcript, { messages, record }: Saved): F
   return findings;
 }
 
-/** I20: a turn that was saved as done did not end in an error for anybody, nor the other way round. */
+/** I20: a turn that was saved as done did not end in an error for any reader, nor the other way round. */
 function auditEnd(end: EventLine | undefined, record: TurnRecord | undefined): string[] {
   if (end === undefined || record === undefined) return [];
   const seen = end.event === 'error' ? Failure.parse(JSON.parse(end.data)).code : null;
@@ -105,8 +108,8 @@ function auditContent(events: readonly EventLine[], messages: readonly SessionMe
 }
 
 /**
- * What a client has in front of it in the end. A `text_reset` makes the text since the last tool result void; one with the
- * reason `stream_lost` everything, tool calls included: the turn is told again from its start.
+ * What a client has in front of it in the end. A `text_reset` makes the text since the last tool result void; one with
+ * the reason `stream_lost` everything, tool calls included: the turn is replayed from its start.
  */
 export function foldTranscript(events: readonly EventLine[]): { text: string; started: string[]; finished: string[] } {
   let settled = '';

@@ -1,7 +1,7 @@
 import type { AuditInput } from './audit-input.ts';
 import type { Finding } from './finding.ts';
 
-/** From the question, as its client sent it, until a model was asked: percentiles in ms. */
+/** Time from the request of the client to the model call: percentiles in ms. */
 export interface Waits {
   readonly turns: number;
   readonly p50: number;
@@ -9,14 +9,14 @@ export interface Waits {
 }
 
 export interface FloodWaits {
-  /** Of the quiet tenants before the flood, and beside it. */
+  /** Waits of the quiet tenants before the flood, and beside it. */
   readonly alone: Waits;
   readonly beside: Waits;
-  /** Of the tenant that floods. */
+  /** Waits of the tenant that floods. */
   readonly loud: Waits;
 }
 
-/** Only a flood that is waited for says anything about who waits: its own turns have to wait for so long. */
+/** A flood measures waiting only when it makes turns wait: its own turns have to wait for so long. */
 const FLOODED_MS = 3000;
 /** Very generous: in a queue that knows no tenants both wait for the same time. */
 const SHARE = 3;
@@ -27,7 +27,7 @@ export function floodWaits(input: AuditInput): FloodWaits {
   return { alone: waitsOf(input, askedIn('alone')), beside: waitsOf(input, askedIn('beside')), loud: waitsOf(input, flooded) };
 }
 
-/** Of all questions of a run. */
+/** Returns the waits of all questions of a run. */
 export function startTimes(input: AuditInput): Pick<Waits, 'p50' | 'p99'> {
   const { p50, p99 } = waitsOf(input, input.asked);
   return { p50, p99 };

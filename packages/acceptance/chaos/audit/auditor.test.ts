@@ -48,7 +48,7 @@ describe('the auditor', () => {
     ]);
   });
 
-  it('finds a client that never heard an end, and one without any transcript', () => {
+  it('finds a client that never got an end, and one without any transcript', () => {
     expect(kindsIn(withTranscript((lines) => lines.slice(0, -1)))).toEqual(['I1 unanswered']);
     expect(kindsIn({ ...cleanRun(), transcripts: [transcript(0, 'asker')] })).toEqual(['I1 unanswered']);
   });
@@ -97,7 +97,7 @@ describe('the auditor', () => {
     expect(kindsIn({ ...cleanRun(), sessions: [{ ...file, revisions: [other, second] }] })).toEqual(['I4 broken revisions']);
   });
 
-  it('finds a side effect that happened twice, and one that is said to have happened and did not', () => {
+  it('finds a side effect that happened twice, and one that is recorded and did not happen', () => {
     expect(kindsIn({ ...cleanRun(), effects: new Map([['mk-c00-001-bbbb', 2]]) })).toEqual(['I5 effect doubled']);
     expect(kindsIn({ ...cleanRun(), effects: new Map() })).toEqual(['I5 effect missing']);
   });
@@ -130,7 +130,7 @@ describe('the auditor', () => {
     expect(kindsIn(withTranscript((lines) => [...lines, event('8-1', 'text_delta', { delta: '' })]))).toEqual(['I9 wrong order']);
   });
 
-  it('finds a service that SIGTERM ended badly, an answer that was wrong, and a fail point nobody came by', () => {
+  it('finds a service that SIGTERM ended badly, an answer that was wrong, and a fail point that no process reached', () => {
     const input = cleanRun();
     expect(kindsIn({ ...input, faults: [{ atMs: 1, kind: 'terminate', target: 'worker-0', exitCode: 1 }] })).toEqual(['I11 bad exit']);
     expect(

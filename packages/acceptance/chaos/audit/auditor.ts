@@ -20,11 +20,11 @@ export interface AuditReport {
   readonly resumedConnections: number;
   readonly resets: number;
   readonly faults: number;
-  /** From kill -9 of a worker until another one took up a turn it ran, in ms. */
-  /** From a question until a model was asked, in ms: what the machine of this run makes of it, its queues included. */
+  /** Time from a question to the model call, in ms, on the machine of this run, queues included. */
   readonly startMs: { readonly p50: number; readonly p99: number };
-  /** Only of a flood. */
+  /** Null without a flood. */
   readonly waits: FloodWaits | null;
+  /** Time from kill -9 of a worker until another one took over a turn it ran, in ms. */
   readonly recoveryMs: { readonly samples: number; readonly p50: number; readonly max: number };
 }
 

@@ -8,7 +8,10 @@ export const turnKinds = ['say', 'read', 'note', 'file', 'both', 'slow', 'poison
 export const TurnKind = z.enum(turnKinds);
 export type TurnKind = z.infer<typeof TurnKind>;
 
-/** A client has been told that its turn is accepted. `number` is the order within the conversation, from 0, without gaps. */
+/**
+ * A client has got the acknowledgement of its turn. `number` is the order within the conversation, from 0, without
+ * gaps.
+ */
 export const Acknowledged = z.object({
   marker: z.string(),
   kind: TurnKind,
@@ -40,17 +43,19 @@ export const FaultLine = z.object({
   atMs: z.number(),
   kind: z.enum([...processFaults, ...redisFaults, 'clock', 'disk-full', 'disk-free']),
   target: z.string(),
-  /** Of a fail point: its name and action. */
+  /** Name and action of a fail point. */
   failpoint: z.string().optional(),
-  /** Of a fail point: whether the process came by. */
+  /** Whether the process reached the fail point. */
   reached: z.boolean().optional(),
-  /** Of a SIGTERM. */
+  /** The exit code after a SIGTERM. */
   exitCode: z.int().nullable().optional(),
-  /** Of a hang: how long the process hung until it ended by itself; null: it did not. */
+  /** How long the process hung until it ended by itself; null: it did not. */
   endedAfterMs: z.number().nullable().optional(),
-  /** Of a clock: how far it is from the real one. */
+  /** The offset of a clock from the real one. */
   offsetSeconds: z.number().optional(),
-  /** Of a full disk: how many questions were put off meanwhile, and whether the gateways called themselves ready all the time. */
+  /**
+   * How many questions were put off while the disk was full, and whether the gateways reported ready all the time.
+   */
   refusals: z.int().optional(),
   wasReady: z.boolean().optional(),
 });
@@ -61,7 +66,8 @@ export const TranscriptLine = z.discriminatedUnion('line', [
   z.object({ line: z.literal('open'), atMs: z.number(), gateway: z.string(), lastEventId: z.string().nullable() }),
   z.object({ line: z.literal('event'), atMs: z.number(), event: z.string(), data: z.string(), id: z.string() }),
   z.object({ line: z.literal('close'), atMs: z.number(), reason: z.string() }),
-  // A whole answer, not a stream of ours: what its client has in the end. `error` is the code that a failed turn was answered with.
+  // A whole answer, not a stream of ours: what its client has in the end. `error` is the code that a failed turn was
+  // answered with.
   z.object({
     line: z.literal('reply'),
     atMs: z.number(),
@@ -73,9 +79,9 @@ export const TranscriptLine = z.discriminatedUnion('line', [
 export type TranscriptLine = z.infer<typeof TranscriptLine>;
 
 /**
- * `asker` posted the turn and reads events; `watcher` joined in the middle; `jsonAsker`, `completionAsker` and `completionStreamer`
- * posted it and want one JSON reply, or the reply of `/v1`. When all is over `rereader` reads the events from their start, `retrier`
- * posts the same request again, and `jsonRetrier` does so for the JSON reply.
+ * `asker` posted the turn and reads events; `watcher` joined in the middle; `jsonAsker`, `completionAsker` and
+ * `completionStreamer` posted it and want one JSON reply, or the reply of `/v1`. When all is over `rereader` reads the
+ * events from their start, `retrier` posts the same request again, and `jsonRetrier` does so for the JSON reply.
  */
 export const readerNames = [
   'asker',
@@ -133,7 +139,9 @@ const Asked = z.object({ marker: z.string(), conversation: z.string(), atMs: z.n
 /** Accepted, and never read. */
 const Flooded = z.object({ marker: z.string(), atMs: z.number() });
 
-/** Everything a run leaves behind for the auditor, beside the services' own logs and files: one folder of JSON lines. */
+/**
+ * Everything a run leaves behind for the auditor, beside the services' own logs and files: one folder of JSON lines.
+ */
 export class Evidence {
   readonly folder: string;
 
@@ -214,7 +222,7 @@ export class Evidence {
   }
 }
 
-/** A file that nobody has written is empty. */
+/** A file that was never written is empty. */
 export async function readLines<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema>[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text

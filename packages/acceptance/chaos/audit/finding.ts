@@ -11,7 +11,7 @@ export const invariants = {
   I10: 'a turn that kills its worker ends after three starts',
   I13: 'a quiet tenant does not wait behind a loud one',
   I14: 'what cannot be accepted is refused with Retry-After',
-  I15: 'clients are never told that what was accepted is not there',
+  I15: 'accepted turns are never reported to clients as missing',
   I19: 'order of answers, whatever Redis did in between',
   I20: 'every reader ends with what the session file says',
   I21: 'no promise rests on two clocks agreeing',

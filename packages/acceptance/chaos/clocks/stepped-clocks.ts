@@ -27,7 +27,10 @@ function exists(folder: string): boolean {
   }
 }
 
-/** Wall clocks of single processes, stepped while these run. What measures durations, the monotonic clock, stays what it is. */
+/**
+ * Wall clocks of single processes, stepped while these run. What measures durations, the monotonic clock, stays what it
+ * is.
+ */
 export class SteppedClocks implements Disposable {
   readonly #library: string;
   readonly #folder = mkdtempSync(join(tmpdir(), 'concierge-clocks-'));
@@ -40,7 +43,8 @@ export class SteppedClocks implements Disposable {
   environmentOf(name: string): Record<string, string> {
     this.#write(name, 0);
     return {
-      // Redis' own allocator asks for the time before the library can tell it: it gets the C library's allocator instead.
+      // Redis' own allocator asks for the time before the library can answer: it gets the C library's allocator
+      // instead.
       LD_PRELOAD: name === 'redis' ? `${this.#library}:libc.so.6` : this.#library,
       FAKETIME_TIMESTAMP_FILE: this.#fileOf(name),
       FAKETIME_CACHE_DURATION: '1',

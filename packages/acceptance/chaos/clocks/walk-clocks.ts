@@ -19,8 +19,9 @@ const RECOVERY_TIMEOUT_MS = 60_000;
 const STEADY_MS = 3000;
 
 /**
- * Steps one clock after the other and back; each time a worker dies whose turns another one has to take up: while the clock of another
- * process is wrong, and right before Redis' clock is stepped, so that no worker renews by the new time what was taken by the old one.
+ * Steps one clock after the other and back; each time a worker is killed and another one has to take over its turns:
+ * while the clock of another process is wrong, and right before Redis' clock is stepped, so that no worker renews by
+ * the new time what was taken by the old one.
  */
 export async function walkClocks(rig: ChaosRig<System>, clocks: SteppedClocks, steps: readonly ClockStep[]): Promise<void> {
   const step = async (clock: string, offsetSeconds: number): Promise<void> => {
@@ -43,7 +44,10 @@ export async function walkClocks(rig: ChaosRig<System>, clocks: SteppedClocks, s
   }
 }
 
-/** kill -9 of a worker in the middle of turns. What it returns waits until all of them have been taken up, or take too long. */
+/**
+ * Sends kill -9 to a worker in the middle of turns. The returned function waits until all of them have been taken over,
+ * or take too long.
+ */
 async function killBusyWorker(rig: ChaosRig<System>): Promise<() => Promise<void>> {
   const worker = await eventually(async () => await busiestWorker(rig), { timeoutMs: BUSY_TIMEOUT_MS, everyMs: 50 }).catch(() => undefined);
   if (worker === undefined) return async () => undefined;
@@ -63,7 +67,7 @@ async function killBusyWorker(rig: ChaosRig<System>): Promise<() => Promise<void
   };
 }
 
-/** Of those that have calls in flight, the one with most of them; any but the first, whose clock may be wrong. */
+/** Returns the worker with the most calls in flight; never the first, whose clock may be wrong. */
 async function busiestWorker(rig: ChaosRig<System>): Promise<ServiceProcess | undefined> {
   const calls = Map.groupBy(await rig.callsInFlight(), ({ caller = '' }) => caller);
   const others = rig.target.workers.slice(1).map((worker) => ({ worker, held: calls.get(worker.name)?.length ?? 0 }));

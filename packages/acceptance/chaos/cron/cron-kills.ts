@@ -11,9 +11,9 @@ import { SeededRandom } from '../load/seeded-random.ts';
 export interface CronKills {
   readonly seed: number;
   readonly schedules: number;
-  /** So long times are due and replicas die. */
+  /** Duration in which times are due and replicas are killed. */
   readonly overMs: number;
-  /** Redis is emptied so often, spread over the run. */
+  /** How often Redis is emptied, spread over the run. */
   readonly flushes: number;
   readonly tree?: string | undefined;
 }
@@ -32,12 +32,15 @@ const EVERY = '6s';
 const SETTLE_TIMEOUT_MS = 120_000;
 const KILL_EVERY_MS = { least: 150, most: 450 };
 
-/** So many a run has at least, however long they take. */
+/** The least number of kills in a run, however long they take. */
 const KILLS_AT_LEAST = 20;
 const READY_TIMEOUT_MS = 90_000;
 const DECIDED_TIMEOUT_MS = 90_000;
 
-/** Three replicas, one of them killed every moment and started again, while many schedules are due; every time is one turn. */
+/**
+ * Three replicas, one of them killed every moment and started again, while many schedules are due; every time is one
+ * turn.
+ */
 export async function runCronKills({ seed, schedules, overMs, flushes, tree }: CronKills): Promise<CronKillsReport> {
   await using stack = new AsyncDisposableStack();
   const model = await startScriptedModel();
@@ -88,7 +91,7 @@ export async function runCronKillAt(
   return { runs, turns: (await scope.index.listTurns({ limit: 10 })).items.length };
 }
 
-/** Closer together than the service would take it from anybody, so that a short run has many times. */
+/** Closer together than the API accepts, so that a short run has many times. */
 async function writeSchedule(scope: TenantScope, countsFromMs: number): Promise<Schedule> {
   const id = `s_${randomBytes(16).toString('hex')}`;
   const at = new Date(countsFromMs).toISOString();
@@ -108,7 +111,10 @@ interface Faults {
   readonly flushes: number;
 }
 
-/** Never the last one that works: a replica needs a while to start, on a busy machine longer than from one kill to the next. */
+/**
+ * Never the last one that works: a replica needs a while to start, on a busy machine longer than from one kill to the
+ * next.
+ */
 async function killReplicas(system: System, { random, overMs, flushes }: Faults): Promise<number> {
   const { crons, redis } = system;
   const readyBefore = new Map<ServiceProcess, number>();
@@ -142,7 +148,7 @@ async function openRuns(scope: TenantScope, schedules: readonly Schedule[]): Pro
   return open.flat();
 }
 
-/** By files alone: definitions say which times there were, histories what became of them, sessions what ran. */
+/** Judges by files alone: definitions give the times, histories their outcomes, sessions the runs. */
 async function audit(scope: TenantScope, schedules: readonly Schedule[], untilMs: number): Promise<Omit<CronKillsReport, 'kills'>> {
   const findings: string[] = [];
   const turnIds: string[] = [];

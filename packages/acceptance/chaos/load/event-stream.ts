@@ -7,8 +7,8 @@ export interface ServerSentEvent {
 }
 
 /**
- * Server-Sent Events exactly as they come, in pieces that may end anywhere. `@concierge/client` leaves out what comes twice and resumes by
- * itself: the auditor must see just that, and cut where it wants.
+ * Server-Sent Events exactly as they come, in pieces that may end anywhere. `@concierge/client` leaves out what comes
+ * twice and resumes by itself: the auditor must see just that, and cut where it wants.
  */
 export class EventStreamReader {
   readonly #decoder = new TextDecoder();

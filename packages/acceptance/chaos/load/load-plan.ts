@@ -19,7 +19,7 @@ export interface PlannedBurst {
   readonly turns: readonly TurnRequest[];
 }
 
-/** A contact of cs, or an owner's session whose id only its first acknowledgement tells. */
+/** A contact of cs, or an owner's session whose id only its first acknowledgement contains. */
 export interface PlannedConversation {
   readonly name: string;
   readonly tenantId: string;
@@ -30,7 +30,7 @@ export interface PlannedConversation {
 /** One conversation in so many is an owner's. */
 const ADMIN_EVERY = 4;
 
-/** Who says what when: the same for the same seed and size. */
+/** Which client sends what when: the same for the same seed and size. */
 export function planLoad(random: SeededRandom, size: LoadSize): PlannedConversation[] {
   const { turns, conversations, tenants } = size;
   return Array.from({ length: conversations }, (_, index) => {

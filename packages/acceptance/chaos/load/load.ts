@@ -7,7 +7,7 @@ import { messageOf, type TurnRequest } from './request.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { TurnReader, type Admission, type Question, type ReaderOptions } from './turn-reader.ts';
 
-/** Probability that somebody else reads a turn as well, through another gateway. */
+/** Probability that another client reads a turn as well, through another gateway. */
 const WATCHED = 0.2;
 /** Probability that a connection is cut at a random byte. */
 const CUTS = 0.5;
@@ -28,12 +28,12 @@ interface ReceivedMessage {
   readonly sessionId: string | null;
 }
 
-/** How one message is asked, in a conversation of its own. */
+/** How one message is sent, in a separate conversation. */
 export interface Asking {
   readonly request: TurnRequest;
   readonly tenantId: string;
   readonly form: 'events' | 'json' | 'completion' | 'completionStream';
-  /** Of `events`: the client goes away in the middle, and resumes after this. */
+  /** With `events`, the client goes away in the middle, and resumes after this. */
   readonly pause?: ReaderOptions['pause'];
 }
 
@@ -69,7 +69,7 @@ export class Load {
     await Promise.all(this.#reading);
   }
 
-  /** One message by a contact who says nothing else, read to its end. */
+  /** One message by a contact that sends nothing else, read to its end. */
   async askOnce({ request, tenantId, form, pause }: Asking, giveUp: AbortSignal): Promise<void> {
     const { marker } = request;
     const conversation = { name: `once ${marker}`, tenantId, sender: `contact ${marker}`, bursts: [] };
@@ -89,8 +89,8 @@ export class Load {
   }
 
   /**
-   * Everything that has not been read again yet, through any gateway: its events from their start, and the answers to the same request,
-   * as events and as one JSON object.
+   * Everything that has not been read again yet, through any gateway: its events from their start, and the answers to
+   * the same request, as events and as one JSON object.
    */
   async rereadAll(giveUp: AbortSignal): Promise<void> {
     const left = [...this.#turns];

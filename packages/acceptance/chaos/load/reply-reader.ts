@@ -30,8 +30,8 @@ const Chunk = z.union([
 const Problem = z.object({ code: z.string() });
 
 /**
- * One client that wants the whole answer of a turn in one piece, or as `/v1` streams it: it posts the same request under the same key
- * until it has got one.
+ * One client that wants the whole answer of a turn in one piece, or as `/v1` streams it: it posts the same request
+ * under the same key until it has got one.
  */
 export class ReplyReader {
   readonly #options: ReaderOptions;
@@ -74,7 +74,7 @@ export class ReplyReader {
     return path.startsWith('/v1/') ? await readCompletion(response) : await readReply(response);
   }
 
-  /** Who knows that the turn has been answered takes every other answer than "later" for the last one. */
+  /** A reader that knows the turn as answered takes every answer but "later" for the last one. */
   async #refused(gateway: string, response: Response): Promise<Reply | null> {
     if (this.#known === undefined || isLater(response.status)) {
       await noteRefusal(this.#options, { gateway, response, method: 'POST' });

@@ -15,7 +15,10 @@ export function readRequest(sent: string): TurnRequest | undefined {
   return found === undefined ? undefined : TurnRequest.parse(JSON.parse(found));
 }
 
-/** What a tool with side effects is told to leave behind. Every model call makes another one, so that a repeated effect shows. */
+/**
+ * The marker that a tool with side effects leaves behind. Every model call makes another one, so that a repeated effect
+ * shows.
+ */
 export function effectToken(marker: string, call: number): string {
   return `${marker}~w${String(call)}`;
 }

@@ -38,7 +38,7 @@ export class SeededRandom {
       .map(({ item }) => item);
   }
 
-  /** One with a life of its own, so that who asks more often does not change what others get. */
+  /** Returns an independent generator, so that a caller that draws more often does not change the numbers of others. */
   fork(): SeededRandom {
     return new SeededRandom(Math.floor(this.next() * 2 ** 32));
   }

@@ -6,7 +6,7 @@ import type { Evidence, ReaderName, TranscriptLine } from '../audit/evidence.ts'
 import { isLater, noteRefusal } from '../refusals.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** Nothing heard for so long, not even a sign of life: the connection is dead, whatever TCP thinks. */
+/** A connection without a byte for so long, not even a keep-alive comment, is dead, whatever TCP reports. */
 const SILENCE_MS = 20_000;
 
 export interface ReaderOptions {
@@ -19,7 +19,7 @@ export interface ReaderOptions {
   /** Probability that a connection is cut at a random byte. */
   readonly cuts: number;
   readonly signal: AbortSignal;
-  /** What is answered already is asked for: another answer than "later" is the last one. */
+  /** The turn has been answered already: every answer but "later" is the last one. */
   readonly takesNo?: boolean;
   /** Goes away after so many events, and resumes when the promise has resolved. */
   readonly pause?: { readonly afterEvents: number; readonly until: Promise<void> };
@@ -48,9 +48,9 @@ interface HttpRequest {
 }
 
 /**
- * One client that reads one turn to its end, whatever happens to its connections: it posts again under the same key until it has
- * seen the `session` event, and from then on resumes through any gateway after the last event it has seen whole.
- * asking → reading → ended.
+ * One client that reads one turn to its end, whatever happens to its connections: it posts again under the same key
+ * until it has seen the `session` event, and from then on resumes through any gateway after the last event it has seen
+ * whole. asking → reading → ended.
  */
 export class TurnReader {
   readonly #options: ReaderOptions;
@@ -69,7 +69,7 @@ export class TurnReader {
     this.#options = options;
     if ('turnId' in turn) this.#turnId = turn.turnId;
     else this.#question = turn.question;
-    // Whoever does not wait for it must not be ended by it.
+    // A caller that does not wait for it must not crash on its rejection.
     this.#admission.promise.catch(() => undefined);
   }
 

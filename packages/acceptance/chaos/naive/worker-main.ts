@@ -15,8 +15,9 @@ const redis = new Redis(config.redisSocket, { maxRetriesPerRequest: null });
 redis.on('error', () => undefined);
 
 /**
- * BullMQ's defaults, but for two: several turns at once, as any worker that waits for a model has them, and clocks that run six times as
- * fast (lock 30 s, look for stalled jobs 30 s), so that a test need not wait for minutes. Attempts and stalls stay as they come: 1.
+ * BullMQ's defaults, but for two: several turns at once, as any worker that waits for a model has them, and clocks that
+ * run six times as fast (lock 30 s, look for stalled jobs 30 s), so that a test need not wait for minutes. Attempts and
+ * stalls stay as they come: 1.
  */
 const worker = new Worker(queueName, async (job) => await runTurn(NaiveTurn.parse(job.data)), {
   connection: redis,
@@ -29,7 +30,7 @@ worker.on('error', () => undefined);
 async function runTurn(turn: NaiveTurn): Promise<void> {
   const said = await converse(turn);
   const now = new Date().toISOString();
-  // As late as it can be: the usual way, reading it first, loses so much that nothing else would be seen.
+  // Read as late as possible: the usual early read loses so much that no other fault would show.
   const session = await load(turn);
   const messages = [...session.messages, ...said];
   const next: Session = {

@@ -5,9 +5,9 @@ import { messageOf, type TurnRequest } from '../load/request.ts';
 import type { ChaosRig } from '../rig.ts';
 
 export interface FloodSize {
-  /** Of one tenant, asked as fast as they are taken. */
+  /** Turns of one tenant, sent as fast as they are accepted. */
   readonly turns: number;
-  /** So long the quiet tenants are alone before. */
+  /** How long the quiet tenants are alone before the flood. */
   readonly aloneMs: number;
 }
 
@@ -16,7 +16,7 @@ const LATER_MS = 200;
 const QUIET_EVERY_MS = 1000;
 const GIVE_UP_MS = 600_000;
 
-/** Quiet tenants say something now and then, first alone, and then beside one that does not stop. */
+/** Quiet tenants send a message now and then, first alone, then beside one that floods. */
 export async function runFlood(rig: ChaosRig<System>, { turns, aloneMs }: FloodSize): Promise<void> {
   const [loud, ...quiet] = rig.tenants.values();
   if (loud === undefined) throw new Error('no tenant');
@@ -31,7 +31,7 @@ export async function runFlood(rig: ChaosRig<System>, { turns, aloneMs }: FloodS
   await Promise.all(talking);
 }
 
-/** A turn each second; its marker says in which phase it was asked. */
+/** A turn each second; its marker names the phase in which it was asked. */
 async function talk(
   rig: ChaosRig<System>,
   { tenantId }: TenantKeys,

@@ -4,17 +4,23 @@ import type { ChaosRig } from '../rig.ts';
 
 export type ServiceKind = 'gateways' | 'workers' | 'crons';
 
-/** What makes a process hang when it is told to by SIGUSR2, whatever checkout it is of. */
+/** The preload that makes a process of any checkout hang on SIGUSR2. */
 export const hangPreload = `--import=${new URL('hang-on-signal-main.ts', import.meta.url).href}`;
 
 const BUSY_TIMEOUT_MS = 15_000;
-/** 15 s, as promised; what is still there then is found. Counted in ticks: they are late on a machine on which the watchdog is, too. */
+/**
+ * 15 s, as promised; what is still there then is found. Counted in ticks: they are late on a machine on which the
+ * watchdog is, too.
+ */
 const ENDS_WITHIN_TICKS = 150;
 const TICK_MS = 100;
 /** One that has only just been started does not yet listen to the signal. */
 const STARTING_MS = 3000;
 
-/** One process of each kind hangs, at the same time; each is started again when it has ended by itself, or has not in time. */
+/**
+ * One process of each kind hangs, at the same time; each is started again when it has ended by itself, or has not in
+ * time.
+ */
 export async function hangEach(rig: ChaosRig<System>, kinds: readonly ServiceKind[]): Promise<void> {
   await wait(STARTING_MS);
   await Promise.all(kinds.map(async (kind) => await hang(rig, await chooseOne(rig, kind))));

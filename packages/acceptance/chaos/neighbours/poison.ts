@@ -9,14 +9,14 @@ export interface PoisonRound {
 
 const ROUND_TIMEOUT_MS = 240_000;
 const LOOK_EVERY_MS = 20;
-/** As long as a turn needs to be beside the poison when it strikes. */
+/** Time that the innocent turns get to be in progress when the poison strikes. */
 const BESIDE_TIMEOUT_MS = 30_000;
 const CHUNKS = 40;
 const DELAY_MS = 100;
 
 /**
- * Innocent turns, and in the middle of them one that kills the process that runs it as soon as it asks its model, as often as it is
- * started. Workers that die are started again at once.
+ * Innocent turns, and in the middle of them one that kills the process that runs it as soon as it asks its model, as
+ * often as it is started. Workers that die are started again at once.
  */
 export async function runPoisonRound(rig: ChaosRig<System>, { innocents }: PoisonRound): Promise<void> {
   const giveUp = AbortSignal.timeout(ROUND_TIMEOUT_MS);

@@ -10,7 +10,7 @@ export interface Probe {
   readonly evidence: Evidence;
   readonly path: string;
   readonly body?: () => object;
-  /** Who gets no answer within this asks again. */
+  /** A client without an answer within this time repeats the request. */
   readonly timeoutMs?: number;
 }
 
@@ -72,6 +72,6 @@ export function probedRequests({ adminKey, csKey, session }: ProbedTenant): read
 export interface ProbedTenant {
   readonly adminKey: string;
   readonly csKey: string;
-  /** One that a turn has been answered in. */
+  /** A session with an answered turn. */
   readonly session: { readonly id: string; readonly turnId: string; readonly sender: string };
 }

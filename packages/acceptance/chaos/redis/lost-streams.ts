@@ -24,8 +24,9 @@ const BUSY_TIMEOUT_MS = 30_000;
 const ROUND_TIMEOUT_MS = 180_000;
 
 /**
- * Turns that are answered all at once, each asked in one of the ways in which a turn can be asked; in the middle, or as they end, Redis
- * loses something of their streams. Some readers are away meanwhile and resume when all turns have ended.
+ * Turns that are answered all at once, each asked in one of the ways in which a turn can be asked; in the middle, or as
+ * they end, Redis loses something of their streams. Some readers are away meanwhile and resume when all turns have
+ * ended.
  */
 export async function runStreamRound(rig: ChaosRig, { fault, turns }: StreamRound): Promise<void> {
   const giveUp = AbortSignal.timeout(ROUND_TIMEOUT_MS);
@@ -47,7 +48,7 @@ export async function runStreamRound(rig: ChaosRig, { fault, turns }: StreamRoun
   await rig.rest();
   isOver.resolve();
   await Promise.all(asked);
-  // Before another fault makes them forget what this one has done.
+  // Reread before another fault hides what this one has done.
   await rig.load.rereadAll(giveUp);
 }
 
@@ -60,7 +61,7 @@ async function strike(rig: ChaosRig, fault: StreamFault, markers: ReadonlySet<st
     await eventually(check, { timeoutMs: BUSY_TIMEOUT_MS, everyMs: 25 });
   };
   if (fault === 'truncated') {
-    // As they end: what Redis loses are the ends of streams whose heads it has kept.
+    // Faults hit as the turns end: Redis loses the ends of streams whose heads it has kept.
     await faults.run(fault, async () => until(async () => hasEnded(1)));
     return;
   }

@@ -12,9 +12,9 @@ const FROZEN_MS = 5000;
 const LOST_MS = 1000;
 const SAMPLE_EVERY_MS = 50;
 const COME_BACK_TIMEOUT_MS = 15_000;
-/** Of the connections, how many are killed at a time. */
+/** Share of the connections that are killed at a time. */
 const KILLED_SHARE = 0.4;
-/** Long enough, mostly, for all to be connected again. */
+/** Usually long enough for all clients to reconnect. */
 const PAUSE_MS = { least: 300, most: 900 };
 
 /** What can happen to Redis under a running system, and what is done in the meantime. */
@@ -54,7 +54,7 @@ export class RedisFaults {
     }
   }
 
-  /** Closes some connections, whichever they are, as often as it is told to. */
+  /** Closes random connections, `times` times. */
   async killConnections({ times, random }: { readonly times: number; readonly random: SeededRandom }): Promise<void> {
     using client = this.#client();
     const own = String(await client.redis.client('ID'));

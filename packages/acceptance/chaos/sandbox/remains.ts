@@ -4,7 +4,9 @@ import { promisify } from 'node:util';
 
 const runProgram = promisify(execFile);
 
-/** Processes of this machine whose command line has `marker`; those in containers are processes of this machine, too. */
+/**
+ * Processes of this machine whose command line has `marker`; those in containers are processes of this machine, too.
+ */
 export async function processesWith(marker: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
   const lines = await Promise.all(pids.map(async (pid) => await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));

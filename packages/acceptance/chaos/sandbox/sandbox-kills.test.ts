@@ -15,7 +15,7 @@ function works(program: string, ...args: readonly string[]): boolean {
 
 const withImage = works('docker', 'image', 'inspect', 'concierge-sandbox') ? describe : describe.skip;
 const withBubblewrap = works('bwrap', '--version') ? describe : describe.skip;
-// Whether the command had its effect nobody knows: it is not run again, and the model is told.
+// The effect of the command is unknown: it is not run again, and the model gets an error.
 const wentOn = 'bash failed, went on, stop';
 
 withImage('a worker killed in the middle of a command in Docker, 10 times', () => {

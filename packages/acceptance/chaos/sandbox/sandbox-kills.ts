@@ -11,7 +11,7 @@ export interface SandboxKills {
 }
 
 export interface SandboxKillsReport {
-  /** Of turns: how each ended, with how often. */
+  /** How often turns ended in each way. */
   readonly ends: Readonly<Record<string, number>>;
   /** Turns that had a container when their worker was killed; without any, a run in Docker proves nothing. */
   readonly withContainer: number;
@@ -19,7 +19,7 @@ export interface SandboxKillsReport {
   readonly left: readonly string[];
 }
 
-/** So long a container may outlive its worker. */
+/** How long a container may outlive its worker. */
 const GONE_WITHIN_MS = 60_000;
 const BEGIN_TIMEOUT_MS = 60_000;
 const ANSWER_TIMEOUT_MS = 120_000;
@@ -33,8 +33,8 @@ const Answer = z.object({
 });
 
 /**
- * One worker runs `bash` with a long command and is killed in the middle of it; the next one starts, goes on with the turn and gets a
- * turn of its own, in which it is killed; and so on. The last one lives.
+ * One worker runs `bash` with a long command and is killed in the middle of it; the next one starts, goes on with the
+ * turn and gets a turn of its own, in which it is killed; and so on. The last one lives.
  */
 export async function runSandboxKills({ sandbox, kills, tree }: SandboxKills): Promise<SandboxKillsReport> {
   await using stack = new AsyncDisposableStack();

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { redisFaults } from '../redis/redis-faults.ts';
 import { runAnswerOrder } from './answer-order.ts';
 
-describe('messages of one person through two gateways, with a Redis that is gone, frozen, full or a second old in between', () => {
+describe('messages of one contact through two gateways, with a Redis that is gone, frozen, full or a second old in between', () => {
   it(
     'are answered in the order in which they were acknowledged',
     async () => {

@@ -20,7 +20,7 @@ export interface AnswerOrder {
 }
 
 export interface AnswerOrderReport {
-  /** Neighbouring messages of one person with a fault between or beside them. */
+  /** Neighbouring messages of one contact with a fault between or beside them. */
   readonly pairs: number;
   readonly findings: readonly Finding[];
   /** Conversations with a finding, by the fault that they went through. */
@@ -34,7 +34,7 @@ const ASK_AGAIN_MS = 100;
 const ACKNOWLEDGE_TIMEOUT_MS = 60_000;
 const OK = 200;
 
-/** One person's part in one fault. */
+/** One contact's part in one fault. */
 interface Person {
   readonly fault: RedisFault;
   readonly number: string;
@@ -42,8 +42,8 @@ interface Person {
 }
 
 /**
- * Each person writes before a fault and during it, through one gateway, and once more through another gateway as soon as Redis is
- * back. What was acknowledged first is answered first.
+ * Each contact writes before a fault and during it, through one gateway, and once more through another gateway as soon
+ * as Redis is back. The message that was acknowledged first is answered first.
  */
 export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder): Promise<AnswerOrderReport> {
   const random = new SeededRandom(seed);

@@ -7,7 +7,7 @@ function kindsIn(change: Partial<Correspondence>): string[] {
   return auditAnswers({ ...clean, ...change }).map(({ invariant, kind }) => `${invariant} ${kind}`);
 }
 
-describe('what a person was answered', () => {
+describe('what a contact was answered', () => {
   it('is in order when every message was answered once, after the ones before it', () => {
     expect(kindsIn({})).toEqual([]);
   });
@@ -27,7 +27,7 @@ describe('what a person was answered', () => {
     expect(kindsIn({ heard: [1, 2, 2, 3] })).toEqual(['I2 doubled']);
   });
 
-  it('may lack what the service says that it does not know', () => {
+  it('may lack what the service reports as unknown', () => {
     expect(kindsIn({ heard: [1, 3], unsure: new Set([2]) })).toEqual([]);
   });
 });

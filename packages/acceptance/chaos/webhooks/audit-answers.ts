@@ -1,19 +1,21 @@
 import type { Finding } from '../audit/finding.ts';
 
-/** What one person wrote and what they were sent, both as numbers of messages. */
+/** What one contact wrote and was sent, both as numbers of messages. */
 export interface Correspondence {
   readonly person: string;
   /** In the order in which they were acknowledged. */
   readonly acknowledged: readonly number[];
-  /** In the order in which the person heard of them; an answer to several is several. */
+  /** In the order of the answers that reached the contact; an answer to several is several. */
   readonly heard: readonly number[];
-  /** Of which the service says that it does not know whether they were sent. */
+  /** Those that the service reports as perhaps sent. */
   readonly unsure: ReadonlySet<number>;
   /** In the order in which they stand in the session file; undefined: not looked at. */
   readonly saved?: readonly number[];
 }
 
-/** I1, I2, I19: each message is answered once, and in the order of their acknowledgements, on the phone and in the file. */
+/**
+ * I1, I2, I19: each message is answered once, and in the order of their acknowledgements, on the phone and in the file.
+ */
 export function auditAnswers({ person, acknowledged, heard, unsure, saved = [] }: Correspondence): Finding[] {
   const finding = (invariant: Finding['invariant'], kind: Finding['kind'], detail: string): Finding => ({
     invariant,

@@ -23,9 +23,12 @@ export interface WebhookKillsReport {
   readonly messages: number;
   readonly deliveries: number;
   readonly kills: number;
-  /** Parts of which nobody knows whether they were sent: the worker died while it asked the provider. Shown as such, and never sent again. */
+  /**
+   * Parts that were perhaps sent: the worker died during its request to the provider. Shown as unknown, never sent
+   * again.
+   */
   readonly unknown: number;
-  /** Messages that no answer has heard, that two have heard, or that were heard in another order. */
+  /** Messages without an answer, with two answers, or answered in another order. */
   readonly findings: readonly Finding[];
 }
 
@@ -36,8 +39,8 @@ const REPEATS_MAX = 20;
 const RETRY_DELAYS_MS = [100, 300, 1000, ...Array.from({ length: 40 }, () => 2000)];
 
 /**
- * Each message is brought one to twenty times, side by side and over gateways that die; workers die, too, and Redis forgets everything. What people were
- * sent says which messages were heard: each once, each person's in order.
+ * Delivers each message one to twenty times, side by side, while gateways and workers die and Redis is emptied. The
+ * sent answers show which messages were answered: each once, in order for each contact.
  */
 export async function runWebhookKills({ seed, messages, people, kills, flushes, tree }: WebhookKills): Promise<WebhookKillsReport> {
   const random = new SeededRandom(seed);
@@ -60,7 +63,7 @@ export async function runWebhookKills({ seed, messages, people, kills, flushes, 
   };
 }
 
-/** One person's messages, one after the other; each of them as often as the provider pleases. */
+/** Delivers one contact's messages, one after the other, each a random number of times. */
 async function speak(
   stage: ChannelsStage,
   random: SeededRandom,
@@ -74,13 +77,13 @@ async function speak(
     const copies = Array.from({ length: repeats }, async () => bring(stage, payload, random.between(0, 1)));
     const taken = await Promise.all(copies);
     deliveries += taken.length;
-    if (!taken.some(Boolean)) throw new Error(`nobody took message ${String(number)} of ${from}`);
+    if (!taken.some(Boolean)) throw new Error(`no gateway took message ${String(number)} of ${from}`);
     await wait(random.between(0, 400));
   }
   return deliveries;
 }
 
-/** To one gateway, then to the other, as a load balancer would. @returns whether it was taken in the end */
+/** Delivers to the two gateways alternately, as a load balancer would. @returns whether one took it */
 async function bring(stage: ChannelsStage, payload: object, first: number): Promise<boolean> {
   for (const [attempt, delayMs] of [0, ...RETRY_DELAYS_MS].entries()) {
     await wait(delayMs);
@@ -116,7 +119,7 @@ async function settle({ system }: ChannelsStage): Promise<void> {
 
 const Deliveries = z.array(z.object({ id: z.string(), to: z.string(), text: z.string() }));
 
-/** Answers of which the service itself says that it does not know whether they were sent. */
+/** Answers that the service reports as perhaps sent. */
 async function unknownAnswers(owner: Client): Promise<z.infer<typeof Deliveries>> {
   return Deliveries.parse((await owner.get('/api/deliveries?status=unknown&limit=100')).json());
 }
@@ -126,7 +129,7 @@ interface Expected {
   readonly unknown: z.infer<typeof Deliveries>;
 }
 
-/** By what people were sent alone, and by what the service says that it does not know. */
+/** Judges by the sent answers and by those that the service reports as unknown. */
 function audit({ meta }: ChannelsStage, persons: readonly string[], { each, unknown }: Expected): Finding[] {
   const acknowledged = Array.from({ length: each }, (_, index) => index + 1);
   return persons.flatMap((person) => {
@@ -135,7 +138,7 @@ function audit({ meta }: ChannelsStage, persons: readonly string[], { each, unkn
   });
 }
 
-/** Numbers of the messages that a person was sent an answer to. */
+/** Numbers of the messages that a contact was sent an answer to. */
 export function heardBy(meta: Pick<ChannelsStage['meta'], 'sent'>, person: string): number[] {
   const texts = meta.sent.filter(({ to }) => to === person).map(({ text }) => z.object({ body: z.string() }).parse(text).body);
   return texts.flatMap((text) => numbersIn(text));

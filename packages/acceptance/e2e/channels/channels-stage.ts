@@ -22,7 +22,7 @@ const twilio = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'twilio-token', f
 export const appSettings = { whatsapp, messenger, telegram, slack, twilio } as const;
 type App = keyof typeof appSettings;
 
-/** The whole system, and every provider of a chat app as it is from outside. */
+/** The whole system, and a fake of every channel provider. */
 export class ChannelsStage implements AsyncDisposable {
   readonly system: System;
   readonly model: ScriptedModel;

@@ -25,8 +25,8 @@ afterAll(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-describe('a message on a chat app', () => {
-  it('is answered on WhatsApp, in its signs, while the person sees that somebody writes', async () => {
+describe('a message on a channel', () => {
+  it('is answered on WhatsApp, in its markup, while the contact sees a typing indicator', async () => {
     stage.model.when(/whatsapp one/u, [say('We open at **9**.')]);
     await stage.tenantOn('shop-whatsapp', 'whatsapp');
     const { verifyToken } = appSettings.whatsapp;
@@ -185,7 +185,7 @@ describe('redelivery and bursts', () => {
     expect(turns.filter(({ joinedTo }) => joinedTo === undefined)).toHaveLength(1);
   }, 60_000);
 
-  it('accepts 2,000 messages of 200 people at once, and answers each person in order, nothing left out and nothing twice', async () => {
+  it('accepts 2,000 messages of 200 contacts at once, and answers each contact in order, nothing left out and nothing twice', async () => {
     await stage.tenantOn('burst', 'whatsapp');
     const { verifyToken } = appSettings.whatsapp;
     await stage.meta.register({ url: stage.webhookUrl('whatsapp', 'burst', 1), verifyToken });

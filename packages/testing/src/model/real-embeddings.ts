@@ -7,7 +7,8 @@ import { z } from 'zod';
 const Listening = z.object({ url: z.url() });
 
 /**
- * Starts a real embeddings model, which runs offline (`real-embeddings-main.ts`), and says where it is asked. A text takes it some 13 ms.
+ * Starts a real embeddings model, which runs offline (`real-embeddings-main.ts`), and returns its address. A text takes
+ * it some 13 ms.
  * @throws when it ends before it listens
  */
 export async function startRealEmbeddings(): Promise<{ readonly url: string } & AsyncDisposable> {

@@ -17,7 +17,7 @@ import {
  *
  * | directive | meaning |
  * |---|---|
- * | `[[say:hello\|chunks=20\|delay=20]]` | says it, in so many deltas, so many ms apart |
+ * | `[[say:hello\|chunks=20\|delay=20]]` | answers it, in so many deltas, so many ms apart |
  * | `[[tools:read {"path":"a"}; read {"path":"b"}]]` | calls these tools, in parallel |
  * | `[[hang]]` | never answers |
  * | `[[finish:length]]` | ends with this reason; `[[usage:100,20]]` reports prompt and completion tokens; both join the reply before them |
@@ -65,7 +65,7 @@ interface Directive {
 
 class DirectiveReader {
   readonly #replies: Draft[] = [];
-  /** What has been said about the reply that follows. */
+  /** The directives so far for the reply that follows. */
   #ahead: Draft = { script: [], failures: [] };
 
   add({ name, argument, joins }: Directive): void {

@@ -13,13 +13,13 @@ export interface PlayOptions {
   readonly model: string;
   readonly stream: boolean;
   readonly includeUsage: boolean;
-  /** Reported unless the script says otherwise. */
+  /** Reported unless the script sets another. */
   readonly promptTokens: number;
 }
 
 /**
- * Plays one script as one answer. What needs no waiting in between leaves in one write. Ends when the answer has been sent,
- * cut or given up by the client.
+ * Plays one script as one answer. What needs no waiting in between leaves in one write. Ends when the answer has been
+ * sent, cut or given up by the client.
  */
 export async function playScript(response: ServerResponse, script: Script, options: PlayOptions): Promise<void> {
   const pause = new Pause(response);
@@ -126,7 +126,7 @@ class ScriptPlayer {
   async #cut(): Promise<void> {
     this.#flush();
     const { promise, resolve } = Promise.withResolvers<void>();
-    // After what was written: the client is to see the beginning.
+    // Cut after the writes: the client must see the beginning.
     this.#response.write(': cut\n\n', () => resolve());
     await promise;
     this.#response.destroy();

@@ -3,7 +3,7 @@ import type { CompletionToolCall, CompletionUsage } from '@concierge/model/demo'
 export interface SayOptions {
   /** Deltas the text is cut into; 1 when not given. */
   readonly chunks?: number;
-  /** Between deltas; without it they leave in one piece. */
+  /** Delay between deltas; without it they leave in one piece. */
   readonly delayMs?: number;
 }
 
@@ -14,7 +14,9 @@ export interface ScriptedCall {
   readonly id?: string;
 }
 
-/** What the scripted model does next. A reply without an end of its own ends with `stop`, or `tool_calls` after calls. */
+/**
+ * What the scripted model does next. A reply without an end of its own ends with `stop`, or `tool_calls` after calls.
+ */
 export type ScriptedAction =
   | { readonly do: 'say'; readonly text: string; readonly options: SayOptions }
   | { readonly do: 'call'; readonly calls: readonly CompletionToolCall[] }
@@ -51,7 +53,7 @@ function nextCallId(): string {
   return `call_${String(process.pid)}_${String(callsMade)}`;
 }
 
-/** Before what follows; as the first action it delays the first byte. */
+/** Delays the next action; as the first action it delays the first byte. */
 export function wait(ms: number): ScriptedAction {
   return { do: 'wait', ms };
 }
@@ -66,7 +68,7 @@ export function cut(): ScriptedAction {
   return { do: 'cut' };
 }
 
-/** Says the first of the deltas, then cuts the connection. */
+/** Sends the first of the deltas, then cuts the connection. */
 export function cutMidStream(text: string, afterChunks: number): Script {
   const pieces = splitText(text, afterChunks + 1).slice(0, afterChunks);
   return [say(pieces.join(''), { chunks: afterChunks }), cut()];

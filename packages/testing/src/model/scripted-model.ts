@@ -9,7 +9,7 @@ import type { Synonyms } from './stand-in-embedding.ts';
 
 /** One call as the model server saw it. */
 export interface RecordedRequest {
-  /** From 1, in order of arrival. */
+  /** Counts from 1, in order of arrival. */
   readonly number: number;
   readonly body: CompletionRequest;
   /** Everything the client sent, as parsed JSON. */
@@ -31,7 +31,7 @@ export type RequestMatcher = string | RegExp | ((request: RecordedRequest) => bo
 export interface ScriptedModelOptions {
   /** 0 (the default): any free one. */
   readonly port?: number;
-  /** For requests that no queue, matcher or directive speaks for; says "ok" when not given. */
+  /** For requests without a queued reply, matcher or directive; answers "ok" when not given. */
   readonly fallback?: Script | ((request: RecordedRequest) => Script);
   /** Keep requests in `requests`; off for benches. Default true. */
   readonly record?: boolean;
@@ -42,8 +42,9 @@ export interface ScriptedModelOptions {
 }
 
 /**
- * A model provider over real HTTP whose replies are scripted. Who decides on a request, in this order: the queue, the first
- * matcher that fits and has a script left, directives in the user's message (see `readDirectives`), the fallback.
+ * A model provider over real HTTP whose replies are scripted. The reply to a request comes from, in this order: the
+ * queue, the first matcher that fits and has a script left, directives in the user's message (see `readDirectives`),
+ * the fallback.
  */
 export class ScriptedModel {
   readonly requests: RecordedRequest[] = [];
@@ -196,7 +197,7 @@ function matches(matcher: RequestMatcher, record: RecordedRequest): boolean {
   return typeof matcher === 'string' ? record.userText.includes(matcher) : matcher.test(record.userText);
 }
 
-/** A running scripted model; whoever starts it closes it. */
+/** Starts a scripted model; the caller closes it. */
 export async function startScriptedModel(options: ScriptedModelOptions = {}): Promise<ScriptedModel> {
   const model = new ScriptedModel(options);
   await model.listen();

@@ -10,8 +10,9 @@ const SHORT_WORD_WEIGHT = 0.15;
 export type Synonyms = readonly (readonly string[])[];
 
 /**
- * A stand-in for an embeddings model, the same vector for the same text everywhere: words and parts of words by their hashes, and words of one list of
- * synonyms as one. It shows what is built on embeddings at work; what a real model would find, it does not tell.
+ * A stand-in for an embeddings model, the same vector for the same text everywhere: words and parts of words by their
+ * hashes, and words of one list of synonyms as one. It shows what is built on embeddings at work; what a real model
+ * would find, it does not show.
  */
 export function standInEmbedding(text: string, synonyms: ReadonlyMap<string, string> = new Map()): number[] {
   const vector = Array.from({ length: DIMENSIONS }, () => 0);

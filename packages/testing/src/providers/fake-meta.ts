@@ -24,7 +24,9 @@ export interface MetaWebhook {
   readonly verifyToken: string;
 }
 
-/** Graph API with a WhatsApp number and a page: windows, pair limits, media in two steps, receipts in the wrong order. */
+/**
+ * Graph API with a WhatsApp number and a page: windows, pair limits, media in two steps, receipts in the wrong order.
+ */
 export class FakeMeta extends FakeProvider {
   readonly #options: FakeMetaOptions;
   readonly #lastInboundMs = new Map<string, number>();
@@ -43,12 +45,12 @@ export class FakeMeta extends FakeProvider {
     return `${this.origin}/v23.0`;
   }
 
-  /** A person wrote: their window is open for a day. */
+  /** A contact wrote: the reply window is open for a day. */
   personWrites(person: string): void {
     this.#lastInboundMs.set(person, this.#now());
   }
 
-  /** They wrote to the Instagram account of the page: what is sent to them has its limit. */
+  /** A contact wrote to the Instagram account of the page: messages to it have the limit of Instagram. */
   personWritesOnInstagram(person: string): void {
     this.#instagramPeople.add(person);
     this.personWrites(person);
@@ -58,7 +60,7 @@ export class FakeMeta extends FakeProvider {
     this.#media.set(id, { ...file, shownAtMs: Number.NEGATIVE_INFINITY });
   }
 
-  /** Where Messenger says that a file is: open to all who know it. */
+  /** The address of a file that Messenger sends: open to all who know it. */
   publicUrl(id: string): string {
     return `${this.origin}/public-media/${id}`;
   }
@@ -70,7 +72,7 @@ export class FakeMeta extends FakeProvider {
       .filter(({ text, template, message }) => text !== undefined || template !== undefined || message !== undefined);
   }
 
-  /** As the App Dashboard does when an address is saved. @throws when the address does not give the challenge back */
+  /** Registers an address as the App Dashboard does. @throws when the address does not give the challenge back */
   async register(webhook: MetaWebhook): Promise<void> {
     const challenge = String(Date.now());
     const query = new URLSearchParams({ 'hub.mode': 'subscribe', 'hub.challenge': challenge, 'hub.verify_token': webhook.verifyToken });
@@ -81,7 +83,7 @@ export class FakeMeta extends FakeProvider {
     this.#webhook = webhook;
   }
 
-  /** Signed over the bytes as they go out, escapes included, and brought again until it is taken. */
+  /** Signs the bytes as they go out, escapes included, and delivers them again until they are taken. */
   async deliver(
     payload: object,
     { retryDelaysMs = [1, 5, 25, 125] }: { readonly retryDelaysMs?: readonly number[] } = {},
@@ -90,7 +92,10 @@ export class FakeMeta extends FakeProvider {
     return this.#bring(this.#webhook.url, payload, retryDelaysMs);
   }
 
-  /** Brought there once, whatever is registered: a load balancer that chose this gateway. @returns the status; 0 without an answer */
+  /**
+   * Delivers once to `url`, whatever is registered: a load balancer that chose this gateway. @returns the status; 0
+   * without an answer
+   */
   async deliverTo(url: string, payload: object): Promise<number> {
     const [only] = await this.#bring(url, payload, []);
     return only?.status ?? 0;
@@ -103,7 +108,7 @@ export class FakeMeta extends FakeProvider {
     return postWebhook({ url, body, headersOf, timeoutMs: 20_000, retryDelaysMs });
   }
 
-  /** What WhatsApp tells about a message that it took: `read` before `delivered` before `sent`. */
+  /** The receipts that WhatsApp sends for an accepted message: `read` before `delivered` before `sent`. */
   async deliverReceipts(messageId: string, recipient: string): Promise<void> {
     const { phoneNumberId } = this.#options;
     for (const status of ['read', 'delivered', 'sent']) {

@@ -20,12 +20,12 @@ export interface ProviderReply {
 }
 
 /**
- * What goes wrong with the next message that is sent: another answer in place of sending it; `cut` and `hang` after it was sent, so that the sender
- * cannot know of it.
+ * What goes wrong with the next message that is sent: another answer in place of sending it; `cut` and `hang` after it
+ * was sent, so that the sender cannot know of it.
  */
 export type SendFault = ProviderReply | 'cut' | 'hang';
 
-/** A provider of chat apps on the loopback interface: it keeps what it was sent, and fails when it is told to. */
+/** A channel provider on the loopback interface: it keeps what it was sent, and fails on request of the test. */
 export abstract class FakeProvider implements AsyncDisposable {
   /** All calls, refused ones included. */
   readonly calls: ProviderCall[] = [];

@@ -14,11 +14,13 @@ export interface FakeSlackOptions {
   readonly signingSecret: string;
   readonly teamId: string;
   readonly botUserId: string;
-  /** Without `users:read` it does not tell of bots. */
+  /** Without `users:read` it does not list bots. */
   readonly scopes?: readonly string[];
 }
 
-/** Web API and Events API of one workspace: what the bot posts comes back to it as an event, as it does in the real one. */
+/**
+ * Web API and Events API of one workspace: what the bot posts comes back to it as an event, as it does in the real one.
+ */
 export class FakeSlack extends FakeProvider {
   readonly #options: FakeSlackOptions;
   readonly #files = new Map<string, { readonly bytes: Uint8Array; readonly contentType: string }>();
@@ -50,7 +52,7 @@ export class FakeSlack extends FakeProvider {
     return `${this.origin}/files-pri/${id}`;
   }
 
-  /** As when the request URL is saved. @throws when it does not give the challenge back */
+  /** Verifies the request URL as Slack does when it is saved. @throws when it does not give the challenge back */
   async register(url: string): Promise<void> {
     const challenge = `challenge-${String(Date.now())}`;
     const [first] = await this.#post(url, { type: 'url_verification', token: 'unused', challenge }, []);
@@ -59,7 +61,7 @@ export class FakeSlack extends FakeProvider {
     this.#eventsUrl = url;
   }
 
-  /** Signed anew for each of four tries, and brought as a mention and as a message where it is both. */
+  /** Signs each of four tries, and delivers a message that mentions the bot as two events. */
   async deliver(event: object): Promise<WebhookTry[]> {
     if (this.#eventsUrl === undefined) throw new Error('Register a request URL first.');
     this.#events += 1;
@@ -140,7 +142,7 @@ export class FakeSlack extends FakeProvider {
     if (text.length > TEXT_MAX) return slackError('msg_too_long');
     const ts = this.#nextTs();
     const user = this.#options.botUserId;
-    // Their own subtype is missing: only the ids tell that nobody else said it.
+    // The bot's own messages have no subtype: only the ids identify them.
     const echo = { type: 'message', channel, user, bot_id: BOT_ID, text, ts, ...(thread !== undefined && { thread_ts: thread }) };
     if (this.#eventsUrl !== undefined) await this.deliver({ ...echo, channel_type: 'im' });
     return { body: { ok: true, channel, ts, message: { text } } };

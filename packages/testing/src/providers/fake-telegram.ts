@@ -14,7 +14,9 @@ interface Webhook {
   readonly allowed_updates: readonly unknown[];
 }
 
-/** Bot API: reads the markup of messages as strictly as the real one, brings the updates of a chat one after the other. */
+/**
+ * Bot API: reads the markup of messages as strictly as the real one, brings the updates of a chat one after the other.
+ */
 export class FakeTelegram extends FakeProvider {
   readonly #token: string;
   readonly #files = new Map<string, Uint8Array>();
@@ -57,7 +59,7 @@ export class FakeTelegram extends FakeProvider {
     this.#gone.set(String(chat), botError(400, description, { migrate_to_chat_id: to }));
   }
 
-  /** After the updates of the same chat that are on their way, and again until it is taken; 410 ends the webhook. */
+  /** Delivers after the earlier updates of the same chat, and again until it is taken; 410 ends the webhook. */
   async deliver(chat: number, update: object): Promise<WebhookTry[]> {
     const before = this.#chats.get(String(chat)) ?? Promise.resolve();
     const delivery = before.then(async () => this.#bring(update));

@@ -24,7 +24,10 @@ interface Addresses {
   readonly service: string | undefined;
 }
 
-/** Programmable Messaging of one account: forms in, forms out. Webhooks are brought once, as Twilio does where it is not asked for more. */
+/**
+ * Programmable Messaging of one account: forms in, forms out. Webhooks are brought once, as Twilio does where it is not
+ * asked for more.
+ */
 export class FakeTwilio extends FakeProvider {
   readonly #options: FakeTwilioOptions;
   readonly #media = new Map<string, { readonly bytes: Uint8Array; readonly contentType: string }>();
@@ -141,7 +144,7 @@ export class FakeTwilio extends FakeProvider {
   }
 }
 
-/** As Twilio's security page describes it. */
+/** Signs as Twilio's security page describes. */
 export function twilioSignature(authToken: string, { url, fields }: { readonly url: string; readonly fields: Fields }): string {
   const signed = Object.keys(fields)
     .toSorted()

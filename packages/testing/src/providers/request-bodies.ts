@@ -5,7 +5,7 @@ export interface BodyProblem {
   readonly kind: 'unknown' | 'missing' | 'wrong_type' | 'wrong_value';
   /** `reply_parameters.message_id` */
   readonly path: string;
-  /** As the schema wants it: `number`, `string` … */
+  /** The type in the schema: `number`, `string` … */
   readonly expected: string;
 }
 
@@ -47,7 +47,7 @@ export const telegramBodies = {
 
 const filled = z.string().min(1);
 
-/** An id of a group is in base64; a person of WhatsApp is a number, or a name that begins with a country. */
+/** An id of a group is in base64; a WhatsApp user is a number, or a name that begins with a country. */
 const toPerson = { recipient_type: z.literal('individual'), to: z.string().regex(/^\+?\d{1,20}$/u) };
 const toNamedPerson = { recipient_type: z.literal('individual'), recipient: z.string().regex(/^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/u) };
 const toGroup = { recipient_type: z.literal('group'), to: z.string().regex(/^(?=.*[A-Za-z])[A-Za-z0-9+/_=-]{16,}$/u) };
@@ -72,7 +72,7 @@ const templateContent = {
   biz_opaque_callback_data: z.string().max(512).optional(),
 };
 
-/** By what a message is and whom it is for: a union would not say which field is wrong. */
+/** Chooses the schema by type and recipient of a message: a union would not name the wrong field. */
 export function whatsAppMessage(body: Readonly<Record<string, unknown>>): z.ZodType {
   const place = body['recipient_type'] === 'group' ? toGroup : body['recipient'] === undefined ? toPerson : toNamedPerson;
   return z.strictObject({ ...place, ...(body['type'] === 'template' ? templateContent : textContent) });

@@ -3,10 +3,10 @@ import { setTimeout } from 'node:timers/promises';
 export interface WebhookPost {
   readonly url: string;
   readonly body: string;
-  /** Made anew for each try: Slack signs the time, and says which try it is. */
+  /** Built for each try: Slack signs the time and sends the number of the try. */
   readonly headersOf: (attempt: number, reason: string) => Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Between the tries. A provider's minutes are milliseconds here. */
+  /** Delays between the tries. A provider's minutes are milliseconds here. */
   readonly retryDelaysMs: readonly number[];
 }
 
@@ -17,12 +17,12 @@ export interface WebhookTry {
   readonly retryAfterSeconds: number | undefined;
 }
 
-/** Brings it until it is taken or the tries are used up; what each came to. */
+/** Delivers until it is taken or the tries are used up; returns the result of each try. */
 export async function postWebhook(post: WebhookPost): Promise<WebhookTry[]> {
   const tries: WebhookTry[] = [];
   for (const delayMs of [0, ...post.retryDelaysMs]) {
     const last = tries.at(-1);
-    // The receiver's own word on when, at the same thousandth of the time.
+    // `Retry-After` of the receiver counts, in milliseconds instead of seconds.
     if (last !== undefined) await setTimeout(last.retryAfterSeconds ?? delayMs);
     const current = await tryOnce(post, tries.length);
     tries.push(current);
