@@ -17,7 +17,7 @@ import { z } from 'zod';
 
 const Secrets = z.looseObject({ KEY_SECRET: z.string().optional(), SECRETS_KEY: z.string().optional() });
 
-/** What the environment does not say is looked up where `npm start` has left it in the data folder. */
+/** What the environment does not contain is looked up where `npm start` has left it in the data folder. */
 const Settings = z
   .object({
     ...dataEnvironment,

@@ -71,7 +71,7 @@ export class Deployment {
   async redis(): Promise<Redis> {
     const { redisUrl } = this.config;
     if (redisUrl === undefined) throw new AppError('overloaded', 'Redis is not known: run npm start, or set REDIS_URL.');
-    // Its warnings would stand beside the one line that says the same.
+    // Its warnings would repeat the one line of the error.
     const log = this.log.child({}, { level: 'silent' });
     this.#redis ??= openRedis({ url: redisUrl, role: 'producer', log, timeoutMs: REDIS_TIMEOUT_MS }, this.#stack);
     return this.#redis.catch((error: unknown) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AppError, errorCodes, onOneLine, type ErrorCode, type Problem } from '@concierge/contract';
 import { ConfigError } from '@concierge/runtime';
 
-/** One line for a person. */
+/** One line for a reader. */
 export function failureLine(error: unknown): string {
   const fields = error instanceof AppError ? (error.errors ?? []) : [];
   const details = fields.map(({ path, message }) => (path === '' ? message : `${path} ${message}`));

@@ -11,24 +11,24 @@ const commands: Readonly<Record<string, Loadable>> = {
   tenant: { description: 'tenants of this deployment', load: async () => (await import('./commands/tenant.ts')).tenantCommand },
   key: { description: 'API keys of a tenant', load: async () => (await import('./commands/key.ts')).keyCommand },
   skill: { description: 'skills of a tenant', load: async () => (await import('./commands/skill.ts')).skillCommand },
-  channel: { description: 'chat apps of a tenant', load: async () => (await import('./commands/channel.ts')).channelCommand },
+  channel: { description: 'channels of a tenant', load: async () => (await import('./commands/channel.ts')).channelCommand },
   contact: { description: 'notes about contacts of a tenant', load: async () => (await import('./commands/contact.ts')).contactCommand },
   widget: { description: 'the web widget of a tenant', load: async () => (await import('./commands/widget.ts')).widgetCommand },
   cron: { description: 'schedules of a tenant', load: async () => (await import('./commands/cron.ts')).cronCommand },
   delivery: {
-    description: 'messages to chat apps, and what became of them',
+    description: 'messages to channels, and what became of them',
     load: async () => (await import('./commands/delivery.ts')).deliveryCommand,
   },
   'event-endpoint': {
-    description: 'where a tenant’s own systems are told of what happens',
+    description: 'endpoints that a tenant’s webhook events are sent to',
     load: async () => (await import('./commands/event-endpoint.ts')).eventEndpointCommand,
   },
   event: {
-    description: 'what a tenant’s own systems were told, and are to be told',
+    description: 'webhook events that were sent, or are to be sent',
     load: async () => (await import('./commands/event.ts')).eventCommand,
   },
   handoff: {
-    description: 'conversations that a person has, or is asked to have',
+    description: 'conversations that staff has, or is asked to take',
     load: async () => (await import('./commands/handoff.ts')).handoffCommand,
   },
   reindex: {
@@ -45,7 +45,10 @@ function withJson(command: Command): Command {
   return command;
 }
 
-/** The whole command line, of which those commands are loaded that `args` name; nothing runs and nothing is opened before it is parsed. */
+/**
+ * The whole command line, of which those commands are loaded that `args` name; nothing runs and nothing is opened
+ * before it is parsed.
+ */
 export async function createProgram(context: CommandContext, args: readonly string[]): Promise<Command> {
   const program = new Command('concierge')
     .description("Concierge, the operators' command line")

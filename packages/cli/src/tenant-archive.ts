@@ -9,20 +9,21 @@ import { FolderSync, removeFolderIn, walkTree, type TreeEntry } from '@concierge
 import { isPrivateName, markIncarnation, type TenantScope } from '@concierge/tenant';
 import * as tar from 'tar';
 
-/** Read and write for the owner of the deployment, nobody else: what tenants keep is private. */
+/** Read and write for the owner of the deployment only: what tenants keep is private. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const PERMISSIONS = 0o777;
 /**
- * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What keeps tenant.json safe is made
- * again from it. Plain credentials that are right have been sealed by then; the others, copies that an editor made of them, and what a process that died
- * left half done are nobody's to carry around.
+ * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What
+ * keeps tenant.json safe is made again from it. Valid plain credentials have been sealed by then; invalid ones, copies
+ * that an editor made of them, and what a crashed process left half done are left out.
  */
 const LEFT_OUT =
   /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-z]\.)[^/])/u;
 /**
- * Of no use under another id, or of harm: keys (the widget's, too), unanswered turns and the mark in settings/ name the old one, credentials of channels and secrets of event
- * endpoints are sealed for it, and a message or an event that waits to be sent would be sent by both.
+ * What is useless or harmful under another id: keys (the widget's, too), unanswered turns and the mark in settings/
+ * name the old id, credentials of channels and secrets of event endpoints are sealed for it, and a message or an event
+ * that waits to be sent would be sent by both.
  */
 const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget|settings|handoffs\/calls)\//u;
 
@@ -40,8 +41,9 @@ export interface ExportReport extends ArchiveReport {
 }
 
 /**
- * Writes everything of a tenant into a new `.tar.gz`, under the tenant's id. Regular files only, found by a walk that follows no link whatever a
- * command of the tenant does meanwhile; suspend the tenant first when all of them are to be of the same moment.
+ * Writes everything of a tenant into a new `.tar.gz`, under the tenant's id. Regular files only, found by a walk that
+ * follows no link whatever a command of the tenant does meanwhile; suspend the tenant first when all of them are to be
+ * of the same moment.
  * @throws AppError conflict, when there is such a file
  */
 export async function exportTenant(scope: TenantScope, file: string): Promise<ExportReport> {
@@ -67,7 +69,7 @@ export async function exportTenant(scope: TenantScope, file: string): Promise<Ex
   return { tenantId: scope.tenantId, ...counts, bytes: (await stat(file)).size };
 }
 
-/** The bytes of the archive. Of one entry at a time: its content is read when its bytes are asked for. */
+/** The bytes of the archive, one entry at a time: its content is read when its bytes are asked for. */
 async function* archive(tenantId: string, walk: AsyncIterable<TreeEntry>, onFile: () => void): AsyncGenerator<Buffer> {
   const pack = new tar.Pack({ gzip: true });
   const fill = async (): Promise<void> => {
@@ -106,7 +108,8 @@ export interface ImportOptions {
 
 /**
  * Unpacks an archive of `exportTenant` beside the tenants and puts it in place in one step: whole or not at all.
- * @throws AppError invalid_request (no such archive, or one with anything but files and folders of one tenant), conflict (the id is taken)
+ * @throws AppError invalid_request (no such archive, or one with anything but files and folders of one tenant),
+ * conflict (the id is taken)
  */
 export async function importTenant({ file, tenantsFolder, newId }: ImportOptions): Promise<ArchiveReport> {
   const { tenantId: oldId, files } = await inspect(file);

@@ -69,7 +69,7 @@ async function fillWithMessaging(scope: TenantScope): Promise<void> {
   await scope.outbox.accept({ ...message, agent: 'admin', turnId: 't1', callId: 'c1' });
 }
 
-/** An archive that nobody exported: `fill` makes what is in it. */
+/** A forged archive: `fill` makes its content. */
 async function forge(fill: (folder: string) => Promise<void>, entries: string[] = ['acme']): Promise<void> {
   const folder = join(concierge.dataDir, 'forged');
   await mkdir(join(folder, 'acme'), { recursive: true });
@@ -86,7 +86,7 @@ describe('concierge tenant export and import', () => {
     const paths: string[] = [];
     await tar.list({ file: archive, onReadEntry: ({ path }) => paths.push(path) });
     expect(paths).toEqual(expect.arrayContaining(['acme/tenant.json', 'acme/memory/notes.md']));
-    // What tells it from another tenant of its name goes along; what keeps tenant.json safe is made again.
+    // What distinguishes it from another tenant of its name goes along; what keeps tenant.json safe is made again.
     expect(paths.filter((path) => /settings|\.revisions/u.test(path))).toEqual(['acme/settings/', 'acme/settings/incarnation']);
     await concierge.json('tenant', 'delete', 'acme');
     expect(await concierge.json('tenant', 'import', archive)).toMatchObject({ tenantId: 'acme' });
@@ -96,7 +96,7 @@ describe('concierge tenant export and import', () => {
     });
   });
 
-  it('has no credentials in clear, also when somebody has put some there', async () => {
+  it('has no credentials in clear, also when some were put there', async () => {
     await concierge.json('tenant', 'create', 'acme');
     const folder = join(concierge.dataDir, 'tenants', 'acme', 'channels');
     await writeFile(join(folder, 'telegram.json'), JSON.stringify({ botToken: 'very-secret', secretToken: 'hook' }));
@@ -108,7 +108,7 @@ describe('concierge tenant export and import', () => {
     expect(names.filter((name) => name.startsWith('acme/channels/'))).toEqual(['acme/channels/', 'acme/channels/channel_c.json']);
   });
 
-  it('makes a copy under another id, with keys of its own', async () => {
+  it('makes a copy under another id, with new keys', async () => {
     const { keys } = WithKeys.parse(await concierge.json('tenant', 'create', 'acme'));
     await concierge.json('tenant', 'export', 'acme', archive);
     const copy = WithKeys.parse(await concierge.json('tenant', 'import', archive, '--as', 'copy'));
@@ -139,7 +139,7 @@ describe('concierge tenant export and import', () => {
     });
   });
 
-  it('brings everything back under the same id, and says when credentials cannot be opened', async () => {
+  it('brings everything back under the same id, and reports when credentials cannot be opened', async () => {
     await concierge.json('tenant', 'create', 'acme');
     await concierge.withScope('acme', async (scope) => await fillWithMessaging(scope));
     await concierge.json('tenant', 'export', 'acme', archive);
@@ -183,7 +183,7 @@ describe('concierge tenant export and import', () => {
     }
   });
 
-  it('says what it leaves out, and can be read back without it', async () => {
+  it('lists what it leaves out, and can be read back without it', async () => {
     await concierge.json('tenant', 'create', 'acme');
     await concierge.withScope('acme', async (scope) => {
       await writeFile(join(scope.root, 'named-once.md'), 'here');

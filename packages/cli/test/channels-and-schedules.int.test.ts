@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe('concierge channel', () => {
-  it('connects an app from a file, lists it without its credentials, and disconnects it', async () => {
+  it('connects a channel from a file, lists it without its credentials, and disconnects it', async () => {
     const file = join(concierge.dataDir, 'telegram.json');
     await writeFile(file, JSON.stringify({ botToken: '12345:very-secret', secretToken: 'hook-secret' }));
     const view = ChannelView.parse(await concierge.json('channel', 'connect', 'acme', 'telegram', '--file', file));
@@ -56,7 +56,7 @@ describe('concierge channel', () => {
     expect(telegram.webhook).toBeUndefined();
   });
 
-  it('says by its exit code that a test found something', async () => {
+  it('shows by its exit code that a test found something', async () => {
     const settings = ['botToken=12345:very-secret', 'secretToken=hook-secret'].flatMap((pair) => ['--set', pair]);
     await concierge.json('channel', 'connect', 'acme', 'telegram', ...settings);
     const { code, out } = await concierge.run('channel', 'test', 'acme', 'telegram', '--json');
@@ -181,7 +181,7 @@ describe('concierge cron', () => {
     expect(code).toBe(1);
   });
 
-  it('says which files are damaged, and fails', async () => {
+  it('lists the damaged files, and fails', async () => {
     const id = `s_${'0'.repeat(32)}`;
     await concierge.withScope('acme', async (scope) => await writeFile(join(scope.root, 'cron', `${id}.json`), '{'));
     const { code, out } = await concierge.run('cron', 'list', 'acme');

@@ -17,7 +17,7 @@ interface Outcome {
   readonly err: string;
 }
 
-/** The command line over a data folder of its own. */
+/** The command line over a separate data folder. */
 export class CommandLine implements AsyncDisposable {
   readonly dataDir: string;
   readonly #remove: () => Promise<void>;

@@ -20,7 +20,7 @@ const outbound = {
   turnId: 't_1',
 } as const;
 
-/** One that waits, and one that an app has refused. */
+/** One that waits, and one that a provider has refused. */
 async function fill(): Promise<{ waiting: string; refused: string }> {
   return await concierge.withScope('acme', async ({ outbox }) => {
     const refused = (await outbox.accept({ ...outbound, callId: 'c1' })).message.id;

@@ -36,7 +36,7 @@ describe('concierge event-endpoint', () => {
     expect((await concierge.run('event-endpoint', 'remove', 'acme', id)).code).toBe(1);
   });
 
-  it('says by its exit code that a test was not taken, and refuses private addresses and unknown types', async () => {
+  it('shows by its exit code that a test was not taken, and refuses private addresses and unknown types', async () => {
     receiver.answer = () => ({ status: 500 });
     const { id } = await add();
     const failed = await concierge.run('event-endpoint', 'test', 'acme', id);

@@ -1,7 +1,7 @@
 import { registerHooks } from 'node:module';
 import { writeSync } from 'node:fs';
 
-// Preloaded: says on descriptor 3 which modules a command has loaded.
+// Preloaded: reports on descriptor 3 which modules a command has loaded.
 registerHooks({
   load(url, context, nextLoad) {
     writeSync(3, `${url}\n`);

@@ -36,7 +36,7 @@ describe('a command', () => {
     expect(loaded).not.toMatch(/\/node_modules\/(?:bullmq|tar|mdast-util-gfm)\/|\/packages\/(?:turn|model)\/src\//u);
   });
 
-  it('is not loaded to be told about', async () => {
+  it('is not loaded for a listing', async () => {
     const loaded = await modulesOf('--help');
     expect(filesIn(loaded)).toEqual([]);
     expect(loaded).not.toContain('/packages/tenant/src/');

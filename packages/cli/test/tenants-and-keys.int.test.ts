@@ -137,7 +137,7 @@ describe('a command that fails', () => {
     ['a Redis that is not there', ['turn', 'list', 'acme']],
   ] as const;
 
-  it.each(failures)('says so in one line and exits with 1: %s', async (_, args) => {
+  it.each(failures)('reports it in one line and exits with 1: %s', async (_, args) => {
     await createTenant();
     const { code, out, err } = await concierge.run(...args);
     expect(code).toBe(1);
@@ -152,7 +152,7 @@ describe('a command that fails', () => {
     expect(Problem.parse(JSON.parse(err)).detail).not.toBe('');
   });
 
-  it('says what is wrong with the environment', async () => {
+  it('reports what is wrong with the environment', async () => {
     await using broken = await CommandLine.over({ KEY_SECRET: 'short', DATABASE_URL: 'mysql://x' });
     const { code, err } = await broken.run('tenant', 'list');
     expect(code).toBe(1);

@@ -130,7 +130,7 @@ describe('concierge turn', () => {
 });
 
 describe('concierge handoff', () => {
-  it('takes a conversation over, says who waits, answers in it, and gives it back', async () => {
+  it('takes a conversation over, lists who waits, answers in it, and gives it back', async () => {
     expect(await concierge.json('handoff', 'list', 'acme')).toEqual([]);
     expect((await concierge.run('handoff', 'answer', 'acme', sessionId, 'Too early.')).err).toContain('take it over first');
     const taken = await concierge.json('handoff', 'take', 'acme', sessionId, '--reason', 'Mine.', '--hours', '2');
@@ -169,7 +169,7 @@ describe('concierge handoff', () => {
 describe('concierge doctor', () => {
   const Report = z.object({ ok: z.boolean(), checks: z.array(z.object({ name: z.string(), status: z.string(), detail: z.string() })) });
 
-  it('says of each part whether it works, and fails when accepted turns would wait', async () => {
+  it('reports for each part whether it works, and fails when accepted turns would wait', async () => {
     const { code, out } = await concierge.run('doctor', '--json');
     const { ok, checks } = Report.parse(JSON.parse(out));
     const states = Object.fromEntries(checks.map(({ name, status }) => [name, status]));
@@ -184,7 +184,7 @@ describe('concierge doctor', () => {
       /^(?:the Docker engine has no image concierge-no-such-image|no Docker)/u,
     ],
     [{ SANDBOX_RUNTIME: 'no-such-runtime' }, /^(?:the Docker engine has no (?:runtime no-such-runtime|image)|no Docker)/u],
-  ])('says what keeps agents from running commands: %j', async (given, detail) => {
+  ])('reports what keeps agents from running commands: %j', async (given, detail) => {
     await using other = await CommandLine.over({ REDIS_URL: 'unix:/nowhere/redis.sock', ...given });
     const { checks } = Report.parse(JSON.parse((await other.run('doctor', '--json')).out));
     expect(checks).toContainEqual({ name: 'sandbox', status: 'warning', detail: expect.stringMatching(detail) });

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(async () => await concierge[Symbol.asyncDispose]());
 
 describe('concierge widget', () => {
-  it('sets it up, prints the line for the pages, and keeps what is not said again', async () => {
+  it('sets it up, prints the line for the pages, and keeps what is not given again', async () => {
     expect(await concierge.json('widget', 'show', 'acme')).toMatchObject({ enabled: false, key: null, snippet: null });
     const enabled = await concierge.run('widget', 'enable', 'acme', '--origin', 'https://shop.example', '--title', 'Ask us');
     const { key } = WidgetView.parse(await concierge.json('widget', 'show', 'acme'));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 const identifier = z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/u, 'must be 1 to 128 letters, digits, _, . or -');
-/** Never empty: a signature with an empty secret is one that anybody can make. */
+/** Never empty: a signature with an empty secret can be forged. */
 const secret = z.string().regex(/^[\u0021-\u007E]{1,4096}$/u, 'must be 1 to 4096 visible ASCII characters without spaces');
 /** Goes into no header and no address, so that spaces inside do no harm. */
 const signingSecret = z
@@ -11,7 +11,7 @@ const signingSecret = z
 const metaSecrets = { accessToken: secret, verifyToken: signingSecret, appSecret: signingSecret };
 const metaGraph = { key: 'metaGraph', variable: 'META_GRAPH_URL', url: 'https://graph.facebook.com/v23.0' } as const;
 
-/** What is declared of a channel: what the API, the files, the console and the prompts of agents say of it. */
+/** What is declared of a channel: what the API, the files, the console and the prompts of agents contain about it. */
 export interface ChannelDefinition {
   /** The name people know it by: a synonym in the API, and the first part of its webhook's path. */
   readonly name: string;
@@ -23,11 +23,11 @@ export interface ChannelDefinition {
   readonly recipient: RecipientForm;
   /** Before a command to the agent: Slack keeps what begins with a slash to itself. */
   readonly commandPrefix: '/' | '!';
-  /** The provider says later that a message has arrived; without that, one that it took counts as arrived. */
+  /** The provider reports later that a message has arrived; without that, one that it took counts as arrived. */
   readonly hasReceipts: boolean;
   /** Approved messages may be sent while the reply window is closed. */
   readonly hasTemplates: boolean;
-  /** The provider's API. `variable`: the operator's setting that says where it is; nothing of a tenant does. */
+  /** The provider's API. `variable`: the operator's setting with its address; no tenant setting contains it. */
   readonly api: { readonly key: string; readonly variable: string; readonly url: string };
 }
 
@@ -43,8 +43,8 @@ export interface RecipientForm {
 }
 
 /**
- * The channels that can be connected, under their names in the API, which are hashed into session keys and stored. How each of them behaves is the matter of
- * its adapter in packages/channel.
+ * The channels that can be connected, under their names in the API, which are hashed into session keys and stored. How
+ * each of them behaves is the matter of its adapter in packages/channel.
  */
 export const channelDefinitions = {
   channel_a: {
@@ -80,7 +80,7 @@ export const channelDefinitions = {
     settings: z
       .strictObject({
         botToken: secret,
-        /** Without it nobody in a group can be seen to mention the bot. */
+        /** Without it a mention of the bot in a group is not detected. */
         botUsername: identifier.optional(),
         // Telegram itself refuses any other.
         secretToken: z.string().regex(/^[A-Za-z0-9_-]{1,256}$/u, 'must be 1 to 256 letters, digits, _ or -'),
@@ -172,7 +172,7 @@ export const appNames: readonly AppName[] = messagingChannels.map(appNameOf);
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- each name with its channel, as the table pairs them
 export const channelSynonyms = Object.fromEntries(messagingChannels.map((channel) => [appNameOf(channel), channel])) as ByName;
 
-/** Those that take approved messages while their reply window is closed. */
+/** The channels that take approved messages while their reply window is closed. */
 export const appNamesWithTemplates: readonly AppName[] = messagingChannels
   .filter((channel) => channelDefinitions[channel].hasTemplates)
   .map(appNameOf);

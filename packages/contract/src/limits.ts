@@ -17,15 +17,18 @@ export const limits = {
   jsonBodyMaxBytes: 512 * 1024,
   /** Body of a request below /v1: one file of the largest size in base64, with room for the messages. */
   openAiBodyMaxBytes: 16 * 1024 * 1024,
-  /** Bytes of bodies that one gateway holds at once: of those up to `jsonBodyMaxBytes`, and again so many of larger ones. */
+  /**
+   * Bytes of bodies that one gateway holds at once: of those up to `jsonBodyMaxBytes`, and again so many of larger
+   * ones.
+   */
   bodiesMaxBytes: 256 * 1024 * 1024,
-  /** Of these, bytes of one tenant; or of one address, where the request names no tenant yet. */
+  /** Share of these bytes for one tenant; or for one address, where the request names no tenant yet. */
   bodiesOfPeerMaxBytes: 64 * 1024 * 1024,
   /** Body of a webhook; Meta sends up to 3 MB. */
   webhookBodyMaxBytes: 4 * 1024 * 1024,
   /** Body of PUT /api/files. */
   fileMaxBytes: 2 * 1024 * 1024,
-  /** Of one context file, as the prompt has it (contract §7.13); what is beyond is read with tools. */
+  /** Size of one context file in the prompt (contract §7.13); what is beyond is read with tools. */
   contextFileMaxBytes: 64 * 1024,
   /** BOOTSTRAP* files in one prompt. */
   bootstrapFilesMax: 20,
@@ -44,7 +47,7 @@ export const limits = {
   openAiPartsMax: 200,
   /** One text in a request below /v1: more than the largest model takes. */
   openAiTextMaxCharacters: 8 * 1024 * 1024,
-  /** Tools and the like that are refused, or not looked at: enough to say so. */
+  /** Tools and the like that are refused, or not looked at: enough to report it. */
   openAiOtherMax: 1000,
   modelNameMaxCharacters: 200,
   /** As ISO 8601 writes it, with room for fractions. */
@@ -58,7 +61,10 @@ export const limits = {
   laneMaxWaiting: 50,
   /** The same for turns that collect: they are answered together. */
   collectMaxWaiting: 500,
-  /** Conversations of a tenant with turns that wait for their share: what waits is held in a Redis that all tenants have together. */
+  /**
+   * Conversations of a tenant with turns that wait for their share: what waits is held in a Redis that all tenants have
+   * together.
+   */
   tenantMaxWaiting: 100_000,
   /** Turns that collect which are answered as one message, at most. */
   collectMaxMessages: 20,
@@ -73,9 +79,9 @@ export const limits = {
   toolOutputEventMaxBytes: 16 * 1024,
   /** A tool result as the model sees it. */
   toolOutputModelMaxBytes: 64 * 1024,
-  /** A call that has run for this long begins to tell what it says. */
+  /** A call that has run for this long begins to report its output. */
   toolProgressAfterMs: 2000,
-  /** Of one call, in all its progress events together. */
+  /** Bytes of one call, in all its progress events together. */
   toolProgressMaxBytes: 16 * 1024,
   toolTimeoutMs: 60_000,
   toolTimeoutMaxMs: 600_000,
@@ -83,21 +89,26 @@ export const limits = {
   backgroundCommandsMax: 8,
   /** Calls through the dispatcher in one turn: each is a step of its record. */
   nestedCallsMax: 500,
-  /** Of one command, at once; the rest wait. */
+  /** Nested calls of one command at once; the rest wait. */
   nestedCallsAtOnce: 8,
   /** A command may call a tool that runs a command that calls a tool … so deep. */
   nestedCallsMaxDepth: 3,
   /** One request of the dispatcher: arguments and standard input together. */
   nestedCallMaxBytes: 4 * 1024 * 1024,
   streamTtlSeconds: 3600,
-  /** Characters that the turns of one tenant may write to streams within that time, where its settings do not say otherwise. */
+  /**
+   * Characters that the turns of one tenant may write to streams within that time, unless its settings give another
+   * number.
+   */
   streamsMaxCharacters: 512 * 1024 * 1024,
   sseHeartbeatMs: 15_000,
-  /** Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes. */
+  /**
+   * Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes.
+   */
   sseMaxBufferedBytes: 1024 * 1024,
   previewRequestsPerHour: 200,
   previewMemoryBytes: 100_000_000,
-  /** What a tenant's commands and uploads may hold on disk, where tenant.json says nothing else. */
+  /** What a tenant's commands and uploads may hold on disk, unless tenant.json gives another size. */
   workspaceMaxBytes: 2 * 1024 ** 3,
   pathSegmentMaxBytes: 255,
   skillNameMaxCharacters: 64,
@@ -129,10 +140,10 @@ export const limits = {
   scheduleMaxDays: 366,
   scheduleNameMaxCharacters: 100,
   scheduleJitterMaxSeconds: 3600,
-  /** Runs of one schedule that are kept on file; also the most missed ones that are told singly, or made up for. */
+  /** Runs of one schedule that are kept on file; also the most missed ones that are reported singly, or made up for. */
   scheduleRunsKept: 200,
   scheduleMissedMax: 100,
-  /** Runs that somebody asked for and that have not begun yet, of one schedule. */
+  /** Requested runs of one schedule that have not begun yet. */
   scheduleAskedMax: 10,
   /** A run that is later than this was missed. */
   scheduleLateMs: 60_000,
@@ -155,14 +166,14 @@ export const limits = {
   /** Latest time that a token may name. */
   secondsMax: 253_402_300_799,
   widgetMessagesPerVisitorMinute: 20,
-  /** Of all visitors of a tenant together. */
+  /** Messages of all visitors of a tenant together. */
   widgetMessagesPerMinute: 600,
-  /** Every other request of a visitor: reloads, resumptions, looks for a person's answer. */
+  /** Every other request of a visitor: reloads, resumptions, looks for a staff member's answer. */
   widgetReadsPerVisitorMinute: 120,
   widgetStreamsPerVisitor: 20,
   /** The newest ones that a visitor is shown again. */
   widgetMessagesShown: 100,
-  /** How often an open panel asks for what a person says. */
+  /** How often an open panel asks for a staff member's messages. */
   widgetAskWithPersonSeconds: 5,
   widgetAskSeconds: 60,
   /** Messages of agents that wait to be sent, of one tenant; answers to people do not count, and are always taken. */

@@ -15,9 +15,10 @@ type TextFiles = Pick<AtomicWrite, 'folder' | 'folders'> & { readonly files: Wri
 type TextFile = Pick<AtomicWrite, 'folder' | 'folders'> & WriteOrder['files'][number];
 
 /**
- * Makes whole files durable. While there are few, it is done here; a crowd is given to a thread. Each file goes four times through the thread pool, and all
- * that those ways cost would be the event loop's, which has streams and requests to serve: it is a quarter of what a message costs that is only accepted.
- * The thread ends when it has been quiet for a while.
+ * Makes whole files durable. While there are few, it is done here; a crowd is given to a thread. Each file goes four
+ * times through the thread pool, and all that those ways cost would be the event loop's, which has streams and requests
+ * to serve: it is a quarter of what a message costs that is only accepted. The thread ends when it has been quiet for a
+ * while.
  */
 export class FileWriter {
   #thread: WriteThread | undefined;
@@ -95,7 +96,7 @@ class WriteThread {
     this.#thread.once('error', (error: unknown) => (reason = error));
     this.#thread.once('exit', () => {
       onEnd();
-      // Whether they were written, nobody knows: as with any error of a disk.
+      // Whether they were written is unknown: as with any error of a disk.
       const error = Object.assign(new Error('the thread that writes files has ended', { cause: reason }), { code: 'EIO' });
       for (const { reject } of this.#waiting.values()) reject(error);
     });
@@ -124,7 +125,7 @@ class WriteThread {
     outcome?.resolve({ created, failure: failure && errorOf(failure) });
   }
 
-  /** Somebody waits for it: the process does not end meanwhile. */
+  /** A caller waits for it: the process does not end meanwhile. */
   #wake(): void {
     clearTimeout(this.#quiet);
     this.#thread.ref();

@@ -6,13 +6,17 @@ import { SharedRun } from './shared-run.ts';
 const fsyncInPool = promisify(fsync);
 
 /**
- * Makes the names in a folder durable, for many writers at once (group commit). At most one fsync per folder is in flight;
- * everybody who arrives meanwhile shares the next one. Under load this turns one fsync per message into one per batch.
+ * Makes the names in a folder durable, for many writers at once (group commit). At most one fsync per folder is in
+ * flight; every caller that arrives meanwhile shares the next one. Under load this turns one fsync per message into one
+ * per batch.
  */
 export class FolderSync {
   readonly #runs = new Map<string, SharedRun<void>>();
 
-  /** Resolves when every name that was in the folder at the time of the call is on disk. Rejects as `open` and `fsync` do. */
+  /**
+   * Resolves when every name that was in the folder at the time of the call is on disk. Rejects as `open` and `fsync`
+   * do.
+   */
   async sync(folder: string): Promise<void> {
     let run = this.#runs.get(folder);
     if (run === undefined) {

@@ -6,14 +6,15 @@ import { ignoreMissing, isSystemError } from './system-error.ts';
 
 /** Each level holds a descriptor open, so a tree that a tenant nested without end must not be followed to its end. */
 export const maxDepth = 64;
-/** Each removes whatever `maxDepth` levels hold. Only a folder that somebody fills at the same time needs more. */
+/** Each removes whatever `maxDepth` levels hold. Only a folder that is filled at the same time needs more. */
 const emptyingPassesMax = 10_000;
 /** A folder may get something between its emptying and its end. */
 const removalsMax = 100;
 
 /**
- * Removes all that is in a folder, whoever changes it meanwhile: every name is resolved against an open descriptor, and links are removed, not
- * followed. What lies deeper than descriptors can follow is moved to the top of the folder, and removed from there. Closes the folder.
+ * Removes all that is in a folder, also while it is changed: every name is resolved against an open descriptor, and
+ * links are removed, not followed. What lies deeper than descriptors can follow is moved to the top of the folder, and
+ * removed from there. Closes the folder.
  * @throws AppError conflict, when it is filled as fast as it is emptied
  */
 export async function emptyFolder(folder: FolderHandle): Promise<void> {
@@ -84,7 +85,10 @@ export async function sweepFolder(folder: FolderHandle, sweep: Sweep, depth = 0)
   return removed;
 }
 
-/** Removes a folder and all that is in it, if it is there. @throws AppError conflict, when it is filled as fast as it is emptied */
+/**
+ * Removes a folder and all that is in it, if it is there.
+ * @throws AppError conflict, when it is filled as fast as it is emptied
+ */
 export async function removeTree(parent: FolderHandle, name: string): Promise<void> {
   for (let attempt = 1; attempt <= removalsMax; attempt += 1) {
     const folder = await enterIfThere(parent, name, 'to remove');

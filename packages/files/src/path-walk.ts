@@ -7,10 +7,16 @@ import { isSystemError } from './system-error.ts';
 
 const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** Elsewhere than on Linux names are resolved by path: each part is still refused when it is a link, but a swap may win a race. */
+/**
+ * Elsewhere than on Linux names are resolved by path: each part is still refused when it is a link, but a swap may win
+ * a race.
+ */
 const hasProcFd = process.platform === 'linux';
 
-/** Linux: a descriptor that only names what it was opened for, which needs no permission on it. Node has no constant for it. */
+/**
+ * Linux: a descriptor that only names what it was opened for, which needs no permission on it. Node has no constant for
+ * it.
+ */
 const O_PATH = 0o10000000;
 
 /** Writers replace files whole, so a reader may come to the old one's name and open the new one: it looks again. */
@@ -22,8 +28,8 @@ export interface OpenFile {
 }
 
 /**
- * A folder held open. Names are resolved against the open descriptor, one part at a time and never through a link, so nothing
- * that happens to the path meanwhile leads out of it (openat(2) by way of /proc/self/fd). Whoever opens one closes it.
+ * A folder held open. Names are resolved against the open descriptor, one part at a time and never through a link, so
+ * nothing that happens to the path meanwhile leads out of it (openat(2) by way of /proc/self/fd). The opener closes it.
  */
 export class FolderHandle implements AsyncDisposable {
   readonly #handle: FileHandle;
@@ -59,7 +65,10 @@ export class FolderHandle implements AsyncDisposable {
     return folder;
   }
 
-  /** The path of a name in this folder, good for any call as long as this is open, provided the call does not follow links. */
+  /**
+   * The path of a name in this folder, good for any call as long as this is open, provided the call does not follow
+   * links.
+   */
   at(name: string): string {
     return `${this.#path}/${name}`;
   }
@@ -73,8 +82,9 @@ export class FolderHandle implements AsyncDisposable {
   }
 
   /**
-   * As `enter`, for a folder that is about to be removed: a tenant that shares the service's user id cannot keep it by taking the
-   * permissions away. The folder is opened first and changed through its descriptor, so a link by this name changes nothing behind it.
+   * As `enter`, for a folder that is about to be removed: a tenant that shares the service's user id cannot keep it by
+   * taking the permissions away. The folder is opened first and changed through its descriptor, so a link by this name
+   * changes nothing behind it.
    */
   async enterToRemove(name: string): Promise<FolderHandle> {
     if (hasProcFd && process.getuid?.() !== 0) {
@@ -113,7 +123,10 @@ export class FolderHandle implements AsyncDisposable {
     throw replacedTooOften();
   }
 
-  /** A regular file of a folder that only the service writes to, where a second name is the service's own. @throws AppError not_found, invalid_request */
+  /**
+   * A regular file of a folder that only the service writes to, where a second name is the service's own.
+   * @throws AppError not_found, invalid_request
+   */
   async openOwnFile(name: string): Promise<OpenFile> {
     let handle: FileHandle;
     try {
@@ -153,8 +166,8 @@ export class FolderHandle implements AsyncDisposable {
   }
 
   /**
-   * What root makes in a folder gets the folder's owner, so that the tenant's sandbox, which is never root, can change it. Anybody else's
-   * files have the right owner from the start.
+   * What root makes in a folder gets the folder's owner, so that the tenant's sandbox, which is never root, can change
+   * it. Any other user's files have the right owner from the start.
    */
   async give(name: string): Promise<void> {
     if (process.getuid?.() !== 0) return;
@@ -171,15 +184,15 @@ export class FolderHandle implements AsyncDisposable {
   }
 
   /**
-   * undefined when it has been replaced since `before`. Looking at the open file alone is not enough: the second name of a hard
-   * link can be taken away between the opening and the look. What was a plain file by this name before, and is the same file now, was
-   * never anybody else's.
+   * undefined when it has been replaced since `before`. Looking at the open file alone is not enough: the second name
+   * of a hard link can be taken away between the opening and the look. What was a plain file by this name before, and
+   * is the same file now, was never another user's.
    */
   async #openSame(name: string, before: Stats, flags: number): Promise<OpenFile | undefined> {
     assertPlainFile(before);
     let handle: FileHandle;
     try {
-      // O_NONBLOCK: if it has become a FIFO, opening it would wait for somebody to write to it.
+      // O_NONBLOCK: if it has become a FIFO, opening it would wait for a writer.
       handle = await open(this.at(name), flags | O_NOFOLLOW | O_NONBLOCK);
     } catch (error) {
       throw refusal(error);
@@ -198,7 +211,7 @@ export class FolderHandle implements AsyncDisposable {
     return undefined;
   }
 
-  /** undefined when somebody else has made it just now. */
+  /** undefined when another process has made it just now. */
   async #createNew(name: string, mode: number): Promise<FileHandle | undefined> {
     try {
       const handle = await open(this.at(name), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
@@ -216,8 +229,8 @@ export class FolderHandle implements AsyncDisposable {
 }
 
 /**
- * A hard link may be another name of something that is not the tenant's, so a second name is as bad as a symbolic link. A file
- * without any name was replaced just now, and is still what was there.
+ * A hard link may be another name of something that is not the tenant's, so a second name is as bad as a symbolic link.
+ * A file without any name was replaced just now, and is still what was there.
  */
 export function isPlainFile(stats: Stats): boolean {
   return stats.isFile() && stats.nlink <= 1;

@@ -23,7 +23,10 @@ export interface RecordFolderOptions<Schema extends z.ZodType> {
   readonly log: Log;
 }
 
-/** A record to a file, written whole and read through its schema. What cannot be read is logged, and told to whoever asks by `read`. */
+/**
+ * A record to a file, written whole and read through its schema. What cannot be read is logged, and reported to callers
+ * of `read`.
+ */
 export class RecordFolder<Schema extends z.ZodType> {
   readonly #options: RecordFolderOptions<Schema>;
 
@@ -99,7 +102,7 @@ export class RecordFolder<Schema extends z.ZodType> {
     const content = `${JSON.stringify(record, undefined, 2)}\n`;
     const file = { folder, name: `${name}.json`, content, folders };
     const made = await makeStoreFolder(folder, { store });
-    // At once: all of it is on disk when this returns, and in which order it came there matters to nobody.
+    // At once: all of it is on disk when this returns, and the order does not matter.
     const [result] = await Promise.all([write(file), keepFolders(made, folders)]);
     return result;
   }

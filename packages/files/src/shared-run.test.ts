@@ -18,7 +18,7 @@ function steps(): { readonly task: () => Promise<number>; readonly finish: (() =
 const turnOfTheLoop = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a shared run', () => {
-  it('gives everybody who came while one was in flight the next one', async () => {
+  it('gives all callers that came while one was in flight the next one', async () => {
     const { task, finish } = steps();
     const shared = new SharedRun(task);
     const first = shared.run();

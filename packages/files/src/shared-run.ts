@@ -1,6 +1,6 @@
 /**
- * A task that many wait for at once. At most one run is in flight, and everybody who asks meanwhile shares the next one: what a
- * caller gets was begun after the caller asked.
+ * A task that many wait for at once. At most one run is in flight, and all callers that ask meanwhile share the next
+ * one: what a caller gets was begun after the caller asked.
  */
 export class SharedRun<T> {
   readonly #task: () => Promise<T>;

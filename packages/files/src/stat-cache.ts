@@ -13,12 +13,15 @@ interface Entry<T> {
 }
 
 /**
- * What was made of files and folders, as long as `lstat` says they are the same: an edit by anyone, on any machine, is seen by
- * the next `get`, and the usual `get` costs one system call.
+ * What was made of files and folders, as long as `lstat` shows they are the same: an edit by anyone, on any machine, is
+ * seen by the next `get`, and the usual `get` costs one system call.
  */
 export class StatCache<T extends NonNullable<unknown>> {
   readonly #maxEntries: number;
-  /** Made with the first entry, and without room ahead of use (`max` would allocate all of it): most tenants that are open are idle. */
+  /**
+   * Made with the first entry, and without room ahead of use (`max` would allocate all of it): most tenants that are
+   * open are idle.
+   */
   #entries: LRUCache<string, Entry<T>> | undefined;
 
   constructor(maxEntries: number) {
@@ -43,13 +46,13 @@ export class StatCache<T extends NonNullable<unknown>> {
     return value;
   }
 
-  /** The next `get` reads again, whatever `lstat` says. */
+  /** The next `get` reads again, whatever `lstat` returns. */
   forget(path: string): void {
     this.#entries?.delete(path);
   }
 }
 
-/** Of two looks the same: nothing has changed between them, as far as `lstat` tells. */
+/** Equal for two looks: nothing has changed between them, as far as `lstat` shows. */
 export function signatureOf({ ino, size, mtimeMs, ctimeMs, nlink, mode }: Stats): string {
   return [ino, size, mtimeMs, ctimeMs, nlink, mode].join(':');
 }

@@ -5,15 +5,18 @@ import { isSystemError } from './system-error.ts';
 
 /** What a look at a local disk's cache never takes; a network file system's answer does. */
 const slowMs = 0.3;
-/** A busy machine makes any call slow now and then: so many more slow ones than one in `forgiven` say that it is the disk. */
+/**
+ * A busy machine makes any call slow now and then: so many more slow ones than one in `forgiven` show that it is the
+ * disk.
+ */
 const slowCallsMax = 8;
 const forgiven = 64;
 const distrustMs = 30_000;
 
 /**
- * Whether looking at files in place, without a thread, is cheap here. On a local disk it costs two or three microseconds, the way through the
- * thread pool five to thirty times that; on a network file system it would stop the whole process for each answer. So it is tried,
- * timed, and left for a while when it proves slow.
+ * Whether looking at files in place, without a thread, is cheap here. On a local disk it costs two or three
+ * microseconds, the way through the thread pool five to thirty times that; on a network file system it would stop the
+ * whole process for each answer. So it is tried, timed, and left for a while when it proves slow.
  */
 export class StatCachePolicy {
   readonly #now: () => number;

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { createFiles, replaceFile, type CreatedFiles } from './atomic-file.ts';
 import { FolderSync } from './folder-sync.ts';
 
-/* The body of a worker thread: writes files for `FileWriter`, any number at once, and tells what became of them, many in one message. */
+/* The body of a worker thread: writes files for `FileWriter`, any number at once, and reports the outcomes, many in one message. */
 
 /** New files that must not take another's place, otherwise one that may. */
 export interface WriteOrder {
@@ -19,7 +19,7 @@ export interface WriteOutcome {
   readonly failure: WriteError | undefined;
 }
 
-/** What is known of a system error by: of an error that is sent from thread to thread, only the message would be left. */
+/** The fields that identify a system error: between threads an error keeps only its message. */
 export type WriteError = Pick<NodeJS.ErrnoException, 'message' | 'code' | 'errno' | 'syscall' | 'path'>;
 
 const folders = new FolderSync();

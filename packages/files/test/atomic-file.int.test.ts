@@ -70,7 +70,7 @@ describe('sweeping', () => {
 });
 
 describe('syncing a folder', () => {
-  it('answers everybody, with few fsyncs for many', async () => {
+  it('answers all callers, with few fsyncs for many', async () => {
     await using folder = await temporaryDirectory();
     await Promise.all(
       Array.from({ length: 100 }, async (_, index) => {
@@ -81,7 +81,7 @@ describe('syncing a folder', () => {
     expect(await readdir(folder.path)).toHaveLength(100);
   });
 
-  it('tells each caller of its own failure', async () => {
+  it('reports to each caller its own failure', async () => {
     await using folder = await temporaryDirectory();
     const missing = join(folder.path, 'missing');
     const failures = await Promise.allSettled([folders.sync(missing), folders.sync(missing), folders.sync(missing)]);

@@ -30,7 +30,7 @@ describe('writing files', () => {
     });
     const { cut, ...outcomes } = Crowds.parse(JSON.parse(stdout));
     expect(outcomes).toEqual({ threads: 1, first: 200, second: 100, failures: ['ENOENT open true'], after: 200 });
-    // The thread was ended in the middle: whoever waited for it knows that nothing is sure.
+    // The thread was ended in the middle: a caller that waited for it learns that the outcome is unknown.
     expect(new Set(cut)).toEqual(new Set(['EIO']));
     const written = (await Promise.all(['0', '1', '2', '3'].map(async (name) => readdir(join(folder.path, name))))).flat();
     const names = written.filter((name) => !name.startsWith('cut-') && !name.startsWith(temporaryPrefix));

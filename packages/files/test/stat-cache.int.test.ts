@@ -16,7 +16,7 @@ describe('what was made of a file', () => {
         reads += 1;
         return Promise.resolve(reads);
       });
-    // Times on disk may be too coarse to tell two changes in a row apart, so nothing is trusted yet.
+    // Times on disk may be too coarse to distinguish two changes in a row, so nothing is trusted yet.
     expect([await get(), await get()]).toEqual([1, 2]);
     await eventually(async () => (await get()) === (await get()));
     const kept = reads;

@@ -18,8 +18,8 @@ export interface OpenIndexOptions {
 }
 
 /**
- * Tables and migrations make themselves when they are first needed. A database that does not answer now is logged and tried again with every
- * use: the index is not needed to accept a turn.
+ * Tables and migrations make themselves when they are first needed. A database that does not answer now is logged and
+ * tried again with every use: the index is not needed to accept a turn.
  */
 export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions): Promise<IndexStore> {
   const backend =
@@ -33,7 +33,7 @@ export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions)
   return store;
 }
 
-/** An index over a backend that somebody else has set up. */
+/** An index over a backend that the caller has set up. */
 export function storeOver(backend: IndexBackend): IndexStore {
   const rebuilds = new KeyedMutex();
   const isFresh = async (tenantId: string): Promise<boolean> =>
@@ -60,7 +60,9 @@ function named(tenantId: string): string {
   return tenantId;
 }
 
-/** Where the system does not tell its boots apart, a power cut cannot be noticed: `concierge reindex --all` after one. */
+/**
+ * Where the system does not distinguish its boots, a power cut cannot be noticed: `concierge reindex --all` after one.
+ */
 function currentBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

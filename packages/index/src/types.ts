@@ -1,6 +1,8 @@
 import type { RemovedSession, Session, SessionOrigin, Skill, TurnRecord, TurnStatus, UsageRow } from '@concierge/contract';
 
-/** What the index keeps of a session; a whole `Session` is one of these. Times are ISO 8601, kept to the millisecond. */
+/**
+ * What the index keeps of a session; a whole `Session` is one of these. Times are ISO 8601, kept to the millisecond.
+ */
 export type IndexableSession = Pick<
   Session,
   'id' | 'agent' | 'channel' | 'origin' | 'revision' | 'createdAt' | 'updatedAt' | 'title' | 'messageCount'
@@ -9,13 +11,14 @@ export type IndexableSession = Pick<
 /** One session as the files have it. */
 export interface SourceSession {
   readonly session: IndexableSession;
-  /** Of the session file and of its history file, each turn once. */
+  /** Turns of the session file and its history file, each once. */
   readonly turns: readonly TurnRecord[];
 }
 
 /**
- * One tenant's files as the index is rebuilt from. Each iterator is read once, in this order; memory stays bounded by one
- * session at a time. A file that cannot be read is the source's to report and skip: what throws ends the rebuild, and the old index stays.
+ * One tenant's files as the index is rebuilt from. Each iterator is read once, in this order; memory stays bounded by
+ * one session at a time. A file that cannot be read is the source's to report and skip: what throws ends the rebuild,
+ * and the old index stays.
  */
 export interface IndexSource {
   sessions(): AsyncIterable<SourceSession>;
@@ -33,7 +36,7 @@ export interface TableDrift {
   readonly removed: number;
 }
 
-/** What a rebuild found and has put right. All zero: the index was what the files say. */
+/** What a rebuild found and has put right. All zero: the index matched the files. */
 export interface DriftReport {
   readonly sessions: TableDrift;
   readonly turns: TableDrift;
@@ -51,7 +54,7 @@ export interface Page<Item> {
 export interface SessionsQuery {
   readonly limit: number;
   readonly agent?: string | undefined;
-  /** Those that one of these began. */
+  /** Only sessions with one of these origins. */
   readonly origin?: readonly SessionOrigin[] | undefined;
   readonly cursor?: string | undefined;
 }
@@ -59,7 +62,7 @@ export interface SessionsQuery {
 export interface TurnsQuery {
   readonly limit: number;
   readonly status?: TurnStatus | undefined;
-  /** Of this session alone. */
+  /** Only this session. */
   readonly contact_id?: string | undefined;
   readonly cursor?: string | undefined;
 }

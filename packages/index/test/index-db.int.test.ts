@@ -94,7 +94,7 @@ for (const backend of indexBackends) {
       for (const limit of [1, 7, 52, 53, 54]) expect((await allSessions(limit)).map(({ id }) => id)).toEqual(expected);
     });
 
-    it('says that there is no next page when the last one is full', async () => {
+    it('reports that there is no next page when the last one is full', async () => {
       await index.putSessions([{ session: session(1) }, { session: session(2) }]);
       expect((await index.listSessions({ limit: 2 })).nextCursor).toBeNull();
     });
@@ -205,7 +205,7 @@ for (const backend of indexBackends) {
       expect((await index.usage({}))[0]?.turns).toBe(2);
     });
 
-    it('lets a later session of the same contact replace one whose removal it has not heard of', async () => {
+    it('lets a later session of the same contact replace one whose removal it has not seen', async () => {
       await index.putSession(session(1, { revision: 9, title: 'earlier' }));
       await index.putSession(session(1, { revision: 1, createdAt: at(60), title: 'later' }));
       expect((await index.listSessions({ limit: 9 })).items[0]?.title).toBe('later');

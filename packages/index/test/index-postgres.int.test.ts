@@ -38,7 +38,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await store.rebuild(tenantId, new Files(session(1, { title: `of ${tenantId}`, turns: [turn('t1')] })));
   }
 
-  it('shows no row to a query that does not say whose it is, not even to the owner of the tables', async () => {
+  it('shows no row to a query that names no tenant, not even to the owner of the tables', async () => {
     await fill('acme');
     for (const name of indexTableNames) {
       expect((await direct.pool.query(`select * from ${name}`)).rows).toEqual([]);
@@ -93,7 +93,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await Promise.all(stores.map(async (each) => each.close()));
   });
 
-  it('makes its tables again, and fills them, when somebody has dropped them', async () => {
+  it('makes its tables again, and fills them, when they were dropped', async () => {
     const files = new Files(session(1));
     const index = store.forTenant('acme', files);
     expect((await index.listSessions({ limit: 9 })).items.length).toBe(1);
@@ -115,7 +115,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
       ]);
       expect((await later.rebuild(tenant, files)).sessions).toEqual({ added: 0, changed: 0, removed: 0 });
     }
-    // Closed again to a query that does not say whose rows it wants.
+    // Closed again to a query that names no tenant.
     expect((await direct.pool.query('select * from meta')).rows).toEqual([]);
     await later.close();
   });
@@ -128,7 +128,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await later.close();
   });
 
-  it('says that it cannot be reached while the server is away, and works again when it is back', async () => {
+  it('reports that it cannot be reached while the server is away, and works again when it is back', async () => {
     await fill('acme');
     const index = store.forTenant('acme');
     await cluster.interrupt();

@@ -183,7 +183,7 @@ describe('the SQLite files of the index', () => {
     expect((await ids(openStore())).length).toBe(8);
   });
 
-  it('waits for a write lock without stopping the process, and says so when it takes too long', async () => {
+  it('waits for a write lock without stopping the process, and reports when it takes too long', async () => {
     const store = openStore();
     await store.forTenant('acme').putSession(session(1));
     const other = openSqlite(fileOf('acme'));

@@ -17,7 +17,7 @@ export type McpFetch = (url: string | URL, init?: RequestInit) => Promise<Respon
 
 export interface McpConnectionOptions {
   readonly fetch: McpFetch;
-  /** What may be said of an error that `fetch` threw; undefined when it is none of its own. */
+  /** The public text for an error that `fetch` threw; undefined for errors that are not its own. */
   readonly explain: (error: unknown) => string | undefined;
 }
 
@@ -31,8 +31,8 @@ const NO_ANSWER = 'the server did not answer in time';
 const timedOut = new Error(NO_ANSWER);
 
 /**
- * Results are read as text, whatever schema their server declares for them. A schema is the server's, and so are its `pattern`s: compiled and
- * run by us, one of them could stop the process.
+ * Results are read as text, whatever schema their server declares for them. A schema is the server's, and so are its
+ * `pattern`s: compiled and run by us, one of them could stop the process.
  */
 const anyValue: jsonSchemaValidator = {
   getValidator<Value>() {
@@ -48,8 +48,9 @@ function isWhatever<Value>(_input: unknown): _input is Value {
 }
 
 /**
- * One client of one server: not connected → connected → not connected again, when the server has forgotten the session or anything broke.
- * Speaks revision 2026-07-28, and with older servers 2025-11-25 and what came before it, by `initialize`.
+ * One client of one server: not connected → connected → not connected again, when the server has forgotten the session
+ * or anything broke. Supports revision 2026-07-28, and with older servers 2025-11-25 and what came before it, by
+ * `initialize`.
  */
 export class McpConnection {
   readonly #server: McpServer;
@@ -122,7 +123,7 @@ export class McpConnection {
   async #connect(): Promise<Client> {
     const client = new Client(
       { name: 'concierge', version: '0.1.0' },
-      // Nobody is there to be asked back, and no model is lent: what needs that is answered with an error by the library.
+      // No user is there to answer, and no model is offered: the library answers requests for either with an error.
       { capabilities: {}, jsonSchemaValidator: anyValue, versionNegotiation: { mode: 'auto', probe: { timeoutMs: HELLO_TIMEOUT_MS } } },
     );
     const transport = new StreamableHTTPClientTransport(new URL(this.#server.url), {
@@ -137,7 +138,7 @@ export class McpConnection {
   }
 }
 
-/** One connected client and those who use it. */
+/** One connected client and its users. */
 class McpSession {
   readonly #client: Promise<Client>;
   #users = 0;

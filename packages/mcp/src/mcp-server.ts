@@ -1,16 +1,16 @@
-/** One attached server, ready to be spoken to: secrets opened. */
+/** One attached server, ready to connect to: secrets opened. */
 export interface McpServer {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of its tools only these; null: all. */
+  /** Only these of its tools; null: all. */
   readonly tools: readonly string[] | null;
   readonly timeoutMs: number;
   /** Changes whenever anything of the server does: an open connection is then left. */
   readonly revision: string;
 }
 
-/** One tool of a server as a model may be offered it. What it says of itself is the server's claim. */
+/** One tool of a server as a model may be offered it. Its description is the server's claim. */
 export interface McpTool {
   /** As the model sees it: `mcp__<server>__<tool>`. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface McpTool {
   readonly description: string;
   /** An object schema. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The server says that it changes nothing. */
+  /** The server claims that it changes nothing. */
   readonly isReadOnly: boolean;
 }
 
@@ -33,7 +33,9 @@ export interface McpCallResult {
   readonly isError: boolean;
 }
 
-/** The server cannot be spoken to, or does not speak the protocol. The message is for the tenant: nothing internal in it. */
+/**
+ * The server cannot be reached, or does not follow the protocol. The message is for the tenant: nothing internal in it.
+ */
 export class McpServerError extends Error {
   override readonly name = 'McpServerError';
 }

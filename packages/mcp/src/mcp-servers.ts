@@ -4,7 +4,7 @@ import { unlessAborted } from './unless-aborted.ts';
 import { McpServerError, type McpCallResult, type McpServer, type McpToolList } from './mcp-server.ts';
 
 const CONNECTIONS_MAX = 500;
-/** A connection that nobody used for so long is closed. */
+/** A connection that was not used for so long is closed. */
 const IDLE_MS = 10 * 60_000;
 const FRESH_MS = 5 * 60_000;
 /** Until then an old list is used while a new one is fetched beside the turn. */
@@ -26,7 +26,7 @@ export interface McpServersOptions extends McpConnectionOptions {
   readonly now?: () => number;
 }
 
-/** All attached servers that this process speaks to: connections are kept, lists of tools remembered, failures too. */
+/** All attached servers that this process uses: connections are kept, lists of tools remembered, failures too. */
 export class McpServers {
   readonly #options: McpServersOptions;
   readonly #now: () => number;
@@ -45,7 +45,8 @@ export class McpServers {
   }
 
   /**
-   * The server's tools: remembered ones at once, though they may be an hour old; else asked for, for a few seconds at most.
+   * The server's tools: remembered ones at once, though they may be an hour old; else asked for, for a few seconds at
+   * most.
    * @throws McpServerError, also when it failed a moment ago
    */
   async tools(tenantId: string, server: McpServer, signal: AbortSignal): Promise<McpToolList> {

@@ -13,7 +13,7 @@ function server(url: string, own: Partial<McpServer> = {}): McpServer {
   return { name: 'crm', url, headers: {}, tools: null, timeoutMs: 5000, revision: '1', ...own };
 }
 
-/** Speaks the current revision only, and keeps what it was sent. */
+/** Supports the current revision only, and keeps what it was sent. */
 function modern(seen: Headers[] = []): Handler {
   const handler = createMcpHandler(
     () => {
@@ -82,7 +82,7 @@ describe('the reference server, of the revision before', () => {
     await reference[Symbol.asyncDispose]();
   });
 
-  it('is spoken to by initialize, and its tools work', async () => {
+  it('is connected to by initialize, and its tools work', async () => {
     const { protocolVersion, tools } = await servers.tools('acme', server(reference.url), never);
     expect(protocolVersion).toBe('2025-11-25');
     expect(tools.map(({ name }) => name)).toContain('mcp__crm__echo');
@@ -109,7 +109,7 @@ describe('a server that does not work', () => {
     ['is a web page', () => new Response('<html>', { headers: { 'content-type': 'text/html' } }), 'does not speak'],
     ['breaks', () => new Response('boom', { status: 500 }), '500'],
     ['answers no JSON', () => new Response('{', { headers: { 'content-type': 'application/json' } }), 'does not speak'],
-  ])('%s: the reason is said, and it is not asked again at once', async (_case, handler, reason) => {
+  ])('%s: the reason is reported, and it is not asked again at once', async (_case, handler, reason) => {
     let asked = 0;
     await using endpoint = await serve((request) => {
       asked += 1;
@@ -127,7 +127,7 @@ describe('a server that does not work', () => {
     await servers.close();
   });
 
-  it('says what the guard of addresses said', async () => {
+  it('reports the reason of the address guard', async () => {
     const servers = new McpServers({ fetch: async () => Promise.reject(new RangeError('this address is not public')), explain });
     await expect(servers.tools('acme', server('http://10.0.0.1/mcp'), never)).rejects.toThrow('this address is not public');
   });
@@ -164,7 +164,7 @@ describe('a server that does not work', () => {
   });
 });
 
-describe('what a server says of itself', () => {
+describe('what a server states about itself', () => {
   it('is cut to what a prompt can bear', async () => {
     await using endpoint = await serve(
       createMcpHandler(() => {

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { eventually, freePort } from '@concierge/testing';
 
-/** The protocol's own reference server, as npm has it, in a process of its own: revision 2025-11-25 with sessions. */
+/** The protocol's own reference server, as npm has it, in a separate process: revision 2025-11-25 with sessions. */
 export async function startReferenceServer(): Promise<{ readonly url: string } & AsyncDisposable> {
   const folder = dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/package.json'));
   const port = await freePort();

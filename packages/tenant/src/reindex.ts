@@ -11,7 +11,7 @@ export interface FilesSourceOptions {
   readonly log: Log;
 }
 
-/** One tenant's files as the index is rebuilt from: the index says nothing that these do not. */
+/** One tenant's files as the index is rebuilt from: the index contains nothing that these do not. */
 export class FilesSource implements IndexSource {
   readonly #options: FilesSourceOptions;
 

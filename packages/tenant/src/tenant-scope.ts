@@ -44,7 +44,7 @@ export interface TenantScopeOptions {
   readonly sessionCache: SessionCache;
   /** Without one, memory is searched by words alone. */
   readonly embedder: Embedder | undefined;
-  /** Woken when something is to be sent. */
+  /** Called when something is to be sent. */
   readonly wakeOutbox: WakeOutbox | undefined;
   readonly log: Log;
 }
@@ -57,12 +57,15 @@ export interface TenantDriftReport extends DriftReport {
 }
 
 /**
- * All that is one tenant's, and the only door to it. Made by `Tenants` from a verified key or binding; nothing in it leads to
- * another tenant.
+ * All that is one tenant's, and the only access to it. Made by `Tenants` from a verified key or binding; nothing in it
+ * leads to another tenant.
  */
 export class TenantScope {
   readonly tenantId: string;
-  /** The tenant's folder on this machine: for the sandbox's mount and for archives, not for reading paths that a tenant names. */
+  /**
+   * The tenant's folder on this machine: for the sandbox's mount and for archives, not for reading paths that a tenant
+   * names.
+   */
   readonly root: string;
   readonly index: TenantIndex;
   readonly files: TenantFiles;
@@ -166,7 +169,10 @@ export class TenantScope {
     return this.#settings.current();
   }
 
-  /** What tells this tenant from every other, an earlier one of the same name included: ids of turns are derived from it. */
+  /**
+   * What distinguishes this tenant from every other, an earlier one of the same name included: ids of turns are derived
+   * from it.
+   */
   async identity(): Promise<string> {
     return this.#incarnation.identity();
   }
@@ -176,12 +182,18 @@ export class TenantScope {
     return this.#settings.problem;
   }
 
-  /** JSON merge patch (RFC 7396). Whether the caller may change these settings is the caller's to see to. @throws AppError invalid_request */
+  /**
+   * JSON merge patch (RFC 7396). Whether the caller may change these settings is the caller's to see to.
+   * @throws AppError invalid_request
+   */
   async updateSettings(patch: SettingsPatch): Promise<TenantSettings> {
     return this.#settings.update(patch);
   }
 
-  /** Removes a conversation from files and index; false when there is none. Its usage stays. With a contact's last one the notes about it go. */
+  /**
+   * Removes a conversation from files and index; false when there is none. Its usage stays. With a contact's last one
+   * the notes about it go.
+   */
   async removeSession(id: string): Promise<boolean> {
     const session = await this.sessions.load(id);
     // First: cut off in between, the conversation is still there to be removed again.
@@ -194,7 +206,7 @@ export class TenantScope {
     return removed !== undefined;
   }
 
-  /** Makes the index say what the files say; what differed. Clears away left-overs, too. */
+  /** Makes the index match the files; returns what differed. Clears away left-overs, too. */
   async reindex(): Promise<TenantDriftReport> {
     await this.files.sweep();
     await this.sweep();
@@ -202,7 +214,7 @@ export class TenantScope {
     return { ...lists, memory: await this.memorySearch.readAll(AbortSignal.timeout(REINDEX_TIMEOUT_MS)) };
   }
 
-  /** Rebuilds the index's list of skills; says which ones cannot be used, and why. */
+  /** Rebuilds the index's list of skills; reports which ones cannot be used, and why. */
   async reindexSkills(): Promise<ReindexReport> {
     const { valid, invalid } = await this.skills.scan();
     await this.index.replaceSkills(valid);

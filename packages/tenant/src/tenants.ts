@@ -37,7 +37,9 @@ export interface TenantsOptions {
   readonly secretsKey?: string | undefined;
   /** Makes memory found by meaning, too. */
   readonly embedder?: Embedder | undefined;
-  /** Woken when something is to be sent on a chat app; without it whoever looks through the outboxes finds it a few seconds later. */
+  /**
+   * Called when something is to be sent on a channel; without it the delivery reconciler finds it a few seconds later.
+   */
   readonly wakeOutbox?: WakeOutbox | undefined;
   readonly log: Log;
 }
@@ -53,7 +55,9 @@ export interface Authenticated {
   readonly key: KeyRecord;
 }
 
-/** Every tenant of this deployment, DATA_DIR/tenants/<id>. Hands out scopes; has no way to look into one from outside. */
+/**
+ * Every tenant of this deployment, DATA_DIR/tenants/<id>. Hands out scopes; has no way to look into one from outside.
+ */
 export class Tenants {
   readonly #options: TenantsOptions;
   readonly #folder: string;
@@ -62,7 +66,7 @@ export class Tenants {
   readonly #sessionCache = new SessionCache();
   readonly #generations: Generations;
   readonly #keyRecords: KeyRecordCache = new LRUCache({ max: cachedKeysMax, ttl: limits.keyCacheMs });
-  /** Of keys whose signature was good; the record is looked at each time. */
+  /** Claims of keys whose signature was verified; the record is looked at each time. */
   readonly #claims = new LRUCache<string, KeyClaims>({ max: cachedKeysMax });
   readonly #scopes = new LRUCache<string, TenantScope>({ max: openScopesMax });
   readonly #swept = new Set<string>();
@@ -112,12 +116,18 @@ export class Tenants {
     return await inbox.turnIds();
   }
 
-  /** A number above every one that was drawn before, in any process: one for each time that Redis is filled from the inboxes. */
+  /**
+   * A number above every one that was drawn before, in any process: one for each time that Redis is filled from the
+   * inboxes.
+   */
   async nextGeneration(): Promise<number> {
     return await this.#generations.next();
   }
 
-  /** Conversations in which something is to be sent, for whoever looks after them: one directory read, without opening the tenant. */
+  /**
+   * Conversations in which something is to be sent, for the delivery reconciler: one directory read, without opening
+   * the tenant.
+   */
   async outboxLanes(tenantId: string): Promise<string[]> {
     const { log } = this.#options;
     return await new Outbox({ tenantId, folder: join(this.#rootOf(tenantId), 'outbox'), folders: this.#folders, log }).lanes();
@@ -133,13 +143,19 @@ export class Tenants {
     await this.#eventFiles(tenantId).sweep();
   }
 
-  /** Ids of handoffs of which not everybody has been told yet, for whoever tells them: one directory read, without opening the tenant. */
+  /**
+   * Ids of handoffs whose notifications are not all sent, for the handoff reconciler: one directory read, without
+   * opening the tenant.
+   */
   async pendingHandoffs(tenantId: string): Promise<string[]> {
     const files = await namesIn(callsFolder(join(this.#rootOf(tenantId), 'handoffs')));
     return files.filter((file) => file.startsWith('h_'));
   }
 
-  /** For whoever fires schedules: ids of the tenant's, each with what changes when its file or its history does. Opens nothing. */
+  /**
+   * For the process that fires schedules: ids of the tenant's schedules, each with what changes when its file or its
+   * history does. Opens nothing.
+   */
   async scheduleVersions(tenantId: string): Promise<ReadonlyMap<string, string>> {
     return await markSchedules(join(this.#rootOf(tenantId), 'cron'));
   }
@@ -149,7 +165,10 @@ export class Tenants {
     return await fileMark(join(this.#rootOf(tenantId), 'tenant.json'));
   }
 
-  /** For those who know the tenant without a key: workers, schedules, webhooks, operators. @throws AppError not_found */
+  /**
+   * For callers that know the tenant without a key: workers, schedules, webhooks, operators.
+   * @throws AppError not_found
+   */
   async open(tenantId: string): Promise<TenantScope> {
     const scope = await this.find(tenantId);
     if (scope === undefined) throw new AppError('not_found', 'There is no such tenant.');
@@ -157,8 +176,9 @@ export class Tenants {
   }
 
   /**
-   * As `open`; undefined when there is no such tenant: what names it may have outlived it. A known tenant is looked for as well: another
-   * process may have deleted it, and a caller cannot tell by the time of an answer which tenants there are.
+   * As `open`; undefined when there is no such tenant: what names it may have outlived it. A known tenant is looked for
+   * as well: another process may have deleted it, and a caller cannot learn from the time of an answer which tenants
+   * there are.
    */
   async find(tenantId: string): Promise<TenantScope | undefined> {
     const isThere = tenantIdPattern.test(tenantId) && (await lstatIfThere(this.#rootOf(tenantId)))?.isDirectory() === true;
@@ -166,14 +186,15 @@ export class Tenants {
       this.#scopes.delete(tenantId);
       return undefined;
     }
-    // Another caller may have been here while this one looked: a tenant has one scope in a process, which holds its locks.
+    // Another caller may have been here while this one looked: a tenant has one scope in a process, which holds its
+    // locks.
     const scope = this.#scopes.get(tenantId) ?? this.#newScope(tenantId);
     this.#scopes.set(tenantId, scope);
     return scope;
   }
 
   /**
-   * Whose key this is. The signature sorts out what nobody here has made; the key's record decides.
+   * Finds the owner of this key. The signature rejects keys that were not made here; the key's record decides.
    * @throws AppError missing_key, invalid_key, revoked_key, tenant_suspended
    */
   async authenticate(rawKey: string): Promise<Authenticated> {
@@ -189,7 +210,8 @@ export class Tenants {
   }
 
   /**
-   * Whose widget this publishable key is of. An unknown key, one of no tenant, and one of a widget that is switched off are the same.
+   * Finds the tenant whose widget has this publishable key. An unknown key, one of no tenant, and one of a widget that
+   * is switched off are the same.
    * @throws AppError invalid_key
    */
   async openWidget(key: string): Promise<{ readonly scope: TenantScope; readonly widget: OpenWidget }> {
@@ -201,16 +223,19 @@ export class Tenants {
     return { scope, widget };
   }
 
-  /** A suspended tenant's keys are refused everywhere, with `tenant_suspended`; its accepted turns wait. @throws AppError not_found */
+  /**
+   * A suspended tenant's keys are refused everywhere, with `tenant_suspended`; its accepted turns wait.
+   * @throws AppError not_found
+   */
   async setSuspended(id: string, suspended: boolean): Promise<void> {
     const scope = await this.open(id);
     await scope.updateSettings({ suspended: suspended ? true : null });
   }
 
   /**
-   * Everything of the tenant goes: its name in one step, then what others keep of it (`forget`), its part of the index and its files. What a
-   * crash leaves, `sweepRemoved` finishes. Turns and sandboxes are the caller's to stop first (`removeTenant` of packages/turn): what they still
-   * write is lost.
+   * Everything of the tenant goes: its name in one step, then what others keep of it (`forget`), its part of the index
+   * and its files. What a crash leaves, `sweepRemoved` finishes. Turns and sandboxes are the caller's to stop first
+   * (`removeTenant` of packages/turn): what they still write is lost.
    * @throws AppError not_found; conflict, when its files are written as fast as they are removed
    */
   async delete(id: string, forget: ForgetTenant = forgetNothing): Promise<void> {

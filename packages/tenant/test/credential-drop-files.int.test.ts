@@ -33,7 +33,7 @@ describe('a plain file of credentials', () => {
     ['whatsapp', 'channel_a', whatsapp],
     ['messenger', 'channel_b', { pageId: '4042', accessToken: 'EAAB', verifyToken: 'v', appSecret: 's' }],
     ['slack', 'channel_d', { botToken: 'xoxb', signingSecret: 's', teamId: 'T1', botUserId: 'U1' }],
-  ] as const)('%s.json is sealed and removed by whoever looks next', async (app, channel, settings) => {
+  ] as const)('%s.json is sealed and removed by the next look', async (app, channel, settings) => {
     await putFile(`${app}.json`, settings);
     expect(await scope.channels.list()).toMatchObject([{ channel, app, state: 'enabled', reason: null }]);
     expect(await readdir(folder)).toEqual([`${channel}.json`]);
@@ -53,7 +53,7 @@ describe('a plain file of credentials', () => {
     expect(await scope.channels.open('channel_c')).toMatchObject({ botToken: '12345:new-token' });
   });
 
-  it('that lay there before somebody connected does not win over them', async () => {
+  it('that was there before the channel was connected does not win over its binding', async () => {
     await putFile('telegram.json', telegram);
     await scope.channels.connect('channel_c', { ...telegram, botToken: '12345:from-the-api' });
     expect(await scope.channels.open('channel_c')).toMatchObject({ botToken: '12345:from-the-api' });
@@ -66,7 +66,7 @@ describe('a plain file of credentials', () => {
     ['is no JSON', '{"botToken":"very-secret"', 'not JSON'],
     ['is no object', '"very-secret"', 'not the settings of telegram'],
     ['is too large', JSON.stringify({ ...telegram, botToken: 'x'.repeat(70_000) }), '65536 bytes'],
-  ])('that %s is left alone, and the view says why', async (_, content, why) => {
+  ])('that %s is left alone, and the view states the reason', async (_, content, why) => {
     await putFile('telegram.json', content);
     const [view] = await scope.channels.list();
     expect(view).toMatchObject({ channel: 'channel_c', state: 'broken', secrets: {} });

@@ -75,7 +75,7 @@ describe('event endpoints', () => {
     expect(await events.emit(missed('r1'))).toHaveLength(1);
   });
 
-  it('whose secret cannot be opened here say so, and work again with a new one', async () => {
+  it('whose secret cannot be opened here report it, and work again with a new one', async () => {
     const { id } = await events.endpoints.create({ url: 'https://example.com/hook' });
     const elsewhere = open('another key for secrets');
     expect(await elsewhere.endpoints.get(id)).toMatchObject({ state: 'broken' });
@@ -92,7 +92,7 @@ describe('event endpoints', () => {
     await expect(events.endpoints.create({ url: 'https://example.com/hook' })).rejects.toMatchObject({ code: 'conflict' });
   });
 
-  it('are made for the URL of a schedule where there is none, and told of nothing else', async () => {
+  it('are made for the URL of a schedule where there is none, and get no other events', async () => {
     await events.endpoints.ensure('https://example.com/report');
     await events.endpoints.ensure('https://example.com/report');
     expect(await events.endpoints.list()).toMatchObject([{ url: 'https://example.com/report', types: [], state: 'enabled' }]);
@@ -159,7 +159,7 @@ describe('events', () => {
     expect(await events.files.waitingIds()).toEqual([waiting?.id]);
   });
 
-  it('that were settled by somebody who died before the move are moved, not shown twice', async () => {
+  it('that were settled by a process that died before the move are moved, not shown twice', async () => {
     await events.endpoints.create({ url: 'https://a.example/' });
     const [kept] = await events.emit(missed('r1'));
     const event = await events.files.waiting(kept?.id ?? '');

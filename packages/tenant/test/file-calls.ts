@@ -5,7 +5,7 @@ interface TraceEvent {
   readonly ph?: string;
 }
 
-/** What Node itself says it asked the file system for while `work` ran: one name for each call, such as `fs.sync.lstat`. */
+/** The file system calls that Node itself reports while `work` ran: one name for each call, such as `fs.sync.lstat`. */
 export async function fileCallsOf(work: () => Promise<unknown>): Promise<string[]> {
   const session = new Session();
   session.connect();

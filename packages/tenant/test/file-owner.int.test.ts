@@ -6,7 +6,7 @@ import { temporaryFolder } from './support.ts';
 
 const sandboxUser = 10_001;
 
-describe('files and folders made in a folder that somebody else owns', () => {
+describe('files and folders made in a folder that another user owns', () => {
   it("get the folder's owner when root makes them, so that the tenant's sandbox can change them", async () => {
     await using folder = await temporaryFolder();
     const root = join(folder.path, 'tenant');

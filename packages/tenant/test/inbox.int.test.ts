@@ -11,7 +11,7 @@ const inboxIn = (folder: string): Inbox => new Inbox({ folder, folders: new Fold
 const intent = (callId: string): TurnStep => ({ kind: 'intent', callId, name: 'bash' });
 
 describe('the inbox', () => {
-  it('accepts a turn once, whoever tries', async () => {
+  it('accepts a turn once, with several writers', async () => {
     await using folder = await temporaryFolder();
     const inboxes = Array.from({ length: 4 }, () => inboxIn(folder.path));
     const turn = acceptedTurn('turn-1');
@@ -21,7 +21,7 @@ describe('the inbox', () => {
     expect(await readdir(folder.path)).toEqual(['turn-1.json']);
   });
 
-  it('accepts many with one sync of the folder, and tells which were here', async () => {
+  it('accepts many with one sync of the folder, and returns which were here', async () => {
     await using folder = await temporaryFolder();
     let syncs = 0;
     class CountedSync extends FolderSync {

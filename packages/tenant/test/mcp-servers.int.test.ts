@@ -55,7 +55,7 @@ describe('attached MCP servers', () => {
     await expect(scope.mcp.put('other', body({ headers: { Authorization: null } }))).rejects.toMatchObject({ code: 'invalid_request' });
   });
 
-  it('belong to the agents they name, and to nobody while they are switched off', async () => {
+  it('belong to the agents they name, and to none while they are switched off', async () => {
     const { scope } = await tenant();
     await scope.mcp.put('open', body({ agents: ['cs', 'shop'] }));
     await scope.mcp.put('off', body({ agents: ['cs'], enabled: false }));

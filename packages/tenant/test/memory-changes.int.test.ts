@@ -109,7 +109,7 @@ describe('a search', () => {
 });
 
 describe('a watch over notes', () => {
-  it('stops listening to a command that writes without end, and says that anything may have changed', async () => {
+  it('stops listening to a command that writes without end, and reports that anything may have changed', async () => {
     const watch = new NoteWatch({ folder: scope.root });
     expect(await watch.take()).toBe('all');
     await watch.follow(['memory', 'memory/people']);
@@ -124,7 +124,7 @@ describe('a watch over notes', () => {
   });
 });
 
-describe('where the kernel does not tell of changes', () => {
+describe('where the kernel does not report changes', () => {
   let nowMs: number;
   let search: MemorySearch;
   beforeEach(() => {
@@ -146,7 +146,7 @@ describe('where the kernel does not tell of changes', () => {
     }
   });
 
-  it('a new note and one that is gone are seen at once: their folder tells', async () => {
+  it('a new note and one that is gone are seen at once by their folder', async () => {
     expect(await refs('lamp', search)).toEqual(['memory/lamp.md']);
     await append('memory/people/tom.md', 'Tom collects stamps.');
     expect(await refs('stamps', search)).toEqual(['memory/people/tom.md']);
@@ -154,7 +154,7 @@ describe('where the kernel does not tell of changes', () => {
     expect(await refs('lamp', search)).toEqual([]);
   });
 
-  it('a search reads for a while only, the latest notes first, and says what is left', async () => {
+  it('a search reads for a while only, the latest notes first, and reports what is left', async () => {
     for (let number = 0; number < NOTES; number += 1)
       await writeFile(join(scope.root, 'memory', `n${String(number)}.md`), `Note ${String(number)} about a canoe.\n`);
     const { tenantId, root, memory, sessions } = scope;

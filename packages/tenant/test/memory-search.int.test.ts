@@ -89,7 +89,7 @@ for (const backend of indexBackends) {
     const refs = async (text: string, options: Parameters<typeof search>[1] = {}): Promise<string[]> =>
       (await search(text, options)).hits.map(({ ref }) => ref);
 
-    it('finds notes and conversations, the best first, and says where they are from', async () => {
+    it('finds notes and conversations, the best first, and reports where they are from', async () => {
       await note('returns', '# Returns\n\nWithin thirty days.\n\n## Shoes\n\nShoes must be unworn.\n', 3);
       await note('opening', '# Opening hours\n\nNine to six.\n', 2);
       const id = 'a'.repeat(32);
@@ -245,7 +245,7 @@ for (const backend of indexBackends) {
       expect(anna).toHaveLength(3);
       expect(anna).toEqual(expect.arrayContaining([...(expected[0] ?? [])]));
       expect(others).toEqual(expected.slice(1));
-      // The owner has read everything meanwhile, and vectors are there: still nobody sees more.
+      // The owner has read everything meanwhile, and vectors are there: still no contact sees more.
       const meaning = await withMeaning();
       const owners = await found(owner, meaning);
       expect(owners).toHaveLength(7);
@@ -283,7 +283,7 @@ for (const backend of indexBackends) {
       expect(await ask()).toEqual([]);
       await scope.files.writeText('memory/b.md', '# A\n\n## Zero\n\nnothing\n\n## One\n\nfirst\n\n## Two\n\nsecond, changed\n');
       expect((await ask()).toSorted()).toEqual(['A\nTwo\nsecond, changed', 'A\nZero\nnothing']);
-      // The vector of what is gone is gone: said again, it is embedded again.
+      // The vector of what is gone is gone: repeated, it is embedded again.
       await scope.files.writeText('memory/b.md', '# A\n\n## One\n\nfirst\n');
       expect(await ask()).toEqual([]);
       await scope.files.writeText('memory/b.md', '# A\n\n## One\n\nfirst\n\n## Zero\n\nnothing\n');
@@ -294,7 +294,7 @@ for (const backend of indexBackends) {
       expect(newer.take('refund').length).toBeGreaterThan(1);
     });
 
-    it('finds by words when the provider is down, says so, and makes up for it', async () => {
+    it('finds by words when the provider is down, reports it, and makes up for it', async () => {
       await note('refunds', 'A refund takes five days.\n');
       const where = await withMeaning();
       embedder.isDown = true;
@@ -329,7 +329,7 @@ for (const backend of indexBackends) {
       expect(await answers()).toEqual(before);
     });
 
-    it('says in a reindex what was thought current and was not, and puts it right', async () => {
+    it('reports in a reindex what was thought current and was not, and puts it right', async () => {
       await note('lamp', 'A lamp.\n');
       expect(await refs('lamp')).toEqual(['memory/lamp.md']);
       const entry = (await scope.memory.list()).find(({ path }) => path === 'memory/lamp.md');
@@ -344,7 +344,7 @@ for (const backend of indexBackends) {
       expect(await refs('lamp')).toEqual(['memory/lamp.md']);
     });
 
-    it('reads a bounded number of conversations per search, the latest first, and says what is left', async () => {
+    it('reads a bounded number of conversations per search, the latest first, and reports what is left', async () => {
       const puts = Array.from({ length: 210 }, (_, index) =>
         talk(index.toString(16).padStart(32, '0'), { said: [`pebble ${String(index)}`, 'ok'], on: 1 + Math.floor(index / 10) }),
       );

@@ -4,7 +4,7 @@ import { openIndex } from '@concierge/index';
 import { Tenants } from '../src/tenants.ts';
 import { silentLog } from './support.ts';
 
-/** A process of its own that keeps notes of so many characters for `acme`, all at once. Prints how many were taken. */
+/** A separate process that keeps notes of so many characters for `acme`, all at once. Prints how many were taken. */
 const [, , dataDir = '', name = '', notes = '', characters = ''] = argv;
 const index = await openIndex({ databaseUrl: undefined, dataDir, log: silentLog });
 const scope = await new Tenants({ dataDir, index, keySecret: 'a secret for tests', log: silentLog }).open('acme');

@@ -51,7 +51,7 @@ describe('channel bindings', () => {
     expect(await scope.channels.list()).toEqual([view]);
   });
 
-  it('may say more than they must', async () => {
+  it('may contain more than they must', async () => {
     const more = { ...telegram, botUsername: 'shop_bot' };
     expect(await scope.channels.connect('channel_c', more)).toMatchObject({ state: 'enabled', identifiers: { botUsername: 'shop_bot' } });
     expect(await scope.channels.open('channel_c')).toEqual(more);
@@ -89,7 +89,7 @@ describe('channel bindings', () => {
     expect(await scope.channels.open('channel_c')).toMatchObject({ botToken: 'new' });
   });
 
-  it('are told of traffic and errors beside the binding, whose file stays as it is', async () => {
+  it('keep traffic and errors beside the binding, whose file stays as it is', async () => {
     await scope.channels.connect('channel_c', telegram);
     const before = await readFile(join(root, 'channels', 'channel_c.json'), 'utf8');
     await scope.channels.note('channel_c', 'inbound', new Date('2027-01-01T10:00:00Z'));
@@ -114,7 +114,7 @@ describe('channel bindings', () => {
     await expect(scope.channels.setDisabled('channel_c', 'x')).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('say so when another tenant’s file is put in their place: its credentials do not open', async () => {
+  it('report it when another tenant’s file is put in their place: its credentials do not open', async () => {
     await scope.channels.connect('channel_c', telegram);
     const other = await tenants.create('other');
     await writeFile(
@@ -129,7 +129,7 @@ describe('channel bindings', () => {
     await expect(other.channels.open('channel_c')).rejects.toMatchObject({ code: 'internal_error' });
   });
 
-  it('say so when a file is damaged, and are mended by connecting again', async () => {
+  it('report it when a file is damaged, and are mended by connecting again', async () => {
     await writeFile(join(root, 'channels', 'channel_d.json'), '{"version":1');
     expect(await scope.channels.find('channel_d')).toMatchObject({ state: 'broken', reason: expect.stringContaining('damaged') });
     await expect(scope.channels.open('channel_d')).rejects.toMatchObject({ code: 'internal_error' });
@@ -234,7 +234,7 @@ describe('schedules', () => {
     await expect(preview.schedules.create(daily, origin)).rejects.toMatchObject({ code: 'conflict' });
   });
 
-  it('that are damaged are told beside the others, and leftovers of a crash are swept', async () => {
+  it('that are damaged are reported beside the others, and leftovers of a crash are swept', async () => {
     const made = await scope.schedules.create(daily, origin);
     const damaged = `s_${'d'.repeat(32)}`;
     const folder = join(root, 'cron');
@@ -264,7 +264,7 @@ describe('schedules', () => {
 });
 
 describe('handoffs', () => {
-  it('pause a conversation until somebody says otherwise', async () => {
+  it('pause a conversation until it is resumed', async () => {
     expect(await scope.handoffs.isPaused(session)).toBe(false);
     const { view, isNew } = await scope.handoffs.request(session, { reason: 'wants a person', by: agent });
     expect(isNew).toBe(true);
@@ -304,7 +304,7 @@ describe('handoffs', () => {
     });
   });
 
-  it('keep the agent silent while their file cannot be read, until somebody resumes', async () => {
+  it('keep the agent silent while their file cannot be read, until it is resumed', async () => {
     await writeFile(join(root, 'handoffs', `${session}.json`), 'torn');
     expect(await scope.handoffs.isPaused(session)).toBe(true);
     expect(await scope.handoffs.paused()).toEqual({ handoffs: [], broken: [session] });
@@ -331,7 +331,7 @@ describe('the outbox', () => {
     expect(await (await elsewhere()).outbox.accept(outbound)).toMatchObject({ isNew: false, message: outbound });
   });
 
-  it('takes one call once, whoever makes it again', async () => {
+  it('takes one call once, also when another process repeats it', async () => {
     const others = [scope, await elsewhere(), await elsewhere(), await elsewhere()];
     const accepted = await Promise.all(others.map(async ({ outbox }) => outbox.accept(outbound)));
     expect(accepted.filter(({ isNew }) => isNew)).toHaveLength(1);
@@ -352,7 +352,7 @@ describe('contacts', () => {
     return id;
   }
 
-  it('are those who have written, the last one first, page by page', async () => {
+  it('are the ones that have written, the last one first, page by page', async () => {
     await talk('ann', { at: '2027-01-01T00:00:00.000Z' });
     await talk('bob', { at: '2027-01-02T00:00:00.000Z' });
     await talk(null, { at: '2027-01-03T00:00:00.000Z' });

@@ -7,7 +7,10 @@ import { Schedules } from '../src/schedules/schedules.ts';
 import { TenantSecrets } from '../src/tenant-secrets.ts';
 import { silentLog } from './support.ts';
 
-/** A process of its own that writes to all messaging stores until it is killed. Prints the call of each message that was accepted. */
+/**
+ * A separate process that writes to all messaging stores until it is killed. Prints the call of each message that was
+ * accepted.
+ */
 const [, , root = '', scheduleId = ''] = argv;
 const place = { tenantId: 'acme', folders: new FolderSync(), log: silentLog };
 const outbox = new Outbox({ ...place, folder: `${root}/outbox` });

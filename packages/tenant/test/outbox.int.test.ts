@@ -70,7 +70,7 @@ async function settled(changes: Partial<NewOutbound> = {}, facts: object = {}): 
 }
 
 describe('a message that is accepted', () => {
-  it('is on disk even when the process fails right after, and is one, whoever makes the call again', async () => {
+  it('is on disk even when the process fails right after, and is one, also when another process repeats the call', async () => {
     armFailpoints('outbox.after-file:throw');
     await expect(accept()).rejects.toThrow('fail point');
     const accepted = await Promise.all([outbox, another(), another()].map(async (one) => one.accept(outbound)));
@@ -88,7 +88,7 @@ describe('a message that is accepted', () => {
     expect((await outbox.waiting()).map(({ id }) => id)).toEqual(ids);
   });
 
-  it('keeps its place also when the clock of whoever accepts the next one is behind', async () => {
+  it('keeps its place also when the clock of the next acceptor is behind', async () => {
     const reply = await accept({ kind: 'reply' });
     nowMs -= 5000;
     const { message } = await another().accept({ ...outbound, kind: 'answer', callId: 'answer' });
@@ -102,7 +102,7 @@ describe('a message that is accepted', () => {
     expect(await outbox.lanes()).toEqual([]);
   });
 
-  it('is refused to agents when too many wait, and never to somebody who is answered', async () => {
+  it('is refused to agents when too many wait, and never for an answer', async () => {
     const { message } = await outbox.accept(outbound);
     const lane = message.id.slice(2, 14);
     const ids = Array.from({ length: limits.outboxMaxWaiting }, (_, index) => `m_${lane}${index.toString(16).padStart(20, '0')}`);
@@ -130,7 +130,7 @@ describe('a try', () => {
     expect(claims.filter(Boolean)).toHaveLength(1);
   });
 
-  it('cannot be begun by somebody who slept while the message was sent, nor after it was taken up again', async () => {
+  it('cannot be begun by a worker that was frozen while the message was sent, nor after it was taken up again', async () => {
     const id = await accept();
     const asleep = await get(id);
     await outbox.record(id, [parts('Hello')]);
@@ -143,14 +143,14 @@ describe('a try', () => {
     expect((await get(id)).next).toMatchObject({ index: 0, part: { tries: 1, attempts: 0 } });
   });
 
-  it('that has no result is open for whoever looks', async () => {
+  it('that has no result is open for every reader', async () => {
     const id = await accept();
     await outbox.record(id, [parts('Hello')]);
     await outbox.claim(await get(id), { part: 0, try: 1 });
     expect((await get(id)).openTries).toEqual([{ part: 0, try: 1 }]);
   });
 
-  it('of which somebody tells late is sent after all, wherever the message is by then', async () => {
+  it('whose result is reported late is sent after all, wherever the message is by then', async () => {
     const id = await accept();
     await outbox.record(id, [parts('Hello')]);
     await outbox.claim(await get(id), { part: 0, try: 1 });
@@ -164,7 +164,7 @@ describe('a try', () => {
 });
 
 describe('a message that has ended', () => {
-  it('is one file, whoever dies while it is put there', async () => {
+  it('is one file, also after a crash while it is put there', async () => {
     const id = await accept();
     await outbox.record(id, [parts('Hello'), result('sent')]);
     const delivery = await get(id);
@@ -194,7 +194,7 @@ describe('a message that has ended', () => {
     expect(await outbox.dead()).toEqual([]);
   });
 
-  it('is not taken up while it still stands in its lane: whoever ends it is about to put it away', async () => {
+  it('is not taken up while it still stands in its lane: the process that ends it is about to put it away', async () => {
     const id = await accept();
     await outbox.record(id, [parts('Hello'), result('refused', { problem: { code: '400', message: 'No.' } })]);
     await expect(outbox.redrive(id, operator)).rejects.toMatchObject({ code: 'conflict' });
@@ -202,7 +202,7 @@ describe('a message that has ended', () => {
     expect((await outbox.redrive(id, operator)).state).toBe('waiting');
   });
 
-  it('stays on its way once it was taken up, when somebody who slept wants to put it away', async () => {
+  it('stays on its way once it was taken up, when a frozen worker wants to put it away', async () => {
     const id = await accept();
     await outbox.record(id, [parts('Hello'), result('refused', { problem: { code: '400', message: 'No.' } })]);
     const asleep = await get(id);
@@ -213,7 +213,7 @@ describe('a message that has ended', () => {
     expect(await outbox.waiting()).toHaveLength(1);
   });
 
-  it('is found again when whoever took it up died in the middle', async () => {
+  it('is found again when the process that took it up died in the middle', async () => {
     const id = await accept();
     await outbox.record(id, [parts('Hello'), result('refused', { problem: { code: '400', message: 'No.' } })]);
     await outbox.end(await get(id));
@@ -247,7 +247,7 @@ describe('a message that has ended', () => {
   });
 });
 
-describe('what an app tells', () => {
+describe('what a provider reports', () => {
   it('moves a message forward only, in whatever order it comes', async () => {
     const id = await settled();
     const receipt = (state: 'sent' | 'delivered' | 'read' | 'failed'): DeliveryStep => ({ kind: 'receipt', at: at(), part: 0, state });
@@ -271,7 +271,7 @@ describe('what an app tells', () => {
   });
 });
 
-it('a turn leads to what it has said', async () => {
+it('a turn leads to its messages', async () => {
   const ids = [await settled(), await accept({ callId: 'answer', kind: 'answer' })];
   await accept({ turnId: 't_2' });
   expect((await outbox.ofTurn('t_1')).map(({ message }) => message.id)).toEqual(ids);

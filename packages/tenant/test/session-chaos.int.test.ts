@@ -28,11 +28,14 @@ function startWriter(args: readonly string[], onLine: (line: string) => void): W
   });
   if (child.pid === undefined) throw new Error('the writer did not start');
   createInterface({ input: child.stdout }).on('line', onLine);
-  // `close` and not `exit`: what it said last has been read by then.
+  // `close` and not `exit`: its last output has been read by then.
   return { process: child, pid: child.pid, ended: once(child, 'close') };
 }
 
-/** Runs the plans in three lanes, one writer after another in each, until every one has been killed. Wakes the frozen when all are. */
+/**
+ * Runs the plans in three lanes, one writer after another in each, until every one has been killed. Wakes the frozen
+ * when all are.
+ */
 async function runWriters(folder: string, id: string, plans: readonly string[]): Promise<{ published: string[]; conflicts: number }> {
   const published: string[] = [];
   const writers = new Set<Writer>();
@@ -82,7 +85,7 @@ describe('session files under fire', () => {
     const session = await storeIn(folder.path).load(id);
     const turns = session?.turns.map((turn) => turn.id) ?? [];
     expect(new Set(turns).size).toBe(turns.length);
-    // What was published without its writer living to say so is in there as well.
+    // Revisions whose writer died before it reported them are in there as well.
     expect(turns).toEqual(expect.arrayContaining(published));
     expect(published.length).toBeGreaterThan(plans.length);
     expect(conflicts).toBeGreaterThan(0);

@@ -48,7 +48,7 @@ describe('publishing a session', () => {
     expect((await readdir(folder.path)).toSorted()).toEqual(['.revisions', `${id}.json`]);
   });
 
-  it('says what began a session whose file is of an earlier version: the first turn, else the channel', async () => {
+  it('reports what began a session whose file is of an earlier version: the first turn, else the channel', async () => {
     await using folder = await temporaryFolder();
     const began = async (changes: Partial<Session>): Promise<Session['origin']> => {
       const { origin: _origin, ...earlier } = newSession(newSessionId(), changes);
@@ -113,7 +113,7 @@ describe('publishing a session', () => {
     expect((await readdir(revisionsOf(folder.path, id))).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
   });
 
-  it('gives the caller lists of its own', async () => {
+  it('gives each caller separate lists', async () => {
     await using folder = await temporaryFolder();
     const id = newSessionId();
     const store = storeIn(folder.path);
@@ -143,21 +143,18 @@ describe('a publication that is cut off', () => {
     expect((await storeIn(folder.path).load(id))?.title).toBe('third');
   });
 
-  it.each(['session.after-link', 'session.after-publish'])(
-    'at %s has happened, and whoever loads next puts the view right',
-    async (point) => {
-      await using folder = await temporaryFolder();
-      const id = newSessionId();
-      const store = storeIn(folder.path);
-      await publishUpTo(store, id, 2);
-      armFailpoints(`${point}:throw`);
-      await expect(store.publish(newSession(id, { revision: 3, title: 'third' }))).rejects.toThrow('fail point');
-      await expect(store.publish(newSession(id, { revision: 3, title: 'again' }))).rejects.toThrow(RevisionConflict);
-      for (const reader of [store, storeIn(folder.path)]) expect((await reader.load(id))?.title).toBe('third');
-      expect(await viewOf(folder.path, id)).toMatchObject({ revision: 3, title: 'third' });
-      expect((await readdir(folder.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
-    },
-  );
+  it.each(['session.after-link', 'session.after-publish'])('at %s has happened, and the next load puts the view right', async (point) => {
+    await using folder = await temporaryFolder();
+    const id = newSessionId();
+    const store = storeIn(folder.path);
+    await publishUpTo(store, id, 2);
+    armFailpoints(`${point}:throw`);
+    await expect(store.publish(newSession(id, { revision: 3, title: 'third' }))).rejects.toThrow('fail point');
+    await expect(store.publish(newSession(id, { revision: 3, title: 'again' }))).rejects.toThrow(RevisionConflict);
+    for (const reader of [store, storeIn(folder.path)]) expect((await reader.load(id))?.title).toBe('third');
+    expect(await viewOf(folder.path, id)).toMatchObject({ revision: 3, title: 'third' });
+    expect((await readdir(folder.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
+  });
 
   it('leaves temporaries that the next publications clear away once they are old', async () => {
     await using folder = await temporaryFolder();
@@ -283,7 +280,7 @@ describe('removing a session', () => {
     expect(await readFile(join(folder.path, '.deleted.jsonl'), 'utf8')).not.toContain('text of 1');
   });
 
-  it('is finished by whoever comes across one that was cut off', async () => {
+  it('is finished by the next process that finds one cut off', async () => {
     await using folder = await temporaryFolder();
     const id = newSessionId();
     const session = newSession(id, { turns: [turnRecord('t-1', models)] });

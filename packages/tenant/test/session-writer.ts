@@ -7,7 +7,10 @@ import { SessionCache } from '../src/sessions/session-cache.ts';
 import { SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, silentLog, turnRecord } from './support.ts';
 
-/** A worker of its own process: adds turns to a session until it is killed, or just one. Prints each turn when it is published, `conflict` when another was first. */
+/**
+ * A worker in a separate process: adds turns to a session until it is killed, or just one. Prints each turn when it is
+ * published, `conflict` when another was first.
+ */
 const [, , folder = '', id = '', failpoints = '', often = 'always'] = argv;
 armFailpoints(failpoints);
 const store = new SessionStore({ tenantId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });

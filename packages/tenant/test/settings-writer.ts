@@ -4,7 +4,10 @@ import { armFailpoints } from '@concierge/runtime';
 import { Settings } from '../src/settings/settings.ts';
 import { silentLog } from './support.ts';
 
-/** A process of its own that changes one setting so many times: `<name>-1`, `<name>-2`, … Prints each that was acknowledged. */
+/**
+ * A separate process that changes one setting so many times: `<name>-1`, `<name>-2`, … Prints each that was
+ * acknowledged.
+ */
 const [, , root = '', agent = '', times = '', failpoints = ''] = argv;
 armFailpoints(failpoints);
 const settings = new Settings({ tenantId: 'acme', root, folders: new FolderSync(), log: silentLog });

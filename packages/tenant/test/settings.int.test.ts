@@ -80,7 +80,7 @@ describe('an update of the settings', () => {
     { step: 'after-keep', left: 'old' },
     { step: 'before-cut', left: 'torn' },
     { step: 'after-write', left: 'new' },
-  ] as const)('that is killed $step, with the file $left, is carried out by whoever reads next', async ({ step, left }) => {
+  ] as const)('that is killed $step, with the file $left, is carried out by the next reader', async ({ step, left }) => {
     await using tenant = await tenantFolder({ plan: 'standard', name: 'a name', agents: { cs: { maxTurns: 100 } } });
     const after: TenantSettings = { plan: 'standard', name: 'a name', agents: { cs: { maxTurns: 1 } } };
     const [oldText, newText] = [await readFile(tenant.file, 'utf8'), textOf(after)];
@@ -165,7 +165,7 @@ describe('an update of the settings', () => {
 });
 
 describe('a tenant.json', () => {
-  it('that was broken by hand is reported and stays as it is, whoever reads it', async () => {
+  it('that was broken by hand is reported and stays as it is, for every reader', async () => {
     await using tenant = await tenantFolder({ plan: 'standard', suspended: true });
     await writeFile(tenant.file, '{"plan": "stand');
     for (let reader = 0; reader < 3; reader += 1)
@@ -175,7 +175,7 @@ describe('a tenant.json', () => {
     expect(await readFile(tenant.file, 'utf8')).toContain('Acme');
   });
 
-  it('that is missing is made again, so that nobody else can', async () => {
+  it('that is missing is made again, so that no other process can', async () => {
     await using tenant = await tenantFolder({ plan: 'standard', suspended: true });
     await rm(tenant.file);
     expect((await settingsIn(tenant.path).current()).suspended).toBe(true);

@@ -2,7 +2,10 @@ import { argv, kill, pid } from 'node:process';
 import { SkillEditor } from '../src/skills/skill-editor.ts';
 import { TenantFiles } from '../src/files/tenant-files.ts';
 
-/** An agent of its own process that changes one skill in every way, again and again, until it is killed: so long after the first round. */
+/**
+ * An agent in a separate process that changes one skill in every way, again and again, until it is killed: so long
+ * after the first round.
+ */
 const [, , root = '', afterMs = '0'] = argv;
 const editor = new SkillEditor({ root, files: new TenantFiles({ root }), reindex: async () => Promise.resolve() });
 const name = 'busy';

@@ -155,7 +155,7 @@ describe('a change of a skill', () => {
     expect(await scope.skillEditor.versions('a')).toEqual([]);
   });
 
-  it('takes everything that Agent Skills allow, and tells which fields nobody reads', async () => {
+  it('takes everything that Agent Skills allow, and reports which fields are unused', async () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');
     const text =

@@ -67,7 +67,7 @@ describe('removing a tenant', () => {
     expect(await readdir(join(world.dataDir, 'tenants'))).toEqual([]);
   });
 
-  it('takes folders along that nobody may enter or change', async () => {
+  it('takes folders along that no user may enter or change', async () => {
     await using world = await startTenants();
     const { root } = await world.tenants.create('acme');
     await fill(join(root, 'locked', 'inner'), 1);

@@ -24,7 +24,7 @@ describe('tenants', () => {
     expect((await scope.files.list('', { recursive: true })).map((entry) => entry.path)).toContain('skills/take-notes/SKILL.md');
   });
 
-  it('exist once, whoever makes them', async () => {
+  it('exist once, with several makers', async () => {
     await using world = await startTenants();
     const others = [world.tenants, await world.another(), await world.another()];
     const outcomes = await Promise.allSettled(others.map(async (tenants) => tenants.create('acme')));
@@ -79,7 +79,7 @@ describe('tenants', () => {
 });
 
 describe('keys', () => {
-  it('say whose they are and what they may do', async () => {
+  it('state whose they are and what they may do', async () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');
     const made = await scope.keys.create({ label: 'website', scopes: ['cs', 'cs'] }, ['admin']);
@@ -134,7 +134,7 @@ describe('keys', () => {
     await expect(world.tenants.authenticate(claimed)).rejects.toThrow(code('invalid_key'));
   });
 
-  it('mint only subsets of the scopes of whoever makes them', async () => {
+  it('mint only subsets of the scopes of their maker', async () => {
     await using world = await startTenants();
     const { keys } = await world.tenants.create('acme');
     await expect(keys.create({ scopes: ['admin'] }, ['read', 'cs'])).rejects.toThrow(code('scope_required'));

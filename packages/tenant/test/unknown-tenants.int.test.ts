@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { startTenants, temporaryFolder } from './support.ts';
 
-/** More than the pool has threads, whatever the environment says. */
+/** More than the pool has threads, whatever the environment contains. */
 const blockedThreads = 1024;
 
 describe('looking for a tenant', () => {
@@ -17,7 +17,7 @@ describe('looking for a tenant', () => {
     expect(await world.tenants.find('acme')).toBeDefined();
     const pipe = join(folder.path, 'pipe');
     await promisify(execFile)('mkfifo', [pipe]);
-    // Each waits in a thread of the pool for somebody to write.
+    // Each waits in a thread of the pool for a writer.
     const opening = Array.from({ length: blockedThreads }, async () => open(pipe, 'r'));
     const found: string[] = [];
     const looks = ['acme', 'nobody'].map(async (id) => world.tenants.find(id).then(() => found.push(id)));

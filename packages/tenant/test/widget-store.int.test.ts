@@ -82,7 +82,7 @@ describe('the settings of a web widget', () => {
     expect((await other.openWidget(after.key ?? '')).scope.tenantId).toBe(scope.tenantId);
   });
 
-  it('that are damaged answer nobody, say so, and are made anew', async () => {
+  it('that are damaged answer no visitor, report it, and are made anew', async () => {
     const { key } = await scope.widget.put(enabled);
     await writeFile(file, '{"version":1,"enabled":true');
     await expect(tenants.openWidget(key ?? '')).rejects.toMatchObject({ code: 'invalid_key' });

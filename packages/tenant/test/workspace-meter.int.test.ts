@@ -40,7 +40,7 @@ describe('what the workspace holds', () => {
     expect(await usedIn(folder.path)).toBe(Infinity);
   });
 
-  it('is looked at again once it may be below, and tells whoever waits that it is over', async () => {
+  it('is looked at again once it may be below, and notifies waiters that it is over', async () => {
     await using folder = await temporaryFolder();
     const meter = new WorkspaceMeter({ root: folder.path, maxBytes: async () => Promise.resolve(10 * page) });
     const waits = new AbortController();

@@ -19,7 +19,7 @@ describe('safeFileName', () => {
     expect(safeFileName(given)).toBe(expected);
   });
 
-  it('takes no longer for a name of a million marks that have an order of their own', () => {
+  it('takes no longer for a name of a million marks that have a combining order', () => {
     const name = safeFileName(`a${'\u0301\u0323'.repeat(500_000)}.pdf`);
     expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255);
     expect(name).toMatch(/\.pdf$/u);

@@ -1,6 +1,8 @@
 /** Bytes of a stored name; limits of file systems and of `UploadRef` are both 255. */
 const NAME_MAX_BYTES = 255;
-/** Of what is normalized: that takes time in the square of the length where marks follow one another. */
+/**
+ * The limit of what is normalized: normalizing takes time in the square of the length where marks follow one another.
+ */
 const HEAD_MAX_CHARACTERS = 1000;
 /** An extension and what it needs around it. */
 const TAIL_MAX_CHARACTERS = 24;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { sniffType } from './sniff.ts';
 
-/** The head of a PNG that says how large it is, and nothing else: all that is read of it. */
+/** The head of a PNG, which contains only its size: all that is read of it. */
 function png(width: number, height: number): Buffer {
   const head = Buffer.from('89504e470d0a1a0a0000000d49484452000000000000000008060000000000000000000000', 'hex');
   head.writeUInt32BE(width, 16);

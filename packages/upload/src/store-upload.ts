@@ -8,7 +8,7 @@ export interface LookedAtFile {
   readonly bytes: Buffer;
 }
 
-/** Keeps a file. What is text is kept as such at once; a PDF is read when somebody asks for it (`UploadTexts`). */
+/** Keeps a file. What is text is kept as such at once; a PDF is read when it is requested (`UploadTexts`). */
 export async function storeUpload(scope: TenantScope, file: LookedAtFile): Promise<UploadRef> {
   return await scope.uploads.save(file.type === 'text/plain' ? { ...file, text: file.bytes.toString('utf8') } : file);
 }

@@ -49,7 +49,7 @@ it('reads a PDF when its text is asked for, and no more than once', async () => 
   expect(read).toBe(1);
 });
 
-it('says once and for all that a PDF cannot be read', async () => {
+it('reports once and for all that a PDF cannot be read', async () => {
   const upload = await pdf(Buffer.from('%PDF-1.7 and then nothing'));
   expect(await texts.read(scope, upload, never)).toMatch(/No text could be read/u);
   expect(await texts.read(scope, upload, never)).toMatch(/No text could be read/u);

@@ -35,7 +35,7 @@ async function readSettings(file: string): Promise<Record<string, unknown>> {
     const settings: unknown = JSON.parse(json);
     if (typeof settings === 'object' && settings !== null && !Array.isArray(settings)) return { ...settings };
   } catch {
-    // What the parser has to say would quote what may be a secret.
+    // The parser's message could quote a secret.
   }
   throw new AppError('invalid_request', `${file === '-' ? 'Standard input' : file} is not a JSON object.`);
 }

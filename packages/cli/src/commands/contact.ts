@@ -59,7 +59,7 @@ export function contactCommand(context: CommandContext): Command {
   const command = new Command('contact');
   command
     .command('list <tenant>')
-    .description('contacts about whom agents keep notes')
+    .description('contacts that agents keep notes about')
     .action(async (tenantId: string) => await list(context, tenantId));
   command
     .command('show <tenant> <contact>')

@@ -140,7 +140,7 @@ export function cronCommand(context: CommandContext): Command {
     .command('add <tenant>')
     .description('make a schedule')
     .requiredOption('--name <name>', 'what it is called')
-    .requiredOption('--message <text>', 'what the agent is told each time')
+    .requiredOption('--message <text>', 'the message that the agent gets each time')
     .option('--cron <expression>', 'minute hour day-of-month month day-of-week')
     .option('--every <duration>', 'a fixed distance, such as 15m')
     .option('--at <time>', 'once, such as 2027-01-31T09:00:00+01:00')

@@ -78,7 +78,7 @@ export function deliveryCommand(context: CommandContext): Command {
     .action(async (tenantId: string, options: ListOptions) => await list(context, tenantId, options));
   const one: readonly [string, string, typeof show][] = [
     ['show', 'one message and its parts', show],
-    ['redrive', 'send again what did not arrive, parts of which nobody knows included', redrive],
+    ['redrive', 'send again what did not arrive, parts with an unknown outcome included', redrive],
   ];
   for (const [name, description, act] of one) {
     command

@@ -11,7 +11,7 @@ import { failed, ok, warning, type Finding } from './doctor/finding.ts';
 import type { CommandContext } from '../command-context.ts';
 
 const NODE_MAJOR = 24;
-/** Workers say that they live every two seconds. */
+/** Workers report that they live every two seconds. */
 const WORKER_SILENCE_MS = 10_000;
 const LOW_DISK_BYTES = 1024 ** 3;
 

@@ -73,7 +73,7 @@ export function eventEndpointCommand(context: CommandContext): Command {
     .command('add <tenant> <url>')
     .description('have events sent to a URL, signed')
     .option('--description <text>', 'what it is for')
-    .option('--type <type>', 'tell it of this type only; repeat it', (name: string, before: readonly string[]) => [...before, name], [])
+    .option('--type <type>', 'send it this type only; repeatable', (name: string, before: readonly string[]) => [...before, name], [])
     .option('--include-text', 'put the reply into turn.completed')
     .action(async (tenantId: string, url: string, options: AddOptions) => await add(context, tenantId, { ...options, url }));
   command

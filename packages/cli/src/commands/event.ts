@@ -56,7 +56,7 @@ export function eventCommand(context: CommandContext): Command {
     .action(async (tenantId: string, options: ListOptions) => await list(context, tenantId, options));
   command
     .command('redrive <tenant> <id>')
-    .description('send a dead letter anew, or all of an endpoint')
+    .description('send a dead letter again, or all of an endpoint')
     .option('--since <time>', 'of an endpoint: only what happened since')
     .action(async (tenantId: string, id: string, options: { since?: string }) => await redrive(context, tenantId, { id, ...options }));
   return command;

@@ -23,8 +23,8 @@ async function list({ deployment, answer }: CommandContext, tenantId: string): P
   const { items } = await (await deployment.handoffRequests()).waiting(scope, limits.sessionsListMax);
   const { broken } = await scope.handoffs.paused();
   const head = ['SESSION', 'CHANNEL', 'SINCE', 'UNTIL', 'TITLE', 'WHY', 'LAST WORDS'];
-  const text = items.length === 0 ? 'No conversation waits for a person.' : table(head, items.map(row));
-  const damaged = broken.map((id) => `${id} is paused, and the file that says why is damaged; resume clears it.`);
+  const text = items.length === 0 ? 'No conversation waits for staff.' : table(head, items.map(row));
+  const damaged = broken.map((id) => `${id} is paused, and the file with the reason is damaged; resume clears it.`);
   answer({ json: items, text: [text, ...damaged].join('\n'), failed: broken.length > 0 });
 }
 
@@ -64,18 +64,18 @@ export function handoffCommand(context: CommandContext): Command {
   const command = new Command('handoff');
   command
     .command('list <tenant>')
-    .description('those that wait for a person, the longest wait first')
+    .description('those that wait for staff, the longest wait first')
     .action(async (tenantId: string) => await list(context, tenantId));
   command
     .command('take <tenant> <session>')
     .description('take a conversation over: its agent is silent from here on')
-    .option('--reason <text>', 'why, for whoever looks at it later', 'Taken over by the operator.')
+    .option('--reason <text>', 'why, for later readers', 'Taken over by the operator.')
     .option('--hours <count>', "the agent goes on by itself after so many; the tenant's default when left out")
-    .option('--notify', 'tell those whom the tenant names, too')
+    .option('--notify', 'notify the contacts that the tenant names, too')
     .action(async (tenantId: string, id: string, options: TakeOptions) => await take(context, { tenantId, id }, options));
   command
     .command('answer <tenant> <session> <text>')
-    .description("say something in the agent's place")
+    .description("send a message in the agent's place")
     .action(async (tenantId: string, id: string, text: string) => await say(context, { tenantId, id }, text));
   command
     .command('resume <tenant> <session>')

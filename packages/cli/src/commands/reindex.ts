@@ -6,7 +6,7 @@ import type { CommandContext } from '../command-context.ts';
 
 interface TenantDrift {
   readonly tenantId: string;
-  /** The index said something else than the files. */
+  /** The index differed from the files. */
   readonly drifted: boolean;
   readonly drift: TenantDriftReport;
 }
@@ -27,7 +27,7 @@ function describe({ tenantId, drifted, drift }: TenantDrift): string[][] {
 }
 
 async function reindex({ deployment, answer }: CommandContext, tenantId: string | undefined, all: boolean): Promise<void> {
-  if ((tenantId === undefined) === !all) throw new AppError('invalid_request', 'Name a tenant, or say --all.');
+  if ((tenantId === undefined) === !all) throw new AppError('invalid_request', 'Name a tenant, or give --all.');
   const ids = tenantId === undefined ? await (await deployment.tenants()).list() : [tenantId];
   const reports: TenantDrift[] = [];
   for (const id of ids) {

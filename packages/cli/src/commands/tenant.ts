@@ -81,7 +81,7 @@ async function setSuspended({ deployment, answer }: CommandContext, id: string, 
   answer({ json: { tenantId: id, suspended }, text: `${id} is ${suspended ? 'suspended' : 'active'}.` });
 }
 
-/** Only a person at a terminal is asked; a program says what it means. */
+/** Only a user at a terminal is asked; a program passes the option. */
 async function confirm(id: string): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const typed = await terminal.question(`This removes every file of ${id} for good. Type its id to go on: `);
@@ -106,7 +106,7 @@ async function removeFrom(deployment: Deployment, id: string): Promise<string[]>
   const running = await runningParts(deployment);
   if (running === undefined) {
     await tenants.delete(id);
-    return ['Redis does not answer: no turn was stopped, and what Redis still knows of them is kept until it expires, within a day.'];
+    return ['Redis does not answer: no turn was stopped, and what Redis still has of them is kept until it expires, within a day.'];
   }
   const { removeTenant } = await import('@concierge/turn');
   const { stillRunning } = await removeTenant({ tenants, ...running }, id);

@@ -35,7 +35,7 @@ function describe(view: WidgetView): string {
     state: problem ?? (enabled ? 'enabled' : 'disabled'),
     key: key ?? 'none yet',
     origins: origins.length === 0 ? 'none: no page may use it' : origins.join(', '),
-    visitors: requireSenderToken ? 'only with a sender token' : 'anybody, or with a sender token',
+    visitors: requireSenderToken ? 'only with a sender token' : 'everyone, or with a sender token',
     secret: secret === 'unset' ? 'none: no sender token is good' : secret,
     looks: `${appearance.title}, ${appearance.colour}, ${appearance.position}`,
   });
@@ -46,7 +46,7 @@ async function show(context: CommandContext, tenantId: string): Promise<void> {
   context.answer(toAnswer(context, await widget.view()));
 }
 
-/** What is not said stays as it was. @throws AppError invalid_request */
+/** Options that are not given stay as they were. @throws AppError invalid_request */
 function changed(before: WidgetView, { origin, requireToken, ...looks }: EnableOptions): WidgetBody {
   const { title, greeting, colour, position } = looks;
   const given = Object.entries({ title, greeting, colour, position }).filter(([, value]) => value !== undefined);
@@ -93,7 +93,7 @@ export function widgetCommand(context: CommandContext): Command {
     .action(async (tenantId: string) => await show(context, tenantId));
   command
     .command('enable <tenant>')
-    .description('set it up; what is not said stays as it was')
+    .description('set it up; options that are not given stay as they were')
     .option(
       '--origin <origin>',
       'whose pages may use it, as https://shop.example; repeat it. Those that are given replace the ones before',
@@ -101,7 +101,7 @@ export function widgetCommand(context: CommandContext): Command {
       [],
     )
     .option('--require-token', 'only visitors for whom your server has signed a token')
-    .option('--no-require-token', 'anybody')
+    .option('--no-require-token', 'everyone')
     .option('--title <text>', 'the head of the panel')
     .option('--greeting <text>', 'its first words')
     .option('--colour <colour>', 'as #1f6feb')

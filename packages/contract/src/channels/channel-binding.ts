@@ -4,7 +4,10 @@ import { appNameOf, channelDefinitions, type ChannelSettings } from '../channel-
 import { MessagingChannel, AppName } from './channel.ts';
 import { invalidFields } from '../errors/invalid-fields.ts';
 
-/** @throws AppError invalid_request, naming each field that is missing, wrong or not one of this app's; no value is in it */
+/**
+ * @throws AppError invalid_request, naming each field that is missing, wrong or not one of this channel's; no value is
+ * in it
+ */
 export function parseChannelSettings<Channel extends MessagingChannel>(channel: Channel, settings: unknown): ChannelSettings[Channel] {
   const parsed = channelDefinitions[channel].settings.safeParse(settings);
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of this channel has just read it; TypeScript loses the pairing
@@ -30,12 +33,15 @@ export type ChannelBinding = z.infer<typeof ChannelBinding>;
 export const ChannelError = z.strictObject({ at: z.iso.datetime(), code: z.string().max(100), message: z.string().max(500) });
 export type ChannelError = z.infer<typeof ChannelError>;
 
-/** tenants/<id>/channels/<channel>.sending.json: the provider refuses to send for this version of the binding. What people write still comes in. */
+/**
+ * tenants/<id>/channels/<channel>.sending.json: the provider refuses to send for this version of the binding. What
+ * people write still comes in.
+ */
 export const SendingStop = z.strictObject({
   version: z.literal(1),
   since: z.iso.datetime(),
   reason: z.string().max(1000),
-  /** Of the binding when it was refused: connected anew, it is another one. */
+  /** The version of the binding that was refused: a new connection has another one. */
   bindingUpdatedAt: z.iso.datetime(),
   /** One message is tried then. */
   tryAgainAt: z.iso.datetime(),
@@ -48,11 +54,12 @@ export const ChannelView = z
     channel: MessagingChannel,
     app: AppName,
     /**
-     * `receive_only`: the provider refuses what is sent with these credentials; messages come in, and are answered once it takes them again. `broken`: its
-     * file cannot be read, or its credentials cannot be opened here; connect it again.
+     * `receive_only`: the provider refuses what is sent with these credentials; messages come in, and are answered once
+     * it takes them again. `broken`: its file cannot be read, or its credentials cannot be opened here; connect it
+     * again.
      */
     state: z.enum(['enabled', 'receive_only', 'disabled', 'broken']),
-    /** Why it is not enabled; or why credentials that somebody put there as a file are left alone. */
+    /** Why it is not enabled; or why credentials that were put there as a file are left alone. */
     reason: z.string().nullable(),
     identifiers: z.record(z.string(), z.string()),
     /** `unreadable`: sealed for another tenant id, or with another SECRETS_KEY. */
@@ -66,7 +73,10 @@ export const ChannelView = z
   .meta({ id: 'ChannelBinding' });
 export type ChannelView = z.infer<typeof ChannelView>;
 
-/** One thing that was looked at just now. `binding`: what is stored here. `credentials`, `webhook`: what the provider says of them. */
+/**
+ * One thing that was looked at just now. `binding`: what is stored here. `credentials`, `webhook`: what the provider
+ * reports about them.
+ */
 export const ChannelCheck = z
   .object({ name: z.enum(['binding', 'credentials', 'webhook']), ok: z.boolean(), message: z.string() })
   .meta({ id: 'ChannelCheck' });
@@ -81,7 +91,7 @@ export const ConnectedChannel = ChannelView.extend({
   webhookUrl: z.string().meta({ description: 'Where the provider is to bring messages; without PUBLIC_URL the path alone.' }),
   window: z.object({ state: z.enum(['none', 'open', 'closed']), until: z.iso.datetime().nullable() }).meta({
     description:
-      'Whether whoever wrote last may be sent free text. none: the app has no such rule. closed: `until` is when; null: nobody ever wrote.',
+      'Whether the contact who wrote last may be sent free text. none: the channel has no such rule. closed: `until` is when; null: no contact ever wrote.',
   }),
   checks: z.array(ChannelCheck).optional().meta({ description: 'What the provider was asked in this very call.' }),
 }).meta({ id: 'ConnectedChannel' });

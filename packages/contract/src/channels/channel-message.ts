@@ -1,18 +1,21 @@
 import { z } from 'zod';
 
-/** Where a conversation is on a chat app, in the app's own ids: what an answer is addressed to. */
+/** Where a conversation is on a channel, in the provider's own ids: the address of an answer. */
 export const ChannelAddress = z.object({
   to: z.string().min(1).max(256),
   /** A topic of a Telegram group, a thread of Slack. */
   thread: z.string().max(256).nullable(),
-  /** Which of the binding's accounts was written to, where it has several: Messenger's page, or the Instagram account beside it. */
+  /**
+   * Which of the binding's accounts was written to, where it has several: Messenger's page, or the Instagram account
+   * beside it.
+   */
   account: z.string().min(1).max(256).optional(),
 });
 export type ChannelAddress = z.infer<typeof ChannelAddress>;
 
 export const mediaKinds = ['image', 'video', 'audio', 'voice', 'document', 'sticker', 'animation', 'share', 'unknown'] as const;
 
-/** A file that the app holds, as its message named it: fetched once the message is accepted. */
+/** A file that the provider keeps, as its message named it: fetched once the message is accepted. */
 export const ChannelMedia = z.object({
   kind: z.enum(mediaKinds),
   id: z.string().nullable(),
@@ -25,10 +28,13 @@ export const ChannelMedia = z.object({
 });
 export type ChannelMedia = z.infer<typeof ChannelMedia>;
 
-/** What came with the text of a message from a chat app. On disk with its turn, so that whoever runs it can fetch, answer and refer to it. */
+/**
+ * What came with the text of a message from a channel. On disk with its turn, so that the worker that runs it can
+ * fetch, answer and refer to it.
+ */
 export const ChannelMessage = z.object({
   address: ChannelAddress,
-  /** Others read along: an answer to one person goes to all of them. */
+  /** Others read along: an answer to one of them goes to all. */
   isGroup: z.boolean(),
   /** What a reply or a read mark names. */
   messageRef: z.string().min(1),
@@ -43,9 +49,9 @@ export const ChannelMessage = z.object({
   order: z
     .object({ catalogId: z.string().nullable(), items: z.array(z.object({ productId: z.string(), quantity: z.number().nullable() })) })
     .optional(),
-  /** Sent together with others of the same id: the app makes several messages of one. */
+  /** Sent together with others of the same id: the provider makes several messages of one. */
   albumId: z.string().min(1).max(256).optional(),
-  /** The message it answers, as the app names it. */
+  /** The message it answers, by the provider's id. */
   replyTo: z.string().nullable(),
 });
 export type ChannelMessage = z.infer<typeof ChannelMessage>;

@@ -15,7 +15,7 @@ export const Channel = z
   .transform((name): ChannelName => synonyms[name] ?? CanonicalChannel.parse(name))
   .meta({
     id: 'Channel',
-    description: `Origin surface; ${appNamesJoined('and')} are synonyms of ${String(messagingChannels[0])} to ${String(messagingChannels.at(-1))}.`,
+    description: `Channel of origin; ${appNamesJoined('and')} are synonyms of ${String(messagingChannels[0])} to ${String(messagingChannels.at(-1))}.`,
   });
 
 export const MessagingChannel = z.enum(messagingChannels);

@@ -6,19 +6,20 @@ import { AgentName } from '../tenants/tenant.ts';
 
 const Sender = z.string().min(1).max(limits.senderMaxCharacters);
 
-/** tenants/<id>/contacts/<hash of sender>/contact.json: what no session says. */
+/** tenants/<id>/contacts/<hash of sender>/contact.json: what no session contains. */
 export const ContactRecord = z.strictObject({
   version: z.literal(1),
   sender: Sender,
-  /** As the chat app or the owner's system calls them: their own words, not to be trusted. */
+  /** The name that the channel or the owner's system gives: untrusted text. */
   displayName: z.string().max(limits.contactNameMaxCharacters).nullable(),
   firstSeenAt: z.iso.datetime(),
 });
 export type ContactRecord = z.infer<typeof ContactRecord>;
 
 /**
- * Another id of the same person on the same channel: a phone number beside a business-scoped id, a group that has moved. Lies in the folder of the
- * alias, so that who writes under it is found with one read, and again in the folder of the contact it leads to.
+ * Another id of the same contact on the same channel: a phone number beside a business-scoped id, a group that has
+ * moved. Lies in the folder of the alias, so that who writes under it is found with one read, and again in the folder
+ * of the contact it leads to.
  */
 export const ContactAlias = z.strictObject({
   version: z.literal(1),
@@ -29,7 +30,10 @@ export const ContactAlias = z.strictObject({
 });
 export type ContactAlias = z.infer<typeof ContactAlias>;
 
-/** tenants/<id>/contacts/<hash>/unreachable/<channel>.json: there while the app says that nothing can be sent there. */
+/**
+ * tenants/<id>/contacts/<hash>/unreachable/<channel>.json: there while the provider reports that nothing can be sent
+ * there.
+ */
 export const ContactUnreachable = z.strictObject({
   version: z.literal(1),
   channel: MessagingChannel,

@@ -6,20 +6,26 @@ import { OutboundId, OutboundKind } from './outbound.ts';
 import { AgentName } from '../tenants/tenant.ts';
 
 /**
- * What became of a message: waiting → sent (the app has all of it) → delivered → read, as far as the app tells. Or one of these, which a person may look
- * at: `failed`, `unknown` (it may have been sent or not, and is not sent again), `expired` (its time was over first), `withheld` (it must not be sent:
- * a person has the conversation, or the reply window is closed).
+ * What became of a message: waiting → sent (the provider has all of it) → delivered → read, as far as the provider
+ * reports. Or one of these, which staff may look at: `failed`, `unknown` (it may have been sent or not, and is not sent
+ * again), `expired` (its time was over first), `withheld` (it must not be sent: a staff member has the conversation, or
+ * the reply window is closed).
  */
 export const deliveryStates = ['waiting', 'sent', 'delivered', 'read', 'failed', 'unknown', 'expired', 'withheld'] as const;
 export const DeliveryState = z.enum(deliveryStates);
 export type DeliveryState = z.infer<typeof DeliveryState>;
 
-/** Receipts come out of order; only a later one of this list changes anything. An app may say that what it took has failed after all. */
+/**
+ * Receipts come out of order; only a later one of this list changes anything. A provider may report that what it took
+ * has failed after all.
+ */
 export const receiptStates = ['sent', 'failed', 'delivered', 'read', 'played'] as const;
 export const ReceiptState = z.enum(receiptStates);
 export type ReceiptState = z.infer<typeof ReceiptState>;
 
-/** Why something was not sent: the app's own code, or one of ours. No credential and no text of a message in it. */
+/**
+ * Why something was not sent: the provider's own code, or one of ours. No credential and no text of a message in it.
+ */
 export const DeliveryProblem = z.object({ code: z.string().max(100), message: z.string().max(500) });
 export type DeliveryProblem = z.infer<typeof DeliveryProblem>;
 
@@ -38,8 +44,9 @@ export const TryOutcome = z.enum([
 ]);
 
 /**
- * A line of a message's journal. What is sent is rendered once (`parts`), so that every try sends the same. Each try leaves a claim before it begins and a
- * `result` after it. `end`: it is not to be sent any further, for a reason of ours. `redrive`: a person wants all of it that did not arrive sent again.
+ * A line of a message's journal. What is sent is rendered once (`parts`), so that every try sends the same. Each try
+ * leaves a claim before it begins and a `result` after it. `end`: it is not to be sent any further, for a reason of
+ * ours. `redrive`: the operator has all parts that did not arrive sent again.
  */
 export const DeliveryStep = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('parts'), at: z.iso.datetime(), parts: z.array(z.object({ text: z.string(), plain: z.string() })) }),
@@ -49,13 +56,13 @@ export const DeliveryStep = z.discriminatedUnion('kind', [
     part: z.int().nonnegative(),
     try: z.int().positive(),
     outcome: TryOutcome,
-    /** When the app was asked: what it calls the time of a message is not before this. */
+    /** When the provider was called: its time of a message is not before this. */
     begunAt: z.iso.datetime().optional(),
     providerMessageId: z.string().optional(),
     problem: DeliveryProblem.optional(),
-    /** Of `resend_to`. */
+    /** For `resend_to`: the new address. */
     to: z.string().optional(),
-    /** Of `retry`: not before; null when that was the last try. */
+    /** For `retry`: not before this; null when that was the last try. */
     retryAt: z.iso.datetime().nullable().optional(),
   }),
   z.object({

@@ -17,7 +17,7 @@ export interface HandoffWish {
   readonly hours?: number | undefined;
 }
 
-/** tenants/<id>/handoffs/<sessionId>.json: the last time a person was asked to take the conversation over. */
+/** tenants/<id>/handoffs/<sessionId>.json: the last request for staff to take the conversation over. */
 export const Handoff = z.strictObject({
   version: z.literal(1),
   id: HandoffId,
@@ -25,7 +25,7 @@ export const Handoff = z.strictObject({
   reason: HandoffReason,
   requestedBy: Actor,
   since: z.iso.datetime(),
-  /** The agent goes on by itself from here; null: when somebody says so. */
+  /** The agent goes on by itself from here; null: on request. */
   until: z.iso.datetime().nullable(),
 });
 export type Handoff = z.infer<typeof Handoff>;
@@ -35,8 +35,8 @@ export const HandoffEnd = z.strictObject({ version: z.literal(1), handoffId: Han
 export type HandoffEnd = z.infer<typeof HandoffEnd>;
 
 /**
- * tenants/<id>/handoffs/calls/<handoffId>.json: there before the handoff is, until everybody who is to hear of it has. Names what they are told, so that
- * whoever finds it can tell them.
+ * tenants/<id>/handoffs/calls/<handoffId>.json: exists before the handoff does, until all its notifications are sent.
+ * Contains what they state, so that any process that finds it can send them.
  */
 export const HandoffCall = z.strictObject({
   version: z.literal(1),
@@ -46,11 +46,11 @@ export const HandoffCall = z.strictObject({
   agent: AgentName,
   channel: CanonicalChannel,
   sender: z.string().nullable(),
-  /** Where the contact is told, in a conversation on a chat app. */
+  /** Where the contact is notified, in a conversation on a channel. */
   chatApp: ChannelAddress.nullable(),
-  /** What the contact said last. */
+  /** The contact's last message. */
   lastWords: z.string().nullable(),
-  /** False: a person has it already, and nobody needs to be called. */
+  /** False: a staff member has it already, and no notification is needed. */
   callsOwner: z.boolean(),
 });
 export type HandoffCall = z.infer<typeof HandoffCall>;
@@ -59,7 +59,7 @@ export const HandoffView = z
   .object({
     id: HandoffId,
     sessionId: ContactId,
-    /** The agent answers again after `resumed` (somebody said so) and `expired` (its time was over). */
+    /** The agent answers again after `resumed` (on request) and `expired` (its time was over). */
     state: z.enum(['paused', 'resumed', 'expired']),
     reason: z.string(),
     requestedBy: Actor,
@@ -71,11 +71,14 @@ export const HandoffView = z
   .meta({ id: 'Handoff' });
 export type HandoffView = z.infer<typeof HandoffView>;
 
-/** GET /api/sessions/{id}/handoff. `isPaused` without a handoff: the file that says why is damaged, and the agent stays silent until somebody resumes. */
+/**
+ * GET /api/sessions/{id}/handoff. `isPaused` without a handoff: the file with the reason is damaged, and the agent
+ * stays silent until the conversation is resumed.
+ */
 export const HandoffState = z.object({ isPaused: z.boolean(), handoff: HandoffView.nullable() }).meta({ id: 'HandoffState' });
 export type HandoffState = z.infer<typeof HandoffState>;
 
-/** GET /api/handoffs: a conversation that waits for a person, with what a list shows of it. */
+/** GET /api/handoffs: a conversation that waits for staff, with what a list shows of it. */
 export const WaitingHandoff = HandoffView.extend({
   agent: AgentName.nullable(),
   channel: CanonicalChannel.nullable(),
@@ -91,7 +94,10 @@ export const HandoffBody = z
     reason: HandoffReason.default('Taken over by a person.'),
     /** The agent goes on by itself after so many hours; the tenant's default when left out. */
     hours: z.number().positive().max(limits.handoffMaxHours).optional(),
-    /** Tell those whom the tenant names, and the owner's agent; for a system that asks for a person. False: the person who takes it over is at it already. */
+    /**
+     * Notify the contacts that the tenant names, and the owner's agent; for a system that asks for staff. False
+     * when the staff member who takes it over is the caller.
+     */
     notify: z.boolean().default(true),
   })
   .meta({ id: 'HandoffBody' });

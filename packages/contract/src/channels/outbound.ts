@@ -8,8 +8,9 @@ import { AgentName } from '../tenants/tenant.ts';
 export const OutboundId = z.string().regex(/^m_[0-9a-f]{32}$/u, 'is not the id of a message');
 
 /**
- * `answer`: what a turn says in the end. `reply`: an extra part in the conversation of its turn. `message`: to somebody else, or somewhere else. `person`:
- * said by a person in the agent's place. `notice`: that a person is asked for. The last two go out while a person has the conversation, the others never.
+ * `answer`: the last text of a turn. `reply`: an extra part in the conversation of its turn. `message`: to another
+ * contact, or in another conversation. `person`: written by a staff member in the agent's place. `notice`: that staff
+ * is asked for. The last two go out while a staff member has the conversation, the others never.
  */
 export const OutboundKind = z.enum(['answer', 'reply', 'message', 'person', 'notice']);
 export type OutboundKind = z.infer<typeof OutboundKind>;
@@ -25,8 +26,9 @@ export const MessageTemplate = z.strictObject({
 export type MessageTemplate = z.infer<typeof MessageTemplate>;
 
 /**
- * tenants/<id>/outbox/<lane>/<id>.json: what is to be said on a chat app. Written before its tool answers, and never changed: what becomes of it is told
- * beside it. The id follows from recipient, turn and call, so the same call made again is the same message.
+ * tenants/<id>/outbox/<lane>/<id>.json: a message to send on a channel. Written before its tool answers, and never
+ * changed: what becomes of it is written beside it. The id follows from recipient, turn and call, so the same call made
+ * again is the same message.
  */
 export const OutboundMessage = z.strictObject({
   version: z.literal(1),
@@ -36,19 +38,22 @@ export const OutboundMessage = z.strictObject({
   to: z.string().min(1).max(limits.senderMaxCharacters),
   /** A topic of a Telegram group, a thread of Slack. */
   thread: z.string().min(1).max(limits.senderMaxCharacters).optional(),
-  /** The message it answers, as the app names it. */
+  /** The message it answers, by the provider's id. */
   replyTo: z.string().min(1).max(512).optional(),
-  /** The conversation it belongs to, whether that has begun or not: its handoff holds the message back. */
+  /** The conversation it belongs to, whether that has begun or not: its handoff withholds the message. */
   sessionId: ContactId,
   text: MessageText,
-  /** Is sent in place of the text, which then only tells what it says. */
+  /** Is sent in place of the text, which then only describes its content. */
   template: MessageTemplate.optional(),
   agent: AgentName,
-  /** Of a `person`: who it is. */
+  /** The staff member, of kind `person`. */
   by: Actor.optional(),
   turnId: z.string(),
   callId: z.string(),
-  /** When the person it goes to has written last, as far as its turn knows: the conversation's file does not have that turn yet. */
+  /**
+   * When the contact it goes to wrote last, as far as its turn knows: the conversation's file does not have that turn
+   * yet.
+   */
   inboundAt: z.iso.datetime().optional(),
   acceptedAt: z.iso.datetime(),
   /** Not to be sent any more after this: what was timely yesterday is not today. */

@@ -5,7 +5,10 @@ import { FinishReason } from '../turns/turn-event.ts';
 
 export const widgetKeyPrefix = 'ck_pub_';
 
-/** Names the tenant and shows nothing else: it stands in the source of public pages. One spelling, so that two texts are one key only when equal. */
+/**
+ * Names the tenant and shows nothing else: it stands in the source of public pages. One spelling, so that two texts are
+ * one key only when equal.
+ */
 export const WidgetKey = z.string().regex(/^ck_pub_[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?_[0-9a-f]{32}$/u, 'is not a publishable key');
 
 /** As browsers write the `Origin` of a page; plain http only of the owner's own machine. */
@@ -50,7 +53,7 @@ const settings = {
   enabled: z.boolean().default(false),
   /** Pages of no other origin may use it; with none, no page may. */
   origins: z.array(Origin).max(limits.widgetOriginsMax).default([]),
-  /** Only visitors for whom the tenant's server has signed a token. */
+  /** Only visitors with a token that the tenant's server has signed. */
   requireSenderToken: z.boolean().default(false),
   appearance: WidgetAppearance.prefault({}),
 };
@@ -91,9 +94,9 @@ export const WidgetSecret = z
 
 const seconds = z.int().nonnegative().max(limits.secondsMax);
 
-/** What a sender token says, and nothing more: there is one way to sign it, so it names none. */
+/** All that a sender token contains: there is one way to sign it, so it names none. */
 export const SenderClaims = z.strictObject({
-  /** The tenant's own id of the person. */
+  /** The tenant's own id of the visitor. */
   sub: shownText(limits.widgetSubjectMaxCharacters).min(1),
   name: shownText(limits.contactNameMaxCharacters).optional(),
   iat: seconds,
@@ -107,7 +110,7 @@ export const WidgetMessageBody = z.strictObject({ message: MessageText }).meta({
 export const WidgetReply = z.object({ turnId: z.string(), reply: z.string(), finishReason: FinishReason }).meta({ id: 'WidgetReply' });
 export type WidgetReply = z.infer<typeof WidgetReply>;
 
-/** One message as a visitor sees it: what an agent said in one turn is one message, whatever it did in between. */
+/** One message as a visitor sees it: an agent's texts of one turn are one message, whatever it did in between. */
 export const WidgetMessage = z.object({
   id: z.string(),
   turnId: z.string(),
@@ -120,7 +123,7 @@ export type WidgetMessage = z.infer<typeof WidgetMessage>;
 export const WidgetConversation = z
   .object({
     messages: z.array(WidgetMessage),
-    /** A person has the conversation; the agent is silent. */
+    /** A staff member has the conversation; the agent is silent. */
     withPerson: z.boolean(),
     /** When it is worth asking again. */
     askAgainSeconds: z.int().positive(),

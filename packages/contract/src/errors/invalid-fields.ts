@@ -19,7 +19,7 @@ export function invalidFieldsText(error: Pick<z.ZodError, 'issues'>): string {
     .join('; ');
 }
 
-/** Of the value as a whole the path is empty, and nothing stands before the message. */
+/** An error in the value as a whole has an empty path, and nothing stands before the message. */
 export function invalidFieldText({ path, message }: InvalidField): string {
   return path === '' ? message : `${path}: ${message}`;
 }

@@ -6,9 +6,12 @@ import { limitedRecord } from '../values/limited-record.ts';
 import { defineRoute } from './route.ts';
 
 /** Every spelling; `web` is always there and is none of these. */
-const params = z.object({ channel: Channel.refine(isMessagingChannel, 'is not a chat app') });
+const params = z.object({ channel: Channel.refine(isMessagingChannel, 'is not a messaging channel') });
 
-/** What an app needs is known by the path: the last form lets the handler name the fields that are missing or wrong for exactly this one. */
+/**
+ * What a channel needs is known by the path: the last form lets the handler name the fields that are missing or wrong
+ * for exactly this one.
+ */
 const body = z.union([
   ...Object.values(channelDefinitions).map(({ settings }) => settings),
   limitedRecord(z.string().max(100), z.unknown(), 100).meta({ description: 'Anything else: 400, with the fields that are wrong.' }),
@@ -19,7 +22,7 @@ export const listChannels = defineRoute({
   method: 'get',
   path: '/api/channels',
   tag: 'channels',
-  summary: 'Chat apps that are connected',
+  summary: 'Connected channels',
   auth: 'key',
   scopes: ['admin', 'read'],
   answers: {
@@ -33,7 +36,7 @@ export const getChannel = defineRoute({
   method: 'get',
   path: '/api/channels/{channel}',
   tag: 'channels',
-  summary: 'One chat app: whether it works, what came and went last',
+  summary: 'One channel: whether it works, what came and went last',
   auth: 'key',
   scopes: ['admin', 'read'],
   params,
@@ -46,9 +49,9 @@ export const putChannel = defineRoute({
   method: 'put',
   path: '/api/channels/{channel}',
   tag: 'channels',
-  summary: 'Connect a chat app, or give it new credentials',
+  summary: 'Connect a channel, or give it new credentials',
   description:
-    'Every field of the app, each time. The provider is asked first: credentials that it refuses, or that belong to another account, are 400 and nothing is stored. A provider that cannot be reached stands in nobody\u2019s way: `checks` says that it was not asked. Secrets are sealed and never shown again.',
+    'Every field of the channel, each time. The provider is asked first: credentials that it refuses, or that belong to another account, are 400 and nothing is stored. A provider that cannot be reached does not prevent it: `checks` reports that it was not asked. Secrets are sealed and never shown again.',
   auth: 'key',
   scopes: ['admin'],
   params,
@@ -65,7 +68,7 @@ export const deleteChannel = defineRoute({
   method: 'delete',
   path: '/api/channels/{channel}',
   tag: 'channels',
-  summary: 'Disconnect a chat app',
+  summary: 'Disconnect a channel',
   auth: 'key',
   scopes: ['admin'],
   params,

@@ -7,7 +7,7 @@ import { defineRoute } from './route.ts';
 const visibleAscii = /^[\u0021-\u007e]+$/u;
 const IdempotencyKey = z.string().min(1).max(limits.idempotencyKeyMaxCharacters).regex(visibleAscii, 'must be visible ASCII characters');
 
-/** Of every request that an agent answers. */
+/** Headers of every request that an agent answers. */
 export const chatHeaders = z.object({
   'idempotency-key': IdempotencyKey.optional().meta({
     description: 'The same key and body within 24 hours is the same turn, never a second one.',

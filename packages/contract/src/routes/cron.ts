@@ -24,7 +24,7 @@ export const createSchedule = defineRoute({
   path: '/api/cron',
   tag: 'cron',
   summary: 'Make a schedule',
-  description: 'Runs are at least one minute apart, 15 on the preview plan. Each run is a conversation of its own.',
+  description: 'Runs are at least one minute apart, 15 on the preview plan. Each run has its own conversation.',
   auth: 'key',
   scopes: ['admin'],
   body: { kind: 'json', schema: NewSchedule },

@@ -10,7 +10,7 @@ export const listDeliveries = defineRoute({
   method: 'get',
   path: '/api/deliveries',
   tag: 'deliveries',
-  summary: 'List messages to chat apps and what became of them, newest first',
+  summary: 'List messages to channels and what became of them, newest first',
   description:
     'Messages are known for 30 days. Those with the state `failed`, `unknown`, `expired` or `withheld` are not tried again by themselves.',
   auth: 'key',
@@ -40,7 +40,7 @@ export const redriveDelivery = defineRoute({
   tag: 'deliveries',
   summary: 'Send again what did not arrive',
   description:
-    'For a message with the state `failed`, `unknown`, `expired` or `withheld`. Parts that the app has taken are not sent again; those of which nobody knows are, so look first whether they have arrived.',
+    'For a message with the state `failed`, `unknown`, `expired` or `withheld`. Parts that the provider has taken are not sent again; parts with an unknown outcome are, so look first whether they have arrived.',
   auth: 'key',
   scopes: ['admin'],
   params,

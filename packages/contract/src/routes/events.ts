@@ -33,7 +33,7 @@ export const createEventEndpoint = defineRoute({
   path: '/api/event-endpoints',
   tag: 'events',
   summary: 'Have events sent to a URL',
-  description: 'Signed as Standard Webhooks says, tried again for days. From now on: nothing that has happened before is sent.',
+  description: 'Signed by Standard Webhooks, tried again for days. From now on: nothing that has happened before is sent.',
   auth: 'key',
   scopes: ['admin'],
   body: { kind: 'json', schema: NewEventEndpoint },

@@ -12,7 +12,7 @@ export const listHandoffs = defineRoute({
   method: 'get',
   path: '/api/handoffs',
   tag: 'handoffs',
-  summary: 'Conversations that wait for a person, the longest wait first',
+  summary: 'Conversations that wait for staff, the longest wait first',
   auth: 'key',
   scopes: ['admin', 'read'],
   query: z.strictObject({ limit: limitParameter }),
@@ -44,7 +44,7 @@ export const takeOver = defineRoute({
   method: 'post',
   path: '/api/sessions/{id}/handoff',
   tag: 'handoffs',
-  summary: 'A person takes the conversation over',
+  summary: 'A staff member takes the conversation over',
   description:
     'From here on the agent answers nothing in it, and what it is just answering is cancelled. A conversation that is handed over already stays as it is. What the contact writes in the meantime is kept; the agent sees it once the conversation is given back.',
   auth: 'key',
@@ -65,7 +65,7 @@ export const giveBack = defineRoute({
   tag: 'handoffs',
   summary: 'Give the conversation back to the agent',
   description:
-    'Has no effect on one that the agent has. Nothing is sent late: the agent answers from the next message on, and sees all that was said.',
+    'Has no effect on one that the agent has. Nothing is sent late: the agent answers from the next message on, and sees all messages.',
   auth: 'key',
   scopes: ['admin'],
   params,
@@ -78,9 +78,9 @@ export const answerAsPerson = defineRoute({
   method: 'post',
   path: '/api/sessions/{id}/messages',
   tag: 'handoffs',
-  summary: "Say something in the agent's place",
+  summary: "Send a message in the agent's place",
   description:
-    'A turn without a model: the message stands in the conversation in order with the others, and goes out on the chat app that the conversation is on. Only while it is handed over; otherwise `conflict`.',
+    'A turn without a model: the message stands in the conversation in order with the others, and goes out on the channel of the conversation. Only while it is handed over; otherwise `conflict`.',
   auth: 'key',
   scopes: ['admin'],
   params,

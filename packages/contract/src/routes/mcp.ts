@@ -84,7 +84,10 @@ const JsonRpcError = z
   })
   .meta({ id: 'JsonRpcError' });
 
-/** Streamable HTTP of the Model Context Protocol, stateless: revision 2026-07-28, and 2025-11-25 and older ones by `initialize`. */
+/**
+ * Streamable HTTP of the Model Context Protocol, stateless: revision 2026-07-28, and 2025-11-25 and older ones by
+ * `initialize`.
+ */
 export const serveMcp = defineRoute({
   id: 'serveMcp',
   method: 'post',
@@ -100,7 +103,7 @@ export const serveMcp = defineRoute({
   answers: {
     200: { description: 'A JSON-RPC message, or a stream of them.', text: 'application/json' },
     202: { description: 'A notification has been taken.' },
-    400: { description: 'No message of the protocol, or of a revision that is not spoken.', json: JsonRpcError },
+    400: { description: 'No message of the protocol, or of an unsupported revision.', json: JsonRpcError },
     406: { description: 'The client does not accept both JSON and event streams.', json: JsonRpcError },
     415: { description: 'The body is not JSON.', json: JsonRpcError },
   },

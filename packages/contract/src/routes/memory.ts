@@ -61,11 +61,11 @@ export const searchMemory = defineRoute({
 /** A hash of the contact's id: the contact's own spelling never becomes a path. */
 const NotedContactId = z.string().regex(/^[0-9a-f]{32}$/u, 'is not the id of a contact');
 
-/** A contact about whom agents keep notes, and these notes. */
+/** A contact that agents keep notes about, and these notes. */
 export const NotedContact = z
   .object({
     id: NotedContactId,
-    /** The contact's own id, and what it is called; null where only the notes say who it is. */
+    /** The contact's own id, and what it is called; null where only the notes name it. */
     sender: z.string().nullable(),
     displayName: z.string().nullable(),
     notes: z.array(MemoryNote),
@@ -81,7 +81,7 @@ export const listNotedContacts = defineRoute({
   method: 'get',
   path: '/api/memory/contacts',
   tag: 'memory',
-  summary: 'Contacts about whom notes are kept',
+  summary: 'Contacts with notes',
   description:
     'Agents that talk to contacts keep notes about each of them, which are in every prompt of that contact. With `sender` or `contact_id` the one contact that it names, if there are notes. When the last conversation of a contact is deleted, the notes about the contact are deleted with it.',
   auth: 'key',

@@ -12,7 +12,7 @@ const headers = {
 
 const errors = [...chatErrors, 'contact_mismatch'] as const;
 
-const told = `The agent's tools run on our side and are not shown; fields that are not listed are ignored. What follows the last assistant message is the new message, of at most ${String(limits.messageMaxCharacters)} characters. With \`user\` or \`conversation\` the conversation is kept here. Without them it is recognised by its history, as long as that is sent back as it was answered; a history that is not known is told to the agent as a transcript, however long it is. Images and files come as data (\`data:\` URLs), by https addresses, or as ids of uploads.`;
+const told = `The agent's tools run on our side and are not shown; fields that are not listed are ignored. What follows the last assistant message is the new message, of at most ${String(limits.messageMaxCharacters)} characters. With \`user\` or \`conversation\` the conversation is kept here. Without them it is recognised by its history, as long as that is sent back as it was answered; a history that is not known is given to the agent as a transcript, however long it is. Images and files come as data (\`data:\` URLs), by https addresses, or as ids of uploads.`;
 
 /** POST /v1/chat/completions: a turn in the words of OpenAI's Chat Completions API. */
 export const createChatCompletion = defineRoute({

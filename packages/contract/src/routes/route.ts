@@ -3,19 +3,22 @@ import type { ErrorCode } from '../errors/error-code.ts';
 import type { KeyScope } from '../tenants/key.ts';
 
 /**
- * `key`: an API key. `operator`: loopback or the operators' token. `signature`: a chat app's own. `widget`: a publishable key, from a page of an
- * origin that its owner allows. `visitor`: as `widget`, and somebody who shows who they are.
+ * `key`: an API key. `operator`: loopback or the operators' token. `signature`: the channel provider's. `widget`: a
+ * publishable key, from a page of an origin that its owner allows. `visitor`: as `widget`, and with a sender token.
  */
 export type RouteAuth = 'key' | 'operator' | 'signature' | 'widget' | 'visitor' | 'none';
 export type RouteMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** What a request carries. `files`: multipart. `text`: any UTF-8 text, stored as sent. `raw`: bytes, read before anything interprets them. */
+/**
+ * What a request carries. `files`: multipart. `text`: any UTF-8 text, stored as sent. `raw`: bytes, read before
+ * anything interprets them.
+ */
 export type RouteBody =
   | {
       readonly kind: 'json';
       readonly schema: z.ZodType;
       readonly types?: readonly string[];
-      /** limits.jsonBodyMaxBytes unless said. */ readonly maxBytes?: number;
+      /** limits.jsonBodyMaxBytes by default. */ readonly maxBytes?: number;
     }
   | { readonly kind: 'files'; readonly schema: z.ZodType }
   | { readonly kind: 'text'; readonly maxBytes: number }
@@ -29,19 +32,21 @@ export interface RouteAnswer {
   readonly events?: true;
   /** Media type of a body that is neither, or that may come instead of JSON. */
   readonly text?: string;
-  /** Headers beyond the ones every answer carries, with what they say. */
+  /** Headers beyond the ones every answer carries, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** `problem`: application/problem+json (RFC 9457). `openai`: as OpenAI's own clients read them. */
 export type ErrorShape = 'problem' | 'openai';
 
-/** How errors look below a path, whether there is a route or not: a client of one protocol is never answered in another. */
+/**
+ * How errors look below a path, whether there is a route or not: a client of one protocol is never answered in another.
+ */
 export function errorShapeOf(path: string): ErrorShape {
   return path.startsWith('/v1/') ? 'openai' : 'problem';
 }
 
-/** One endpoint, said once: Express, the OpenAPI document and the contract tests all read this object. */
+/** One endpoint, declared once: Express, the OpenAPI document and the contract tests all read this object. */
 export interface Route {
   /** The OpenAPI `operationId`. */
   readonly id: string;
@@ -82,7 +87,7 @@ export interface Route {
   readonly waitsForTurn?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
-  /** Request headers with a meaning of their own, lower-case names. */
+  /** Request headers that the route reads, lower-case names. */
   readonly headers?: z.ZodObject;
   readonly body?: RouteBody;
   readonly answers: Readonly<Record<number, RouteAnswer>>;

@@ -7,7 +7,7 @@ import { routes } from './routes.ts';
 const all = Object.entries<Route>(routes);
 
 describe('routes', () => {
-  it('carry the id under which they are known, and each has a method and path of its own', () => {
+  it('carry the id under which they are known, and each has its own method and path', () => {
     for (const [id, route] of all) expect(route.id).toBe(id);
     expect(new Set(all.map(([, { method, path }]) => `${method} ${path}`)).size).toBe(all.length);
   });

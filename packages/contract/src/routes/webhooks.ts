@@ -42,7 +42,7 @@ export const receiveWebhook = defineRoute({
   errors: ['invalid_json', 'overloaded'],
 });
 
-/** The paths that lead to a binding: first the one with the name of the app that people know, which providers are given. */
+/** The paths that lead to a binding: first the one with the channel's public name, which providers are given. */
 export function webhookPaths(channel: MessagingChannel, tenantId: string): readonly [string, string] {
   const pathOf = (spelling: string): string => receiveWebhook.path.replace('{channel}', spelling).replace('{tenantId}', tenantId);
   return [pathOf(appNameOf(channel)), pathOf(channel)];

@@ -78,7 +78,7 @@ export const widgetScript = defineRoute({
 
 /** Where a preflight can see it, which carries no other header of the request. */
 const key = WidgetKey.optional().meta({
-  description: 'The publishable key. Browsers need it here: a preflight has no headers of its own.',
+  description: 'The publishable key. Browsers need it here: a preflight has no custom headers.',
 });
 const visitors = { tag: 'widget', auth: 'visitor', scopes: [] } as const;
 const withKey = z.strictObject({ key });
@@ -107,7 +107,7 @@ export const sendWidgetMessage = defineRoute({
   id: 'sendWidgetMessage',
   method: 'post',
   path: '/widget/messages',
-  summary: 'Say something to cs as a visitor',
+  summary: 'Send a message to cs as a visitor',
   description: 'The events are those of /api/cs without tool calls and figures: see `WidgetEventData`.',
   waitsForTurn: true,
   query: withKey,
@@ -157,7 +157,7 @@ export const widgetConversation = defineRoute({
   id: 'widgetConversation',
   method: 'get',
   path: '/widget/conversation',
-  summary: 'What was said so far, the newest messages',
+  summary: 'The conversation so far, the newest messages',
   query: withKey,
   headers: z.object({ 'if-none-match': z.string().max(256).optional() }),
   answers: {
@@ -171,7 +171,7 @@ export const widgetConversation = defineRoute({
 export const widgetEventData = {
   session: z.object({ turnId: z.string() }),
   text_delta: z.object({ delta: z.string() }),
-  /** The agent does something, or has done it: what it said so far stands, and what follows is a new paragraph. */
+  /** The agent does something, or has done it: its text so far stands, and what follows is a new paragraph. */
   step: z.object({}),
   /** `all`: everything so far is void and comes again; else the text since the last `step` (or the start). */
   text_reset: z.object({ all: z.boolean() }),

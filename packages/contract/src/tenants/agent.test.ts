@@ -11,7 +11,7 @@ const agent = (facts: Partial<AgentDefinition> = {}): AgentDefinition => ({
 });
 
 describe('the front matter of an agent', () => {
-  it('needs a description and nothing else; it is private unless it says so', () => {
+  it('needs a description and nothing else; it is private unless it states otherwise', () => {
     expect(AgentFrontMatter.parse({ description: ' Sells ' })).toEqual({ description: 'Sells', public: false });
   });
 
@@ -37,7 +37,7 @@ describe('the front matter of an agent', () => {
 });
 
 describe('the rules of an agent', () => {
-  it('are the defaults where nobody says anything', () => {
+  it('are the defaults where no file sets them', () => {
     expect(agentRules(agent(), {})).toEqual({ allow: undefined, model: undefined, maxTurns: limits.maxTurnsDefault });
   });
 
@@ -50,7 +50,7 @@ describe('the rules of an agent', () => {
     expect(agentRules(own, { agents: { other: { tools: ['bash'] } } }).allow).toEqual(own.tools);
   });
 
-  it('take the model of whoever is nearest to the agent, tenant.json first', () => {
+  it('take the model set nearest to the agent, tenant.json first', () => {
     const model = (given: string | undefined, settings: Parameters<typeof agentRules>[1]): string | undefined =>
       agentRules(agent({ model: given }), settings).model;
     expect(model(undefined, { model: 'a/all' })).toBe('a/all');
@@ -76,7 +76,7 @@ describe('the tools of an agent', () => {
 describe('what a turn hands on', () => {
   const all = [...toolNames];
 
-  it('is never what speaks to people or makes things happen later', () => {
+  it('is never what sends messages or makes things happen later', () => {
     const handed = toolsHandedOn(all, 1);
     expect(all.filter((name) => !handed.includes(name))).toEqual(['message', 'reply', 'channels', 'handoff', 'cron']);
   });

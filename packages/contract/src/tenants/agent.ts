@@ -15,7 +15,7 @@ export const AgentFrontMatter = z.strictObject({
   tools: z.array(AgentTool).optional(),
   model: ModelRef.optional(),
   maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
-  /** For strangers: it runs as cs does, whoever calls it. */
+  /** For strangers: it runs as cs does, for every caller. */
   public: z.boolean().default(false),
 });
 
@@ -23,7 +23,7 @@ export const AgentFrontMatter = z.strictObject({
 export interface AgentDefinition {
   readonly name: string;
   readonly description: string;
-  /** The most it may do, whoever calls it. */
+  /** The most it may do, for every caller. */
   readonly access: Authority;
   readonly tools?: readonly string[] | undefined;
   readonly model?: string | undefined;
@@ -49,8 +49,8 @@ export function builtInAgent(name: string): AgentDefinition | undefined {
 }
 
 /**
- * What tenant.json makes of an agent. It narrows: of two lists of tools what both have, of two bounds the lower one. The model is
- * chosen by the first who names one: tenant.json for this agent, the agent's file, tenant.json for all.
+ * What tenant.json makes of an agent. It narrows: of two lists of tools what both have, of two bounds the lower one.
+ * The model is chosen by the first who names one: tenant.json for this agent, the agent's file, tenant.json for all.
  */
 export function agentRules(agent: AgentDefinition, settings: Pick<TenantSettings, 'agents' | 'model'>): AgentRules {
   const own = settings.agents?.[agent.name];
@@ -68,13 +68,13 @@ export function commonOf(left: readonly string[] | undefined, right: readonly st
   return [...new Set([...left.filter((name) => isListed(right, name)), ...right.filter((name) => isListed(left, name))])];
 }
 
-/** The names an agent has of what there is: of our own tools those that its access gives, of attached ones those it lists. */
+/** The tools that an agent has: built-in ones that its access permits, attached ones that it lists. */
 export function toolsOfAgent(access: Authority, allow: readonly string[] | undefined): string[] {
   const ours = toolNames.filter((name) => mayUseTool(access, name) && (allow?.includes(name) ?? true));
   return [...ours, ...(allow ?? []).filter((name) => !isToolName(name))];
 }
 
-/** The least of what everybody gives who has a say. */
+/** The least of all the levels that apply. */
 export function leastOf(...authorities: readonly Authority[]): Authority {
   return authorities.includes('cs') ? 'cs' : 'admin';
 }

@@ -15,7 +15,7 @@ const definition = {
     .transform((types) => [...new Set(types)])
     .nullable()
     .meta({
-      description: 'What it is told of; null: of everything, also of what there will be later. Empty: only what schedules send to it.',
+      description: 'The types that it gets; null: all types, future ones included. Empty: only what schedules send to it.',
     }),
   includeText: z.boolean().meta({ description: 'Put the reply into turn.completed.' }),
   enabled: z.boolean(),
@@ -33,7 +33,10 @@ export const NewEventEndpoint = z
   .meta({ id: 'NewEventEndpoint' });
 export type NewEventEndpoint = z.infer<typeof NewEventEndpoint>;
 
-/** PATCH: each field replaces the one that was there. `enabled: true` also takes back that it was disabled for its failures. */
+/**
+ * PATCH: each field replaces the one that was there. `enabled: true` also takes back that it was disabled for its
+ * failures.
+ */
 export const EventEndpointPatch = z.strictObject(definition).partial().meta({ id: 'EventEndpointPatch' });
 export type EventEndpointPatch = z.infer<typeof EventEndpointPatch>;
 
@@ -51,7 +54,10 @@ export const EventEndpoint = z.strictObject({
 });
 export type EventEndpoint = z.infer<typeof EventEndpoint>;
 
-/** tenants/<id>/events/endpoints/<id>.health.json: written when it begins to fail or is disabled for it; there is none while all is well. */
+/**
+ * tenants/<id>/events/endpoints/<id>.health.json: written when it begins to fail or is disabled for it; there is none
+ * while all is well.
+ */
 export const EventEndpointHealth = z.strictObject({
   version: z.literal(1),
   failingSince: z.iso.datetime(),
@@ -74,11 +80,11 @@ const view = {
   updatedAt: z.iso.datetime().nullable(),
 };
 
-/** What is told of an endpoint; never its secret. */
+/** What is shown of an endpoint; never its secret. */
 export const EventEndpointView = z.object(view).meta({ id: 'EventEndpoint' });
 export type EventEndpointView = z.infer<typeof EventEndpointView>;
 
-/** Answer to its creation and to a new secret: the only times it is told. */
+/** Answer to its creation and to a new secret: the only times it is shown. */
 export const EventEndpointWithSecret = z
   .object({ ...view, secret: z.string().meta({ description: 'For the signatures (Standard Webhooks): `whsec_` and base64.' }) })
   .meta({ id: 'EventEndpointWithSecret' });

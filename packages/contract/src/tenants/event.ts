@@ -21,9 +21,10 @@ const turnNames = {
 const turnFacts = { ...turnNames, usage: Usage };
 
 /**
- * What a turn did not end in, but its owner should know. `context_cut`: a context file is longer than its place in the prompt; `context_unreadable`: one
- * cannot be used at all; `summary_failed`: no model could shorten the conversation; `window_small`: tools and prompt leave little of the model's window;
- * `model_refused`: the provider takes no request with this key or for this model.
+ * What a turn did not end in, but its owner should know. `context_cut`: a context file is longer than its place in the
+ * prompt; `context_unreadable`: one cannot be used at all; `summary_failed`: no model could shorten the conversation;
+ * `window_small`: tools and prompt leave little of the model's window; `model_refused`: the provider takes no request
+ * with this key or for this model.
  */
 export const TurnWarning = z.strictObject({
   code: z.enum(['context_cut', 'context_unreadable', 'summary_failed', 'window_small', 'model_refused']),
@@ -48,7 +49,10 @@ const runFacts = {
   scheduledAt: z.iso.datetime(),
 };
 
-/** What an event of each type says: ids, states and figures, never what somebody said, but for texts that an endpoint or a schedule asks for, and what the heartbeat tells the owner. */
+/**
+ * What an event of each type contains: ids, states and figures, never messages, except texts that an endpoint or a
+ * schedule asks for, and the heartbeat's report to the owner.
+ */
 export const eventData = {
   'turn.completed': z.strictObject({
     ...turnFacts,
@@ -93,7 +97,7 @@ export type EventData = { readonly [Type in EventType]: z.infer<(typeof eventDat
 const eventTypes = Object.keys(eventData) as [EventType, ...EventType[]]; // eslint-disable-line typescript/no-unsafe-type-assertion -- keys of a literal
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 
-/** Those that an endpoint may ask for; the others go where a schedule, or a test, sends them. */
+/** The types that an endpoint may subscribe to; the others go where a schedule, or a test, sends them. */
 export const SubscribedType = EventType.extract([
   'turn.completed',
   'turn.failed',
@@ -108,15 +112,16 @@ export const SubscribedType = EventType.extract([
 export type SubscribedType = z.infer<typeof SubscribedType>;
 
 /**
- * `e_`, twelve digits of the time at which it happened, twelve of its endpoint, sixteen of what happened: the same webhookEvent is the same event whoever tells
- * of it, ids are in the order of time, and an id leads to its file.
+ * `e_`, twelve digits of the time at which it happened, twelve of its endpoint, sixteen of what happened: the same
+ * occurrence is the same event, whichever process reports it, ids are in the order of time, and an id leads to its
+ * file.
  */
 export const EventId = z.string().regex(/^e_[0-9a-f]{40}$/u, 'is not the id of an event');
 
 /** One attempt at sending. */
 export const EventTry = z.strictObject({
   at: z.iso.datetime(),
-  /** Of the HTTP answer; null when there was none. */
+  /** Status of the HTTP answer; null when there was none. */
   status: z.int().nullable(),
   ms: z.int().nonnegative(),
   /** null when it was taken. */
@@ -124,13 +129,13 @@ export const EventTry = z.strictObject({
 });
 export type EventTry = z.infer<typeof EventTry>;
 
-/** Waiting → sent, or dead after its last try; dead → waiting again when somebody has it sent anew. */
+/** Waiting → sent, or dead after its last try; dead → waiting again when it is redriven. */
 export const EventStatus = z.enum(['waiting', 'sent', 'dead']);
 export type EventStatus = z.infer<typeof EventStatus>;
 
 /**
- * tenants/<id>/events/<status>/<hour>/<id>.json. The folder says what has become of it. `outcome` is written before the file is moved there, so that one whose mover
- * died is moved and not sent again.
+ * tenants/<id>/events/<status>/<hour>/<id>.json. The folder is its status. `outcome` is written before the file is
+ * moved there, so that one whose mover died is moved and not sent again.
  */
 export const EventRecord = z.strictObject({
   version: z.literal(1),
@@ -138,7 +143,7 @@ export const EventRecord = z.strictObject({
   type: EventType,
   timestamp: z.iso.datetime(),
   data: JsonObject,
-  /** Tries since it was made, or since somebody had it sent anew. */
+  /** Tries since it was made, or since its last redrive. */
   tries: z.int().nonnegative(),
   /** The last ones of all. */
   log: z.array(EventTry),

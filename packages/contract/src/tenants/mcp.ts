@@ -65,7 +65,7 @@ export const McpServerBody = z
   .meta({ id: 'McpServerBody' });
 export type McpServerBody = z.infer<typeof McpServerBody>;
 
-/** What is told of an attached server; of its headers the names. */
+/** What is shown of an attached server; of its headers only the names. */
 export const McpServerView = z
   .object({
     name: McpServerName,

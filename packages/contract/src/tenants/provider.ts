@@ -43,7 +43,7 @@ export function limitTokensOf(facts: Pick<ModelFacts, 'contextWindow' | 'maxOutp
   return Math.floor(facts.contextWindow - reserve - facts.contextWindow * MARGIN_SHARE);
 }
 
-/** Of these, what tools and prompt may take; with more of it hardly anything of a conversation is left. */
+/** The share of these that tools and prompt may take; a larger one leaves hardly any room for a conversation. */
 export const overheadShareMax = 0.5;
 
 const ModelRef = z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');
@@ -69,6 +69,9 @@ export type ProvidersFile = z.infer<typeof ProvidersFile>;
 export interface Embedder {
   /** `provider/model` of what makes the vectors: those of two models cannot be compared. */
   readonly model: string;
-  /** One vector for each text, in order, all of one length. Rejects when the provider fails, or with the reason of the signal. */
+  /**
+   * One vector for each text, in order, all of one length. Rejects when the provider fails, or with the reason of the
+   * signal.
+   */
   embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>;
 }

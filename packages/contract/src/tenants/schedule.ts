@@ -12,7 +12,7 @@ import { Authority } from '../turns/turn.ts';
 
 export const ScheduleId = z.string().regex(/^s_[0-9a-f]{32}$/u, 'is not the id of a schedule');
 
-/** Five fields; what they may hold is said by whoever computes with them. */
+/** Five fields; the code that computes the times checks their content. */
 const CronText = z.string().min(1).max(limits.cronMaxCharacters);
 
 /** When: by the wall clock of a zone, at a fixed distance, or once. */
@@ -26,14 +26,17 @@ export const ScheduleTiming = z.union(
 );
 export type ScheduleTiming = z.infer<typeof ScheduleTiming>;
 
-/** Where the reply goes: to a contact on a channel, or to a URL, as the event `schedule.completed` of the endpoint that has it. */
+/**
+ * Where the reply goes: to a contact on a channel, or to a URL, as the event `schedule.completed` of the endpoint that
+ * has it.
+ */
 export const ScheduleDelivery = z.union([
   z.strictObject({ channel: MessagingChannel, to: z.string().min(1).max(limits.senderMaxCharacters) }),
   z.strictObject({ webhook: HttpUrl }),
 ]);
 export type ScheduleDelivery = z.infer<typeof ScheduleDelivery>;
 
-/** As somebody asks for it: a chat app under any of its names. */
+/** As a client asks for it: a channel under any of its names. */
 const AskedDelivery = z
   .union(
     [
@@ -51,7 +54,7 @@ export const MissedPolicy = z.enum(['run_once', 'skip', 'run_all']);
 /** What becomes of a run that is due while the one before it is not finished. */
 export const OverlapPolicy = z.enum(['skip', 'queue']);
 
-/** Tell the owner after so many failed runs in a row, and then not again for a while. */
+/** Notify the owner after so many failed runs in a row, and then not again for a while. */
 export const FailureAlert = z.strictObject({ afterFailures: z.int().min(1).max(100), cooldown: Duration });
 
 const definition = {
@@ -62,7 +65,10 @@ const definition = {
   deliver: ScheduleDelivery.nullable(),
   missed: MissedPolicy,
   overlap: OverlapPolicy,
-  /** Runs up to this much later than scheduled, always by the same amount: a full hour is not everybody's at once. */
+  /**
+   * Runs up to this much later than scheduled, always by the same amount: so that not all schedules run on the full
+   * hour.
+   */
   jitterSeconds: z.int().min(0).max(limits.scheduleJitterMaxSeconds),
   alert: FailureAlert.nullable(),
   enabled: z.boolean(),
@@ -91,21 +97,27 @@ export const SchedulePatch = z
 export type SchedulePatch = z.infer<typeof SchedulePatch>;
 
 /**
- * tenants/<id>/cron/<id>.json: the definition, which only people and agents change. What has been run is not in here, so that whoever
- * fires it never writes over a change of the owner's.
+ * tenants/<id>/cron/<id>.json: the definition, which only people and agents change. What has been run is not in here,
+ * so that the process that fires it never overwrites a change of the owner's.
  */
 export const Schedule = z.strictObject({
   version: z.literal(1),
   id: ScheduleId,
   ...definition,
-  /** What its turns may do at most: the authority of whoever made it. */
+  /** What its turns may do at most: the authority of its creator. */
   authority: Authority,
-  /** Names of the tools its turns may have at most, as the agents had that made or changed it; null: all that its agent has. */
+  /**
+   * Names of the tools its turns may have at most, as the agents had that made or changed it; null: all that its agent
+   * has.
+   */
   tools: z.array(z.string()).nullable().default(null),
   createdBy: Actor,
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-  /** Times count from here: set when it is made, re-timed or enabled, so that a pause is no row of missed runs. `every` counts from here. */
+  /**
+   * Times count from here: set when it is made, re-timed or enabled, so that a pause is no row of missed runs. `every`
+   * counts from here.
+   */
   countsFrom: z.iso.datetime(),
 });
 export type Schedule = z.infer<typeof Schedule>;

@@ -54,23 +54,29 @@ export const TenantSettings = z
     ).optional(),
     handoff: z
       .strictObject({
-        /** Who is told on a chat app that a conversation waits for a person. */
+        /** Who is notified on a channel that a conversation waits for staff. */
         notify: z
           .strictObject({
             channel: AppName,
             to: z.string().min(1).max(limits.senderMaxCharacters),
           })
           .optional(),
-        /** What the contact is told when their conversation is handed over; nothing without it. */
+        /** What the contact gets when their conversation is handed over; nothing without it. */
         notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
-        /** After so many hours the agent goes on by itself, where a handoff does not say otherwise. */
+        /** After so many hours the agent goes on by itself, unless the handoff gives another number. */
         hours: z.number().positive().max(limits.handoffMaxHours).optional(),
       })
       .optional(),
-    /** What a contact on a chat app gets in place of an answer when a turn fails. An API's client gets the error, as ever. */
+    /**
+     * What a contact on a channel gets in place of an answer when a turn fails. An API's client gets the error, as
+     * ever.
+     */
     onFailure: z
       .strictObject({
-        /** `say`: a sentence. `handoff`: the conversation waits for a person, and the contact is told so. `silent`: nothing. */
+        /**
+         * `say`: a sentence. `handoff`: the conversation waits for staff, and the contact is notified. `silent`:
+         * nothing.
+         */
         action: z.enum(['say', 'handoff', 'silent']).optional(),
         /** The sentence, in the contacts' language; one in English without it. */
         notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
@@ -79,7 +85,7 @@ export const TenantSettings = z
     heartbeat: z
       .strictObject({
         every: Duration.optional(),
-        /** Where its words go; without it to the place of `handoff.notify`. */
+        /** Where its text goes; by default to the place of `handoff.notify`. */
         deliver: z
           .strictObject({
             channel: AppName,
@@ -96,7 +102,10 @@ export const TenantSettings = z
   .meta({ id: 'TenantSettings' });
 export type TenantSettings = z.infer<typeof TenantSettings>;
 
-/** What PATCH /api/tenant may change: what the operator decides (plan, suspension, limits) is not the owner's. JSON merge patch (RFC 7396). */
+/**
+ * What PATCH /api/tenant may change: what the operator decides (plan, suspension, limits) is not the owner's. JSON
+ * merge patch (RFC 7396).
+ */
 export const TenantPatch = z
   .strictObject({
     name: TenantSettings.shape.name.unwrap().nullable().optional(),

@@ -33,7 +33,10 @@ export const toolNames = [
 ] as const;
 export type ToolName = (typeof toolNames)[number];
 
-/** Those that a `cs` agent may have. The registry cannot define another one for it: the type of a definition follows from this list. */
+/**
+ * The tools that a `cs` agent may have. The registry cannot define another one for it: the type of a definition follows
+ * from this list.
+ */
 export const csToolNames = [
   'read',
   'web_search',
@@ -59,7 +62,10 @@ export function isToolName(name: string): name is ToolName {
   return known.has(name);
 }
 
-/** `mcp__<server>__<tool>`: a tool of a server that the tenant has attached. Which ones there are is known only while a turn runs. */
+/**
+ * `mcp__<server>__<tool>`: a tool of a server that the tenant has attached. Which ones there are is known only while a
+ * turn runs.
+ */
 const mcpToolPattern = /^mcp__[a-zA-Z0-9_-]{1,59}$/u;
 
 export function isMcpToolName(name: string): boolean {
@@ -76,7 +82,10 @@ export function mayUseTool(authority: 'admin' | 'cs', name: string): boolean {
   return authority === 'admin' ? known.has(name) : forCs.has(name);
 }
 
-/** Of a prompt, for each tool that agents of this access are given, on average: a test compares it with what the descriptions take. */
+/**
+ * Prompt tokens for each tool that agents of this access get, on average: a test compares it with the size of the
+ * descriptions.
+ */
 const tokensPerTool = { admin: 250, cs: 200 } as const;
 
 /** About what the descriptions of so many tools take of a prompt. */
@@ -84,10 +93,10 @@ export function toolTokens(access: 'admin' | 'cs', count: number): number {
   return count * tokensPerTool[access];
 }
 
-/** What a turn keeps to itself when it starts another: whatever speaks to people, or makes things happen later. */
+/** What a turn keeps to itself when it starts another: whatever sends messages, or makes things happen later. */
 const neverHandedOn: ReadonlySet<string> = new Set<ToolName>(['message', 'reply', 'handoff', 'channels', 'cron']);
 
-/** Of a turn's own tools those that a turn may have which it starts. `depth`: of the one that is started. */
+/** The tools that a turn hands on to a turn that it starts. `depth`: that of the started turn. */
 export function toolsHandedOn(own: readonly string[], depth: number): string[] {
   return own.filter((name) => !neverHandedOn.has(name) && (name !== 'subagents' || depth < limits.subagentDepthMax));
 }

@@ -5,8 +5,8 @@ import { limits } from '../limits.ts';
 import { UploadId } from './upload.ts';
 
 /*
- * The OpenAI-compatible doors. Their clients send many fields, newer ones every month: what is not named here is ignored. What is
- * named is read by us, or refused because leaving it out would change what the caller gets.
+ * The OpenAI-compatible doors. Their clients send many fields, newer ones every month: what is not named here is
+ * ignored. What is named is read by us, or refused because leaving it out would change what the caller gets.
  */
 
 const text = z.string().max(limits.openAiTextMaxCharacters);
@@ -64,12 +64,12 @@ const common = {
     .meta({ description: 'The name of an agent: `admin`, `cs`, or one of the tenant\u2019s own.' }),
   stream: z.boolean().nullish(),
   user: Label.nullish().meta({
-    description: 'A person who asks: keeps one conversation for each.',
+    description: 'The end user: one conversation is kept for each.',
   }),
   safety_identifier: Label.nullish().meta({ description: 'Newer name of `user`, which goes before it.' }),
   conversation: Conversation.nullish().meta({ description: 'Continues this conversation: the `conversation.id` of an earlier answer.' }),
   metadata: Metadata.nullish().meta({ description: '`contact_id` means the same as `conversation`.' }),
-  tools: z.array(z.unknown()).max(limits.openAiOtherMax).nullish().meta({ description: 'Refused: agents have tools of their own.' }),
+  tools: z.array(z.unknown()).max(limits.openAiOtherMax).nullish().meta({ description: 'Refused: agents have their own tools.' }),
   tool_choice: z.unknown().optional(),
 };
 

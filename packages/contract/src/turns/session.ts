@@ -9,8 +9,9 @@ import { UploadRef } from './upload.ts';
 const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
 
 /**
- * What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt caches still match. `heartbeat`: HEARTBEAT, where
- * this message shows it, to be put into the context of `sent`; empty where the message says that it is empty now. Compaction leaves the newest copy.
+ * What the owner typed and, apart, what the model was sent: dynamic context included, byte for byte, so that prompt
+ * caches still match. `heartbeat`: HEARTBEAT, where this message shows it, to be put into the context of `sent`; empty
+ * where the message states that it is empty now. Compaction leaves the newest copy.
  */
 export const UserMessage = z.object({
   ...base,
@@ -19,7 +20,7 @@ export const UserMessage = z.object({
   sent: z.string(),
   heartbeat: z.string().optional(),
   attachments: z.array(UploadRef).optional(),
-  /** Of several messages that were answered together: what each of them said, so that one can be taken back by itself. */
+  /** The text of each of several messages that were answered together, so that one can be retracted by itself. */
   said: z.array(z.object({ turnId: z.string(), text: z.string(), uploads: z.array(z.string()) })).optional(),
 });
 export const ToolCall = z.object({
@@ -35,7 +36,7 @@ export const AssistantMessage = z.object({
   toolCalls: z.array(ToolCall).optional(),
   model: z.string().optional(),
   /** Cut by a cancel or an error. */ partial: z.literal(true).optional(),
-  /** ReceivedMessage by a person in the agent's place. */ by: Actor.optional(),
+  /** The staff member who wrote it in the agent's place. */ by: Actor.optional(),
 });
 export const ToolMessage = z.object({
   ...base,
@@ -53,7 +54,10 @@ export type AssistantMessage = z.infer<typeof AssistantMessage>;
 export type ToolMessage = z.infer<typeof ToolMessage>;
 export type SessionMessage = z.infer<typeof SessionMessage>;
 
-/** Stands for the messages that compaction moved to the history file, and for HEARTBEAT where no message after them shows it. */
+/**
+ * Stands for the messages that compaction moved to the history file, and for HEARTBEAT where no message after them
+ * shows it.
+ */
 export const SessionSummary = z.object({
   text: z.string(),
   messages: z.int().nonnegative(),
@@ -62,7 +66,7 @@ export const SessionSummary = z.object({
 });
 export type SessionSummary = z.infer<typeof SessionSummary>;
 
-/** What began a session; it stays so whatever is said in it later. */
+/** What began a session; it does not change with later messages. */
 export const SessionOrigin = z.enum(['user', 'channel', 'schedule', 'heartbeat', 'subagent', 'notice']).meta({
   id: 'SessionOrigin',
   description:
@@ -88,8 +92,8 @@ export function toSessionOrigin(first: z.infer<typeof TurnOrigin>): SessionOrigi
 }
 
 /**
- * tenants/<id>/sessions/<sessionId>.json. `revision` rises by one with every publication; `turns` names the turns this file
- * contains, so that one that was saved but not announced is announced, not run again.
+ * tenants/<id>/sessions/<sessionId>.json. `revision` rises by one with every publication; `turns` names the turns this
+ * file contains, so that one that was saved but not announced is announced, not run again.
  */
 export const Session = z.object({
   version: z.literal(1),
@@ -99,18 +103,20 @@ export const Session = z.object({
   sender: z.string().nullable(),
   /** Missing in files of earlier versions; loading a session adds it. */
   origin: SessionOrigin.optional(),
-  /** Where its last message from a chat app came from. */
+  /** Where its last message from a channel came from. */
   chatApp: ChannelAddress.optional(),
   revision: z.int().nonnegative(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
   title: z.string(),
-  /** Of the whole conversation, history included. */
+  /** Messages of the whole conversation, history included. */
   messageCount: z.int().nonnegative(),
   summary: SessionSummary.nullable(),
   messages: z.array(SessionMessage),
   turns: z.array(TurnRecord),
-  /** The provider's own count for the last call, and how many of `messages` it covered: what compaction is decided on. */
+  /**
+   * The provider's own count for the last call, and how many of `messages` it covered: what compaction is decided on.
+   */
   contextTokens: z.object({ tokens: z.int().nonnegative(), messages: z.int().nonnegative() }).nullable(),
 });
 export type Session = z.infer<typeof Session>;
@@ -155,11 +161,12 @@ export type SessionView = z.infer<typeof SessionView>;
 
 /**
  * What a turn has finished, in order; the journal a recovering attempt folds. Internal: never sent to a client.
- * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between rounds; `nested_intent`
- * and `nested_result` while a command runs. Where no model is called, `said` is all that follows, or all there is.
+ * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between
+ * rounds; `nested_intent` and `nested_result` while a command runs. Where no model is called, `said` is all that
+ * follows, or all there is.
  */
 export const TurnStep = z.discriminatedUnion('kind', [
-  /** `joined`: turns that waited behind this one and are answered with it; their words are part of the message. */
+  /** `joined`: turns that waited behind this one and are answered with it; their texts are part of the message. */
   z.object({ kind: z.literal('prompt'), message: UserMessage, joined: z.array(z.string()).optional() }),
   z.object({
     kind: z.literal('assistant'),
@@ -170,13 +177,16 @@ export const TurnStep = z.discriminatedUnion('kind', [
     firstTextAtMs: z.number().nullable(),
     durationMs: z.number(),
   }),
-  /** Words in the agent's place that no model wrote: a person's, or the service's own answer to a command. */
+  /** Text in the agent's place that no model wrote: a staff member's, or the service's own answer to a command. */
   z.object({ kind: z.literal('said'), message: AssistantMessage }),
   z.object({ kind: z.literal('intent'), callId: z.string(), name: z.string() }),
   z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),
   /** A running command called a tool through the dispatcher. `parentId`: the call that the command belongs to. */
   z.object({ kind: z.literal('nested_intent'), callId: z.string(), parentId: z.string(), name: z.string() }),
-  /** Its outcome without its text, which went to the command and not to the model. `within`: name of the tool that ran the command. */
+  /**
+   * Its outcome without its text, which went to the command and not to the model. `within`: name of the tool that ran
+   * the command.
+   */
   z.object({
     kind: z.literal('nested_result'),
     callId: z.string(),

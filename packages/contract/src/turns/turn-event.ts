@@ -17,8 +17,8 @@ export const turnEventData = {
   text_delta: z.object({ delta: z.string().min(1) }),
   tool_call_start: z.object({ id: z.string(), name: z.string(), input: JsonObject }),
   /**
-   * What a call that takes longer says before it ends: between its start and its end, never of a short call. It is a look at the work, cut
-   * at `toolProgressMaxBytes`; the result has everything again, and nothing of it is stored with the session.
+   * Output of a long call before it ends: between its start and its end, never for a short call. It is a look at the
+   * work, cut at `toolProgressMaxBytes`; the result has everything again, and nothing of it is stored with the session.
    */
   tool_call_progress: z.object({ id: z.string(), name: z.string(), delta: z.string().min(1) }),
   tool_call_end: z.object({ id: z.string(), name: z.string(), durationMs: z.int().nonnegative(), isError: z.boolean() }),
@@ -30,8 +30,8 @@ export const turnEventData = {
     isError: z.boolean(),
   }),
   /**
-   * `stream_lost`: everything of the turn so far, tool calls included, is void and comes again. Any other reason: the text since the
-   * last tool result (or the start).
+   * `stream_lost`: everything of the turn so far, tool calls included, is void and comes again. Any other reason: the
+   * text since the last tool result (or the start).
    */
   text_reset: z.object({ reason: z.enum(['worker_lost', 'fallback_model', 'restarted', 'stream_lost']) }),
   done: z.object({ inputTokens: tokens, outputTokens: tokens, finishReason: FinishReason }),
@@ -49,8 +49,8 @@ export function isTerminalEvent(event: { readonly type: string }): event is Term
 }
 
 /**
- * One Server-Sent Event as this service writes it: `event`, one `data` line, `id`, blank line (WHATWG HTML, "Server-sent
- * events"). `id` is the stream entry's own, so `Last-Event-ID` is a place in the stream.
+ * One Server-Sent Event as this service writes it: `event`, one `data` line, `id`, blank line (WHATWG HTML,
+ * "Server-sent events"). `id` is the stream entry's own, so `Last-Event-ID` is a place in the stream.
  */
 export function encodeServerSentEvent(type: string, dataJson: string, id: string): string {
   return `event: ${type}\ndata: ${dataJson}\nid: ${id}\n\n`;

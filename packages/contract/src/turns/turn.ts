@@ -10,13 +10,14 @@ import { AgentName, TenantId } from '../tenants/tenant.ts';
 import { UploadRef } from './upload.ts';
 
 /**
- * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the owner's agent is told that a conversation
- * waits for a person. `person`: no question, a person says something in the agent's place, and no model is called. `retraction`: the sender took a message
- * back, whose words are taken out of the conversation; no model is called, and nothing is said.
+ * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the
+ * owner's agent is notified that a conversation waits for staff. `person`: no question, a staff member writes in the
+ * agent's place, and no model is called. `retraction`: the sender took a message back, whose text is taken out of the
+ * conversation; no model is called, and nothing is sent.
  */
 export const TurnOrigin = z.enum(['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person', 'retraction']);
 
-/** What the turn may do, fixed when it is accepted: the minimum of the key's scopes and of whoever started it. */
+/** What the turn may do, fixed when it is accepted: the minimum of the key's scopes and of its starter's. */
 export const Authority = z.enum(['admin', 'cs']);
 export type Authority = z.infer<typeof Authority>;
 
@@ -30,7 +31,7 @@ export const TurnGrant = z.object({
 });
 export type TurnGrant = z.infer<typeof TurnGrant>;
 
-/** The surface's words, parsed: what every surface builds, and nothing more. */
+/** A channel's request, parsed: exactly what every channel builds. */
 export const TurnInput = z.object({
   origin: TurnOrigin,
   agent: AgentName,
@@ -41,25 +42,31 @@ export const TurnInput = z.object({
   /** Continues this session. */
   contactId: z.string().nullable(),
   text: z.string(),
-  /** What the application through which it came says before it: for the model alone, and no part of what was said. */
+  /** The calling application's instructions before it: for the model alone, and not part of the message. */
   preface: z.string().optional(),
   attachments: z.array(UploadRef),
   /** `collect`: joins the turns of its conversation that wait, too, and is answered together with them. */
   busy: z.enum(['queue', 'reject', 'interrupt', 'collect']),
-  /** Only of `collect`: how long a conversation in which nothing runs is left waiting for more, in milliseconds; 0: not at all. */
+  /**
+   * Only of `collect`: how long a conversation in which nothing runs is left waiting for more, in milliseconds; 0: not
+   * at all.
+   */
   debounceMs: z.int().nonnegative().optional(),
-  /** The surface's own id of this message (idempotency key, provider message id, schedule tick): a second one is the same turn. */
+  /**
+   * The channel's own id of this message (idempotency key, provider message id, schedule tick): a second one is the
+   * same turn.
+   */
   dedupeId: z.string().nullable(),
   /** SHA-256 (hex) of what must be equal for two messages with one `dedupeId` to be the same. */
   requestHash: z.string(),
   keyId: z.string().nullable(),
   /** Only of a turn that another turn started. */
   grant: TurnGrant.optional(),
-  /** Names of the tools that it may have at most, as the schedule says that started it. */
+  /** Names of the tools that it may have at most, from the schedule that started it. */
   tools: z.array(z.string()).optional(),
-  /** Only of a message from a chat app: the reply goes back to it. */
+  /** Only for a message from a channel: the reply goes back to it. */
   chatApp: ChannelMessage.optional(),
-  /** Only of a `person`: who it is. */
+  /** Only for origin `person`: the staff member. */
   by: Actor.optional(),
   /** Only of a `retraction`: the turn whose words are taken back. */
   retracts: z.string().optional(),
@@ -72,7 +79,7 @@ export const AcceptedTurn = TurnInput.omit({ busy: true, debounceMs: true, conta
   turnId: z.string(),
   tenantId: TenantId,
   sessionId: z.string(),
-  /** Milliseconds since the epoch; order of acceptance when lanes are laid again. */
+  /** Milliseconds since the epoch; order of acceptance when lanes are restored. */
   acceptedAtMs: z.number(),
   /** It may be answered together with others of its conversation that collect, too. */
   collects: z.literal(true).optional(),
@@ -132,7 +139,7 @@ export const TurnRecord = z.object({
   parentTurnId: z.string().optional(),
   /** The turn that answered it together with its own message. */
   joinedTo: z.string().optional(),
-  /** No agent answered: a person had the conversation. */
+  /** No agent answered: a staff member had the conversation. */
   heldBack: z.literal('handoff').optional(),
 });
 export type TurnRecord = z.infer<typeof TurnRecord>;
@@ -145,7 +152,7 @@ export const TurnView = z
     agent: AgentName,
     channel: CanonicalChannel,
     origin: TurnOrigin,
-    /** Of a sub-agent's turn: the turn that started it. */
+    /** For a sub-agent's turn: the turn that started it. */
     parentTurnId: z.string().optional(),
     /** The turn that answered it together with its own message. */
     joinedTo: z.string().optional(),
@@ -159,7 +166,7 @@ export const TurnView = z
     finishReason: FinishReason.nullable(),
     error: TurnError.nullable(),
     steps: z.array(TurnStepView).optional(),
-    /** What it has said on chat apps, and what became of that. */
+    /** What it has sent on channels, and what became of that. */
     deliveries: z.array(DeliveryView).optional(),
   })
   .meta({ id: 'Turn' });

@@ -20,7 +20,7 @@ export const UsageRow = z
     /** Calls of the model. */
     calls: count,
     inputTokens: count,
-    /** Of `inputTokens`, how many the provider had cached. */
+    /** How many of `inputTokens` the provider had cached. */
     cachedInputTokens: count,
     outputTokens: count,
     /** US dollars, exact to a billionth; null when no price is known. */
@@ -29,10 +29,13 @@ export const UsageRow = z
   .meta({ id: 'UsageRow' });
 export type UsageRow = z.infer<typeof UsageRow>;
 
-/** What stays in the tenant's files of a removed session: its usage, so that a bill does not change, and nothing of what was said. */
+/**
+ * What stays in the tenant's files of a removed session: its usage, so that a bill does not change, and none of its
+ * messages.
+ */
 export const RemovedSession = z.object({
   id: z.string(),
-  /** Of the session that was removed; a later session of the same contact has the same id and another time. */
+  /** Creation time of the removed session; a later session of the same contact has the same id and another time. */
   createdAt: z.iso.datetime(),
   removedAt: z.iso.datetime(),
   usage: z.array(UsageRow),

@@ -3,12 +3,15 @@ import { CanonicalChannel } from '../channels/channel.ts';
 import { limits } from '../limits.ts';
 import { AgentName } from '../tenants/tenant.ts';
 
-/** Who did something that stays on file: an agent in a turn, a client with a key, the operator at the command line, or somebody on a chat app. */
+/**
+ * Who did something that stays on file: an agent in a turn, a client with a key, the operator at the command line, or a
+ * contact on a channel.
+ */
 export const Actor = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('agent'), agent: AgentName, turnId: z.string() }),
   z.strictObject({ kind: z.literal('key'), keyId: z.string() }),
   z.strictObject({ kind: z.literal('operator') }),
-  /** Whom the tenant's settings name to answer there in the agent's place. */
+  /** The staff member that the tenant's settings name to answer there in the agent's place. */
   z.strictObject({ kind: z.literal('contact'), channel: CanonicalChannel, sender: z.string().max(limits.senderMaxCharacters) }),
 ]);
 export type Actor = z.infer<typeof Actor>;

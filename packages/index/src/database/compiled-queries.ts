@@ -1,8 +1,8 @@
 import { CompiledQuery } from 'kysely';
 
 /**
- * The queries of every turn, compiled once per shape: to build one anew costs kysely more than it costs SQLite to run it. One for
- * each backend, as the two databases' SQL differs.
+ * The queries of every turn, compiled once per shape: to build one again costs kysely more than it costs SQLite to run
+ * it. One for each backend, as the two databases' SQL differs.
  */
 export class CompiledQueries {
   readonly #sql = new Map<string, string>();
@@ -20,7 +20,10 @@ export class CompiledQueries {
     return CompiledQuery.raw(text, [...parameters]);
   }
 
-  /** The statements that insert all rows. Every row names its columns in the same order, which is then the order of the parameters. */
+  /**
+   * The statements that insert all rows. Every row names its columns in the same order, which is then the order of the
+   * parameters.
+   */
   *inserts<Row extends object, Returned>(
     name: string,
     rows: readonly Row[],

@@ -3,7 +3,10 @@ import { createPassages } from './passage-tables.ts';
 import { isolateTenants } from './row-security.ts';
 import { firstTableNames, type IndexDialect, type IndexTables } from './tables.ts';
 
-/** The tables were made by a later version than this one, which must not touch them. Deleting the index helps: it is rebuilt. */
+/**
+ * The tables were made by a later version than this one, which must not touch them. Deleting the index helps: it is
+ * rebuilt.
+ */
 export class NewerIndexError extends Error {
   override readonly name = 'NewerIndexError';
 
@@ -122,8 +125,8 @@ async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Pro
 }
 
 /**
- * The files say what began a session: every tenant's index is rebuilt from them when it is read next. The policy would hide the rows of all tenants from a
- * step that works for none of them.
+ * The files contain what began a session: every tenant's index is rebuilt from them when it is read next. The policy
+ * would hide the rows of all tenants from a step that works for none of them.
  */
 async function addSessionOrigin(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
   const text = dialect === 'sqlite' ? sql`text` : sql`text collate "C"`;

@@ -13,8 +13,8 @@ export interface PostgresBackendOptions {
 }
 
 /**
- * Per tenant, until the transaction ends: `read` takes no lock; `shared` keeps `alone` out and the other way round; `settled` is
- * `shared`, and keeps other ones of its kind out.
+ * Per tenant, until the transaction ends: `read` takes no lock; `shared` keeps `alone` out and the other way round;
+ * `settled` is `shared`, and keeps other ones of its kind out.
  */
 type Access = 'read' | 'shared' | 'alone' | 'settled';
 
@@ -27,9 +27,10 @@ const DEADLOCK = '40P01';
 const ATTEMPTS_MAX = 3;
 
 /**
- * All tenants in one database, kept apart by row-level security: each transaction says whose it is, and each query says so again
- * (`migrations.ts` has the reasons). The tables are made on first use, and made again when somebody dropped them.
- * A rebuild keeps one connection for its temporary tables: a pooler in between must be in session mode, or give `DATABASE_URL` a way round it.
+ * All tenants in one database, kept apart by row-level security: each transaction names its tenant, and each query
+ * names it again (`migrations.ts` has the reasons). The tables are made on first use, and made again when they were
+ * dropped. A rebuild keeps one connection for its temporary tables: a pooler in between must be in session mode, or
+ * give `DATABASE_URL` a way round it.
  */
 export class PostgresBackend implements IndexBackend {
   readonly dialect = 'postgres';
@@ -159,7 +160,7 @@ async function transaction<Result>(db: Kysely<IndexTables>, binding: Binding, wo
   }
 }
 
-/** In a statement of its own: what comes after it sees everything that the former holder of the lock has committed. */
+/** As a separate statement: what comes after it sees everything that the former holder of the lock has committed. */
 async function bind(db: Transaction<IndexTables>, { tenantId, access }: Binding): Promise<void> {
   const key = sql`hashtextextended(${`concierge-index/${tenantId}`}, 0)`;
   const setting = sql`set_config('app.account_id', ${tenantId}, true)`;

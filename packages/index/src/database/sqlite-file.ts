@@ -4,15 +4,18 @@ import { Kysely } from 'kysely';
 import { getLoadablePath } from 'sqlite-vec';
 import type { IndexTables } from './tables.ts';
 
-/** Long enough for another process's write of one turn; a longer one is waited for outside, where the event loop goes on. */
+/**
+ * Long enough for another process's write of one turn; a longer one is waited for outside, where the event loop goes
+ * on.
+ */
 const BUSY_TIMEOUT_MS = 5;
 
 /**
- * One open `data.db`. It is closed when it has been retired and nobody uses it any more.
+ * One open `data.db`. It is closed when it has been retired and has no more users.
  *
- * Written with `synchronous = off`: a killed process loses nothing, as the operating system has the data; only a power cut or a
- * crash of the machine can lose or tear what was written last. Such a file is found by the boot it belongs to (`sqlite-open.ts`) and is rebuilt
- * from the tenant's files, so no turn ever waits for the index to reach the disk.
+ * Written with `synchronous = off`: a killed process loses nothing, as the operating system has the data; only a power
+ * cut or a crash of the machine can lose or tear what was written last. Such a file is found by the boot it belongs to
+ * (`sqlite-open.ts`) and is rebuilt from the tenant's files, so no turn ever waits for the index to reach the disk.
  */
 export class SqliteFile {
   readonly path: string;
@@ -38,7 +41,10 @@ export class SqliteFile {
     return Number(row?.['user_version'] ?? 0);
   }
 
-  /** Is the file that is open still the one at its path? Whoever deletes the index must not be answered from what he deleted. */
+  /**
+   * Is the file that is open still the one at its path? After the index was deleted, no answer may come from the
+   * deleted file.
+   */
   get isInPlace(): boolean {
     return fileIdentity(this.path) === this.#identity;
   }
@@ -64,7 +70,7 @@ export class SqliteFile {
     }
   }
 
-  /** Not at once: whoever was handed the file in this turn of the event loop has not begun to use it. */
+  /** Not at once: a caller that was handed the file in this turn of the event loop has not begun to use it. */
   retire(): void {
     setImmediate(() => {
       this.#retired = true;

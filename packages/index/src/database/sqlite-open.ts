@@ -9,14 +9,17 @@ import { fileIdentity, SqliteFile } from './sqlite-file.ts';
 export interface SqliteOpenOptions {
   readonly tenantId: string;
   readonly path: string;
-  /** Of the machine's present boot; a file that bears another may have lost its last writes. */
+  /** The machine's present boot; a file with another one may have lost its last writes. */
   readonly bootId: string;
   readonly log: Log;
 }
 
 type Condition = 'current' | 'older' | 'newer' | 'earlier boot';
 
-/** The usual case, without a lock; undefined when `prepareIndexFile` is needed. Throws only when the file is busy or cannot be opened at all. */
+/**
+ * The usual case, without a lock; undefined when `prepareIndexFile` is needed. Throws only when the file is busy or
+ * cannot be opened at all.
+ */
 export async function openIndexFile(options: SqliteOpenOptions): Promise<SqliteFile | undefined> {
   if (fileIdentity(options.path) === undefined) return undefined;
   const file = connect(options.path);
@@ -28,8 +31,8 @@ export async function openIndexFile(options: SqliteOpenOptions): Promise<SqliteF
 }
 
 /**
- * Leaves a file with today's tables at the path. Run it under a lock that keeps every other process from doing the same: it replaces files.
- * A broken one is kept beside it, once, as `data.db.corrupt`.
+ * Leaves a file with today's tables at the path. Run it under a lock that keeps every other process from doing the
+ * same: it replaces files. A broken one is kept beside it, once, as `data.db.corrupt`.
  */
 export async function prepareIndexFile(options: SqliteOpenOptions): Promise<SqliteFile> {
   const existing = await usable(options);
@@ -65,7 +68,10 @@ async function usable(options: SqliteOpenOptions): Promise<SqliteFile | undefine
   }
 }
 
-/** Under the same lock: moves a file away that turned out to be broken while it was used, unless somebody has replaced it already. */
+/**
+ * Under the same lock: moves a file away that turned out to be broken while it was used, unless another process has
+ * replaced it already.
+ */
 export function quarantine(file: SqliteFile, options: Pick<SqliteOpenOptions, 'tenantId' | 'log'>): void {
   if (file.isInPlace) setAside({ ...options, path: file.path });
 }

@@ -5,9 +5,9 @@ import type { Generated } from 'kysely';
 export type IndexDialect = 'sqlite' | 'postgres';
 
 /**
- * The index's tables, the same in both databases. Every row carries its tenant; in SQLite that is one value per file, in
- * PostgreSQL the row-level policy's. Times are milliseconds since the epoch. `generation` is the rebuild during or after which a row was
- * written: what says which rows a running rebuild must not touch.
+ * The index's tables, the same in both databases. Every row carries its tenant; in SQLite that is one value per file,
+ * in PostgreSQL the row-level policy's. Times are milliseconds since the epoch. `generation` is the rebuild during or
+ * after which a row was written: it marks the rows that a running rebuild must not touch.
  */
 export interface IndexTables {
   sessions: SessionsTable;
@@ -49,7 +49,7 @@ export interface TurnsTable extends TenantRow {
   channel: ChannelName;
   status: string;
   accepted_at: number;
-  /** Of the session when it was written; an older one does not overwrite a newer one. */
+  /** Revision of the session when the row was written; an older one does not overwrite a newer one. */
   revision: number;
   /** The turn's record as JSON. */
   record: string;
@@ -78,7 +78,7 @@ export interface UsageTable extends TenantRow, UsageNumbers {
 /** The last removal of each session id: a late write of the session that was removed must not bring it back. */
 export interface RemovalsTable extends TenantRow {
   session_id: string;
-  /** Of the removed session. */
+  /** Creation time of the removed session. */
   session_created_at: number;
 }
 
@@ -98,8 +98,8 @@ export interface SkillsTable {
 }
 
 /**
- * `generation`: rises with each rebuild. `built`: the generation of the last finished one. `boot`: see the SQLite store. `passages`: which passages these
- * are, and which state of them (`PassageState`).
+ * `generation`: rises with each rebuild. `built`: the generation of the last finished one. `boot`: see the SQLite
+ * store. `passages`: which passages these are, and which state of them (`PassageState`).
  */
 export interface MetaTable {
   account_id: string;
@@ -107,7 +107,7 @@ export interface MetaTable {
   value: string;
 }
 
-/** What the index has read for searching: notes and conversations, with what told that they had changed. */
+/** What the index has read for searching: notes and conversations, with what showed that they had changed. */
 export interface PassageSourcesTable {
   account_id: string;
   kind: 'note' | 'session';
@@ -115,7 +115,7 @@ export interface PassageSourcesTable {
   owner: string;
   /** Path of a note in its owner's folder, id of a session. */
   ref: string;
-  /** Of a note its size and time, of a session its creation and revision. */
+  /** A note's size and time, or a session's creation and revision. */
   stamp: string;
 }
 
@@ -125,9 +125,9 @@ export interface PassagesTable {
   kind: 'note' | 'session';
   owner: string;
   ref: string;
-  /** Of what is embedded. */
+  /** Hash of the embedded text. */
   hash: string;
-  /** Of several passages of one source that are the same: the how many-th. */
+  /** Number among equal passages of one source. */
   nth: number;
   /** Order within the source. */
   seq: number;
@@ -136,11 +136,11 @@ export interface PassagesTable {
   place: number;
   at: number;
   text: string;
-  /** Folded words, and before them marks that say whose the passage is. */
+  /** Folded words, and before them marks that name the passage's owner. */
   terms: string;
 }
 
-/** Kept by content: a note that is moved, or said twice, needs none anew. */
+/** Kept by content: a note that is moved or repeated needs no new one. */
 export interface PassageVectorsTable {
   account_id: string;
   model: string;

@@ -9,7 +9,7 @@ import { usdOf } from './usage.ts';
 
 type Db = Kysely<IndexTables>;
 
-/** One row more than asked for tells whether there is a next page. */
+/** One row more than asked for shows whether there is a next page. */
 export async function selectSessions(db: Db, tenantId: string, query: SessionsQuery): Promise<Page<SessionListItem>> {
   let select = db
     .selectFrom('sessions')
@@ -68,7 +68,7 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
   };
 }
 
-/** Asked for every message that a surface has an id for. */
+/** Asked for every message that has a channel's id. */
 export async function selectTurn(
   db: Db,
   queries: CompiledQueries,

@@ -4,7 +4,7 @@ import { skillRow } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
 import type { TableDrift } from '../types.ts';
 
-/** Makes the skills those given; tells what differed. Of two with one name the first counts. */
+/** Makes the skills those given; returns what differed. Of two with one name the first counts. */
 export async function replaceSkills(db: Kysely<IndexTables>, tenantId: string, skills: readonly Skill[]): Promise<TableDrift> {
   const before = new Map(
     (await db.selectFrom('skills').selectAll().where('account_id', '=', tenantId).execute()).map((row) => [row.name, row]),

@@ -12,7 +12,7 @@ describe('folding', () => {
     ['ﬁle ①②', 'file 12'],
     ['한국어', '한국어'],
     ['हिन्दी', 'हिन्दी'],
-  ])('reads %s as %s, whoever wrote it', (text, folded) => {
+  ])('reads %s as %s, in any form', (text, folded) => {
     expect(foldText(text)).toBe(folded);
   });
 

@@ -51,7 +51,7 @@ export interface StaleSession {
   readonly stamp: string;
 }
 
-/** Of a row of `sessions as s`: which revision of which session of this id. */
+/** For a row of `sessions as s`: which revision of which session of this id. */
 const sessionStamp = sql`cast(s.created_at as text) || ':' || cast(s.revision as text)`;
 
 export interface PassageIndexOptions {
@@ -61,7 +61,9 @@ export interface PassageIndexOptions {
   readonly read: <Result>(work: Work<Result>) => Promise<Result>;
 }
 
-/** One tenant's passages: what memory is searched through. Filled when somebody searches, from the files; losing it loses nothing. */
+/**
+ * One tenant's passages: what memory is searched through. A search fills it from the files; losing it loses nothing.
+ */
 export class PassageIndex {
   readonly #tenantId: string;
   readonly #backend: IndexBackend;
@@ -89,7 +91,7 @@ export class PassageIndex {
     return new Map(rows.map(({ ref, stamp }) => [ref, stamp]));
   }
 
-  /** Everybody whose notes have been read. */
+  /** All owners whose notes have been read. */
   async noteOwners(): Promise<string[]> {
     const rows = await this.#read(async (db) =>
       db
@@ -151,7 +153,9 @@ export class PassageIndex {
     return changes;
   }
 
-  /** Those of several sources of one kind and owner, in one transaction: what changed, in the same order. */
+  /**
+   * Puts passages of several sources of one kind and owner in one transaction; returns what changed, in the same order.
+   */
   async putAll({ kind, owner }: Omit<SourceName, 'ref'>, reads: readonly SourcePassages[]): Promise<PassageChanges[]> {
     return this.#change(async (db) => putPassages(db, { tenantId: this.#tenantId, kind, owner }, reads));
   }
@@ -184,12 +188,12 @@ export class PassageIndex {
     return this.#read(async (db) => selectWords({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, limit));
   }
 
-  /** Those of the ids that are in the scope, in no order. */
+  /** The passages among the ids that are in the scope, in no order. */
   async passages(scope: PassageScope, ids: readonly number[]): Promise<FoundPassage[]> {
     return this.#read(async (db) => selectPassages({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, ids));
   }
 
-  /** Those of the ids of which it is not known what they are near to. */
+  /** The ids that have no vector yet. */
   async withoutVector(scope: PassageScope, asked: { model: string; ids: readonly number[] }): Promise<number[]> {
     return this.#read(async (db) => selectWithoutVector({ db, dialect: this.#backend.dialect, tenantId: this.#tenantId }, scope, asked));
   }

@@ -41,7 +41,10 @@ interface RankRow {
 }
 
 const rankColumns = sql`p.id, p.kind, p.ref, p.seq, p.at`;
-/** Vectors compared in one search: some 200 ms of work in which SQLite lets nobody else have a turn; later passages go first. */
+/**
+ * Vectors compared in one search: some 200 ms of work in which SQLite blocks all other work of the process; later
+ * passages go first.
+ */
 const COMPARED_MAX = 20_000;
 /** Both ways of comparing agree so far; what differs less is a tie, which the later one wins. */
 export const DISTANCE_DIGITS = 5;
@@ -102,7 +105,7 @@ export async function selectPassages(
   return rows.map(({ title, heading, place, text, ...row }) => ({ ...rankOf(row), title, heading, place, text }));
 }
 
-/** Those of the ids that have no vector of this model. */
+/** The ids that have no vector of this model. */
 export async function selectWithoutVector(
   { db, tenantId }: PassageQueries,
   scope: PassageScope,

@@ -30,7 +30,7 @@ export function wordsIn(terms: string): string[] {
   return terms.split(' ').filter((term) => !term.startsWith(MARK) && term !== '');
 }
 
-/** The rows of a scope. Whoever asks for passages asks with this; the marks say the same to the full-text index. */
+/** The rows of a scope. Every query for passages uses it; the marks restrict the full-text index in the same way. */
 export function scopeCondition(tenantId: string, { owner, sessions, kinds }: PassageScope): RawBuilder<boolean> {
   const conditions: RawBuilder<unknown>[] = [];
   if (kinds.includes('note')) conditions.push(sql`(p.kind = 'note' and p.owner = ${owner})`);

@@ -10,12 +10,15 @@ export interface Passage {
   readonly atMs: number;
 }
 
-/** What a model embeds; its hash is what vectors are kept by. Nothing of where the piece lies is in it: a renamed note keeps its vectors. */
+/**
+ * What a model embeds; its hash is what vectors are kept by. Nothing of where the piece lies is in it: a renamed note
+ * keeps its vectors.
+ */
 export function embeddedText({ title, heading, text }: Pick<Passage, 'title' | 'heading' | 'text'>): string {
   return [title, heading, text].filter((part) => part !== '').join('\n');
 }
 
-/** The words of a passage of a conversation without who said them: every passage has those. */
+/** The words of a passage of a conversation without their speakers: every passage has those. */
 export function withoutSpeakers(text: string): string {
   return text.replaceAll(/^(?:user|assistant): /gmu, '');
 }

@@ -17,7 +17,9 @@ const STEM_MIN_CHARACTERS = 4;
 const ENDING_MAX_CHARACTERS = 2;
 const FORM_WEIGHT = 0.7;
 const FORM_SHARED_MIN = 0.6;
-/** Of a compound that begins with the whole word: less, as what it begins with says less than what it is a form of. */
+/**
+ * The weight of a compound that begins with the whole word: less than a form's, as a beginning means less than a stem.
+ */
 const COMPOUND_SHARED_MIN = 0.35;
 const JOINED_MIN_CHARACTERS = 6;
 const MEANT_WEIGHT = 0.6;
@@ -47,8 +49,9 @@ function joinedWith(term: string, said: readonly string[]): string[] {
 }
 
 /**
- * How much a word says for a term: 1 for the word itself, less for a form of it, 0 for any other. Forms are told by their common
- * beginning, which serves every language that inflects at the end, and none worse than another; so are compounds that begin with the word.
+ * How much a word counts for a term: 1 for the word itself, less for a form of it, 0 for any other. Forms are
+ * recognised by their common beginning, which serves every language that inflects at the end, and none worse than
+ * another; so are compounds that begin with the word.
  */
 export function weightOf({ text, stem, joined, meant }: QuestionTerm, word: string): number {
   if (word === text || joined.includes(word)) return 1;

@@ -36,8 +36,8 @@ export interface SourcePassages {
 }
 
 /**
- * Makes the passages of sources of one kind and owner those given, in a transaction that is the caller's; what changed, in the same order. What is
- * the same as before stays as it is, wherever in its source it moved to.
+ * Makes the passages of sources of one kind and owner those given, in a transaction that is the caller's; what changed,
+ * in the same order. What is the same as before stays as it is, wherever in its source it moved to.
  */
 export async function putPassages(
   db: Db,
@@ -87,8 +87,9 @@ export async function removePassages(db: Db, source: PassageSource): Promise<voi
 }
 
 /**
- * Call it first in each transaction that changes passages. Its lock makes two that read the same sources one after the other, and its row tells who kept
- * something of the passages whether they are still those: the first part stays until the index is lost, the second one changes each time.
+ * Call it first in each transaction that changes passages. Its lock makes two that read the same sources one after the
+ * other, and its row shows a reader that kept something of the passages whether they are still those: the first part
+ * stays until the index is lost, the second one changes each time.
  */
 export async function markPassagesChanged(db: Db, tenantId: string): Promise<void> {
   await sql`insert into meta (account_id, key, value) values (${tenantId}, 'passages', ${`${randomUUID()} ${randomUUID()}`})

@@ -4,7 +4,7 @@ import { cosineOf, vectorOf } from './vectors.ts';
 import { DISTANCE_DIGITS, selectEmbedded, type PassageQueries, type PassageRank } from './passage-queries.ts';
 import type { PassageScope } from './passage-scope.ts';
 
-/** Of all tenants of this process. */
+/** Bytes kept for all tenants of this process. */
 const KEPT_BYTES = 64 * 1024 * 1024;
 const FETCHED_AT_ONCE = 500;
 const COMPARED_AT_ONCE = 2000;
@@ -13,12 +13,15 @@ const kept = new LRUCache<string, Float32Array>({ maxSize: KEPT_BYTES, sizeCalcu
 
 export interface NearestQuery {
   readonly model: string;
-  /** Of length 1. */
+  /** A vector of length 1. */
   readonly vector: Float32Array;
   readonly limit: number;
 }
 
-/** Compares with every vector there is, one by one: for databases that cannot do it themselves. Vectors are kept in memory by what they are of. */
+/**
+ * Compares with every vector there is, one by one: for databases that cannot do it themselves. Vectors are kept in
+ * memory by what they are of.
+ */
 export class VectorScan {
   readonly #tenantId: string;
 

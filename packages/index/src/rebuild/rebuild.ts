@@ -12,12 +12,12 @@ import type { DriftReport, IndexSource, TableDrift } from '../types.ts';
 type Db = Kysely<IndexTables>;
 
 /**
- * Reads the files into temporary tables, then puts right in one transaction what differs. What was written since the rebuild began
- * (its `generation` tells) is newer than what was read from the files, and stays as it is.
+ * Reads the files into temporary tables, then puts right in one transaction what differs. What was written since the
+ * rebuild began (its `generation` shows that) is newer than what was read from the files, and stays as it is.
  */
 export async function rebuildIndex(backend: IndexBackend, tenantId: string, source: IndexSource): Promise<DriftReport> {
   return backend.withOwnConnection(tenantId, async (own) => {
-    // Committed before the first file is read: whoever wrote under the generation before had published its file by then.
+    // Committed before the first file is read: a writer under the generation before had published its file by then.
     const generation = await own.alone(async (db) => nextGeneration(db, tenantId));
     const context = { tenantId, generation };
     await stageSource({ db: own.db, queries: backend.queries }, context, source);
@@ -42,7 +42,10 @@ async function* skillsOf(source: IndexSource): AsyncGenerator<Skill> {
   yield* await source.skills();
 }
 
-/** A session file beats the note of its removal (it was restored); a removal since the rebuild began beats what had been read before. */
+/**
+ * A session file beats the note of its removal (it was restored); a removal since the rebuild began beats what had been
+ * read before.
+ */
 async function settleRemovals(db: Db, { tenantId, generation }: RowContext): Promise<void> {
   await sql`delete from staged_removals where exists (select 1 from staged_sessions as s
     where s.id = staged_removals.session_id and s.created_at <= staged_removals.session_created_at)`.execute(db);

@@ -40,7 +40,7 @@ export const stagedTables = {
     channel: 'content',
     status: 'content',
     accepted_at: 'content',
-    // Of the session when the row was written, which the files no longer tell: not compared.
+    // State of the session when the row was written, which the files no longer contain: not compared.
     revision: 'generation',
     generation: 'generation',
     record: 'content',
@@ -92,7 +92,10 @@ export type StagingTables = { readonly [Name in StagedName as `staged_${Name}`]:
 /** Rows that are held before they are written. */
 const BUFFERED_ROWS = 256;
 
-/** A rebuild ended because the files could not be read; `cause` says why. Told apart from the database's own errors, which may be gone next time. */
+/**
+ * A rebuild ended because the files could not be read; `cause` has the reason. Distinct from the database's own errors,
+ * which may be gone next time.
+ */
 class IndexSourceError extends Error {
   override readonly name = 'IndexSourceError';
 }
@@ -153,7 +156,9 @@ class Staging {
     return stagedNames.some((name) => this.rows[name].length >= BUFFERED_ROWS);
   }
 
-  /** A key that comes twice is kept once: a turn in the session file and in its history, the last removal of a session. */
+  /**
+   * A key that comes twice is kept once: a turn in the session file and in its history, the last removal of a session.
+   */
   async flush(): Promise<void> {
     const { rows } = this;
     const db = this.#db;
@@ -182,7 +187,7 @@ class Staging {
         .values(some)
         .onConflict((on) => on.doNothing()),
     );
-    // SQLite answers within the call: without this, a source that never waits for the disk would let nobody else have a turn.
+    // SQLite answers within the call: without this, a source that never waits for the disk would block the event loop.
     await nextTurn();
   }
 

@@ -40,8 +40,8 @@ export interface AgentScan {
 export type FoundAgent = { readonly agent: OwnAgent } | { readonly reason: string };
 
 /**
- * agents/<name>.md. Read as they are on disk at the moment of asking; front matter is parsed once per change of a file. The names of
- * the built-in agents are taken.
+ * agents/<name>.md. Read as they are on disk at the moment of asking; front matter is parsed once per change of a file.
+ * The names of the built-in agents are taken.
  */
 export class Agents {
   readonly #root: string;
@@ -87,7 +87,7 @@ export class Agents {
     return { valid, invalid };
   }
 
-  /** Markdown files only: anything else in the folder is no agent and nobody's mistake. */
+  /** Markdown files only: anything else in the folder is not an agent and not an error. */
   async #fileNames(): Promise<string[]> {
     const names = await this.#names.get(join(this.#root, folderName), async () => {
       try {

@@ -8,7 +8,9 @@ import type { Skills } from '../skills/skills.ts';
 
 /** In the order in which they stand in the prompt; BOOTSTRAP* follow, by name (service interface, rule 3). */
 const sharedFiles = ['IDENTITY.md', 'SOUL.md', 'USER.md', 'AGENTS.md', 'TOOLS.md', 'MEMORY.md'] as const;
-/** Of these the cs agent gets the contact's own: nothing of the owner's notes reaches a stranger's conversation. */
+/**
+ * The cs agent gets the contact's own version of these: nothing of the owner's notes reaches a stranger's conversation.
+ */
 const personalFiles: ReadonlySet<string> = new Set(['USER.md', 'MEMORY.md']);
 const heartbeatFile = 'HEARTBEAT.md';
 const cachedFilesMax = 200;
@@ -18,7 +20,7 @@ export interface ContextFile {
   readonly name: string;
   /** Its beginning, at most `contextFileMaxBytes`. */
   readonly text: string;
-  /** Of the whole file. */
+  /** Size of the whole file. */
   readonly bytes: number;
 }
 
@@ -30,11 +32,11 @@ export interface UnusableFile {
 }
 
 export interface AgentContext {
-  /** Those that are there and not empty, in prompt order. */
+  /** The files that exist and are not empty, in prompt order. */
   readonly files: readonly ContextFile[];
   /** HEARTBEAT.md as it is, or its beginning; null when it is missing or holds nothing but blank lines and comments. */
   readonly heartbeat: string | null;
-  /** Of the whole HEARTBEAT.md. */
+  /** Size of the whole HEARTBEAT.md. */
   readonly heartbeatBytes: number;
   readonly skills: readonly Skill[];
   /** What was left out. */
@@ -70,8 +72,8 @@ interface OwnerContext {
 }
 
 /**
- * What the prompt is built from, as it is on disk at the start of a turn. Contents are kept in memory and each file is asked
- * by `lstat` whether it has changed; turns that start at the same time share the asking.
+ * What the prompt is built from, as it is on disk at the start of a turn. Contents are kept in memory and each file is
+ * asked by `lstat` whether it has changed; turns that start at the same time share the asking.
  */
 export class ContextFiles {
   readonly #root: string;

@@ -9,7 +9,7 @@ export interface FrontMatter {
   readonly body: string;
 }
 
-/** The front matter cannot be used; the message says why and may be shown to the tenant. */
+/** The front matter cannot be used; the message states the reason and may be shown to the tenant. */
 export class FrontMatterError extends Error {
   override readonly name = 'FrontMatterError';
 }
@@ -19,9 +19,9 @@ function refuse(): never {
 }
 
 /**
- * Splits a Markdown file into its YAML front matter and its body. A file that begins with no fence is all body. The only way to
- * gray-matter in this repository: left to itself it takes the language from the opening fence, and for `---js` it runs the
- * text as a program. @throws FrontMatterError
+ * Splits a Markdown file into its YAML front matter and its body. A file that begins with no fence is all body. The
+ * only way to gray-matter in this repository: left to itself it takes the language from the opening fence, and for
+ * `---js` it runs the text as a program. @throws FrontMatterError
  */
 export function parseFrontMatter(text: string): FrontMatter {
   const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
@@ -39,13 +39,14 @@ export function parseFrontMatter(text: string): FrontMatter {
 /** The opposite: fields that are undefined are left out. */
 export function stringifyFrontMatter(fields: Readonly<Record<string, unknown>>, body: string): string {
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-  // As an object: a body in a string would be parsed for front matter of its own first.
+  // As an object: the body in a string would be parsed for front matter first.
   return matter.stringify({ content: body }, given, { language: 'yaml' });
 }
 
 function parseYaml(block: string): unknown {
   try {
-    // Options are never left out: without them results are shared between callers and a second parse hides the error of the first.
+    // Options are never left out: without them results are shared between callers and a second parse hides the error of
+    // the first.
     return matter(`---\n${block}\n---\n`, { language: 'yaml', engines: { js: refuse, javascript: refuse, json: refuse } }).data;
   } catch (error) {
     if (error instanceof FrontMatterError) throw error;

@@ -15,11 +15,11 @@ type McpServerRecord = z.infer<typeof McpServerRecord>;
 
 const serverNames = { test: (name: string): boolean => McpServerName.safeParse(name).success };
 
-/** A server as whoever speaks to it needs it. */
+/** A server as its client needs it. */
 export interface McpServerTools extends Pick<McpServerView, 'name' | 'url' | 'agents' | 'tools' | 'timeoutMs'> {
   /** Opened. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the record: another one whenever it was changed. */
+  /** Revision of the record: each change makes another one. */
   readonly revision: string;
 }
 
@@ -60,7 +60,10 @@ export class McpServerStore {
     return view;
   }
 
-  /** Whose tools an agent may use: those that name it and are enabled. A file or a secret that cannot be read leaves its server out. */
+  /**
+   * The servers whose tools an agent may use: those that name it and are enabled. A file or a secret that cannot be
+   * read leaves its server out.
+   */
   async attachedTo(agent: string): Promise<McpServerTools[]> {
     const attached: McpServerTools[] = [];
     for (const name of await this.#records.names()) {
@@ -72,7 +75,10 @@ export class McpServerStore {
     return attached;
   }
 
-  /** The one server, to be asked now. @throws AppError not_found, conflict when its file or its secrets cannot be read */
+  /**
+   * The one server, to be asked now.
+   * @throws AppError not_found, conflict when its file or its secrets cannot be read
+   */
   async open(name: string): Promise<McpServerTools> {
     const { problem } = await this.find(name);
     const read = await this.#read(name);
@@ -81,7 +87,10 @@ export class McpServerStore {
     return server;
   }
 
-  /** On disk when it returns. @throws AppError invalid_request, when it is one too many or keeps a header that there is not */
+  /**
+   * On disk when it returns.
+   * @throws AppError invalid_request, when it is one too many or keeps a header that there is not
+   */
   async put(name: string, body: McpServerBody): Promise<{ view: McpServerView; created: boolean }> {
     return this.#writers.run('put', async () => {
       const read = await this.#read(name);

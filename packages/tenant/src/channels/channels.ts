@@ -41,8 +41,9 @@ type Opened =
   | { readonly state: 'broken'; readonly error: AppError };
 
 /**
- * The chat apps a tenant is connected to, a file each. Credentials go in and are opened for whoever speaks to the app; no view has them. When messages
- * last came and went is the time of an empty file beside the binding, the last error a file of its own: none of them ever touches credentials.
+ * The channels a tenant is connected to, a file each. Credentials go in and are opened for the channel's adapter only;
+ * no view has them. The time when messages last came and went is the time of an empty file beside the binding; the last
+ * error is a separate file. Neither touches credentials.
  */
 export class Channels {
   readonly #options: ChannelsOptions;
@@ -68,13 +69,13 @@ export class Channels {
     });
   }
 
-  /** Those that are connected, in the order of their names. */
+  /** The connected channels, in the order of their names. */
   async list(): Promise<ChannelView[]> {
     const views = await Promise.all(messagingChannels.map(async (channel) => this.find(channel)));
     return views.filter((view) => view !== undefined);
   }
 
-  /** undefined when it is not connected, and nobody has tried to by a file. */
+  /** undefined when it is not connected and no file has tried to connect it. */
   async find(channel: MessagingChannel): Promise<ChannelView | undefined> {
     await this.#plain.takeOver();
     const refused = this.#plain.problemOf(channel);
@@ -108,7 +109,7 @@ export class Channels {
     };
   }
 
-  /** Of one that can be opened. */
+  /** The state of a binding that can be opened. */
   async #stateOf({ channel, enabled, disabledReason, updatedAt }: ChannelBinding): Promise<Pick<ChannelView, 'state' | 'reason'>> {
     if (!enabled) return { state: 'disabled', reason: disabledReason };
     const stop = await this.#stops.find({ channel, updatedAt });
@@ -116,8 +117,9 @@ export class Channels {
   }
 
   /**
-   * What the channel's adapter needs, secrets included. undefined when it is not connected, or disabled. Opened once: as long as nothing changes, two
-   * system calls; a change by anybody is in force with the next call.
+   * What the channel's adapter needs, secrets included. undefined when the channel is not connected, or disabled. The
+   * file is opened once: as long as nothing changes, a call costs two system calls; a change by any process is in force
+   * with the next call.
    * @throws AppError internal_error when it is connected and cannot be read
    */
   async open<Channel extends MessagingChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
@@ -158,7 +160,10 @@ export class Channels {
     return parseChannelSettings(channel, { ...identifiers, ...Object.fromEntries(opened) });
   }
 
-  /** Connects it, or connects it anew: every field is given each time. On disk when it returns. @throws AppError invalid_request */
+  /**
+   * Connects it, or connects it anew: every field is given each time. On disk when it returns.
+   * @throws AppError invalid_request
+   */
   async connect(channel: MessagingChannel, settings: unknown): Promise<ChannelView> {
     // What lies there already is older than these.
     await this.#plain.takeOver();
@@ -196,8 +201,8 @@ export class Channels {
   }
 
   /**
-   * What the provider tells of the account, for the binding as it was seen: when it was given other credentials since, they are not another account's.
-   * Whether it is enabled stays as it is.
+   * Stores what the provider reports of the account for the binding as it was seen: credentials that it was given since
+   * belong to the same account. Whether it is enabled stays as it is.
    */
   async learn(
     { channel, updatedAt }: Pick<ChannelView, 'channel' | 'updatedAt'>,
@@ -228,8 +233,9 @@ export class Channels {
   }
 
   /**
-   * The provider refuses what is sent for the binding as it was seen: nothing is sent until a try goes through, or until it is connected anew. What people
-   * write is still taken: an app that is refused for a while takes its webhook away.
+   * The provider refuses what is sent for the binding as it was seen: nothing is sent until a try goes through, or
+   * until it is connected anew. What contacts write is still taken: a provider whose calls are refused for a while
+   * removes its webhook.
    */
   async stopSending(seen: StoppedBinding, stop: { readonly reason: string; readonly nowMs: number }): Promise<void> {
     await this.#stops.stop(seen, stop);
@@ -300,7 +306,7 @@ export class Channels {
   }
 }
 
-/** Has it every field that this channel needs? One that was mended by hand may not. */
+/** Has the binding every field that this channel needs? One that was edited by hand may not. */
 function isWhole(binding: ChannelBinding, channel: MessagingChannel): boolean {
   const present = { ...binding.identifiers, ...binding.sealed };
   const fields = Object.entries(channelDefinitions[channel].settings.shape).filter(([, schema]) => !schema.safeParse(undefined).success);

@@ -33,8 +33,9 @@ interface Refused {
 }
 
 /**
- * Credentials that somebody puts beside the bindings as plain JSON: `telegram.json` with the fields that the API takes. They are sealed, kept, and the plain
- * file is removed, in this order; one that is not right is left alone and told of. While nothing changes, a look costs one `lstat` of the folder.
+ * Credentials that are put beside the bindings as plain JSON: `telegram.json` with the fields that the API takes. They
+ * are sealed, kept, and the plain file is removed, in this order; an invalid one is left alone and reported. While
+ * nothing changes, a look costs one `lstat` of the folder.
  */
 export class CredentialDropFiles {
   readonly #options: CredentialDropFilesOptions;
@@ -116,7 +117,10 @@ export class CredentialDropFiles {
     return this.#removeRead(channel, facts);
   }
 
-  /** Only what was read: another one may have been put there meanwhile, which is then looked at next. Why it is still there, if it is. */
+  /**
+   * Only what was read: another one may have been put there meanwhile, which is then looked at next. Why it is still
+   * there, if it is.
+   */
   async #removeRead(channel: MessagingChannel, read: Stats): Promise<string | undefined> {
     const { folder, folders } = this.#options;
     const aside = join(folder, temporaryName());
@@ -124,7 +128,7 @@ export class CredentialDropFiles {
       await rename(this.#pathOf(channel), aside);
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
-      // Of another owner, or mounted there.
+      // The file has another owner, or is mounted there.
       if (isSystemError(error, 'EBUSY', 'EACCES', 'EPERM', 'EROFS')) return 'its credentials are kept, but it cannot be removed: remove it';
       throw error;
     }
@@ -140,7 +144,7 @@ export class CredentialDropFiles {
   }
 }
 
-/** @throws AppError invalid_request; what a parser has to say would quote what may be a secret */
+/** @throws AppError invalid_request; a parser's message could quote a secret */
 function parseObject(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -12,8 +12,9 @@ export interface StoppedBinding {
 }
 
 /**
- * channels/<channel>.sending.json: the provider refuses what is sent with these credentials. Messages still come in. States of a binding: sending → stopped
- * → sending again, when one of the tries that are made now and then goes through, or when it is connected anew: a stop is that of one version of the binding.
+ * channels/<channel>.sending.json: the provider refuses what is sent with these credentials. Messages still come in.
+ * States of a binding: sending → stopped → sending again, when one of the tries that are made now and then goes
+ * through, or when it is connected anew: a stop belongs to one version of the binding.
  */
 export class SendingStops {
   readonly #records: RecordFolder<typeof SendingStop>;

@@ -39,8 +39,9 @@ export interface ContactsPage {
 }
 
 /**
- * The people a tenant's agents talk to. Conversations say who and when; a small file says what they are called; an alias leads from another id of the
- * same person to the one that the conversation is kept under. Notes about a contact lie in the same folder and are `MemoryFiles`' affair.
+ * The people a tenant's agents talk to. Conversations contain who and when; a small file contains their name; an alias
+ * leads from another id of the same contact to the one that the conversation is kept under. Notes about a contact lie
+ * in the same folder and are `MemoryFiles`' affair.
  */
 export class Contacts {
   readonly #options: ContactsOptions;
@@ -50,15 +51,18 @@ export class Contacts {
     this.#options = options;
   }
 
-  /** The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one. */
+  /**
+   * The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one.
+   */
   async canonicalOf(channel: MessagingChannel, sender: string): Promise<string> {
     const aliases = this.#aliases(sender);
     return (await aliases.has(channel)) ? ((await aliases.find(channel))?.sender ?? sender) : sender;
   }
 
   /**
-   * From now on `alias` is `sender`. The first to say so is right: an alias does not move to somebody else. On disk when it returns.
-   * @throws AppError conflict, when it leads to another contact, or has aliases of its own
+   * From now on `alias` is `sender`. The first claim wins: an alias does not move to another contact. On disk when it
+   * returns.
+   * @throws AppError conflict, when it leads to another contact, or has aliases itself
    */
   async addAlias({ channel, alias, sender }: Pick<ContactAlias, 'channel' | 'alias' | 'sender'>): Promise<void> {
     const canonical = await this.canonicalOf(channel, sender);
@@ -71,11 +75,14 @@ export class Contacts {
     const isNew = await this.#aliases(alias).create(channel, record);
     if (!isNew && (await this.canonicalOf(channel, alias)) !== canonical)
       throw new AppError('conflict', 'This id belongs to another contact already.');
-    // The way back, for whoever looks at the contact; made again by the next caller if this one dies here.
+    // The way back, for readers of the contact; the next caller makes it again if this one dies here.
     await leadsBack.put(backName(channel, alias), record);
   }
 
-  /** The app says that nothing can be sent to this chat any more, or that it can again. On disk when it returns. */
+  /**
+   * Stores the provider's report that nothing can be sent to this chat any more, or that it can again. On disk when it
+   * returns.
+   */
   async noteReach(channel: MessagingChannel, sender: string, reach: 'reachable' | 'unreachable'): Promise<void> {
     if (!ContactUnreachable.shape.sender.safeParse(sender).success) return;
     const marks = this.#unreachable(sender);
@@ -83,7 +90,7 @@ export class Contacts {
     else await marks.put(channel, { version: 1, channel, sender, since: new Date().toISOString() });
   }
 
-  /** Since when nothing can be sent there; undefined while the app has not said so. */
+  /** Since when nothing can be sent there; undefined while the provider has not reported it. */
   async unreachableSince(channel: MessagingChannel, sender: string): Promise<string | undefined> {
     return (await this.#unreachable(sender).find(channel))?.since;
   }
@@ -99,7 +106,7 @@ export class Contacts {
     });
   }
 
-  /** What the file says that lies in this folder of `contacts/`. */
+  /** The content of the file in this folder of `contacts/`. */
   async recordIn(folder: string): Promise<ContactRecord | undefined> {
     return this.#recordsIn(folder).find('contact');
   }
@@ -120,7 +127,7 @@ export class Contacts {
     };
   }
 
-  /** Those who have written, the last one first. */
+  /** The contacts that have written, the last one first. */
   async list({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }): Promise<ContactsPage> {
     const contacts = new Map<string, ContactView>();
     let from = cursor;

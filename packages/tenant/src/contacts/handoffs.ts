@@ -18,16 +18,16 @@ export interface HandoffsOptions {
 export interface HandoffRequest {
   readonly reason: string;
   readonly by: Actor;
-  /** After this the agent goes on by itself; without it, when somebody says so. */
+  /** After this the agent goes on by itself; without it, when the handoff is resumed. */
   readonly hours?: number | undefined;
-  /** Whom to tell what; nobody without it. */
+  /** Whom to notify of what; without it, no notification is sent. */
   readonly call?: Omit<HandoffCall, 'version' | 'handoffId' | 'sessionId' | 'at'>;
 }
 
 /**
- * Conversations that a person has, or is asked to have. States of one: none → paused → resumed (somebody said so) or expired (its time is over) →
- * paused again. The request is a file of the conversation's name, its end another one that names the request: an end that comes late
- * ends the handoff it was meant for, not the next one.
+ * Conversations that a staff member has, or is asked to take. States: none → paused → resumed (on request) or expired
+ * (its time is over) → paused again. The request is a file of the conversation's name, its end another one that names
+ * the request: an end that comes late ends the handoff it was meant for, not the next one.
  */
 export class Handoffs {
   readonly #handoffs: RecordFolder<typeof Handoff>;
@@ -51,7 +51,9 @@ export class Handoffs {
     this.#now = now;
   }
 
-  /** May the agent not speak in this conversation? Ask right before each send. A file that cannot be read says that it may not. */
+  /**
+   * Must the agent stay silent in this conversation? Ask right before each send. A file that cannot be read means yes.
+   */
   async isPaused(sessionId: string): Promise<boolean> {
     const read = await this.#handoffs.read(sessionId);
     if (read === undefined) return false;
@@ -64,7 +66,7 @@ export class Handoffs {
     return handoff === undefined ? undefined : this.#viewOf(handoff);
   }
 
-  /** Those that wait for a person, the oldest first; those whose file cannot be read are paused, too. */
+  /** Conversations that wait for staff, the oldest first; those whose file cannot be read are paused, too. */
   async paused(): Promise<{ readonly handoffs: HandoffView[]; readonly broken: string[] }> {
     const handoffs: HandoffView[] = [];
     const broken: string[] = [];
@@ -77,7 +79,10 @@ export class Handoffs {
     return { handoffs: waiting.toSorted((a, b) => a.since.localeCompare(b.since)), broken };
   }
 
-  /** On disk when it returns. A conversation that is paused already stays as it is; `isNew` says which. @throws AppError invalid_request */
+  /**
+   * On disk when it returns. A conversation that is paused already stays as it is; `isNew` is false then.
+   * @throws AppError invalid_request
+   */
   async request(
     sessionId: string,
     { reason, by, hours, call }: HandoffRequest,
@@ -97,7 +102,8 @@ export class Handoffs {
         since: new Date(nowMs).toISOString(),
         until: hours === undefined ? null : new Date(nowMs + hours * hourMs).toISOString(),
       });
-      // First whom to tell: a process that dies after the next line leaves somebody waiting whom nobody knows of.
+      // The notifications come first: else a crash after the next line would leave a contact waiting without any notice
+      // to staff.
       if (call !== undefined)
         await this.#calls.put(handoff.id, { version: 1, handoffId: handoff.id, sessionId, at: handoff.since, ...call });
       await this.#handoffs.put(sessionId, handoff);
@@ -106,7 +112,7 @@ export class Handoffs {
     });
   }
 
-  /** The agent speaks again. On disk when it returns. */
+  /** The agent answers again. On disk when it returns. */
   async resume(sessionId: string, by: Actor): Promise<'resumed' | 'not_paused'> {
     return this.#writers.run(sessionId, async () => {
       const read = await this.#handoffs.read(sessionId);
@@ -121,13 +127,13 @@ export class Handoffs {
     });
   }
 
-  /** Those of which not everybody has been told. */
+  /** Handoffs whose notifications are not all sent. */
   async pending(): Promise<HandoffCall[]> {
     const calls = await Promise.all((await this.#calls.names()).map(async (id) => this.#calls.find(id)));
     return calls.filter((call) => call !== undefined);
   }
 
-  /** Everybody has been told. */
+  /** Marks all notifications of the handoff as sent. */
   async told(handoffId: string): Promise<void> {
     await this.#calls.remove(handoffId);
   }

@@ -33,7 +33,7 @@ export interface EventEndpointsOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** An endpoint as whoever sends to it needs it. */
+/** An endpoint as its sender needs it. */
 export interface OpenEndpoint {
   readonly id: string;
   readonly url: string;
@@ -46,13 +46,16 @@ interface Known {
   readonly health: EventEndpointHealth | undefined;
 }
 
-/** Where a tenant wants to be told of what happens: a file each, secrets sealed. What senders find out about one is a file beside it. */
+/**
+ * The endpoints that a tenant wants webhook events sent to: a file each, secrets sealed. What senders find out about
+ * one is a file beside it.
+ */
 export class EventEndpoints {
   readonly #options: EventEndpointsOptions;
   readonly #records: RecordFolder<typeof EventEndpoint>;
   readonly #healths: RecordFolder<typeof EventEndpointHealth>;
   readonly #writers = new KeyedMutex();
-  /** Every turn asks who wants to be told of it: one look at the folder, as long as nothing in it has changed. */
+  /** Every turn asks which endpoints want its events: one look at the folder, as long as nothing in it has changed. */
   readonly #known = new StatCache<readonly Known[]>(1);
 
   constructor(options: EventEndpointsOptions) {
@@ -128,13 +131,16 @@ export class EventEndpoints {
     });
   }
 
-  /** Those that want to be told of this. */
+  /** The endpoints that subscribe to this event. */
   async subscribed(type: EventType): Promise<readonly EventEndpoint[]> {
     const usable = (await this.#all()).filter((one) => isUsable(one)).map(({ endpoint }) => endpoint);
     return usable.filter(({ types }) => types === null || types.some((wanted) => wanted === type));
   }
 
-  /** Makes sure that there is one for this URL: one that is told of nothing else, when there is none. @throws AppError conflict */
+  /**
+   * Makes sure that there is one for this URL: when there is none, makes one that gets no other events.
+   * @throws AppError conflict
+   */
   async ensure(url: string): Promise<void> {
     await this.#writers.run(`url ${url}`, async () => {
       if ((await this.#ofUrl(url)) === undefined) await this.create({ url, types: [], description: 'Replies of schedules' });
@@ -150,7 +156,10 @@ export class EventEndpoints {
     return known.endpoint;
   }
 
-  /** To send to it now, disabled or not. @throws AppError not_found, conflict when its secret cannot be read */
+  /**
+   * The endpoint for sending now, disabled or not.
+   * @throws AppError not_found, conflict when its secret cannot be read
+   */
   async open(id: string): Promise<OpenEndpoint> {
     const { url, secret, previous } = await this.#existing(id);
     const current = this.#opened(id, secret);
@@ -177,7 +186,7 @@ export class EventEndpoints {
     });
   }
 
-  /** `isGone`: it says itself that it wants nothing more. True when it is disabled from now on. */
+  /** `isGone`: the endpoint itself wants no more events. True when it is disabled from now on. */
   async noteFailure(id: string, { isGone }: { readonly isGone: boolean }): Promise<boolean> {
     return this.#writers.run(id, async () => {
       const known = (await this.#all()).find(({ endpoint }) => endpoint.id === id);

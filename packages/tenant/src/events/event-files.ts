@@ -46,10 +46,11 @@ export interface FoundEvent {
 }
 
 /**
- * Events as files, by what has become of them and by the hour in which they happened: no folder grows without end, and none is read that a page does not need.
+ * Events as files, by what has become of them and by the hour in which they happened: no folder grows without end, and
+ * none is read that a page does not need.
  *
- * Waiting → sent or dead, dead → waiting. A move is two steps, the file as it will be and its new place: `outcome` in a waiting file says that
- * only the second one is missing.
+ * Waiting → sent or dead, dead → waiting. A move is two steps, the file as it will be and its new place: `outcome` in a
+ * waiting file means that only the second one is missing.
  */
 export class EventFiles {
   readonly #options: EventFilesOptions;
@@ -95,7 +96,7 @@ export class EventFiles {
     await this.#move(event.id, 'waiting', event.outcome);
   }
 
-  /** Of one that was settled by somebody who died before it was moved. */
+  /** The outcome of an event whose process settled it and died before it moved the file. */
   async finishMove(id: string, outcome: 'sent' | 'dead'): Promise<void> {
     await this.#move(id, 'waiting', outcome);
   }

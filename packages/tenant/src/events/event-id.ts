@@ -16,7 +16,7 @@ export interface WebhookEventKey {
   readonly atMs: number;
 }
 
-/** The same for the same webhookEvent, whoever tells of it and however often. */
+/** The same webhook event has the same id, however often and by whichever process it is reported. */
 export function eventIdOf({ tenantId, endpointId, type, key, atMs }: WebhookEventKey): string {
   const digest = createHash('sha256')
     .update(JSON.stringify(['event', tenantId, endpointId, type, key]))

@@ -29,12 +29,12 @@ export interface TenantEventsOptions {
 /** Something that the tenant's own systems may want to know. */
 export interface WebhookEventInput<Type extends EventType = EventType> {
   readonly type: Type;
-  /** Names it among all of its type: whoever tells of it again gives the same. */
+  /** Names the event among all of its type: reporting it again gives the same key. */
   readonly key: string;
   /** When it happened; also the same each time. */
   readonly at: string;
   readonly data: Omit<EventData[Type], 'tenant' | 'text'>;
-  /** What was said, for endpoints that ask for it; read only when there is one. */
+  /** The text, for endpoints that ask for it; read only when there is one. */
   readonly text?: () => Promise<string>;
 }
 
@@ -45,7 +45,10 @@ export interface KeptEvent {
   readonly dueMs: number;
 }
 
-/** What a tenant's own systems are told: who is to be told (`endpoints`), and the events as files, until they are sent and a while after. */
+/**
+ * A tenant's webhook events: who gets them (`endpoints`), and the events as files until they are sent and a while
+ * after.
+ */
 export class TenantEvents {
   readonly endpoints: EventEndpoints;
   readonly files: EventFiles;
@@ -58,7 +61,7 @@ export class TenantEvents {
     this.files = new EventFiles(options);
   }
 
-  /** A file for each endpoint that wants it, on disk when it returns; one look at a folder when nobody does. */
+  /** A file for each endpoint that wants it, on disk when it returns; one look at a folder when none does. */
   async emit<Type extends EventType>(webhookEvent: WebhookEventInput<Type>): Promise<KeptEvent[]> {
     const endpoints = await this.endpoints.subscribed(webhookEvent.type);
     return Promise.all(
@@ -66,7 +69,10 @@ export class TenantEvents {
     );
   }
 
-  /** For one URL that a schedule names, text included. @throws AppError conflict, when it has no endpoint that can be sent to */
+  /**
+   * For one URL that a schedule names, text included.
+   * @throws AppError conflict, when it has no endpoint that can be sent to
+   */
   async emitTo<Type extends EventType>(url: string, webhookEvent: WebhookEventInput<Type>): Promise<KeptEvent> {
     return this.#keep(await this.endpoints.usableAt(url), webhookEvent, true);
   }
@@ -97,7 +103,7 @@ export class TenantEvents {
     const events: KeptEvent[] = [];
     for (const id of ids.slice(0, limits.eventsRedrivenMax)) {
       const revived = await this.files.revive(id).catch((error: unknown) => {
-        // Somebody else has it sent anew at the same moment.
+        // Another process has it sent anew at the same moment.
         if (error instanceof AppError) return undefined;
         throw error;
       });
@@ -144,7 +150,7 @@ export class TenantEvents {
   }
 }
 
-/** The text is what the event is about: without it there is nothing to tell. */
+/** The text is what the event is about: without it there is nothing to send. */
 function isTextItself({ type }: WebhookEventInput): boolean {
   return type === 'heartbeat.reported';
 }

@@ -6,7 +6,10 @@ import { workspaceRules } from './workspace-rules.ts';
 
 /** Free space is asked for so often while a command runs. */
 const LOOK_EVERY_MS = 250;
-/** What was measured longer ago is measured again, whatever the free space says: others may have freed as much as this tenant took. */
+/**
+ * What was measured longer ago is measured again, whatever the free space is: others may have freed as much as this
+ * tenant took.
+ */
 const MEASURED_MAX_AGE_MS = 30_000;
 /** Each level holds a descriptor. */
 const DEPTH_MAX = 256;
@@ -27,14 +30,15 @@ export interface WorkspaceMeterOptions {
 
 interface Measured {
   readonly bytes: number;
-  /** Of the file system, when it was measured. */
+  /** Free space of the file system when it was measured. */
   readonly freeBytes: number;
   readonly atMs: number;
 }
 
 /**
- * What a tenant's commands and uploads hold on disk. A walk costs milliseconds for each thousand files, so it is made only when the budget may
- * be used up: when the file system has lost as much free space since the last walk as the tenant had left.
+ * What a tenant's commands and uploads hold on disk. A walk costs milliseconds for each thousand files, so it is made
+ * only when the budget may be used up: when the file system has lost as much free space since the last walk as the
+ * tenant had left.
  */
 export class WorkspaceMeter {
   readonly #options: WorkspaceMeterOptions;
@@ -112,7 +116,9 @@ class Walk {
     return bytes;
   }
 
-  /** A file with holes counts in full, as they can be filled without its growing; one with several names counts once. */
+  /**
+   * A file with holes counts in full, as they can be filled without its growing; one with several names counts once.
+   */
   #bytesOf({ size, blocks, nlink, ino }: Stats): number {
     if (nlink > 1) {
       if (this.#linked.has(ino)) return 0;

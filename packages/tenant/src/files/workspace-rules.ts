@@ -10,7 +10,7 @@ const privateNames = new Set([
   'keys.json',
   'tenant.json',
   'settings',
-  // Of earlier versions; what is in it moves to settings/ (see `SettingsFiles`).
+  // A file of earlier versions; its content moves to settings/ (see `SettingsFiles`).
   'tenant.last-good.json',
   'uploads',
   'mcp',
@@ -22,8 +22,8 @@ const privateNames = new Set([
 ]);
 
 /**
- * The top of a tenant's folder as its commands see it: our own state not at all, what was attached to messages to read only. Everything
- * else is the workspace.
+ * The top of a tenant's folder as its commands see it: our own state not at all, what was attached to messages to read
+ * only. Everything else is the workspace.
  */
 export const workspaceRules: { readonly masked: readonly string[]; readonly readOnly: readonly string[] } = {
   masked: [...privateNames].filter((name) => name !== 'uploads'),

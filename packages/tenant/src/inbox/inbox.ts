@@ -41,8 +41,8 @@ export interface InboxOptions {
 }
 
 /**
- * What has been accepted and is not in a session file yet. A turn is accepted when its file is here and on disk, and not
- * before. Beside it: a journal of the steps that must not run twice, and a mark when it is to be cancelled.
+ * What has been accepted and is not in a session file yet. A turn is accepted when its file is here and on disk, and
+ * not before. Beside it: a journal of the steps that must not run twice, and a mark when it is to be cancelled.
  */
 export class Inbox {
   readonly #folder: string;
@@ -58,8 +58,9 @@ export class Inbox {
   }
 
   /**
-   * After it returns the turn is accepted, whoever's file it is: `exists` says that a turn with this id was here before.
-   * `isUnique`: the id was drawn at random just now, so that nobody else can have it and no look is needed.
+   * After it returns the turn is accepted, also when another process wrote the file: `exists` means that a turn with
+   * this id was here before. `isUnique`: the id was drawn at random just now, so that no other turn can have it and no
+   * look is needed.
    * @throws AppError not_found, when there is no such tenant
    */
   async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
@@ -75,7 +76,8 @@ export class Inbox {
   }
 
   /**
-   * As `accept`, of several in their order: with one sync of the folder, and never one without those before it, whenever the process ends.
+   * As `accept`, of several in their order: with one sync of the folder, and never one without those before it,
+   * whenever the process ends.
    * @returns what became of each; with a `failure`, only of those before the one that failed
    */
   async acceptInOrder(turns: readonly AcceptedTurn[]): Promise<CreatedFiles> {
@@ -148,7 +150,10 @@ export class Inbox {
     return parseLines(TurnStep, (await readIfThere(this.#pathOf(turnId, journalSuffix))) ?? '');
   }
 
-  /** Call when the session that contains the turn is published. The turn's own file goes last: with it, all is told. */
+  /**
+   * Call when the session that contains the turn is published. The turn's own file goes last: its removal completes the
+   * turn.
+   */
   async remove(turnId: string): Promise<void> {
     // Most turns have neither: to look is a tenth of an unlink that fails.
     for (const suffix of [journalSuffix, cancelSuffix]) {

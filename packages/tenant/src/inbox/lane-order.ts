@@ -21,7 +21,7 @@ export interface LaneOrderOptions {
   readonly writer: FileWriter;
 }
 
-/** What a session's folder says. */
+/** What a session's folder contains. */
 export interface OrderedTurns {
   /** Turns with a number, the lowest first: after all turns without one. */
   readonly numbered: readonly string[];
@@ -32,10 +32,11 @@ export interface OrderedTurns {
 const numberDigits = 8;
 
 /**
- * The order of acceptance on disk, of sessions for which Redis could not keep it (docs/decisions/0004-order-of-acceptance.md). A session that Redis
- * keeps in order has no folder here, and one look that finds nothing is all it costs. A turn whose enqueueing failed takes the session's next
- * number before it is acknowledged, and so does each later turn while a folder is there. The number is a file that is created exclusively:
- * no clock has a say.
+ * The order of acceptance on disk, for sessions whose order Redis could not keep
+ * (docs/decisions/0004-order-of-acceptance.md). A session that Redis keeps in order has no folder here, and one look
+ * that finds nothing is all it costs. A turn whose enqueueing failed takes the session's next number before it is
+ * acknowledged, and so does each later turn while a folder is there. The number is a file that is created exclusively:
+ * no clock decides.
  */
 export class LaneOrder {
   readonly #folder: string;
@@ -63,7 +64,7 @@ export class LaneOrder {
     }
   }
 
-  /** Notes that the turn must be in its lane, without saying where. On disk when it returns. */
+  /** Notes that the turn must be in its lane, without its position. On disk when it returns. */
   async mention(sessionId: string, turnId: string): Promise<void> {
     while (!(await this.#create(sessionId, mentionOf(turnId), turnId))) {
       if ((await lstatIfThere(join(this.#pathOf(sessionId), mentionOf(turnId)))) !== undefined) return;
@@ -172,10 +173,12 @@ function isNumber(name: string): boolean {
   return /^\d{8}$/u.test(name);
 }
 
-/** Of generations older ones go, so that the folder stays small; the newest is what counts. */
+/** Older generations are removed, so that the folder stays small; the newest is what counts. */
 const generationsKept = 3;
 
-/** Numbers that only rise, on disk: a file for each, created exclusively. What is derived from them rises with no clock. */
+/**
+ * Numbers that only rise, on disk: a file for each, created exclusively. What is derived from them rises with no clock.
+ */
 export class Generations {
   readonly #folder: string;
   readonly #folders: FolderSync;

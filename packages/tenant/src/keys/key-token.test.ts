@@ -7,7 +7,7 @@ const claims: KeyClaims = { keyId: 'k_0123456789abcdef', accountId: 'acme', scop
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 describe('API keys', () => {
-  it('begin with ck_live_, are URL-safe and say whose they are', () => {
+  it('begin with ck_live_, are URL-safe and name their tenant', () => {
     const key = encodeKey(claims, secret);
     expect(key).toMatch(/^ck_live_[A-Za-z0-9_-]+$/u);
     expect(decodeKey(key, secret)).toEqual(claims);
@@ -26,7 +26,8 @@ describe('API keys', () => {
   });
 
   it('have one spelling only', () => {
-    // Of lengths whose last character carries unused bits, that character has duplicates which decode to the same bytes.
+    // In lengths whose last character carries unused bits, that character has duplicates which decode to the same
+    // bytes.
     for (const accountId of ['a', 'ab', 'abc']) {
       const key = encodeKey({ ...claims, accountId }, secret);
       const duplicates = alphabet

@@ -16,7 +16,7 @@ const KeyClaims = z.strictObject({
   scopes: z.array(KeyScope).min(1),
   issuedAt: z.iso.datetime(),
 });
-/** What a key says of itself. It finds the key's record; the record is the authority. */
+/** What a key states about itself. It finds the key's record; the record is the authority. */
 export type KeyClaims = z.infer<typeof KeyClaims>;
 
 /**
@@ -28,7 +28,9 @@ export function encodeKey(claims: KeyClaims, secret: string): string {
   return keyPrefix + Buffer.concat([payload, sign(payload, secret)]).toString('base64url');
 }
 
-/** undefined for anything that was not made by `encodeKey` with this secret, other spellings of the same bytes included. */
+/**
+ * undefined for anything that was not made by `encodeKey` with this secret, other spellings of the same bytes included.
+ */
 export function decodeKey(raw: string, secret: string): KeyClaims | undefined {
   if (!raw.startsWith(keyPrefix) || raw.length > maxTokenCharacters) return undefined;
   const text = raw.slice(keyPrefix.length);

@@ -27,7 +27,10 @@ export const KeyRecord = z.strictObject({
 });
 export type KeyRecord = z.infer<typeof KeyRecord>;
 
-/** Records as they were read at most `limits.keyCacheMs` ago; null where there is none. One for all tenants of a process. */
+/**
+ * Records as they were read at most `limits.keyCacheMs` ago; null where there is none. One for all tenants of a
+ * process.
+ */
 export type KeyRecordCache = LRUCache<string, { readonly record: Promise<KeyRecord | null> }>;
 
 export interface KeysOptions {
@@ -54,7 +57,7 @@ export interface NewKey {
   readonly scopes: KeyScope[];
 }
 
-/** One tenant's API keys: a file each, so that nobody reads, changes and writes what others change, too. */
+/** One tenant's API keys: a file each, so that no read-modify-write meets another's change. */
 export class Keys {
   readonly #options: KeysOptions;
   readonly #records: RecordFolder<typeof KeyRecord>;
@@ -66,7 +69,10 @@ export class Keys {
     this.#records = new RecordFolder({ tenantId, folder, folders, log, schema: KeyRecord, names: keyIdPattern });
   }
 
-  /** `granter`: the scopes of whoever asks; the operator has them all. @throws AppError scope_required, invalid_request */
+  /**
+   * `granter`: the scopes of the caller; the operator has them all.
+   * @throws AppError scope_required, invalid_request
+   */
   async create(request: KeyRequest, granter: readonly KeyScope[]): Promise<NewKey> {
     const scopes = KeyScope.options.filter((scope) => request.scopes.includes(scope));
     if (scopes.length === 0)
@@ -111,7 +117,10 @@ export class Keys {
     return this.#view(revoked);
   }
 
-  /** A new key with the old one's label, scopes and end; then the old one is revoked. @throws AppError not_found, scope_required, revoked_key */
+  /**
+   * A new key with the old one's label, scopes and end; then the old one is revoked.
+   * @throws AppError not_found, scope_required, revoked_key
+   */
   async rotate(id: string, granter: readonly KeyScope[]): Promise<NewKey> {
     const { label, scopes, expiresAt, revokedAt } = await this.#existing(id);
     if (revokedAt !== null) throw new AppError('conflict', 'The key has been revoked.');
@@ -121,8 +130,8 @@ export class Keys {
   }
 
   /**
-   * Whether a key whose signature is good is in force, by its record. An unknown key, and one of a tenant that does not exist,
-   * costs the same work. @throws AppError invalid_key, revoked_key
+   * Whether a key whose signature is good is in force, by its record. An unknown key, and one of a tenant that does not
+   * exist, costs the same work. @throws AppError invalid_key, revoked_key
    */
   async verify(raw: string, claims: KeyClaims): Promise<KeyRecord> {
     const record = await this.#cached(claims.keyId);
@@ -173,7 +182,9 @@ export class Keys {
     return { id, label, scopes, createdAt, lastUsedAt: used === undefined ? null : used.mtime.toISOString(), expiresAt, revokedAt };
   }
 
-  /** The time of last use is the time of a file beside the record: the record itself is only written when it changes. */
+  /**
+   * The time of last use is the time of a file beside the record: the record itself is only written when it changes.
+   */
   #noteUse(id: string): void {
     const nowMs = Date.now();
     if (nowMs - (this.#usedAtMs.get(id) ?? 0) < usedEveryMs) return;

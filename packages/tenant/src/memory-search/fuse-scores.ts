@@ -1,11 +1,18 @@
 /**
- * What the nearest passage by meaning gains: as much as one gains by words that says two fifths of what was asked. So a passage that says more than
- * that stays before all that is merely near, and where the words say little, meaning decides.
+ * What the nearest passage by meaning gains: as much as one gains by words that contains two fifths of the question. So
+ * a passage that contains more than that stays before all that is merely near, and where the words match little,
+ * meaning decides.
  */
 const NEAREST_GAIN = 0.4;
-/** How the gain fades with the rank: the eighth gains half. Similarities are not compared, as every model has a scale of its own. */
+/**
+ * How the gain fades with the rank: the eighth gains half. Similarities are not compared, as each model has its own
+ * scale.
+ */
 const FADING_RANKS = 7;
-/** The best by words stays among the first so many, if it says at least this share of the question: a model that does not know the language puts chance before it. */
+/**
+ * The best by words stays among the first so many, if it contains at least this share of the question: a model that
+ * does not know the language puts chance before it.
+ */
 const BEST_BY_WORDS_WITHIN = 5;
 const BEST_BY_WORDS_MIN = 0.2;
 
@@ -14,14 +21,14 @@ export interface ScoredLists<Key> {
   readonly byWords: readonly { readonly key: Key; readonly score: number }[];
   /** Nearest first. */
   readonly byMeaning: readonly Key[];
-  /** Those of `byWords` of which it is not known what they are near to. */
+  /** The keys of `byWords` without a vector yet. */
   readonly unembedded: ReadonlySet<Key>;
 }
 
 /**
- * Merges what words and meaning found: a weighted sum in which the words count by how much of the question they say, and meaning by rank
- * (docs/decisions/0018-memory-search.md). What has no vector yet gains what its rank by words would, as far as its words are sure. Highest first; equals in
- * no order.
+ * Merges what words and meaning found: a weighted sum in which the words count by how much of the question they cover,
+ * and meaning by rank (docs/decisions/0018-memory-search.md). What has no vector yet gains what its rank by words
+ * would, as far as its words are sure. Highest first; equals in no order.
  */
 export function fuseScores<Key>({ byWords, byMeaning, unembedded }: ScoredLists<Key>): Map<Key, number> {
   const scores = new Map<Key, number>();

@@ -24,7 +24,7 @@ const FOUND_MAX = 60;
 /** Below it nothing is alike, whatever the model. */
 const SIMILARITY_MIN = 0.1;
 
-/** Finds passages by vectors. It never fails a search: what the provider cannot do is said in the answer. */
+/** Finds passages by vectors. It never fails a search: the answer reports what the provider cannot do. */
 export class MeaningSearch {
   readonly #options: MeaningSearchOptions;
 
@@ -55,7 +55,7 @@ export class MeaningSearch {
     return { outcome: 'used', found: nearest.filter(({ similarity }) => similarity >= SIMILARITY_MIN) };
   }
 
-  /** Those of the passages of which it is not known yet what they are near to. */
+  /** The passages without a vector yet. */
   async withoutVector(scope: PassageScope, found: readonly { readonly rank: PassageRank }[]): Promise<ReadonlySet<number>> {
     const { embedder, passages } = this.#options;
     return new Set(await passages.withoutVector(scope, { model: embedder.model, ids: found.map(({ rank }) => rank.id) }));

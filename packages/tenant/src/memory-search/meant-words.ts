@@ -13,8 +13,9 @@ const COMPOUNDS_MAX = 12;
 const linkingElements = ['', 's', 'n', 'en', 'es', 'er', 'e'] as const;
 
 /**
- * A word of a question that stands nowhere, as words that do: the one that is a slip away from it, compounds that end with it, its own parts when
- * it is a compound, or for a long word those that are two slips away. The first of these that there are; else the word as it is.
+ * Replaces a word of a question that stands nowhere by words that do: the one that is a slip away from it, compounds
+ * that end with it, its own parts when it is a compound, or for a long word those that are two slips away. The first of
+ * these that there are; else the word as it is.
  */
 export function meantTerms(term: QuestionTerm, known: Vocabulary): QuestionTerm[] {
   const { text } = term;
@@ -68,8 +69,8 @@ function isKnown(part: string, known: Vocabulary): boolean {
 }
 
 /**
- * Letters left out, put in, replaced, or swapped with their neighbour (optimal string alignment): how many it takes to come from one word to the
- * other. Whatever is over `max` is only said to be over it.
+ * Letters left out, put in, replaced, or swapped with their neighbour (optimal string alignment): how many it takes to
+ * come from one word to the other. A distance over `max` is only reported as over it.
  */
 export function slipsBetween(one: string, other: string, max: number): number {
   let beforeLast: readonly number[] = [];

@@ -8,7 +8,7 @@ import type { FileEntry } from '../files/list-folder.ts';
 
 const memoryFile = 'MEMORY.md';
 const notesFolder = 'memory';
-/** Holds a folder for each contact of whom something is kept. */
+/** Holds a folder for each contact with notes. */
 export const contactsFolder = 'contacts';
 const notesMax = 10_000;
 const slugMaxCharacters = 60;
@@ -26,8 +26,8 @@ export interface MemoryText extends FileText {
 }
 
 /**
- * What agents keep: MEMORY.md, which is part of every prompt, and notes under memory/. The owner's lie in the tenant's folder, a
- * contact's in one of its own, which no path of the owner's API or of another contact leads to.
+ * What agents keep: MEMORY.md, which is part of every prompt, and notes under memory/. The owner's lie in the tenant's
+ * folder, a contact's in a separate folder, which no path of the owner's API or of another contact leads to.
  */
 export class MemoryFiles {
   readonly #options: MemoryFilesOptions;
@@ -50,7 +50,8 @@ export class MemoryFiles {
   }
 
   /**
-   * Adds to MEMORY.md, or with a title to the note of that title. Nothing that was there is lost, whoever else writes.
+   * Adds to MEMORY.md, or with a title to the note of that title. Nothing that was there is lost, also when others
+   * write at the same time.
    * @throws AppError memory_quota, too_large, invalid_request (empty text)
    */
   async write({ text, title }: { readonly text: string; readonly title?: string | undefined }): Promise<{ ref: string }> {
@@ -73,7 +74,7 @@ export class MemoryFiles {
     return { ref, ...(await this.#files.readText(ref)) };
   }
 
-  /** Names of the folders of all contacts of whom something was kept. */
+  /** Names of the folders of all contacts with notes. */
   async contactFolders(): Promise<string[]> {
     await using root = await FolderHandle.open(this.#options.root);
     if ((await root.stat(contactsFolder))?.isDirectory() !== true) return [];
@@ -131,8 +132,9 @@ export interface MemoryQuotaOptions {
 }
 
 /**
- * Memory storage of a tenant (service interface, "Limits"): memory/, contacts/ and MEMORY.md together. Where there is a limit, writes that are
- * counted are made one at a time, of all processes on the machine: what was measured is still true when the write ends.
+ * Memory storage of a tenant (service interface, "Limits"): memory/, contacts/ and MEMORY.md together. Where there is a
+ * limit, writes that are counted are made one at a time, of all processes on the machine: what was measured is still
+ * true when the write ends.
  */
 export class MemoryQuota {
   readonly #root: string;
@@ -150,7 +152,10 @@ export class MemoryQuota {
     this.#lock = new SqliteLock(join(this.#settings, 'memory-lock.db'));
   }
 
-  /** For `TenantFiles`: paths that are no memory have all the room there is. @throws AppError memory_quota, overloaded */
+  /**
+   * For `TenantFiles`: paths that are no memory have all the room there is.
+   * @throws AppError memory_quota, overloaded
+   */
   readonly withRoom: WithRoom = async (path, write) => {
     const maxBytes = isMemoryPath(path) ? await this.#maxBytes() : undefined;
     if (maxBytes === undefined) return write(async () => Promise.resolve());

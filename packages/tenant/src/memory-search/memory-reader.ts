@@ -25,12 +25,14 @@ import type { FileEntry } from '../files/list-folder.ts';
 /** How long one search reads notes before it answers; the rest waits for the next one. */
 const READ_MS = 1000;
 const NOTES_AT_ONCE = 64;
-/** Of one batch: notes are read side by side, and a note may have 2 MiB. */
+/** The limit of one batch: notes are read in parallel, and a note may have 2 MiB. */
 const BATCH_MAX_BYTES = 4 * 1024 * 1024;
 const SESSIONS_MAX = 200;
 /** As a `StatCache`: what was written this shortly before it was read may be written again with the same time. */
 const RACY_MS = 1000;
-/** Owners whose notes are followed between searches, of all tenants of this process; an inotify watch for each folder. */
+/**
+ * Owners whose notes are followed between searches, of all tenants of this process; an inotify watch for each folder.
+ */
 const FOLLOWED_MAX = 512;
 /** New folders are listed once more after they are followed; only one that changes all the time needs more. */
 const LISTINGS_MAX = 5;
@@ -56,7 +58,7 @@ export interface Unread {
 
 interface FollowedNotes {
   readonly watch: NoteWatch;
-  /** Of the index that was brought up to date last; another one has to be filled anew. */
+  /** Epoch of the index that was brought up to date last; another one has to be filled anew. */
   epoch: string | undefined;
 }
 
@@ -68,7 +70,10 @@ const followedNotes = new LRUCache<string, FollowedNotes>({
   },
 });
 
-/** Brings the passages up to date with notes and conversations: only what changed since it was read last is read again, later first. */
+/**
+ * Brings the passages up to date with notes and conversations: only what changed since it was read last is read again,
+ * later first.
+ */
 export class MemoryReader {
   readonly #options: MemoryReaderOptions;
   readonly #id = randomUUID();
@@ -87,8 +92,8 @@ export class MemoryReader {
   }
 
   /**
-   * Reads everything; what differed. What had not been read yet, or not since it changed, is no difference: a search would have read it. What counts is a
-   * source that was thought to be current and was not.
+   * Reads everything; what differed. What had not been read yet, or not since it changed, is no difference: a search
+   * would have read it. What counts is a source that was thought to be current and was not.
    */
   async readAll(signal: AbortSignal): Promise<TableDrift> {
     const { memory, passages } = this.#options;
@@ -274,7 +279,7 @@ interface Refreshed {
 const nothing: Refreshed = { left: 0, hasRemoved: false };
 
 interface Until {
-  /** Of the process's own clock. One batch is read in any case. */
+  /** A time of the process's own clock. One batch is read in any case. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
 }
@@ -285,7 +290,7 @@ interface ReadUntil extends Until {
 
 interface LookedAt {
   readonly entries: readonly FileEntry[];
-  /** What was known of them. */
+  /** Their known state. */
   readonly stamps: ReadonlyMap<string, string>;
 }
 

@@ -44,11 +44,11 @@ export interface MemoryHit {
 
 export interface MemoryAnswer {
   readonly hits: readonly MemoryHit[];
-  /** Of all pages. */
+  /** Results of all pages. */
   readonly total: number;
   /** What has not been read yet, and so cannot be found. */
   readonly unread: Unread;
-  /** By meaning, too? `off`: nobody configured it. `failed`: not this time. */
+  /** By meaning, too? `off`: not configured. `failed`: not this time. */
   readonly meaning: 'off' | 'used' | 'failed';
   /** Passages that are found by their words only, for now. */
   readonly unembedded: number;
@@ -70,7 +70,7 @@ const VOCABULARY_PASSAGES = 10_000;
 const VOCABULARY_WORDS = 250_000;
 
 interface KnownWords {
-  /** Of the passages that they were taken from. */
+  /** Version of the passages that they were taken from. */
   readonly version: string;
   readonly vocabulary: Vocabulary;
 }
@@ -121,8 +121,8 @@ export class MemorySearch {
   }
 
   /**
-   * Takes a note out of the index at once, after its file was removed. A failure is logged and no more: what is gone from disk is not found by
-   * any later search either way.
+   * Takes a note out of the index at once, after its file was removed. A failure is logged and no more: what is gone
+   * from disk is not found by any later search either way.
    */
   async forgetNote(searcher: Searcher, ref: string): Promise<void> {
     await this.#forget(passageScopeOf(searcher, ['note']).owner, [ref]);
@@ -168,7 +168,10 @@ export class MemorySearch {
     return vocabulary;
   }
 
-  /** Rare words choose what is compared, all words rank it: a question full of common words does not read the whole memory. */
+  /**
+   * Rare words choose what is compared, all words rank it: a question full of common words does not read the whole
+   * memory.
+   */
   async #byWords(scope: PassageScope, { terms, size, holding }: Understood): Promise<WordsFound[]> {
     const rarestFirst = [...terms.keys()]
       .filter((place) => (holding[place] ?? 0) > 0)

@@ -10,7 +10,7 @@ export type NoteChanges = 'all' | ReadonlySet<string>;
 export interface NoteWatchOptions {
   /** Holds MEMORY.md and memory/. */
   readonly folder: string;
-  /** `never`: as where the kernel does not tell what others change. */
+  /** `never`: as where the kernel does not report what others change. */
   readonly events?: 'where they can be trusted' | 'never';
   /** A clock that no step of the machine's changes. */
   readonly now?: () => number;
@@ -18,20 +18,26 @@ export interface NoteWatchOptions {
 
 /** Without events, an edit is seen at the latest this long after it was made. */
 const LOOK_EVERY_MS = 4000;
-/** With events: what they do not tell (a write through a mapping, a queue that ran over) is seen after this long. */
+/** With events: what they do not report (a write through a mapping, a queue that ran over) is seen after this long. */
 const LOOK_ALL_THE_SAME_MS = 600_000;
 const FOLDERS_MAX = 64;
 /** More are no less work one by one than all together. */
 const NAMES_MAX = 500;
-/** Between two searches: a command that writes without end must not keep the event loop busy. Then everything is looked at instead. */
+/**
+ * Between two searches: a command that writes without end must not keep the event loop busy. Then everything is looked
+ * at instead.
+ */
 const EVENTS_MAX = 2000;
 const MAIN = 'MEMORY.md';
 const NOTES = 'memory';
 const TOP = '';
-/** Of a folder that is not there (yet). */
+/** The signature of a folder that is not there (yet). */
 const NONE = '';
 
-/** File systems whose every change this machine's kernel makes, and tells of: ext2–4, XFS, Btrfs, tmpfs, overlayfs, ZFS, F2FS, bcachefs. */
+/**
+ * File systems whose every change this machine's kernel makes, and reports: ext2–4, XFS, Btrfs, tmpfs, overlayfs, ZFS,
+ * F2FS, bcachefs.
+ */
 const localTypes: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e,
 ]);
@@ -43,9 +49,10 @@ interface Followed {
 }
 
 /**
- * Knows which notes may have changed since it was asked last, without looking at each of them. On a local file system the kernel tells, of every
- * process's changes; elsewhere (NFS, CIFS, FUSE, …) it does not know what another machine changes, and everything is to be looked at again every few
- * seconds. The folders themselves are looked at each time: one that was replaced tells nothing any more.
+ * Knows which notes may have changed since it was asked last, without looking at each of them. On a local file system
+ * the kernel reports every process's changes; elsewhere (NFS, CIFS, FUSE, …) it does not know what another machine
+ * changes, and everything is to be looked at again every few seconds. The folders themselves are looked at each time:
+ * one that was replaced reports nothing any more.
  */
 export class NoteWatch {
   readonly #options: NoteWatchOptions;
@@ -62,9 +69,12 @@ export class NoteWatch {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** What may have changed since the last call. After `all`, whoever looks calls `follow` with each list of folders that it finds. */
+  /**
+   * What may have changed since the last call. After `all`, the caller calls `follow` with each list of folders that it
+   * finds.
+   */
   async take(): Promise<NoteChanges> {
-    // One whole turn of the event loop: what was changed before now has been told.
+    // One whole turn of the event loop: what was changed before now has been reported.
     if (this.#usesEvents === true) {
       await nextTurn();
       await nextTurn();
@@ -86,8 +96,8 @@ export class NoteWatch {
   }
 
   /**
-   * Follows these folders of notes from now on, by path, and no others. True when some are new: what was in them was perhaps changed
-   * after it was listed, and before they were followed.
+   * Follows these folders of notes from now on, by path, and no others. True when some are new: what was in them was
+   * perhaps changed after it was listed, and before they were followed.
    */
   async follow(paths: readonly string[]): Promise<boolean> {
     const { folder, events } = this.#options;

@@ -19,7 +19,7 @@ describe('passages of a note', () => {
     ]);
   });
 
-  it('join short paragraphs and part long ones, none over the bound, with a sentence told twice', () => {
+  it('join short paragraphs and part long ones, none over the bound, with a sentence repeated', () => {
     const passages = notePassages(`# T\n\n${['a', 'b', 'c', 'd', 'e', 'f'].map((name) => paragraph(name, 8)).join('\n\n')}`, 0);
     expect(passages.length).toBeGreaterThan(1);
     for (const { text } of passages) expect(text.length).toBeLessThanOrEqual(1600);
@@ -64,7 +64,7 @@ describe('passages of a note', () => {
     '`'.repeat(1_000_000),
     '---\n'.repeat(250_000),
     '# a\n'.repeat(250_000),
-  ])('come of anything that somebody puts into a file, without end or standstill', (text) => {
+  ])('are built from any file content, without end or standstill', (text) => {
     for (const passage of notePassages(text, 0)) expect(passage.text.length).toBeLessThanOrEqual(1600);
   });
 

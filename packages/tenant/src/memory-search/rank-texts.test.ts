@@ -112,15 +112,15 @@ describe('fusing scores', () => {
     expect(fuse({ a: 0.5, b: 0.45 }, ['c', 'b'])[0]).toBe('b');
   });
 
-  it('keeps what says most of the question before all that is merely near', () => {
+  it('keeps what contains most of the question before all that is merely near', () => {
     expect(fuse({ right: 0.8, other: 0.3 }, ['n1', 'n2', 'other', 'n3', 'n4'])[0]).toBe('right');
   });
 
-  it('lets meaning decide where the words say little', () => {
+  it('lets meaning decide where the words match little', () => {
     expect(fuse({ a: 0.1, b: 0.09, c: 0.08 }, ['right', 'n2'])[0]).toBe('right');
   });
 
-  it('keeps the best by words among the first five, unless it says hardly anything', () => {
+  it('keeps the best by words among the first five, unless it contains hardly anything of it', () => {
     const near = Array.from({ length: 20 }, (_, number) => `n${String(number)}`);
     expect(fuse({ best: 0.22, other: 0.21 }, near).indexOf('best')).toBe(4);
     expect(fuse({ best: 0.1, other: 0.09 }, near).indexOf('best')).toBeGreaterThan(4);

@@ -2,7 +2,10 @@ import { readQuestion, termsOf, weightOf, type QuestionTerm } from '@concierge/i
 import { meantTerms } from './meant-words.ts';
 import { Vocabulary } from './vocabulary.ts';
 
-/** How often a word must stand in a text to count for as much as it can, and how much longer texts are held back (Okapi BM25). */
+/**
+ * How often a word must stand in a text to count for as much as it can, and how much longer texts are scaled down
+ * (Okapi BM25).
+ */
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.5;
 
@@ -14,8 +17,8 @@ export interface Collection {
 }
 
 /**
- * One score for each text, its words given: 0 where no term of the question stands, about 1 where each stands once. So scores of different
- * questions can be compared, and say how sure the words are.
+ * One score for each text, its words given: 0 where no term of the question stands, about 1 where each stands once. So
+ * scores of different questions can be compared, and show how sure the words are.
  */
 export function scoreTexts(
   question: readonly QuestionTerm[],
@@ -33,7 +36,9 @@ export function scoreTexts(
   });
 }
 
-/** What words say for the terms of one question. Texts have many words in common: each is compared with the question once. */
+/**
+ * Scores words for the terms of one question. Texts have many words in common: each is compared with the question once.
+ */
 class WordWeights {
   readonly #question: readonly QuestionTerm[];
   /** null: nothing for any of the terms. */
@@ -43,7 +48,7 @@ class WordWeights {
     this.#question = question;
   }
 
-  /** For each term of the question, what the words of a text say for it together. */
+  /** For each term of the question, the score of all words of a text together. */
   heldIn(words: readonly string[]): number[] {
     const held = this.#question.map(() => 0);
     for (const word of words) {
@@ -69,7 +74,10 @@ function rarityOf(holding: number, size: number): number {
   return Math.log(1 + (Math.max(size, holding) - holding + 0.5) / (holding + 0.5));
 }
 
-/** Places of the texts that answer the question best, best first; the later one of equals first. For texts that are all at hand. */
+/**
+ * Places of the texts that answer the question best, best first; the later one of equals first. For texts that are all
+ * at hand.
+ */
 export function rankTexts(query: string, texts: readonly string[]): number[] {
   const words = texts.map((text) => termsOf(text));
   const question = meaning(readQuestion(query), words);

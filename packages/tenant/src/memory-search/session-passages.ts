@@ -2,7 +2,7 @@ import type { Session, SessionMessage } from '@concierge/contract';
 import type { Passage } from '@concierge/index';
 import { packBlocks, type Block } from './split-text.ts';
 
-/** Of one conversation, newest first: what lies further back is in its summary. */
+/** The limit for one conversation, newest first: what lies further back is in its summary. */
 const CHARACTERS_MAX = 400_000;
 
 interface Exchange {
@@ -11,8 +11,9 @@ interface Exchange {
 }
 
 /**
- * A conversation in passages: what somebody said with what was answered, and the summary of what compaction took out. What tools gave back is
- * left out: it is material, not conversation. `messages` is the whole of it, in order, as session_history numbers it.
+ * A conversation in passages: what a contact wrote with its answer, and the summary of what compaction took out. What
+ * tools gave back is left out: it is material, not conversation. `messages` is the whole of it, in order, as
+ * session_history numbers it.
  */
 export function sessionPassages(session: Pick<Session, 'title' | 'summary'>, messages: readonly SessionMessage[]): Passage[] {
   const { title, summary } = session;

@@ -34,7 +34,10 @@ function matchesIn(text: string, question: readonly QuestionTerm[]): Match[] {
   return matches;
 }
 
-/** The first of the places from which most different terms are within a snippet. Each match comes into the window once, and leaves it once. */
+/**
+ * The first of the places from which most different terms are within a snippet. Each match comes into the window once,
+ * and leaves it once.
+ */
 function bestStart(matches: readonly Match[]): number {
   const window = new Window();
   let best = { start: 0, worth: 0 };
@@ -54,9 +57,9 @@ function bestStart(matches: readonly Match[]): number {
 
 /** The best match of each term among those that are near each other. */
 class Window {
-  /** Of each term, those that are best once all before them have left. */
+  /** For each term, the matches that are best once all before them have left. */
   readonly #candidates = new Map<number, Match[]>();
-  /** Of all terms together. */
+  /** The worth of all terms together. */
   worth = 0;
 
   add(match: Match): void {
@@ -68,7 +71,7 @@ class Window {
     this.worth += (candidates[0]?.weight ?? 0) - before;
   }
 
-  /** The one that came first of those that have not left. */
+  /** The first match that has not left. */
   drop(match: Match): void {
     const candidates = this.#candidates.get(match.term);
     if (candidates?.[0] !== match) return;

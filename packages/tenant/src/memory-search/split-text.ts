@@ -1,7 +1,7 @@
 /** A passage holds one matter where it can; models embed this much without losing it. */
 const PASSAGE_TARGET_CHARACTERS = 900;
 const PASSAGE_MAX_CHARACTERS = 1400;
-/** Of the end of a passage, repeated at the beginning of the next one of the same section. */
+/** Length of the end of a passage that the next one of the same section repeats. */
 const OVERLAP_MAX_CHARACTERS = 160;
 const sentenceEnd = /[.!?…]\s+|[。！？]\s*|\n/gu;
 
@@ -10,7 +10,10 @@ export interface Block {
   readonly line: number;
 }
 
-/** Packs blocks into pieces of a passage's size, in order; a block that is longer than one is cut at sentences, words, characters. */
+/**
+ * Packs blocks into pieces of a passage's size, in order; a block that is longer than one is cut at sentences, words,
+ * characters.
+ */
 export function packBlocks(blocks: readonly Block[]): Block[] {
   const packed: Block[] = [];
   let open: Block | undefined;
@@ -51,7 +54,7 @@ function cutPlace(text: string): number {
   return /[\uD800-\uDBFF]/u.test(text.charAt(PASSAGE_TARGET_CHARACTERS - 1)) ? PASSAGE_TARGET_CHARACTERS - 1 : PASSAGE_TARGET_CHARACTERS;
 }
 
-/** The last sentence or line of a piece, when it is short enough to be said twice. */
+/** The last sentence or line of a piece, when it is short enough to be repeated. */
 function endOf(text: string): string {
   const tail = text.trimEnd().slice(-OVERLAP_MAX_CHARACTERS);
   const ends = [...tail.matchAll(sentenceEnd)].map((end) => end.index + end[0].length);

@@ -2,8 +2,8 @@ import type { DeliveryProblem, DeliveryState, DeliveryStep, DeliveryView, Outbou
 import { receiptStates } from '@concierge/contract';
 
 /**
- * One part: waiting → sent, failed or unknown. Sent stays sent; the receipt moves on from there. Unknown becomes sent when whoever tried it wakes up late
- * and says so. A redrive makes all but the sent ones waiting again.
+ * One part: waiting → sent, failed or unknown. Sent stays sent; the receipt moves on from there. Unknown becomes sent
+ * when a frozen sender resumes and reports it. A redrive makes all but the sent ones waiting again.
  */
 export interface DeliveryPart {
   readonly text: string;
@@ -18,12 +18,12 @@ export interface DeliveryPart {
   retryAtMs: number | undefined;
   /** From the end of the last try to the next, by that same clock. */
   retryAfterMs: number | undefined;
-  /** Of the try that was taken, its beginning. */
+  /** The beginning of the try that was taken. */
   sentAtMs: number | undefined;
   providerMessageId: string | undefined;
   receipt: ReceiptState | undefined;
   problem: DeliveryProblem | undefined;
-  /** The last try before the last redrive: what is told late of those counts only when it is `sent`. */
+  /** The last try before the last redrive: a late result of those counts only when it is `sent`. */
   earlierTries: number;
 }
 
@@ -72,7 +72,7 @@ export class Delivery {
     return this.#withoutReply ? undefined : this.message.replyTo;
   }
 
-  /** Since when somebody wants it sent: its acceptance, or the last time a person had it sent again. */
+  /** Since when it is to be sent: its acceptance, or its last redrive. */
   get wantedAt(): string {
     return this.steps.findLast(({ kind }) => kind === 'redrive')?.at ?? this.message.acceptedAt;
   }
@@ -158,7 +158,8 @@ export class Delivery {
     if (step.at > this.#updatedAt) this.#updatedAt = step.at;
     switch (step.kind) {
       case 'parts': {
-        // Two writers of which one was frozen may both have rendered it: the first one's parts are those that were tried.
+        // Two writers of which one was frozen may both have rendered it: the first one's parts are the ones that were
+        // tried.
         this.#parts ??= step.parts.map((part) => newPart(part));
         break;
       }
@@ -194,7 +195,7 @@ export class Delivery {
     const part = this.#parts?.[result.part];
     if (part === undefined) return;
     part.tries = Math.max(part.tries, result.try);
-    // Told late, after others had given it up, it has arrived all the same.
+    // Reported late, after others had given it up, it has arrived all the same.
     if (result.outcome === 'sent') markSent(part, result);
     else if (part.state === 'waiting' && result.try > part.earlierTries) this.#applyFailure(part, result);
   }
@@ -214,7 +215,7 @@ export class Delivery {
         state: 'withheld',
         problem: { code: 'window_closed', message: result.problem?.message ?? 'The reply window is closed.' },
       };
-    // binding_failed: it waits until somebody has connected the app anew.
+    // binding_failed: it waits until the channel is connected anew.
   }
 }
 

@@ -11,7 +11,7 @@ export interface ClaimedTry {
   readonly try: number;
 }
 
-/** Of a message in its lane's folder. */
+/** A claim of a message in its lane's folder. */
 export interface ClaimPlace extends ClaimedTry {
   readonly id: string;
   /** outbox/<lane> */
@@ -19,13 +19,14 @@ export interface ClaimPlace extends ClaimedTry {
 }
 
 /**
- * A claim is an empty right to one try: `<id>.<part>.<try>`, made once and synced. Its fate is a second file, `<claim>.fate`, of which there is one, too: a
- * link to the claim, made by its holder right before the request leaves, or a file that says `void`, made by the worker that takes over. So a holder that was frozen
- * in between sends nothing, and a claim whose holder died before that is known to have sent nothing.
+ * A claim is an empty right to one try: `<id>.<part>.<try>`, made once and synced. Its outcome is a second file,
+ * `<claim>.fate`, also made once: a link to the claim, made by its holder right before the request leaves, or a file
+ * with the content `void`, made by the worker that takes over. So a holder that was frozen in between sends nothing,
+ * and a claim whose holder died before that is known to have sent nothing.
  *
- * The link is not synced, which would take longer than all else between the claim and the request. What a killed process has written is still there; what a
- * machine without power has written may not be. So the claim names the boot in which it was made: only in the same one does a fate that is missing say
- * that nothing has left.
+ * The link is not synced, which would take longer than all else between the claim and the request. What a killed
+ * process has written is still there; what a machine without power has written may not be. So the claim names the boot
+ * in which it was made: only in the same one does a missing outcome mean that nothing has left.
  */
 export class OutboxClaims {
   readonly #folders: FolderSync;
@@ -36,7 +37,7 @@ export class OutboxClaims {
     this.#boot = boot;
   }
 
-  /** Those among the names of a lane's folder that are of this message. */
+  /** The claims of this message among the names of a lane's folder. */
   static among(names: readonly string[], id: string): ClaimedTry[] {
     return names.flatMap((name) => {
       const groups = claimPattern.exec(name)?.groups;
@@ -44,7 +45,10 @@ export class OutboxClaims {
     });
   }
 
-  /** The message that a file in a lane's folder is beside; undefined for a file that is neither claim nor fate. */
+  /**
+   * The message that a file in a lane's folder is beside; undefined for a file that is neither a claim nor a `.fate`
+   * file.
+   */
   static messageOf(name: string): string | undefined {
     const claim = name.endsWith(fateSuffix) ? name.slice(0, -fateSuffix.length) : name;
     return claimPattern.exec(claim)?.groups?.['id'];
@@ -66,7 +70,9 @@ export class OutboxClaims {
     }
   }
 
-  /** Takes over from a holder that is gone, or may be: nothing leaves under the claim after this. What has left before? */
+  /**
+   * Takes over from a holder that is gone, or may be: nothing leaves under the claim after this. What has left before?
+   */
   async takeOver(place: ClaimPlace): Promise<'nothing' | 'perhaps'> {
     await this.voidIt(place);
     const path = join(place.folder, nameOf(place));
@@ -88,7 +94,7 @@ function nameOf({ id, part, try: number }: ClaimPlace): string {
   return `${id}.${String(part)}.${String(number)}`;
 }
 
-/** Differs after each start of the machine, and from other machines; empty where the system does not tell. */
+/** Differs after each start of the machine, and from other machines; empty where the system does not report it. */
 function currentBoot(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

@@ -29,7 +29,7 @@ import { OutboxClaims, type ClaimedTry, type ClaimPlace } from './outbox-claims.
 const namePattern = /^m_[0-9a-f]{32}$/u;
 const lanePattern = /^[0-9a-f]{12}$/u;
 const dayPattern = /^\d{4}-\d{2}-\d{2}$/u;
-/** A folder of a lane goes when it is empty, perhaps right before somebody lays a message into it. */
+/** A folder of a lane goes when it is empty, perhaps right before another process writes a message into it. */
 const attemptsMax = 10;
 
 const MessageLine = z.object({ kind: z.literal('message'), message: OutboundMessage });
@@ -45,8 +45,9 @@ export interface OutboxFilesOptions {
 export type EndedPlace = 'settled' | 'dead';
 
 /**
- * Where messages lie. On its way: `<lane>/<id>.json`, its journal beside it, and a claim `<id>.<part>.<try>` for each try, which can be made once. Ended: one
- * file, the message and its journal, in `settled/<day of acceptance>` or in `dead`.
+ * Where messages lie. On its way: `<lane>/<id>.json`, its journal beside it, and a claim `<id>.<part>.<try>` for each
+ * try, which can be made once. Ended: one file, the message and its journal, in `settled/<day of acceptance>` or in
+ * `dead`.
  */
 export class OutboxFiles {
   readonly #options: OutboxFilesOptions;
@@ -74,7 +75,7 @@ export class OutboxFiles {
     return idsAmong(await namesIn(this.#laneFolder(lane)), '.json');
   }
 
-  /** Those in a lane, the first to be accepted first. What a damaged disk has spoilt is set aside. */
+  /** The messages in a lane, in order of acceptance. What a damaged disk has spoilt is set aside. */
   async waitingIn(lane: string): Promise<OutboundMessage[]> {
     const found = await Promise.all((await this.idsOf(lane)).map(async (id) => this.waiting(id)));
     return found
@@ -114,7 +115,10 @@ export class OutboxFiles {
     return again === undefined ? undefined : this.onItsWay(again);
   }
 
-  /** True once for each try, and on disk then; false when the try is somebody's, or the message has gone from its lane. */
+  /**
+   * True once for each try, and on disk then; false when another process has the try, or the message has gone from its
+   * lane.
+   */
   async claim(id: string, tried: ClaimedTry): Promise<boolean> {
     try {
       const isOurs = await this.#claims.make(this.#claimPlace(id, tried));
@@ -126,7 +130,10 @@ export class OutboxFiles {
     }
   }
 
-  /** The request of a claim leaves now. False when it must not: another worker has taken over, or the message has gone from its lane. */
+  /**
+   * The request of a claim leaves now. False when it must not: another worker has taken over, or the message has gone
+   * from its lane.
+   */
   async leave(id: string, tried: ClaimedTry): Promise<boolean> {
     return this.#claims.leave(this.#claimPlace(id, tried));
   }
@@ -136,7 +143,9 @@ export class OutboxFiles {
     return this.#claims.takeOver(this.#claimPlace(id, tried));
   }
 
-  /** Adds to what is known of a message, wherever it is by now. On disk when it returns; false when the message is gone. */
+  /**
+   * Adds to what is known of a message, wherever it is by now. On disk when it returns; false when the message is gone.
+   */
   async append(id: string, steps: readonly DeliveryStep[]): Promise<boolean> {
     const lines = steps.map((step) => JSON.stringify(step));
     const folder = { path: this.#laneFolder(laneOf(id)), folders: this.#options.folders };
@@ -147,7 +156,8 @@ export class OutboxFiles {
         } catch (error) {
           if (!isSystemError(error, 'ENOENT')) throw error;
         }
-        // Whoever ends a message looks for lines once more after it has gone from its lane; what comes later than that goes to where it is.
+        // The process that ends a message looks for lines once more after it has left its lane; what comes later goes
+        // to the message's new place.
         if (await isThere(this.#messagePath(id))) return true;
         await ignoreMissing(unlink(this.#journalPath(id)));
       }
@@ -158,7 +168,7 @@ export class OutboxFiles {
     throw new Error(`message ${id} moves faster than it can be written to`);
   }
 
-  /** Out of its lane. Whoever dies in the middle is followed by another who does the same. */
+  /** Moves it out of its lane. After a crash in the middle another process repeats this. */
   async end(delivery: Delivery, place: EndedPlace): Promise<void> {
     const { id } = delivery.message;
     const folder = this.#endedFolder(place, delivery.message);
@@ -168,7 +178,7 @@ export class OutboxFiles {
     else await this.#inFolder(folder, async () => replaceFile({ ...this.#write(folder, `${id}.jsonl`), content: `${lines.join('\n')}\n` }));
     await ignoreMissing(unlink(join(this.#endedFolder(place === 'dead' ? 'settled' : 'dead', delivery.message), `${id}.jsonl`)));
     await ignoreMissing(unlink(this.#messagePath(id)));
-    // A result that somebody told while this was written.
+    // A result that was reported while this was written.
     const late = parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? '').slice(delivery.steps.length);
     if (late.length > 0)
       await this.#addMissing(
@@ -189,8 +199,9 @@ export class OutboxFiles {
   }
 
   /**
-   * Back into its lane, with this step added. False when somebody else has taken it up. Its file becomes the journal in one step, so that only one can do
-   * it; before that come claims of all tries so far: whoever has slept since then makes none of them anew.
+   * Puts it back into its lane, with this step added. False when another process has taken it up. Its file becomes the
+   * journal in one step, so that only one can do it; before that come claims of all tries so far: a process frozen
+   * since then makes none of them anew.
    */
   async takeUp(delivery: Delivery, step: DeliveryStep): Promise<boolean> {
     const { message } = delivery;
@@ -249,7 +260,10 @@ export class OutboxFiles {
     await ignoreMissing(unlink(join(this.#options.folder, 'dead', `${id}.jsonl`)));
   }
 
-  /** Clears away what writers that died in the middle left: temporaries, journals and claims without a message, empty lanes. */
+  /**
+   * Clears away what writers that died in the middle left: temporaries, journals and claims without a message, empty
+   * lanes.
+   */
   async sweep(): Promise<void> {
     for (const lane of await this.lanes()) {
       const folder = this.#laneFolder(lane);
@@ -267,7 +281,7 @@ export class OutboxFiles {
     for (const day of await this.days()) await sweepTemporaries(join(this.#options.folder, 'settled', day));
   }
 
-  /** Somebody died while taking it up: its journal, which begins with the message, is back, and it is nowhere else. */
+  /** A process died while taking it up: its journal, which begins with the message, is back, and it is nowhere else. */
   async #repaired(id: string): Promise<OutboundMessage | undefined> {
     if (!isMessageId(id) || (await isThere(this.#messagePath(id)))) return undefined;
     const [first] = parseLines(MessageLine, ((await readIfThere(this.#journalPath(id))) ?? '').split('\n', 1)[0] ?? '');

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { ignoreMissing, makeStoreFolder, namesIn, readIfThere } from '@concierge/files';
 
 /**
- * Small files that lead from something else to messages: from the app's own id, from a turn. A line each, found by the hash of what leads there. Not
- * flushed: one that a power failure takes away costs a receipt, or a line in a view, and never a message.
+ * Small files that lead from something else to messages: from the provider's own id, from a turn. A line each, found by
+ * the hash of what leads there. Not flushed: one that a power failure takes away costs a receipt, or a line in a view,
+ * and never a message.
  */
 export class OutboxPointers {
   readonly #folder: string;
@@ -30,7 +31,7 @@ export class OutboxPointers {
     return [...new Set(lines)];
   }
 
-  /** Those that nothing was added to since then go. */
+  /** Removes pointers that nothing was added to since then. */
   async removeBefore(ms: number): Promise<void> {
     for (const shelf of await namesIn(this.#folder)) {
       for (const name of await namesIn(join(this.#folder, shelf))) {

@@ -7,7 +7,7 @@ import type { Delivery } from './delivery.ts';
 import { laneOf, OutboxFiles } from './outbox-files.ts';
 import { OutboxPointers } from './outbox-pointers.ts';
 
-/** Somebody who delivers is told that there is something in this lane; nothing depends on it but speed. */
+/** Wakes a deliverer for this lane; only speed depends on it. */
 export type WakeOutbox = (lane: OutboxLane) => Promise<void>;
 
 /** A conversation's place in an outbox. */
@@ -33,27 +33,28 @@ export interface Try {
   readonly try: number;
 }
 
-/** A part of a message, by what the app calls it. */
+/** A part of a message, by the provider's id of it. */
 export interface SentPart {
   readonly messageId: string;
   readonly part: number;
 }
 
 const dayMs = 24 * 3_600_000;
-/** Of these no more wait than the limit says: they are what an agent that runs wild makes. */
+/** The limit on waiting messages covers these kinds: they are what a runaway agent makes. */
 const limitedKinds: ReadonlySet<string> = new Set<OutboundMessage['kind']>(['message', 'reply']);
-/** An app tells how far a person has read within this time. */
+/** A provider reports how far a contact has read within this time. */
 const readMarkDays = 8;
 const filesAtOnce = 64;
 
 /**
- * What is said on chat apps: a file each, written before anybody says that it will be sent. The name follows from recipient, turn and call, so that a call which
- * is made again after a crash finds its message here. What becomes of it is written beside it, and kept for `outboxKeptDays`.
+ * What is sent on channels: a file each, written before a caller gets its confirmation. The name follows from
+ * recipient, turn and call, so that a call which is made again after a crash finds its message here. What becomes of it
+ * is written beside it, and kept for `outboxKeptDays`.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #files: OutboxFiles;
-  /** From an app's id of a part. */
+  /** From a provider's id of a part. */
   readonly #sent: OutboxPointers;
   readonly #turns: OutboxPointers;
   #lastAcceptedMs = 0;
@@ -66,14 +67,14 @@ export class Outbox {
   }
 
   /**
-   * On disk when it returns. `isNew` is false when this call has said it before: the first one counts.
-   * @throws AppError too_many_waiting, for what agents say of their own accord
+   * On disk when it returns. `isNew` is false when this call was made before: the first one counts.
+   * @throws AppError too_many_waiting, for messages that agents send unasked
    */
   async accept(outbound: NewOutbound): Promise<{ readonly message: OutboundMessage; readonly isNew: boolean }> {
     const id = this.idOf(outbound);
     const known = await this.delivery(id);
     if (known !== undefined) {
-      // Whoever accepted it may have died before the wake.
+      // The process that accepted it may have died before the wake-up.
       if (known.state === 'waiting') this.#wake(id);
       return { message: known.message, isNew: false };
     }
@@ -138,23 +139,24 @@ export class Outbox {
     return first === undefined ? undefined : this.#files.onItsWay(first);
   }
 
-  /** What this turn has said. */
+  /** The messages of this turn. */
   async ofTurn(turnId: string): Promise<Delivery[]> {
     const found = await Promise.all((await this.#turns.of(turnId)).map(async (id) => this.delivery(id)));
     return found.filter((delivery) => delivery !== undefined);
   }
 
   /**
-   * A try may begin: on disk when it returns. False when it is another's, or the message is no longer on its way: then nothing may be sent. Without a result
-   * after it, what the try came to is `takeOver`'s to say.
+   * Claims a try: on disk when it returns. False when another process has it, or the message is no longer on its way:
+   * then nothing may be sent. When no result follows, `takeOver` decides the outcome of the try.
    */
   async claim({ message }: Delivery, tried: Try): Promise<boolean> {
     return this.#files.claim(message.id, tried);
   }
 
   /**
-   * The request of a claimed try leaves: call right before it does. False when another has taken over meanwhile, and nothing may be sent. Should this
-   * process die before it, the try is known to have come to nothing, and the message is sent again by itself.
+   * The request of a claimed try leaves: call right before it does. False when another has taken over meanwhile, and
+   * nothing may be sent. Should this process die before it, the try is known to have come to nothing, and the message
+   * is sent again by itself.
    */
   async leave({ message }: Delivery, tried: Try): Promise<boolean> {
     return this.#files.leave(message.id, tried);
@@ -165,7 +167,9 @@ export class Outbox {
     return this.#files.takeOver(message.id, tried);
   }
 
-  /** Writes down what has happened, wherever the message is by now; the delivery as it is then. On disk when it returns. */
+  /**
+   * Writes down what has happened, wherever the message is by now; the delivery as it is then. On disk when it returns.
+   */
   async record(id: string, steps: readonly DeliveryStep[]): Promise<Delivery | undefined> {
     if (!(await this.#files.append(id, steps))) return undefined;
     const delivery = await this.delivery(id);
@@ -178,7 +182,10 @@ export class Outbox {
     return delivery;
   }
 
-  /** Takes a message out of its lane, when nothing is to be done for it any more. Leaves one that was taken up again since the caller looked. */
+  /**
+   * Takes a message out of its lane, when nothing is to be done for it any more. Leaves one that was taken up again
+   * since the caller looked.
+   */
   async end({ message, state }: Delivery): Promise<void> {
     if (state === 'waiting') throw new TypeError('a message that waits cannot be ended');
     const current = await this.delivery(message.id);
@@ -187,12 +194,12 @@ export class Outbox {
     await this.#files.end(current, hasAllOfIt ? 'settled' : 'dead');
   }
 
-  /** Sends again what did not arrive, what nobody knows of included. @throws AppError not_found, conflict */
+  /** Sends again what did not arrive, parts with an unknown outcome included. @throws AppError not_found, conflict */
   async redrive(id: string, by: Actor): Promise<Delivery> {
     const delivery = await this.delivery(id);
     if (delivery === undefined) throw new AppError('not_found', 'There is no such message.');
     if (delivery.state === 'waiting') throw new AppError('conflict', 'The message is on its way already.');
-    if (hasArrived(delivery)) throw new AppError('conflict', 'The app has all of the message: there is nothing to send again.');
+    if (hasArrived(delivery)) throw new AppError('conflict', 'The provider has all of the message: there is nothing to send again.');
     const nowMs = this.#nowMs();
     const expiresAt = new Date(nowMs + limits.outboxTtlSeconds * 1000).toISOString();
     // One that was sent and has failed after all may lie among the settled still.
@@ -206,14 +213,14 @@ export class Outbox {
     return after;
   }
 
-  /** The part that the app calls so; undefined when none of ours is known by that name. */
+  /** The part with this id of the provider's; undefined when none of ours has it. */
   async findSent(channel: MessagingChannel, providerMessageId: string): Promise<SentPart | undefined> {
     const [line] = (await this.#sent.of(sentKey(channel, providerMessageId))).toReversed();
     const [messageId, part] = line?.split(' ') ?? [];
     return messageId === undefined || part === undefined ? undefined : { messageId, part: Number(part) };
   }
 
-  /** What was sent to somebody lately: for receipts that name a time and no message. */
+  /** What was sent to a contact lately: for receipts that name a time and no message. */
   async sentTo(channel: MessagingChannel, to: string): Promise<Delivery[]> {
     const lane = laneIdOf({ channel, to });
     const isTheirs = (id: string): boolean => laneOf(id) === lane;
@@ -224,12 +231,12 @@ export class Outbox {
     return found;
   }
 
-  /** What waits may go now: a channel was connected, say. */
+  /** What waits may go now: a channel was connected, for example. */
   async wakeAll(): Promise<void> {
     if (this.#options.wake !== undefined) for (const lane of await this.lanes()) this.#wakeLane(lane);
   }
 
-  /** Those that a person may have to look at, in no order. */
+  /** The messages that staff may have to look at, in no order. */
   async dead(): Promise<Delivery[]> {
     return readEach(await this.#files.deadIds(), async (id) => this.#files.readDead(id));
   }
@@ -278,7 +285,10 @@ export class Outbox {
     if (wake !== undefined) background(wake({ tenantId, lane }), log);
   }
 
-  /** Later than all that waits there, whoever accepted it and by whatever clock: an answer does not go before the reply that another worker made first. */
+  /**
+   * Later than all that waits there, by any worker and any clock: an answer does not go before the reply that another
+   * worker made first.
+   */
   async #nextTimeMs(lane: string): Promise<number> {
     const last = (await this.#files.waitingIn(lane)).at(-1);
     return last === undefined ? 0 : Date.parse(last.acceptedAt) + 1;

@@ -26,7 +26,7 @@ function times(asked: Asked): string[] {
 }
 
 describe('a schedule for certain hours', () => {
-  it('runs right after the clocks went forward over its time, once, and says which time was meant', () => {
+  it('runs right after the clocks went forward over its time, once, and reports which time was meant', () => {
     const [moved, next] = ticks({ cron: '30 2 * * *', zone: 'Europe/Berlin', after: '2027-03-27T12:00:00Z', count: 2 });
     expect(moved).toEqual({ atMs: Date.parse('2027-03-28T01:00:00Z'), movedFromWallMs: Date.parse('2027-03-28T02:30:00Z') });
     expect(next).toEqual({ atMs: Date.parse('2027-03-29T00:30:00Z'), movedFromWallMs: null });

@@ -6,7 +6,7 @@ import type { Log } from '@concierge/runtime';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
 const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;
-/** A missed run that is older was told of by whoever wrote it down, or by the replica that came after it. */
+/** An older missed run was reported by the process that wrote it down, or by the replica that came after it. */
 const TELL_MS = 3_600_000;
 
 export interface ScheduleRunsOptions {
@@ -23,8 +23,8 @@ export type RunDecision = Pick<ScheduleRun, 'id' | 'scheduledAt' | 'trigger' | '
   Partial<Pick<ScheduleRun, 'reason' | 'missedSince'>>;
 
 /**
- * What became of a schedule's times, a file each. The name follows from the time and is taken once: of several who decide about one time at the same
- * moment, the first one counts, whatever Redis or a clock says later.
+ * What became of a schedule's times, a file each. The name follows from the time and is taken once: of several who
+ * decide about one time at the same moment, the first one counts, whatever Redis or a clock shows later.
  */
 export class ScheduleRuns {
   readonly #options: ScheduleRunsOptions;
@@ -55,7 +55,10 @@ export class ScheduleRuns {
     return { ...run, delivery: { ...run.delivery, status: end.status, reason: end.reason } };
   }
 
-  /** For whoever sends a reply: a file of its own, since the run's is written by those who fire schedules. Does nothing for one that is gone. */
+  /**
+   * For the sender of a reply: a separate file, since the run's file is written by the process that fires schedules.
+   * Does nothing for a run that is gone.
+   */
   async noteDelivery(scheduleId: string, runId: string, end: Omit<RunDeliveryEnd, 'version'>): Promise<void> {
     if ((await this.find(scheduleId, runId)) !== undefined)
       await this.#deliveries(scheduleId).put(deliveryOf(runId), { version: 1, ...end });
@@ -65,7 +68,7 @@ export class ScheduleRuns {
     return this.#records(scheduleId).find(runId);
   }
 
-  /** Those that wait or are under way, the oldest first. */
+  /** The runs that wait or are under way, the oldest first. */
   async open(scheduleId: string): Promise<ScheduleRun[]> {
     const records = this.#records(scheduleId);
     const open: ScheduleRun[] = [];
@@ -88,7 +91,7 @@ export class ScheduleRuns {
       .findLast((tickMs) => tickMs <= untilMs);
   }
 
-  /** On disk when it returns; false when somebody has decided before. */
+  /** On disk when it returns; false when another process has decided before. */
   async decide(scheduleId: string, { reason = null, missedSince = null, ...decision }: RunDecision): Promise<boolean> {
     const recordedAt = new Date(this.#nowMs()).toISOString();
     const rest = { recordedAt, turn: null, delivery: null, alertedAt: null };
@@ -96,7 +99,10 @@ export class ScheduleRuns {
     return this.#records(scheduleId).create(run.id, run);
   }
 
-  /** Calls for each missed run that was written down in the last hour, by anybody: once in each process, so that none is lost with the one that wrote it. */
+  /**
+   * Calls for each missed run that any process wrote down in the last hour: once in each process, so that none is lost
+   * with the one that wrote it.
+   */
   async reportMissed(scheduleId: string, tell: (run: ScheduleRun) => Promise<void>): Promise<void> {
     const records = this.#records(scheduleId);
     const names = await records.names();
@@ -134,7 +140,7 @@ export class ScheduleRuns {
     return shown;
   }
 
-  /** Of those that are over and done with, the newest stay. */
+  /** Keeps only the newest finished runs. */
   async prune(scheduleId: string): Promise<void> {
     const names = await this.#records(scheduleId).names();
     if (names.length <= limits.scheduleRunsKept) return;
@@ -176,13 +182,14 @@ export class ScheduleRuns {
 }
 
 /**
- * Runs that a process need not look at again, by schedule. A set holds no more names than the schedule's folder does, and a tenant without
- * schedules holds none: with 10,000 open tenants, anything that is allocated ahead of use is allocated 10,000 times.
+ * Runs that a process need not look at again, by schedule. A set holds no more names than the schedule's folder does,
+ * and a tenant without schedules holds none: with 10,000 open tenants, anything that is allocated ahead of use is
+ * allocated 10,000 times.
  */
 class SeenRuns {
   readonly #bySchedule = new Map<string, Set<string>>();
 
-  /** Those of the present names that were seen; the caller adds to it. */
+  /** The present names that were seen; the caller adds to it. */
   among(scheduleId: string, names: readonly string[]): Set<string> {
     const before = this.#bySchedule.get(scheduleId);
     const present = new Set(before === undefined ? [] : names.filter((name) => before.has(name)));

@@ -24,11 +24,14 @@ export interface DueQuery {
   /** Up to here all is dealt with already. */
   readonly afterMs: number;
   readonly nowMs: number;
-  /** After a long stop there may be more than anybody wants to hear of. */
+  /** After a long stop there may be more than is worth reporting. */
   readonly limit: number;
 }
 
-/** What has become due, jitter included, the oldest first. A tick is named by its own time, which jitter does not change. */
+/**
+ * What has become due, jitter included, the oldest first. A tick is named by its own time, which jitter does not
+ * change.
+ */
 export function dueTicks(schedule: TimedSchedule, { afterMs, nowMs, limit }: DueQuery): Tick[] {
   const untilMs = nowMs - jitterMs(schedule);
   const ticks: Tick[] = [];

@@ -35,7 +35,9 @@ export type ScheduleRequest = z.input<typeof NewSchedule>;
 export interface ScheduleOrigin {
   readonly by: Actor;
   readonly authority: Authority;
-  /** What its turns may have at most: the tools of an agent that makes it. Left out: all that the schedule’s agent has. */
+  /**
+   * What its turns may have at most: the tools of an agent that makes it. Left out: all that the schedule’s agent has.
+   */
   readonly tools?: readonly string[] | undefined;
   /** Names the request, so that it makes one schedule however often it is made; random when left out. */
   readonly requestId?: string;
@@ -56,13 +58,14 @@ export interface SchedulesOptions {
   /** Makes sure that replies can be sent to this URL. */
   readonly ensureEndpoint: (url: string) => Promise<void>;
   readonly hasAgent: (name: string) => Promise<boolean>;
-  /** Messages that runs have sent; without them a run tells only that its reply was kept. */
+  /** Messages that runs have sent; without them a run reports only that its reply was kept. */
   readonly outbox?: Pick<Outbox, 'delivery'>;
   readonly now?: () => number;
 }
 
 /**
- * A tenant's schedules, a file each. Of two changes to one schedule at the same moment the later one stays, whole.
+ * A tenant's schedules, a file each. When two changes to one schedule happen at the same moment, the later one stays,
+ * whole.
  */
 export class Schedules {
   /** What became of their times. */
@@ -86,7 +89,7 @@ export class Schedules {
       const read = await this.#records.read(id);
       if (read?.status === 'broken') broken.push({ id, reason: read.reason });
       else if (read?.value.id === id) schedules.push(read.value);
-      else if (read !== undefined) broken.push({ id, reason: `it says it is ${read.value.id}` });
+      else if (read !== undefined) broken.push({ id, reason: `it contains the id ${read.value.id}` });
     }
     return { schedules: schedules.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt) || a.id.localeCompare(b.id)), broken };
   }
@@ -96,7 +99,7 @@ export class Schedules {
     return schedule?.id === id ? schedule : undefined;
   }
 
-  /** Has it a file, be that a good one or not? */
+  /** Has the schedule a file, valid or not? */
   async isThere(id: string): Promise<boolean> {
     return (await this.#records.names()).includes(id);
   }
@@ -125,7 +128,10 @@ export class Schedules {
     });
   }
 
-  /** With `tools`, those of an agent that changes it, its turns have no more than these from then on. @throws AppError not_found, invalid_request */
+  /**
+   * With `tools`, those of an agent that changes it, its turns have no more than these from then on.
+   * @throws AppError not_found, invalid_request
+   */
   async update(id: string, patch: SchedulePatch, tools?: readonly string[]): Promise<Schedule> {
     const changes = withoutUndefined(parse(SchedulePatch, patch));
     return this.#writers.run(id, async () => {
@@ -148,7 +154,10 @@ export class Schedules {
     await this.runs.forget(id);
   }
 
-  /** Runs it beside its times, paused or not, as soon as whoever fires schedules sees it. @throws AppError not_found, too_many_waiting */
+  /**
+   * Runs it beside its times, paused or not, as soon as the process that fires schedules sees it.
+   * @throws AppError not_found, too_many_waiting
+   */
   async run(id: string, requestId?: string): Promise<ScheduleRun> {
     await this.#existing(id);
     return this.runs.ask(id, requestId);
@@ -204,7 +213,10 @@ export class Schedules {
     if (deliver !== null && 'webhook' in deliver) await this.#options.ensureEndpoint(deliver.webhook);
   }
 
-  /** Two processes at the same moment may each make the last one: a bound for reason's sake, not a quota to be exact about. */
+  /**
+   * Two processes at the same moment may each make the last one: a bound for reason's sake, not a quota to be exact
+   * about.
+   */
   async #assertRoom(): Promise<void> {
     const max = (await this.#options.plan()) === 'preview' ? limits.previewSchedulesMax : limits.schedulesMax;
     if ((await this.#records.names()).length >= max)

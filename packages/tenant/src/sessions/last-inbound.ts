@@ -2,8 +2,8 @@ import type { TurnRecord } from '@concierge/contract';
 import type { SessionStore } from './session-store.ts';
 
 /**
- * When the person of a conversation last wrote from a chat app: what the apps' reply windows count from. What an API or a schedule said in their place does
- * not count. undefined when they never did.
+ * When the contact of a conversation last wrote from a channel: the channels' reply windows count from then. What an
+ * API or a schedule wrote in their place does not count. undefined when they never did.
  */
 export async function lastInboundMs(sessions: Pick<SessionStore, 'load' | 'turnsOf'>, sessionId: string): Promise<number | undefined> {
   const session = await sessions.load(sessionId);

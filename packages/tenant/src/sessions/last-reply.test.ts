@@ -7,7 +7,7 @@ function replyOf(text: string): string {
   return lastReplyOf({ messages: [reply] }, 't_1');
 }
 
-describe('what an agent said in the end', () => {
+describe('the last reply of an agent', () => {
   it('is all of it, as long as a message may hold that', () => {
     const text = 'a'.repeat(limits.messageMaxCharacters);
     expect(replyOf(` ${text}\n`)).toBe(text);

@@ -3,7 +3,10 @@ import { codePoints, limits, type SessionView } from '@concierge/contract';
 /** The reader sees that there was more, in any language. */
 const ENDS_EARLY = '\n\n[…]';
 
-/** What the agent said in the end of a turn, as much of it as a message may hold; empty when that was nothing. What it said before its tool calls it said to itself. */
+/**
+ * The agent's last text of a turn, as much of it as a message may hold; empty when there was none. Its text before tool
+ * calls is not part of the reply.
+ */
 export function lastReplyOf({ messages }: Pick<SessionView, 'messages'>, turnId: string): string {
   const last = messages.findLast((message) => message.turnId === turnId && message.role === 'assistant');
   const text = last?.role === 'assistant' ? last.text.trim() : '';

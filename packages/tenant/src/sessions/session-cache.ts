@@ -3,13 +3,19 @@ import { LRUCache } from 'lru-cache';
 
 export interface CachedSession {
   readonly session: Session;
-  /** Of the folder the revision was in: a session that was removed and began anew counts its revisions from 1 again. */
+  /**
+   * Birth of the folder the revision was in: a session that was removed and began anew counts its revisions from 1
+   * again.
+   */
   readonly birth: string;
 }
 
 const defaultMaxBytes = 64 * 1024 * 1024;
 
-/** The sessions this process last read or published, over all tenants, so that a turn need not read what the one before wrote. */
+/**
+ * The sessions this process last read or published, over all tenants, so that a turn need not read what the one before
+ * wrote.
+ */
 export class SessionCache {
   readonly #entries: LRUCache<string, CachedSession>;
 

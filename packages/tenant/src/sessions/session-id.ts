@@ -3,7 +3,10 @@ import { hash } from 'node:crypto';
 const idHexDigits = 32;
 const unitSeparator = '\u001f';
 
-/** The stable session id, which is also the `contact_id` (contract §3): the first 32 hex digits of a SHA-256 over the three parts. */
+/**
+ * The stable session id, which is also the `contact_id` (contract §3): the first 32 hex digits of a SHA-256 over the
+ * three parts.
+ */
 export function sessionIdOf(agent: string, channel: string, sender: string): string {
   return firstDigits([agent, channel, sender].join(unitSeparator));
 }
@@ -13,7 +16,10 @@ export function contactFolderOf(sender: string): string {
   return firstDigits(sender);
 }
 
-/** Whose notes a contact's turn reads and keeps: the sender's; those of an anonymous one last as long as its session's id is known. */
+/**
+ * The owner of the notes that a contact's turn reads and keeps: the sender; an anonymous one's last as long as its
+ * session's id is known.
+ */
 export function contactOf({ sender, sessionId }: { readonly sender: string | null; readonly sessionId: string }): string {
   return sender ?? `anonymous${unitSeparator}${sessionId}`;
 }

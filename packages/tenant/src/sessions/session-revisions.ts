@@ -22,12 +22,14 @@ import { isHashedName } from './session-id.ts';
 
 const revisionDigits = 10;
 const revisionsKept = 3;
-/** A publication that took longer than this between its check and its end may have been frozen while others published. */
+/**
+ * A publication that took longer than this between its check and its end may have been frozen while others published.
+ */
 const frozenAfterMs = 250;
 const birthPrefix = '.birth-';
 const removedPrefix = '.removed-';
 
-/** Somebody else published first, or the session was removed: what was to be published is based on an old revision. */
+/** Another writer published first, or the session was removed: what was to be published is based on an old revision. */
 export class RevisionConflict extends Error {
   override readonly name = 'RevisionConflict';
   readonly sessionId: string;
@@ -43,7 +45,7 @@ export class RevisionConflict extends Error {
 export interface Revisions {
   /** Ascending. */
   readonly numbers: readonly number[];
-  /** Tells this session from an earlier one with the same id; '' where nothing tells. */
+  /** Distinguishes this session from an earlier one with the same id; '' where nothing does. */
   readonly birth: string;
   readonly temporaries: readonly string[];
 }
@@ -56,12 +58,12 @@ export interface SessionRevisionsOptions {
 }
 
 /**
- * The files of sessions: `.revisions/<id>/<revision>.json`, of which the highest number is the session, and `<id>.json`, another
- * name of that file for whoever looks in with an editor or makes a backup.
+ * The files of sessions: `.revisions/<id>/<revision>.json`, of which the highest number is the session, and
+ * `<id>.json`, another name of that file for editors and backups.
  *
- * Publishing is a compare-and-set. The new file is linked to the name of its revision, which fails when somebody has taken
- * it; then the folder is listed, which shows whether this one is really the next: a writer that was frozen for so long that its
- * number has been taken and cleared away again finds higher ones and withdraws.
+ * Publishing is a compare-and-set. The new file is linked to the name of its revision, which fails when another writer
+ * has taken it; then the folder is listed, which shows whether this one is really the next: a writer that was frozen
+ * for so long that its number has been taken and cleared away again finds higher ones and withdraws.
  */
 export class SessionRevisions {
   readonly #folder: string;
@@ -121,7 +123,7 @@ export class SessionRevisions {
       const listed = await this.#assertNext(id, revision);
       await failpoint('session.after-check');
       await Promise.all([this.#settle(id, revision), this.#prune(id, listed, revision)]);
-      // Last: a view that is behind says that its revision may not be on disk yet. It is not waited for itself.
+      // Last: a view that is behind means that its revision may not be on disk yet. The view itself is not waited for.
       await rename(temporary, this.viewPath(id));
       await failpoint('session.after-publish');
       if (performance.now() - checkedAtMs > frozenAfterMs) await this.repairView(id);
@@ -133,7 +135,10 @@ export class SessionRevisions {
     }
   }
 
-  /** Makes `<id>.json` the newest revision, and sees to it that this one is on disk, if the publisher did not come to it. */
+  /**
+   * Makes `<id>.json` the newest revision, and sees to it that this one is on disk, if the publisher did not come to
+   * it.
+   */
   async repairView(id: string): Promise<void> {
     // Each pass that changes something looks again: a publication may have come between.
     for (let pass = 0; pass < 5; pass += 1) {
@@ -196,7 +201,10 @@ export class SessionRevisions {
     return namesIn(this.#allRevisions());
   }
 
-  /** A session's folder is made with its first revision only: a later one without a folder belongs to a session that was removed. */
+  /**
+   * A session's folder is made with its first revision only: a later one without a folder belongs to a session that was
+   * removed.
+   */
   async #writeNext(id: string, revision: number, text: string): Promise<string> {
     const folder = this.#revisionsOf(id);
     try {
@@ -236,7 +244,7 @@ export class SessionRevisions {
     await Promise.all(folders.map(async (folder) => this.#folders.sync(folder)));
   }
 
-  /** Of a session's revisions only the newest stays: the others have what was taken out of it. */
+  /** Keeps only the newest of a session's revisions: the others contain what was taken out of it. */
   async dropEarlier(id: string): Promise<void> {
     const old = (await this.list(id))?.numbers.slice(0, -1) ?? [];
     await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));
@@ -247,7 +255,7 @@ export class SessionRevisions {
     const folder = this.#revisionsOf(id);
     const old = listed.numbers.filter((number) => number <= newest - revisionsKept);
     await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));
-    // One of them is our own; only where there are more has somebody left something behind.
+    // One of them is our own; only where there are more has another writer left something behind.
     if (listed.temporaries.length > 1) background(removeOldTemporaries(folder, listed.temporaries), this.#log);
   }
 

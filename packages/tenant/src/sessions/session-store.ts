@@ -28,8 +28,9 @@ export interface SessionStoreOptions {
 }
 
 /**
- * A tenant's conversations: the truth, of which the index is a copy. Of two writers only one publishes a revision; the other
- * gets `RevisionConflict`. What is returned is the caller's own: its lists may be changed, the messages in them not.
+ * A tenant's conversations: the truth, of which the index is a copy. Only one of two writers publishes a revision; the
+ * other gets `RevisionConflict`. What is returned is the caller's own: its lists may be changed, the messages in them
+ * not.
  */
 export class SessionStore {
   readonly #tenantId: string;
@@ -50,7 +51,10 @@ export class SessionStore {
     this.#log = log;
   }
 
-  /** The newest revision; undefined when there is no such session. Costs one directory read when this process wrote it last. */
+  /**
+   * The newest revision; undefined when there is no such session. Costs one directory read when this process wrote it
+   * last.
+   */
   async load(id: string): Promise<Session | undefined> {
     if (!isHashedName(id)) return undefined;
     // A revision may be cleared away, or set aside, between the listing and the read: then there is another newest one.
@@ -67,8 +71,8 @@ export class SessionStore {
   }
 
   /**
-   * The record of an ended turn, as long as the session's file has it. Most who ask do so of a turn that is not there: a file that does not name it is
-   * not parsed.
+   * The record of an ended turn, as long as the session's file has it. Most who ask do so of a turn that is not there:
+   * a file that does not name it is not parsed.
    */
   async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
     const listed = isHashedName(id) ? await this.#revisions.list(id) : undefined;
@@ -86,9 +90,10 @@ export class SessionStore {
   }
 
   /**
-   * Publishes `next` as the session's newest revision; it and its place are on disk when this returns. A new session has
-   * revision 1, any other the loaded one plus 1. After a RevisionConflict load again, and look whether the turn is in there: a
-   * publication that others saw and built on is reported as a conflict, too, if its writer was frozen meanwhile.
+   * Publishes `next` as the session's newest revision; it and its place are on disk when this returns. A new session
+   * has revision 1, any other the loaded one plus 1. After a RevisionConflict load again, and look whether the turn is
+   * in there: a publication that others saw and built on is reported as a conflict, too, if its writer was frozen
+   * meanwhile.
    * @throws RevisionConflict
    */
   async publish(next: Session): Promise<void> {
@@ -109,7 +114,10 @@ export class SessionStore {
     await this.#history.append(id, lines);
   }
 
-  /** Messages that compaction has put away, each anew: what was taken back is to be nowhere. Only for who has the conversation's lease. */
+  /**
+   * Rewrites the messages that compaction has put away: what was retracted must be nowhere. Only for the holder of the
+   * conversation's lease.
+   */
   async rewriteHistory(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
     if (isHashedName(id)) await this.#history.rewrite(id, change);
   }
@@ -170,7 +178,10 @@ export class SessionStore {
     }
   }
 
-  /** Clears away what writers and removers that died in the middle left. Revisions' temporaries go with the next publication. */
+  /**
+   * Clears away what writers and removers that died in the middle left. Revisions' temporaries go with the next
+   * publication.
+   */
   async sweep(): Promise<void> {
     await sweepTemporaries(this.#folder);
     await this.#revisions.sweep();
@@ -218,7 +229,10 @@ export class SessionStore {
     await ignoreMissing(unlink(this.#revisions.viewPath(id)));
   }
 
-  /** A turn that compacts while its session is removed writes its history for nobody; a later session of this id must not get it. */
+  /**
+   * A turn that compacts while its session is removed writes its history in vain; a later session of this id must not
+   * get it.
+   */
   async #forgetLateHistory(id: string): Promise<void> {
     if ((await this.#revisions.list(id)) === undefined) await this.#history.remove(id);
   }
@@ -229,8 +243,9 @@ export class SessionStore {
 }
 
 /**
- * A file from elsewhere, or edited by hand, may hold calls without results, which no model provider takes. One of an earlier version does not say what began
- * the session: the first of the turns that the file names does, or the channel where that one only added to a conversation.
+ * A file from elsewhere, or edited by hand, may hold calls without results, which no model provider takes. One of an
+ * earlier version does not contain what began the session: the first of the turns that the file names does, or the
+ * channel where that one only added to a conversation.
  */
 function repaired(session: Session): Session {
   const { channel, turns, origin = originOf(channel, turns[0]?.origin) } = session;

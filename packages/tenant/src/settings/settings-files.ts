@@ -23,15 +23,15 @@ import { z } from 'zod';
  * An update of tenant.json, and what a reader makes of each state:
  *
  *   at rest          no update.json; tenant.json is in force when it is good, settings/last-good.json otherwise
- *   → announced      update.json says what stood in tenant.json and what is to; from here on that is in force
+ *   → announced      update.json contains the old and the new tenant.json; from here on the new one is in force
  *   → kept           last-good.json is the new one
  *   → torn           tenant.json has been written in part
  *   → written        tenant.json is the new one
  *   → at rest        update.json is gone
  *
- * Whoever changes anything holds the lock, which the system frees when its holder dies: an update.json that is met by the holder of the lock
- * was left by somebody who died, and is carried out. When tenant.json is no mixture of what stood in it and what is to, somebody has
- * edited it since, and the update is dropped.
+ * Every writer holds the lock, which the system frees when its holder dies: an update.json that the holder of the lock
+ * finds was left by a process that died, and is carried out. When tenant.json is no mixture of the old and the new one,
+ * a user has edited it since, and the update is dropped.
  */
 
 const { O_RDONLY, O_WRONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -48,7 +48,7 @@ const leastSettings: TenantSettings = { plan: 'preview' };
 
 const nothing = Buffer.alloc(0);
 
-/** `before` as Latin-1, in which all bytes are text: it may be anything that somebody put there. */
+/** `before` as Latin-1, in which all bytes are text: the file may contain anything. */
 const SettingsUpdate = z.strictObject({ before: z.string(), after: TenantSettings });
 type SettingsUpdate = z.infer<typeof SettingsUpdate>;
 
@@ -59,7 +59,7 @@ export interface SettingsLook {
   readonly problem: string | null;
   /** An update is under way, or was cut off. */
   readonly isChanging: boolean;
-  /** Nothing is left to be done about the files but, when there is a problem, by whoever caused it. */
+  /** The files need no more work, except, when there is a problem, by the user who caused it. */
   readonly isInOrder: boolean;
 }
 
@@ -76,8 +76,9 @@ interface Found {
 }
 
 /**
- * tenant.json on disk. It lies at the top of the tenant's folder, where sandboxes cover it by a mount that a rename over it, or a new file, would
- * shed: it is written in place, and all else about it lies in settings/, a folder that is covered as a whole.
+ * tenant.json on disk. It lies at the top of the tenant's folder, where sandboxes cover it by a mount that a rename
+ * over it, or a new file, would shed: it is written in place, and all else about it lies in settings/, a folder that is
+ * covered as a whole.
  */
 export class SettingsFiles {
   readonly #root: string;
@@ -118,7 +119,10 @@ export class SettingsFiles {
     });
   }
 
-  /** Carries out what was cut off, makes tenant.json when there is none, and keeps what is in force. @throws AppError conflict */
+  /**
+   * Carries out what was cut off, makes tenant.json when there is none, and keeps what is in force.
+   * @throws AppError conflict
+   */
   async tidy(): Promise<SettingsLook> {
     return this.#locked(async () => this.#tidy());
   }
@@ -128,7 +132,7 @@ export class SettingsFiles {
   }
 
   async #tidy(): Promise<FullLook> {
-    // A second name of a tenant.json that was being made: nobody but the holder of the lock has one.
+    // A second name of a tenant.json that was being made: only the holder of the lock has one.
     await ignoreMissing(unlink(join(this.#folder, newName)));
     const look = await this.#look();
     const { update, settings } = look;
@@ -140,8 +144,9 @@ export class SettingsFiles {
   }
 
   /**
-   * Every update makes a new last-good.json before it touches tenant.json, and takes update.json away after that: with no update.json before the
-   * reading and the same last-good.json before and after it, what was read is nobody's half-written file.
+   * Every update makes a new last-good.json before it touches tenant.json, and takes update.json away after that: with
+   * no update.json before the reading and the same last-good.json before and after it, what was read is not
+   * half-written.
    */
   async #look(): Promise<FullLook> {
     for (let attempt = 1; ; attempt += 1) {
@@ -218,11 +223,14 @@ export class SettingsFiles {
     return true;
   }
 
-  /** Under its name with all that is in it, in one step; a rename would do the same to whatever stands there by then. @throws AppError conflict */
+  /**
+   * Under its name with all that is in it, in one step; a rename would do the same to whatever stands there by then.
+   * @throws AppError conflict
+   */
   async #make(bytes: Buffer): Promise<void> {
     const made = join(this.#folder, newName);
     await writeFile(made, bytes, { mode: privateMode, flag: 'wx', flush: true });
-    if (!(await linkNew(made, this.#path))) throw new AppError('conflict', 'Somebody else has made a tenant.json just now.');
+    if (!(await linkNew(made, this.#path))) throw new AppError('conflict', 'Another process has just made a tenant.json.');
     await failpoint('settings.after-link');
     await unlink(made);
     await this.#folders.sync(this.#root);
@@ -234,7 +242,7 @@ export class SettingsFiles {
       return await this.#lock.hold(work);
     } catch (error) {
       if (sqliteTrouble(error) !== 'busy') throw error;
-      throw new AppError('conflict', 'The settings are being changed by somebody else.', { cause: error });
+      throw new AppError('conflict', 'Another process is changing the settings.', { cause: error });
     }
   }
 
@@ -290,7 +298,10 @@ export class SettingsFiles {
     }
   }
 
-  /** From before there was settings/. The tenant's commands could have put it there; then it is believed no more than a tenant.json of theirs. */
+  /**
+   * From before there was settings/. The tenant's commands could have put it there; then it is believed no more than a
+   * tenant.json of theirs.
+   */
   async #readOldLastGood(): Promise<string | undefined> {
     const stats = await lstatIfThere(this.#oldLastGood);
     return stats !== undefined && isPlainFile(stats) ? readIfThere(this.#oldLastGood) : undefined;
@@ -305,7 +316,7 @@ function bytesOf(settings: TenantSettings): Buffer {
   return Buffer.from(textOf(settings));
 }
 
-/** Undefined when there is nothing. O_NONBLOCK: a FIFO would wait for somebody at its other end. */
+/** Undefined when there is nothing. O_NONBLOCK: a FIFO would wait for a writer at its other end. */
 async function openInPlace(path: string, flags: number): Promise<FileHandle | undefined> {
   try {
     return await open(path, flags | O_NOFOLLOW | O_NONBLOCK);
@@ -327,8 +338,8 @@ function settingsOf(lastGood: string | undefined): TenantSettings {
 }
 
 /**
- * Could this be what was `before`, on its way to `after`? The new bytes go over the old ones from the beginning, then the rest is cut off. A power
- * cut may have lost an end, or left zeros in its place.
+ * Could this be what was `before`, on its way to `after`? The new bytes go over the old ones from the beginning, then
+ * the rest is cut off. A power cut may have lost an end, or left zeros in its place.
  */
 function isMixtureOf({ kind, bytes }: Found, update: SettingsUpdate): boolean {
   if (kind === 'special') return false;

@@ -44,7 +44,10 @@ export class Settings {
     return settings;
   }
 
-  /** @throws AppError invalid_request, when the outcome would not be good settings; conflict, when tenant.json cannot be written to */
+  /**
+   * @throws AppError invalid_request, when the outcome would not be good settings; conflict, when tenant.json cannot be
+   * written to
+   */
   async update(patch: SettingsPatch): Promise<TenantSettings> {
     await this.#files.write((settings) => {
       const merged = TenantSettings.safeParse(mergePatch(settings, patch));
@@ -65,7 +68,7 @@ export class Settings {
     if (look === this.#leftAsItWas) return look;
     if (look.isChanging) {
       this.#cache.forget(this.#files.path);
-      // Most likely somebody is at it, and this reader need not wait for the end of that.
+      // Most likely another process is changing it, and this reader need not wait for that.
       background(this.#tidyOnce(), this.#log);
       return look;
     }

@@ -3,7 +3,7 @@ import { FrontMatterError, parseFrontMatter } from '../agents/front-matter.ts';
 
 export const skillFileName = 'SKILL.md';
 
-/** What a SKILL.md says, or everything that is wrong with it, one problem each, to be shown to the tenant. */
+/** The content of a SKILL.md, or everything that is wrong with it, one problem each, to be shown to the tenant. */
 export type ReadSkill =
   | { readonly skill: Skill; readonly body: string; readonly unknownFields: readonly string[] }
   | { readonly problems: readonly [string, ...string[]] };

@@ -20,8 +20,9 @@ export interface SkillVersion {
 }
 
 /**
- * skills/.versions/<skill>/<time>/…: files as they were before a change. Laid down before the change is made, so that a crash in
- * between leaves a version too many and never one too few. Part of the tenant's own files; the oldest go when there are too many.
+ * skills/.versions/<skill>/<time>/…: files as they were before a change. Written before the change is made, so that a
+ * crash in between leaves a version too many and never one too few. Part of the tenant's own files; the oldest go when
+ * there are too many.
  */
 export class SkillVersions {
   readonly #root: string;
@@ -38,13 +39,13 @@ export class SkillVersions {
     const versions: SkillVersion[] = [];
     for (const id of await this.#ids(name)) {
       const files = await this.filesOf(name, id);
-      // Empty: somebody died between making the folder and filling it.
+      // Empty: a process died between making the folder and filling it.
       if (files.length > 0) versions.push({ id, at: timeOf(id), files });
     }
     return versions;
   }
 
-  /** Of one version, SKILL.md last; none when there is no such version. */
+  /** The files of one version, SKILL.md last; none when there is no such version. */
   async filesOf(name: string, id: string): Promise<string[]> {
     if (!idPattern.test(id)) return [];
     const folder = pathOf(name, id);
@@ -92,7 +93,7 @@ export class SkillVersions {
     await versions.sync();
   }
 
-  /** An empty folder of its own; its name says when. */
+  /** A new, empty folder; its name contains the time. */
   async #newVersion(name: string): Promise<string> {
     await using versions = await FolderHandle.walk(this.#root, pathOf(name).split('/'), { create: true });
     for (let atMs = Date.now(); ; atMs += 1) {
@@ -102,7 +103,7 @@ export class SkillVersions {
         await versions.sync();
         return id;
       } catch (error) {
-        // Of two changes in one millisecond the second is called the next one.
+        // The second of two changes in one millisecond gets the next one's name.
         if (!isSystemError(error, 'EEXIST')) throw error;
       }
     }

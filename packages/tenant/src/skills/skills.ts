@@ -32,8 +32,9 @@ export interface LoadedSkill {
 type ScannedSkill = { readonly skill: Skill } | { readonly reason: string };
 
 /**
- * skills/<name>/SKILL.md. Lists come from the files, not from the index: front matter is parsed once per change of a file, and a
- * skill that was added is in the next turn's prompt without a restart. The index's copy is for whoever lists skills in SQL.
+ * skills/<name>/SKILL.md. Lists come from the files, not from the index: front matter is parsed once per change of a
+ * file, and a skill that was added is in the next turn's prompt without a restart. The index's copy is for listing
+ * skills in SQL.
  */
 export class Skills {
   readonly #root: string;
@@ -48,7 +49,7 @@ export class Skills {
     this.#files = files;
   }
 
-  /** By name; those that cannot be used are left out. */
+  /** Skills by name; unusable ones are left out. */
   async list(): Promise<readonly Skill[]> {
     return (await this.scan()).valid;
   }
@@ -58,7 +59,10 @@ export class Skills {
     return this.#scan.run();
   }
 
-  /** The whole skill, for the `load_skill` tool. @throws AppError not_found, invalid_request when its front matter is wrong */
+  /**
+   * The whole skill, for the `load_skill` tool.
+   * @throws AppError not_found, invalid_request when its front matter is wrong
+   */
   async load(name: string): Promise<LoadedSkill> {
     const text = await this.#text(name);
     const skill = await this.#read(name);
@@ -71,7 +75,10 @@ export class Skills {
     return { skill: skill.skill, body: parseFrontMatter(text).body, files };
   }
 
-  /** A file that the skill brings along. @throws AppError not_found, invalid_request, too_large, unsupported_media_type */
+  /**
+   * A file that the skill brings along.
+   * @throws AppError not_found, invalid_request, too_large, unsupported_media_type
+   */
   async readFile(name: string, file: string): Promise<string> {
     assertSkillName(name);
     return (await this.#files.readText(`skills/${name}/${file}`)).text;
@@ -90,7 +97,7 @@ export class Skills {
     return { valid, invalid };
   }
 
-  /** Folders only: a README beside them is nobody's mistake. */
+  /** Folders only: a README beside them is not an error. */
   async #folderNames(): Promise<string[]> {
     const names = await this.#names.get(join(this.#root, 'skills'), async () => {
       try {

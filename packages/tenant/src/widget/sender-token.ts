@@ -7,14 +7,14 @@ const form = /^(?<payload>[A-Za-z0-9_-]+)\.(?<signature>[A-Za-z0-9_-]{43})$/u;
 
 export type ReadToken =
   | { readonly status: 'ok'; readonly claims: SenderClaims }
-  /** In words for whoever signs; nothing of it is told before the signature is good. */
+  /** In words for the signer; nothing of it is shown before the signature is verified. */
   | { readonly status: 'refused'; readonly reason: string };
 
 const notOurs: ReadToken = { status: 'refused', reason: 'The sender token was not signed with the secret of this widget.' };
 
 /**
- * `base64url(claims as JSON).base64url(HMAC-SHA256 of the first part)`, without padding. One algorithm, which the token cannot choose; one spelling
- * of the same bytes; nothing beside the known claims.
+ * `base64url(claims as JSON).base64url(HMAC-SHA256 of the first part)`, without padding. One algorithm, which the token
+ * cannot choose; one spelling of the same bytes; nothing beside the known claims.
  */
 export function readSenderToken(token: string, secret: string, nowMs: number): ReadToken {
   const { payload, signature } = (token.length <= maxTokenCharacters ? form.exec(token)?.groups : undefined) ?? {};

@@ -11,7 +11,7 @@ const damaged = 'its file is damaged; set it up again';
 // bounded-expression: a constant, of bounded length
 const tenantOfKey = new RegExp(`^${widgetKeyPrefix}(?<tenantId>[a-z0-9-]{1,63})_[0-9a-f]{32}$`, 'u');
 
-/** Whose pages carry this key, if it is one at all; the tenant's own record decides. */
+/** The tenant whose pages carry this key, if it is one at all; the tenant's own record decides. */
 export function tenantOfWidgetKey(key: string): string | undefined {
   return tenantOfKey.exec(key)?.groups?.['tenantId'];
 }
@@ -34,7 +34,10 @@ export interface WidgetStoreOptions {
   readonly log: Log;
 }
 
-/** A tenant's web widget: one file, in a folder of its own so that commands in the sandbox cannot put another in its place. */
+/**
+ * A tenant's web widget: one file, in a separate folder so that commands in the sandbox cannot put another in its
+ * place.
+ */
 export class WidgetStore {
   readonly #options: WidgetStoreOptions;
   readonly #records: RecordFolder<typeof WidgetRecord>;
@@ -58,7 +61,7 @@ export class WidgetStore {
   async put(body: WidgetBody): Promise<WidgetView> {
     return this.#change((before) => {
       if (body.requireSenderToken && (before?.sealedSecret ?? null) === null)
-        throw new AppError('invalid_request', 'Make a secret that signs sender tokens first: nobody could show one.', {
+        throw new AppError('invalid_request', 'Make a secret that signs sender tokens first: no visitor could show one.', {
           errors: [{ path: 'requireSenderToken', message: 'needs a secret' }],
         });
       return { ...body, key: before?.key ?? this.#newKey(), sealedSecret: before?.sealedSecret ?? null };
@@ -78,7 +81,10 @@ export class WidgetStore {
     return secret;
   }
 
-  /** undefined for any key but the one in force, and while the widget is not enabled. One system call when nothing has changed. */
+  /**
+   * undefined for any key but the one in force, and while the widget is not enabled. One system call when nothing has
+   * changed.
+   */
   async open(key: string): Promise<OpenWidget | undefined> {
     const read = await this.#read();
     if (read?.status !== 'ok') return undefined;

@@ -19,7 +19,7 @@ async function outputOf(command: string, args: readonly string[]): Promise<strin
 /** Undefined when Docker can be the sandbox of this machine, else what is missing. */
 async function whyNotDocker({ image, runtime }: SandboxSettings): Promise<string | undefined> {
   const runtimes = await outputOf('docker', ['info', '--format', '{{json .Runtimes}}']);
-  // Without an engine, the client prints what it knows of itself.
+  // Without an engine, the client prints only its own data.
   if (runtimes === undefined || !runtimes.startsWith('{')) return 'no Docker engine answers';
   if ((await outputOf('docker', ['image', 'inspect', '--format', '{{.Id}}', image])) === undefined) {
     return `the Docker engine has no image ${image} (node infra/sandbox/build.mjs makes it)`;
