@@ -45,7 +45,10 @@ function withJson(command: Command): Command {
   return command;
 }
 
-/** The whole command line, of which those commands are loaded that `args` name; nothing runs and nothing is opened before it is parsed. */
+/**
+ * The whole command line, of which those commands are loaded that `args` name; nothing runs and nothing is opened
+ * before it is parsed.
+ */
 export async function createProgram(context: CommandContext, args: readonly string[]): Promise<Command> {
   const program = new Command('concierge')
     .description("Concierge, the operators' command line")

@@ -9,8 +9,8 @@ interface RetryContext {
 }
 
 /**
- * Accepts once more, in the same session, what an ended turn had asked. Its rights are those of its agent, never more than the first
- * time; its id follows from the first one's, so that a second retry attaches to the first.
+ * Accepts once more, in the same session, what an ended turn had asked. Its rights are those of its agent, never more
+ * than the first time; its id follows from the first one's, so that a second retry attaches to the first.
  * @throws AppError not_found, conflict (it has not failed), and what Turns.accept throws
  */
 export async function retryTurn({ scope, turns }: RetryContext, turnId: string): Promise<TurnReceipt> {

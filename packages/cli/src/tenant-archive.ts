@@ -41,8 +41,9 @@ export interface ExportReport extends ArchiveReport {
 }
 
 /**
- * Writes everything of a tenant into a new `.tar.gz`, under the tenant's id. Regular files only, found by a walk that follows no link whatever a
- * command of the tenant does meanwhile; suspend the tenant first when all of them are to be of the same moment.
+ * Writes everything of a tenant into a new `.tar.gz`, under the tenant's id. Regular files only, found by a walk that
+ * follows no link whatever a command of the tenant does meanwhile; suspend the tenant first when all of them are to be
+ * of the same moment.
  * @throws AppError conflict, when there is such a file
  */
 export async function exportTenant(scope: TenantScope, file: string): Promise<ExportReport> {
@@ -107,7 +108,8 @@ export interface ImportOptions {
 
 /**
  * Unpacks an archive of `exportTenant` beside the tenants and puts it in place in one step: whole or not at all.
- * @throws AppError invalid_request (no such archive, or one with anything but files and folders of one tenant), conflict (the id is taken)
+ * @throws AppError invalid_request (no such archive, or one with anything but files and folders of one tenant),
+ * conflict (the id is taken)
  */
 export async function importTenant({ file, tenantsFolder, newId }: ImportOptions): Promise<ArchiveReport> {
   const { tenantId: oldId, files } = await inspect(file);

@@ -43,8 +43,8 @@ export interface RecipientForm {
 }
 
 /**
- * The channels that can be connected, under their names in the API, which are hashed into session keys and stored. How each of them behaves is the matter of
- * its adapter in packages/channel.
+ * The channels that can be connected, under their names in the API, which are hashed into session keys and stored. How
+ * each of them behaves is the matter of its adapter in packages/channel.
  */
 export const channelDefinitions = {
   channel_a: {

@@ -17,7 +17,10 @@ export const limits = {
   jsonBodyMaxBytes: 512 * 1024,
   /** Body of a request below /v1: one file of the largest size in base64, with room for the messages. */
   openAiBodyMaxBytes: 16 * 1024 * 1024,
-  /** Bytes of bodies that one gateway holds at once: of those up to `jsonBodyMaxBytes`, and again so many of larger ones. */
+  /**
+   * Bytes of bodies that one gateway holds at once: of those up to `jsonBodyMaxBytes`, and again so many of larger
+   * ones.
+   */
   bodiesMaxBytes: 256 * 1024 * 1024,
   /** Share of these bytes for one tenant; or for one address, where the request names no tenant yet. */
   bodiesOfPeerMaxBytes: 64 * 1024 * 1024,
@@ -58,7 +61,10 @@ export const limits = {
   laneMaxWaiting: 50,
   /** The same for turns that collect: they are answered together. */
   collectMaxWaiting: 500,
-  /** Conversations of a tenant with turns that wait for their share: what waits is held in a Redis that all tenants have together. */
+  /**
+   * Conversations of a tenant with turns that wait for their share: what waits is held in a Redis that all tenants have
+   * together.
+   */
   tenantMaxWaiting: 100_000,
   /** Turns that collect which are answered as one message, at most. */
   collectMaxMessages: 20,
@@ -96,7 +102,9 @@ export const limits = {
    */
   streamsMaxCharacters: 512 * 1024 * 1024,
   sseHeartbeatMs: 15_000,
-  /** Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes. */
+  /**
+   * Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes.
+   */
   sseMaxBufferedBytes: 1024 * 1024,
   previewRequestsPerHour: 200,
   previewMemoryBytes: 100_000_000,

@@ -11,7 +11,10 @@ import { ignoreMissing, isSystemError } from './system-error.ts';
 /** Names that begin like this are left-overs of a write that was cut off, or of one that is under way. */
 export const temporaryPrefix = '.tmp-';
 
-/** No writer of ours takes this long between its temporary file and the rename, except one that was frozen; that one fails cleanly. */
+/**
+ * No writer of ours takes this long between its temporary file and the rename, except one that was frozen; that one
+ * fails cleanly.
+ */
 export const temporaryMaxAgeMs = 15 * 60_000;
 
 /** The callback functions: file handles of `node:fs/promises` cost as much as the work itself. */
@@ -21,8 +24,8 @@ const writeInPool = promisify(writeFile);
 const privateMode = 0o600;
 
 /**
- * A write that returns when its bytes are on disk saves a small file the fsync: one way through the thread pool less. Not every system has it, and larger
- * files may be written in pieces.
+ * A write that returns when its bytes are on disk saves a small file the fsync: one way through the thread pool less.
+ * Not every system has it, and larger files may be written in pieces.
  */
 const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC }: { readonly [Flag in keyof typeof constants]?: number } = constants;
 const newFile = (O_WRONLY ?? 0) | (O_CREAT ?? 0) | (O_EXCL ?? 0);
@@ -64,7 +67,10 @@ export async function writeTemporary(folder: string, content: string | Uint8Arra
   }
 }
 
-/** Temp, fsync, rename, fsync of the folder: readers see the old file or the new one, and after it returns the new one stays. */
+/**
+ * Temp, fsync, rename, fsync of the folder: readers see the old file or the new one, and after it returns the new one
+ * stays.
+ */
 export async function replaceFile({ folder, name, content, folders, mode }: AtomicWrite): Promise<void> {
   const temporary = await writeTemporary(folder, content, mode);
   try {
@@ -101,8 +107,8 @@ export interface CreatedFiles {
 }
 
 /**
- * As `createFile`, of several files at once: they are written side by side, get their names one after the other, and share one fsync of the folder. A crash
- * leaves the first so many of them, never a later one without an earlier one.
+ * As `createFile`, of several files at once: they are written side by side, get their names one after the other, and
+ * share one fsync of the folder. A crash leaves the first so many of them, never a later one without an earlier one.
  */
 export async function createFiles({ folder, files, folders, mode }: AtomicWrites): Promise<CreatedFiles> {
   const written = await Promise.allSettled(files.map(async ({ content }) => writeTemporary(folder, content, mode)));
@@ -139,8 +145,8 @@ export async function linkNew(from: string, to: string): Promise<boolean> {
 }
 
 /**
- * Appends lines and fsyncs. Begins with a line break, so that a line which a crash tore cannot swallow the next one; readers
- * skip blank and torn lines. One `write` call: writers of several processes do not mix on a local disk.
+ * Appends lines and fsyncs. Begins with a line break, so that a line which a crash tore cannot swallow the next one;
+ * readers skip blank and torn lines. One `write` call: writers of several processes do not mix on a local disk.
  */
 export async function appendLines(
   path: string,

@@ -15,9 +15,10 @@ type TextFiles = Pick<AtomicWrite, 'folder' | 'folders'> & { readonly files: Wri
 type TextFile = Pick<AtomicWrite, 'folder' | 'folders'> & WriteOrder['files'][number];
 
 /**
- * Makes whole files durable. While there are few, it is done here; a crowd is given to a thread. Each file goes four times through the thread pool, and all
- * that those ways cost would be the event loop's, which has streams and requests to serve: it is a quarter of what a message costs that is only accepted.
- * The thread ends when it has been quiet for a while.
+ * Makes whole files durable. While there are few, it is done here; a crowd is given to a thread. Each file goes four
+ * times through the thread pool, and all that those ways cost would be the event loop's, which has streams and requests
+ * to serve: it is a quarter of what a message costs that is only accepted. The thread ends when it has been quiet for a
+ * while.
  */
 export class FileWriter {
   #thread: WriteThread | undefined;

@@ -13,7 +13,10 @@ const fsyncInPool = promisify(fsync);
 export class FolderSync {
   readonly #runs = new Map<string, SharedRun<void>>();
 
-  /** Resolves when every name that was in the folder at the time of the call is on disk. Rejects as `open` and `fsync` do. */
+  /**
+   * Resolves when every name that was in the folder at the time of the call is on disk. Rejects as `open` and `fsync`
+   * do.
+   */
   async sync(folder: string): Promise<void> {
     let run = this.#runs.get(folder);
     if (run === undefined) {

@@ -85,7 +85,10 @@ export async function sweepFolder(folder: FolderHandle, sweep: Sweep, depth = 0)
   return removed;
 }
 
-/** Removes a folder and all that is in it, if it is there. @throws AppError conflict, when it is filled as fast as it is emptied */
+/**
+ * Removes a folder and all that is in it, if it is there.
+ * @throws AppError conflict, when it is filled as fast as it is emptied
+ */
 export async function removeTree(parent: FolderHandle, name: string): Promise<void> {
   for (let attempt = 1; attempt <= removalsMax; attempt += 1) {
     const folder = await enterIfThere(parent, name, 'to remove');

@@ -7,10 +7,16 @@ import { isSystemError } from './system-error.ts';
 
 const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** Elsewhere than on Linux names are resolved by path: each part is still refused when it is a link, but a swap may win a race. */
+/**
+ * Elsewhere than on Linux names are resolved by path: each part is still refused when it is a link, but a swap may win
+ * a race.
+ */
 const hasProcFd = process.platform === 'linux';
 
-/** Linux: a descriptor that only names what it was opened for, which needs no permission on it. Node has no constant for it. */
+/**
+ * Linux: a descriptor that only names what it was opened for, which needs no permission on it. Node has no constant for
+ * it.
+ */
 const O_PATH = 0o10000000;
 
 /** Writers replace files whole, so a reader may come to the old one's name and open the new one: it looks again. */
@@ -59,7 +65,10 @@ export class FolderHandle implements AsyncDisposable {
     return folder;
   }
 
-  /** The path of a name in this folder, good for any call as long as this is open, provided the call does not follow links. */
+  /**
+   * The path of a name in this folder, good for any call as long as this is open, provided the call does not follow
+   * links.
+   */
   at(name: string): string {
     return `${this.#path}/${name}`;
   }
@@ -73,8 +82,9 @@ export class FolderHandle implements AsyncDisposable {
   }
 
   /**
-   * As `enter`, for a folder that is about to be removed: a tenant that shares the service's user id cannot keep it by taking the
-   * permissions away. The folder is opened first and changed through its descriptor, so a link by this name changes nothing behind it.
+   * As `enter`, for a folder that is about to be removed: a tenant that shares the service's user id cannot keep it by
+   * taking the permissions away. The folder is opened first and changed through its descriptor, so a link by this name
+   * changes nothing behind it.
    */
   async enterToRemove(name: string): Promise<FolderHandle> {
     if (hasProcFd && process.getuid?.() !== 0) {
@@ -113,7 +123,10 @@ export class FolderHandle implements AsyncDisposable {
     throw replacedTooOften();
   }
 
-  /** A regular file of a folder that only the service writes to, where a second name is the service's own. @throws AppError not_found, invalid_request */
+  /**
+   * A regular file of a folder that only the service writes to, where a second name is the service's own.
+   * @throws AppError not_found, invalid_request
+   */
   async openOwnFile(name: string): Promise<OpenFile> {
     let handle: FileHandle;
     try {
@@ -216,8 +229,8 @@ export class FolderHandle implements AsyncDisposable {
 }
 
 /**
- * A hard link may be another name of something that is not the tenant's, so a second name is as bad as a symbolic link. A file
- * without any name was replaced just now, and is still what was there.
+ * A hard link may be another name of something that is not the tenant's, so a second name is as bad as a symbolic link.
+ * A file without any name was replaced just now, and is still what was there.
  */
 export function isPlainFile(stats: Stats): boolean {
   return stats.isFile() && stats.nlink <= 1;

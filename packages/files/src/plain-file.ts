@@ -27,7 +27,10 @@ export async function readPlainFile(folder: FolderHandle, name: string, maxBytes
   }
 }
 
-/** The first bytes of a plain file in a held folder, and how many it has in all. @throws AppError not_found, invalid_request */
+/**
+ * The first bytes of a plain file in a held folder, and how many it has in all.
+ * @throws AppError not_found, invalid_request
+ */
 export async function readPlainHead(folder: FolderHandle, name: string, maxBytes: number): Promise<{ bytes: Buffer; size: number }> {
   const { handle, stats } = await folder.openFile(name);
   try {
@@ -58,8 +61,8 @@ async function readBounded(handle: FileHandle, expected: number, maxBytes: numbe
 }
 
 /**
- * Temp, fsync, rename, fsync of the folder, in a held folder. Refuses to replace anything but a plain file, and to make a
- * name that differs from an existing one only in case. @throws AppError invalid_request
+ * Temp, fsync, rename, fsync of the folder, in a held folder. Refuses to replace anything but a plain file, and to make
+ * a name that differs from an existing one only in case. @throws AppError invalid_request
  */
 export async function writePlainFile(folder: FolderHandle, name: string, content: string | Uint8Array): Promise<void> {
   const existing = await folder.stat(name);
@@ -105,7 +108,10 @@ export function etagOf(content: Uint8Array | string): string {
   return `"${createHash('sha256').update(content).digest('hex').slice(0, etagHexDigits)}"`;
 }
 
-/** Does an `If-Match` or `If-None-Match` header name this tag? `*` names any that exists; weak tags never match (RFC 9110, 13.1). */
+/**
+ * Does an `If-Match` or `If-None-Match` header name this tag? `*` names any that exists; weak tags never match (RFC
+ * 9110, 13.1).
+ */
 export function etagMatches(header: string, etag: string | undefined): boolean {
   if (etag === undefined) return false;
   return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag);

@@ -18,7 +18,10 @@ interface Entry<T> {
  */
 export class StatCache<T extends NonNullable<unknown>> {
   readonly #maxEntries: number;
-  /** Made with the first entry, and without room ahead of use (`max` would allocate all of it): most tenants that are open are idle. */
+  /**
+   * Made with the first entry, and without room ahead of use (`max` would allocate all of it): most tenants that are
+   * open are idle.
+   */
   #entries: LRUCache<string, Entry<T>> | undefined;
 
   constructor(maxEntries: number) {

@@ -14,9 +14,9 @@ const forgiven = 64;
 const distrustMs = 30_000;
 
 /**
- * Whether looking at files in place, without a thread, is cheap here. On a local disk it costs two or three microseconds, the way through the
- * thread pool five to thirty times that; on a network file system it would stop the whole process for each answer. So it is tried,
- * timed, and left for a while when it proves slow.
+ * Whether looking at files in place, without a thread, is cheap here. On a local disk it costs two or three
+ * microseconds, the way through the thread pool five to thirty times that; on a network file system it would stop the
+ * whole process for each answer. So it is tried, timed, and left for a while when it proves slow.
  */
 export class StatCachePolicy {
   readonly #now: () => number;

@@ -13,8 +13,8 @@ export interface StoreFolder {
 }
 
 /**
- * Makes a folder of a store unless it is there; the folders that were made, for `keepFolders`. The tenant's own folder is not made: a tenant that
- * was deleted meanwhile does not come back by what is still being written for it.
+ * Makes a folder of a store unless it is there; the folders that were made, for `keepFolders`. The tenant's own folder
+ * is not made: a tenant that was deleted meanwhile does not come back by what is still being written for it.
  * @throws AppError not_found, when there is no such tenant
  */
 export async function makeStoreFolder(path: string, { store, mode }: StoreFolder): Promise<readonly string[]> {

@@ -22,7 +22,10 @@ export interface TreeContent {
 }
 
 export interface TreeWalk {
-  /** Is this name at the top one that only the service, or its operator, writes to? There a file may have a second name. Default: none is. */
+  /**
+   * Is this name at the top one that only the service, or its operator, writes to? There a file may have a second name.
+   * Default: none is.
+   */
   readonly isOwn?: (name: string) => boolean;
   /** Asked before anything is opened; a folder that is not wanted is not entered. */
   readonly isWanted?: (path: string) => boolean;
@@ -42,8 +45,9 @@ interface Level {
 }
 
 /**
- * All folders and regular files below a folder, such as a tenant's, a folder before what is in it. Every name is resolved against an open descriptor: what a command of the
- * tenant swaps for a link meanwhile leads nowhere. An entry's content is to be read before the next entry is asked for.
+ * All folders and regular files below a folder, such as a tenant's, a folder before what is in it. Every name is
+ * resolved against an open descriptor: what a command of the tenant swaps for a link meanwhile leads nowhere. An
+ * entry's content is to be read before the next entry is asked for.
  */
 export async function* walkTree(root: string, walk: TreeWalk = {}): AsyncGenerator<TreeEntry> {
   yield* walkLevel({ folder: await FolderHandle.open(root), prefix: '', depth: 0, isOwn: false }, walk);

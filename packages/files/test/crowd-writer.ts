@@ -7,7 +7,10 @@ import { FileWriter } from '../src/file-writer.ts';
 import { FolderSync } from '../src/folder-sync.ts';
 import { isSystemError } from '../src/system-error.ts';
 
-/** A process that writes crowds of files and ends: the first by itself, those after it by the thread that this has started, until that is ended. */
+/**
+ * A process that writes crowds of files and ends: the first by itself, those after it by the thread that this has
+ * started, until that is ended.
+ */
 const [, , root = ''] = argv;
 const CROWD = 200;
 const FOLDERS = 4;

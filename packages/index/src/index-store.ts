@@ -8,8 +8,8 @@ import type { DriftReport, IndexSource } from './types.ts';
  */
 export interface IndexStore {
   /**
-   * The one tenant's part. With a `source`, a read that meets an index that was never built, or was lost, rebuilds it first, so
-   * that deleting it changes no answer. Cheap: nothing is opened before the first use.
+   * The one tenant's part. With a `source`, a read that meets an index that was never built, or was lost, rebuilds it
+   * first, so that deleting it changes no answer. Cheap: nothing is opened before the first use.
    */
   forTenant(tenantId: string, source?: IndexSource): TenantIndex;
   /** True until a rebuild has filled this tenant's index from its files; true again after the index was lost. */

@@ -18,8 +18,8 @@ export interface OpenIndexOptions {
 }
 
 /**
- * Tables and migrations make themselves when they are first needed. A database that does not answer now is logged and tried again with every
- * use: the index is not needed to accept a turn.
+ * Tables and migrations make themselves when they are first needed. A database that does not answer now is logged and
+ * tried again with every use: the index is not needed to accept a turn.
  */
 export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions): Promise<IndexStore> {
   const backend =

@@ -11,7 +11,10 @@ import type { IndexedTurn, Page, SessionPut, SessionsQuery, TurnsQuery, UsageQue
 export interface TenantIndexOptions {
   readonly tenantId: string;
   readonly backend: IndexBackend;
-  /** Fills the index from the files unless that has been done; without it, an index that was never built is what was put into it. */
+  /**
+   * Fills the index from the files unless that has been done; without it, an index that was never built is what was put
+   * into it.
+   */
   readonly build: (() => Promise<void>) | undefined;
 }
 
@@ -40,8 +43,9 @@ export class TenantIndex {
   }
 
   /**
-   * Writes the session's row, the turns named by `turnIds` (otherwise all that the file still holds) and their usage. Call it after the session
-   * was published: a rebuild relies on finding the file of whatever was put before it began. Calls that come together share a transaction.
+   * Writes the session's row, the turns named by `turnIds` (otherwise all that the file still holds) and their usage.
+   * Call it after the session was published: a rebuild relies on finding the file of whatever was put before it began.
+   * Calls that come together share a transaction.
    */
   async putSession(session: SessionPut['session'], options: Pick<SessionPut, 'turnIds'> = {}): Promise<void> {
     await this.#puts.put({ session, turnIds: options.turnIds });

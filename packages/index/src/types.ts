@@ -1,6 +1,8 @@
 import type { RemovedSession, Session, SessionOrigin, Skill, TurnRecord, TurnStatus, UsageRow } from '@concierge/contract';
 
-/** What the index keeps of a session; a whole `Session` is one of these. Times are ISO 8601, kept to the millisecond. */
+/**
+ * What the index keeps of a session; a whole `Session` is one of these. Times are ISO 8601, kept to the millisecond.
+ */
 export type IndexableSession = Pick<
   Session,
   'id' | 'agent' | 'channel' | 'origin' | 'revision' | 'createdAt' | 'updatedAt' | 'title' | 'messageCount'
@@ -14,8 +16,9 @@ export interface SourceSession {
 }
 
 /**
- * One tenant's files as the index is rebuilt from. Each iterator is read once, in this order; memory stays bounded by one
- * session at a time. A file that cannot be read is the source's to report and skip: what throws ends the rebuild, and the old index stays.
+ * One tenant's files as the index is rebuilt from. Each iterator is read once, in this order; memory stays bounded by
+ * one session at a time. A file that cannot be read is the source's to report and skip: what throws ends the rebuild,
+ * and the old index stays.
  */
 export interface IndexSource {
   sessions(): AsyncIterable<SourceSession>;

@@ -31,8 +31,8 @@ const NO_ANSWER = 'the server did not answer in time';
 const timedOut = new Error(NO_ANSWER);
 
 /**
- * Results are read as text, whatever schema their server declares for them. A schema is the server's, and so are its `pattern`s: compiled and
- * run by us, one of them could stop the process.
+ * Results are read as text, whatever schema their server declares for them. A schema is the server's, and so are its
+ * `pattern`s: compiled and run by us, one of them could stop the process.
  */
 const anyValue: jsonSchemaValidator = {
   getValidator<Value>() {

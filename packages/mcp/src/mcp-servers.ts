@@ -45,7 +45,8 @@ export class McpServers {
   }
 
   /**
-   * The server's tools: remembered ones at once, though they may be an hour old; else asked for, for a few seconds at most.
+   * The server's tools: remembered ones at once, though they may be an hour old; else asked for, for a few seconds at
+   * most.
    * @throws McpServerError, also when it failed a moment ago
    */
   async tools(tenantId: string, server: McpServer, signal: AbortSignal): Promise<McpToolList> {

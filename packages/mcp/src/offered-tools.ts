@@ -8,7 +8,10 @@ const DESCRIPTION_MAX_CHARACTERS = 2000;
 const SCHEMA_MAX_CHARACTERS = 16_000;
 const SCHEMA_DEPTH_MAX = 32;
 
-/** The tools of a server that may be offered: those the tenant allows, with names of ours, and nothing in them that could break a request. */
+/**
+ * The tools of a server that may be offered: those the tenant allows, with names of ours, and nothing in them that
+ * could break a request.
+ */
 export function offeredTools(server: Pick<McpServer, 'name' | 'tools'>, tools: readonly Tool[]): McpTool[] {
   const offered = new Map<string, McpTool>();
   for (const tool of tools) {

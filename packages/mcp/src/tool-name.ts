@@ -4,7 +4,9 @@ import { createHash } from 'node:crypto';
 const NAME_MAX_CHARACTERS = 64;
 const HASH_CHARACTERS = 8;
 
-/** `mcp__<server>__<tool>`; a tool whose own name does not fit gets a shorter one that no other tool of the server has. */
+/**
+ * `mcp__<server>__<tool>`; a tool whose own name does not fit gets a shorter one that no other tool of the server has.
+ */
 export function toolNameOf(server: string, tool: string): string {
   const plain = tool.replaceAll(/[^a-zA-Z0-9_-]/gu, '_');
   const whole = `mcp__${server}__${plain}`;

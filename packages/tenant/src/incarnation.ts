@@ -14,8 +14,9 @@ export async function markIncarnation(root: string): Promise<void> {
 }
 
 /**
- * What ids of turns are derived from: the tenant's id with a mark that is drawn when the tenant is made. A tenant of the same name that is made
- * after a deletion has another mark, so the same request to it is another turn. Tenants from before there were marks have their id alone.
+ * What ids of turns are derived from: the tenant's id with a mark that is drawn when the tenant is made. A tenant of
+ * the same name that is made after a deletion has another mark, so the same request to it is another turn. Tenants from
+ * before there were marks have their id alone.
  */
 export class Incarnation {
   readonly #tenantId: string;

@@ -29,7 +29,10 @@ const ownFolders = [
   'agents',
 ] as const;
 
-/** Fills the folder of a new tenant: starter context files, an example skill and template, settings. All of it is on disk when this returns. */
+/**
+ * Fills the folder of a new tenant: starter context files, an example skill and template, settings. All of it is on
+ * disk when this returns.
+ */
 export async function writeStarter(root: string, plan: z.infer<typeof TenantPlan>): Promise<void> {
   const folders = new Set<string>([root]);
   for (const name of ownFolders) {

@@ -62,7 +62,10 @@ export interface TenantDriftReport extends DriftReport {
  */
 export class TenantScope {
   readonly tenantId: string;
-  /** The tenant's folder on this machine: for the sandbox's mount and for archives, not for reading paths that a tenant names. */
+  /**
+   * The tenant's folder on this machine: for the sandbox's mount and for archives, not for reading paths that a tenant
+   * names.
+   */
   readonly root: string;
   readonly index: TenantIndex;
   readonly files: TenantFiles;
@@ -179,12 +182,18 @@ export class TenantScope {
     return this.#settings.problem;
   }
 
-  /** JSON merge patch (RFC 7396). Whether the caller may change these settings is the caller's to see to. @throws AppError invalid_request */
+  /**
+   * JSON merge patch (RFC 7396). Whether the caller may change these settings is the caller's to see to.
+   * @throws AppError invalid_request
+   */
   async updateSettings(patch: SettingsPatch): Promise<TenantSettings> {
     return this.#settings.update(patch);
   }
 
-  /** Removes a conversation from files and index; false when there is none. Its usage stays. With a contact's last one the notes about it go. */
+  /**
+   * Removes a conversation from files and index; false when there is none. Its usage stays. With a contact's last one
+   * the notes about it go.
+   */
   async removeSession(id: string): Promise<boolean> {
     const session = await this.sessions.load(id);
     // First: cut off in between, the conversation is still there to be removed again.

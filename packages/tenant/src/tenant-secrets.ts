@@ -8,8 +8,9 @@ const keyBytes = 32;
 const ivBytes = 12;
 
 /**
- * Seals what a tenant entrusts to us (credentials of channels, headers of MCP servers) before it is written to a file: AES-256-GCM with the
- * tenant and the place as associated data, so that a sealed text that is copied to another tenant or another field does not open.
+ * Seals what a tenant entrusts to us (credentials of channels, headers of MCP servers) before it is written to a file:
+ * AES-256-GCM with the tenant and the place as associated data, so that a sealed text that is copied to another tenant
+ * or another field does not open.
  */
 export class TenantSecrets {
   readonly #tenantId: string;
@@ -21,7 +22,10 @@ export class TenantSecrets {
     this.#key = secret === undefined ? undefined : Buffer.from(hkdfSync('sha256', secret, '', 'concierge tenant secrets', keyBytes));
   }
 
-  /** `place` names the field, as in `channels/telegram.botToken`. @throws AppError internal_error without SECRETS_KEY */
+  /**
+   * `place` names the field, as in `channels/telegram.botToken`.
+   * @throws AppError internal_error without SECRETS_KEY
+   */
   seal(place: string, text: string): string {
     const iv = randomBytes(ivBytes);
     const cipher = createCipheriv(algorithm, this.#keyOrThrow(), iv).setAAD(this.#associated(place));

@@ -55,7 +55,9 @@ export interface Authenticated {
   readonly key: KeyRecord;
 }
 
-/** Every tenant of this deployment, DATA_DIR/tenants/<id>. Hands out scopes; has no way to look into one from outside. */
+/**
+ * Every tenant of this deployment, DATA_DIR/tenants/<id>. Hands out scopes; has no way to look into one from outside.
+ */
 export class Tenants {
   readonly #options: TenantsOptions;
   readonly #folder: string;
@@ -114,7 +116,10 @@ export class Tenants {
     return await inbox.turnIds();
   }
 
-  /** A number above every one that was drawn before, in any process: one for each time that Redis is filled from the inboxes. */
+  /**
+   * A number above every one that was drawn before, in any process: one for each time that Redis is filled from the
+   * inboxes.
+   */
   async nextGeneration(): Promise<number> {
     return await this.#generations.next();
   }
@@ -181,7 +186,8 @@ export class Tenants {
       this.#scopes.delete(tenantId);
       return undefined;
     }
-    // Another caller may have been here while this one looked: a tenant has one scope in a process, which holds its locks.
+    // Another caller may have been here while this one looked: a tenant has one scope in a process, which holds its
+    // locks.
     const scope = this.#scopes.get(tenantId) ?? this.#newScope(tenantId);
     this.#scopes.set(tenantId, scope);
     return scope;
@@ -217,16 +223,19 @@ export class Tenants {
     return { scope, widget };
   }
 
-  /** A suspended tenant's keys are refused everywhere, with `tenant_suspended`; its accepted turns wait. @throws AppError not_found */
+  /**
+   * A suspended tenant's keys are refused everywhere, with `tenant_suspended`; its accepted turns wait.
+   * @throws AppError not_found
+   */
   async setSuspended(id: string, suspended: boolean): Promise<void> {
     const scope = await this.open(id);
     await scope.updateSettings({ suspended: suspended ? true : null });
   }
 
   /**
-   * Everything of the tenant goes: its name in one step, then what others keep of it (`forget`), its part of the index and its files. What a
-   * crash leaves, `sweepRemoved` finishes. Turns and sandboxes are the caller's to stop first (`removeTenant` of packages/turn): what they still
-   * write is lost.
+   * Everything of the tenant goes: its name in one step, then what others keep of it (`forget`), its part of the index
+   * and its files. What a crash leaves, `sweepRemoved` finishes. Turns and sandboxes are the caller's to stop first
+   * (`removeTenant` of packages/turn): what they still write is lost.
    * @throws AppError not_found; conflict, when its files are written as fast as they are removed
    */
   async delete(id: string, forget: ForgetTenant = forgetNothing): Promise<void> {

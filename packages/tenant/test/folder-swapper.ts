@@ -2,8 +2,9 @@ import { renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { argv, stdout } from 'node:process';
 
 /**
- * Plays a command in a tenant's workspace, which keeps its own folder open whatever that is renamed to: swaps the folders `d0`, `d1`, … of its
- * working directory for links to `target` and back, without end. Prints a line once it runs.
+ * Plays a command in a tenant's workspace, which keeps its own folder open whatever that is renamed to: swaps the
+ * folders `d0`, `d1`, … of its working directory for links to `target` and back, without end. Prints a line once it
+ * runs.
  */
 const [, , target = '', folders = ''] = argv;
 

@@ -4,8 +4,9 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { z } from 'zod';
 
 /**
- * Plays the tenant whose shell swaps names for links while the service reads them. Swaps `file` between an own file, a symbolic link
- * and a hard link to the secret, and `folder` between an own folder and a link to the folder of the secret. Posts once it runs.
+ * Plays the tenant whose shell swaps names for links while the service reads them. Swaps `file` between an own file, a
+ * symbolic link and a hard link to the secret, and `folder` between an own folder and a link to the folder of the
+ * secret. Posts once it runs.
  */
 const { root, secretFolder } = z.object({ root: z.string(), secretFolder: z.string() }).parse(workerData);
 const secret = join(secretFolder, 'secret.md');

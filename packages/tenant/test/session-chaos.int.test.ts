@@ -32,7 +32,10 @@ function startWriter(args: readonly string[], onLine: (line: string) => void): W
   return { process: child, pid: child.pid, ended: once(child, 'close') };
 }
 
-/** Runs the plans in three lanes, one writer after another in each, until every one has been killed. Wakes the frozen when all are. */
+/**
+ * Runs the plans in three lanes, one writer after another in each, until every one has been killed. Wakes the frozen
+ * when all are.
+ */
 async function runWriters(folder: string, id: string, plans: readonly string[]): Promise<{ published: string[]; conflicts: number }> {
   const published: string[] = [];
   const writers = new Set<Writer>();

@@ -143,21 +143,18 @@ describe('a publication that is cut off', () => {
     expect((await storeIn(folder.path).load(id))?.title).toBe('third');
   });
 
-  it.each(['session.after-link', 'session.after-publish'])(
-    'at %s has happened, and the next load puts the view right',
-    async (point) => {
-      await using folder = await temporaryFolder();
-      const id = newSessionId();
-      const store = storeIn(folder.path);
-      await publishUpTo(store, id, 2);
-      armFailpoints(`${point}:throw`);
-      await expect(store.publish(newSession(id, { revision: 3, title: 'third' }))).rejects.toThrow('fail point');
-      await expect(store.publish(newSession(id, { revision: 3, title: 'again' }))).rejects.toThrow(RevisionConflict);
-      for (const reader of [store, storeIn(folder.path)]) expect((await reader.load(id))?.title).toBe('third');
-      expect(await viewOf(folder.path, id)).toMatchObject({ revision: 3, title: 'third' });
-      expect((await readdir(folder.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
-    },
-  );
+  it.each(['session.after-link', 'session.after-publish'])('at %s has happened, and the next load puts the view right', async (point) => {
+    await using folder = await temporaryFolder();
+    const id = newSessionId();
+    const store = storeIn(folder.path);
+    await publishUpTo(store, id, 2);
+    armFailpoints(`${point}:throw`);
+    await expect(store.publish(newSession(id, { revision: 3, title: 'third' }))).rejects.toThrow('fail point');
+    await expect(store.publish(newSession(id, { revision: 3, title: 'again' }))).rejects.toThrow(RevisionConflict);
+    for (const reader of [store, storeIn(folder.path)]) expect((await reader.load(id))?.title).toBe('third');
+    expect(await viewOf(folder.path, id)).toMatchObject({ revision: 3, title: 'third' });
+    expect((await readdir(folder.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
+  });
 
   it('leaves temporaries that the next publications clear away once they are old', async () => {
     await using folder = await temporaryFolder();

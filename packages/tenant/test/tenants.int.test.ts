@@ -134,7 +134,7 @@ describe('keys', () => {
     await expect(world.tenants.authenticate(claimed)).rejects.toThrow(code('invalid_key'));
   });
 
-  it('mint only subsets of their maker's scopes', async () => {
+  it('mint only subsets of the scopes of their maker', async () => {
     await using world = await startTenants();
     const { keys } = await world.tenants.create('acme');
     await expect(keys.create({ scopes: ['admin'] }, ['read', 'cs'])).rejects.toThrow(code('scope_required'));

@@ -27,8 +27,8 @@ const imageSizeNames: Readonly<Record<ImageType, string>> = {
 const controls = /[\u0000-\u0008\u000e-\u001f\u007f]/u;
 
 /**
- * The type of a file by its bytes; what a client declares counts for nothing. Text is what is UTF-8 without control characters,
- * whatever else it may be.
+ * The type of a file by its bytes; what a client declares counts for nothing. Text is what is UTF-8 without control
+ * characters, whatever else it may be.
  * @throws AppError `unsupported_media_type`; `too_large` for an image of more than limits.imageMaxPixels
  */
 export async function sniffType(bytes: Buffer, name: string): Promise<UploadType> {
@@ -46,7 +46,10 @@ function isImage(type: UploadType): type is ImageType {
   return type.startsWith('image/');
 }
 
-/** Reads the header only: a small file may claim to be an enormous picture, and nothing must decode it before this is known. */
+/**
+ * Reads the header only: a small file may claim to be an enormous picture, and nothing must decode it before this is
+ * known.
+ */
 function checkImage(bytes: Buffer, type: ImageType, name: string): void {
   const { width, height, type: format } = measure(bytes, name);
   if (format !== imageSizeNames[type] || width < 1 || height < 1) throw unreadable(name);

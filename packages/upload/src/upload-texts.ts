@@ -16,8 +16,8 @@ export interface UploadTextsOptions {
 }
 
 /**
- * What a model is given of uploads. A PDF is read when its text is first asked for, not when it comes in: an upload waits for no document.
- * What was found, also that there is nothing, is kept with the upload.
+ * What a model is given of uploads. A PDF is read when its text is first asked for, not when it comes in: an upload
+ * waits for no document. What was found, also that there is nothing, is kept with the upload.
  */
 export class UploadTexts {
   readonly #options: UploadTextsOptions;
@@ -26,7 +26,10 @@ export class UploadTexts {
     this.#options = options;
   }
 
-  /** undefined for an image, which a model is given as it is. Once the signal aborts, a PDF that is not read yet is answered with a note. */
+  /**
+   * undefined for an image, which a model is given as it is. Once the signal aborts, a PDF that is not read yet is
+   * answered with a note.
+   */
   async read(scope: Pick<TenantScope, 'tenantId' | 'uploads'>, upload: UploadRef, signal: AbortSignal): Promise<string | undefined> {
     const kept = await scope.uploads.text(upload.id);
     if (kept !== undefined || upload.type !== 'application/pdf') return kept;

@@ -33,7 +33,10 @@ export type ChannelBinding = z.infer<typeof ChannelBinding>;
 export const ChannelError = z.strictObject({ at: z.iso.datetime(), code: z.string().max(100), message: z.string().max(500) });
 export type ChannelError = z.infer<typeof ChannelError>;
 
-/** tenants/<id>/channels/<channel>.sending.json: the provider refuses to send for this version of the binding. What people write still comes in. */
+/**
+ * tenants/<id>/channels/<channel>.sending.json: the provider refuses to send for this version of the binding. What
+ * people write still comes in.
+ */
 export const SendingStop = z.strictObject({
   version: z.literal(1),
   since: z.iso.datetime(),
@@ -51,8 +54,9 @@ export const ChannelView = z
     channel: MessagingChannel,
     app: AppName,
     /**
-     * `receive_only`: the provider refuses what is sent with these credentials; messages come in, and are answered once it takes them again. `broken`: its
-     * file cannot be read, or its credentials cannot be opened here; connect it again.
+     * `receive_only`: the provider refuses what is sent with these credentials; messages come in, and are answered once
+     * it takes them again. `broken`: its file cannot be read, or its credentials cannot be opened here; connect it
+     * again.
      */
     state: z.enum(['enabled', 'receive_only', 'disabled', 'broken']),
     /** Why it is not enabled; or why credentials that were put there as a file are left alone. */

@@ -5,7 +5,10 @@ export const ChannelAddress = z.object({
   to: z.string().min(1).max(256),
   /** A topic of a Telegram group, a thread of Slack. */
   thread: z.string().max(256).nullable(),
-  /** Which of the binding's accounts was written to, where it has several: Messenger's page, or the Instagram account beside it. */
+  /**
+   * Which of the binding's accounts was written to, where it has several: Messenger's page, or the Instagram account
+   * beside it.
+   */
   account: z.string().min(1).max(256).optional(),
 });
 export type ChannelAddress = z.infer<typeof ChannelAddress>;

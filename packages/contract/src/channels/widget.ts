@@ -5,7 +5,10 @@ import { FinishReason } from '../turns/turn-event.ts';
 
 export const widgetKeyPrefix = 'ck_pub_';
 
-/** Names the tenant and shows nothing else: it stands in the source of public pages. One spelling, so that two texts are one key only when equal. */
+/**
+ * Names the tenant and shows nothing else: it stands in the source of public pages. One spelling, so that two texts are
+ * one key only when equal.
+ */
 export const WidgetKey = z.string().regex(/^ck_pub_[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?_[0-9a-f]{32}$/u, 'is not a publishable key');
 
 /** As browsers write the `Origin` of a page; plain http only of the owner's own machine. */

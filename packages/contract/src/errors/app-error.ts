@@ -16,8 +16,8 @@ export interface AppErrorOptions {
 }
 
 /**
- * The one error that is meant for a client. `message` becomes the problem's `detail` and must hold nothing internal; what
- * happened inside goes into `cause`, which is logged and never sent.
+ * The one error that is meant for a client. `message` becomes the problem's `detail` and must hold nothing internal;
+ * what happened inside goes into `cause`, which is logged and never sent.
  */
 export class AppError extends Error {
   override readonly name = 'AppError';

@@ -9,7 +9,10 @@ import type { KeyScope } from '../tenants/key.ts';
 export type RouteAuth = 'key' | 'operator' | 'signature' | 'widget' | 'visitor' | 'none';
 export type RouteMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** What a request carries. `files`: multipart. `text`: any UTF-8 text, stored as sent. `raw`: bytes, read before anything interprets them. */
+/**
+ * What a request carries. `files`: multipart. `text`: any UTF-8 text, stored as sent. `raw`: bytes, read before
+ * anything interprets them.
+ */
 export type RouteBody =
   | {
       readonly kind: 'json';
@@ -36,7 +39,9 @@ export interface RouteAnswer {
 /** `problem`: application/problem+json (RFC 9457). `openai`: as OpenAI's own clients read them. */
 export type ErrorShape = 'problem' | 'openai';
 
-/** How errors look below a path, whether there is a route or not: a client of one protocol is never answered in another. */
+/**
+ * How errors look below a path, whether there is a route or not: a client of one protocol is never answered in another.
+ */
 export function errorShapeOf(path: string): ErrorShape {
   return path.startsWith('/v1/') ? 'openai' : 'problem';
 }

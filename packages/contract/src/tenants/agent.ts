@@ -49,8 +49,8 @@ export function builtInAgent(name: string): AgentDefinition | undefined {
 }
 
 /**
- * What tenant.json makes of an agent. It narrows: of two lists of tools what both have, of two bounds the lower one. The model is
- * chosen by the first who names one: tenant.json for this agent, the agent's file, tenant.json for all.
+ * What tenant.json makes of an agent. It narrows: of two lists of tools what both have, of two bounds the lower one.
+ * The model is chosen by the first who names one: tenant.json for this agent, the agent's file, tenant.json for all.
  */
 export function agentRules(agent: AgentDefinition, settings: Pick<TenantSettings, 'agents' | 'model'>): AgentRules {
   const own = settings.agents?.[agent.name];

@@ -33,7 +33,10 @@ export const NewEventEndpoint = z
   .meta({ id: 'NewEventEndpoint' });
 export type NewEventEndpoint = z.infer<typeof NewEventEndpoint>;
 
-/** PATCH: each field replaces the one that was there. `enabled: true` also takes back that it was disabled for its failures. */
+/**
+ * PATCH: each field replaces the one that was there. `enabled: true` also takes back that it was disabled for its
+ * failures.
+ */
 export const EventEndpointPatch = z.strictObject(definition).partial().meta({ id: 'EventEndpointPatch' });
 export type EventEndpointPatch = z.infer<typeof EventEndpointPatch>;
 
@@ -51,7 +54,10 @@ export const EventEndpoint = z.strictObject({
 });
 export type EventEndpoint = z.infer<typeof EventEndpoint>;
 
-/** tenants/<id>/events/endpoints/<id>.health.json: written when it begins to fail or is disabled for it; there is none while all is well. */
+/**
+ * tenants/<id>/events/endpoints/<id>.health.json: written when it begins to fail or is disabled for it; there is none
+ * while all is well.
+ */
 export const EventEndpointHealth = z.strictObject({
   version: z.literal(1),
   failingSince: z.iso.datetime(),

@@ -21,9 +21,10 @@ const turnNames = {
 const turnFacts = { ...turnNames, usage: Usage };
 
 /**
- * What a turn did not end in, but its owner should know. `context_cut`: a context file is longer than its place in the prompt; `context_unreadable`: one
- * cannot be used at all; `summary_failed`: no model could shorten the conversation; `window_small`: tools and prompt leave little of the model's window;
- * `model_refused`: the provider takes no request with this key or for this model.
+ * What a turn did not end in, but its owner should know. `context_cut`: a context file is longer than its place in the
+ * prompt; `context_unreadable`: one cannot be used at all; `summary_failed`: no model could shorten the conversation;
+ * `window_small`: tools and prompt leave little of the model's window; `model_refused`: the provider takes no request
+ * with this key or for this model.
  */
 export const TurnWarning = z.strictObject({
   code: z.enum(['context_cut', 'context_unreadable', 'summary_failed', 'window_small', 'model_refused']),

@@ -69,6 +69,9 @@ export type ProvidersFile = z.infer<typeof ProvidersFile>;
 export interface Embedder {
   /** `provider/model` of what makes the vectors: those of two models cannot be compared. */
   readonly model: string;
-  /** One vector for each text, in order, all of one length. Rejects when the provider fails, or with the reason of the signal. */
+  /**
+   * One vector for each text, in order, all of one length. Rejects when the provider fails, or with the reason of the
+   * signal.
+   */
   embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>;
 }

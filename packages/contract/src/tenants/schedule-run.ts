@@ -49,7 +49,10 @@ const fields = {
   alertedAt: z.iso.datetime().nullable(),
 };
 
-/** tenants/<id>/cron/<schedule>/<run>.json: made once, when it is decided what becomes of a time; after that only its end is added. */
+/**
+ * tenants/<id>/cron/<schedule>/<run>.json: made once, when it is decided what becomes of a time; after that only its
+ * end is added.
+ */
 export const ScheduleRun = z.strictObject({ version: z.literal(1), scheduleId: ScheduleId, ...fields });
 export type ScheduleRun = z.infer<typeof ScheduleRun>;
 

@@ -26,7 +26,10 @@ export const ScheduleTiming = z.union(
 );
 export type ScheduleTiming = z.infer<typeof ScheduleTiming>;
 
-/** Where the reply goes: to a contact on a channel, or to a URL, as the event `schedule.completed` of the endpoint that has it. */
+/**
+ * Where the reply goes: to a contact on a channel, or to a URL, as the event `schedule.completed` of the endpoint that
+ * has it.
+ */
 export const ScheduleDelivery = z.union([
   z.strictObject({ channel: MessagingChannel, to: z.string().min(1).max(limits.senderMaxCharacters) }),
   z.strictObject({ webhook: HttpUrl }),
@@ -103,12 +106,18 @@ export const Schedule = z.strictObject({
   ...definition,
   /** What its turns may do at most: the authority of its creator. */
   authority: Authority,
-  /** Names of the tools its turns may have at most, as the agents had that made or changed it; null: all that its agent has. */
+  /**
+   * Names of the tools its turns may have at most, as the agents had that made or changed it; null: all that its agent
+   * has.
+   */
   tools: z.array(z.string()).nullable().default(null),
   createdBy: Actor,
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-  /** Times count from here: set when it is made, re-timed or enabled, so that a pause is no row of missed runs. `every` counts from here. */
+  /**
+   * Times count from here: set when it is made, re-timed or enabled, so that a pause is no row of missed runs. `every`
+   * counts from here.
+   */
   countsFrom: z.iso.datetime(),
 });
 export type Schedule = z.infer<typeof Schedule>;

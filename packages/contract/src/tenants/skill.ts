@@ -9,7 +9,10 @@ const descriptionRule = `must be text of 1 to ${String(limits.skillDescriptionMa
 const compatibilityRule = `must be text of 1 to ${String(limits.skillCompatibilityMaxCharacters)} characters`;
 const allowedToolsRule = 'must be names of tools, as text with spaces between or as a list';
 
-/** The front matter of SKILL.md: the public Agent Skills format, and `trigger`. Fields of other clients are kept and not read. */
+/**
+ * The front matter of SKILL.md: the public Agent Skills format, and `trigger`. Fields of other clients are kept and not
+ * read.
+ */
 export const SkillFrontMatter = z.looseObject({
   name: z.string(skillNameRule).regex(skillNamePattern, skillNameRule),
   description: z.string(descriptionRule).trim().min(1, descriptionRule).max(limits.skillDescriptionMaxCharacters, descriptionRule),

@@ -102,7 +102,10 @@ export const TenantSettings = z
   .meta({ id: 'TenantSettings' });
 export type TenantSettings = z.infer<typeof TenantSettings>;
 
-/** What PATCH /api/tenant may change: what the operator decides (plan, suspension, limits) is not the owner's. JSON merge patch (RFC 7396). */
+/**
+ * What PATCH /api/tenant may change: what the operator decides (plan, suspension, limits) is not the owner's. JSON
+ * merge patch (RFC 7396).
+ */
 export const TenantPatch = z
   .strictObject({
     name: TenantSettings.shape.name.unwrap().nullable().optional(),

@@ -62,7 +62,10 @@ export function isToolName(name: string): name is ToolName {
   return known.has(name);
 }
 
-/** `mcp__<server>__<tool>`: a tool of a server that the tenant has attached. Which ones there are is known only while a turn runs. */
+/**
+ * `mcp__<server>__<tool>`: a tool of a server that the tenant has attached. Which ones there are is known only while a
+ * turn runs.
+ */
 const mcpToolPattern = /^mcp__[a-zA-Z0-9_-]{1,59}$/u;
 
 export function isMcpToolName(name: string): boolean {

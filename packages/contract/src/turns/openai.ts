@@ -5,8 +5,8 @@ import { limits } from '../limits.ts';
 import { UploadId } from './upload.ts';
 
 /*
- * The OpenAI-compatible doors. Their clients send many fields, newer ones every month: what is not named here is ignored. What is
- * named is read by us, or refused because leaving it out would change what the caller gets.
+ * The OpenAI-compatible doors. Their clients send many fields, newer ones every month: what is not named here is
+ * ignored. What is named is read by us, or refused because leaving it out would change what the caller gets.
  */
 
 const text = z.string().max(limits.openAiTextMaxCharacters);

@@ -54,7 +54,10 @@ export type AssistantMessage = z.infer<typeof AssistantMessage>;
 export type ToolMessage = z.infer<typeof ToolMessage>;
 export type SessionMessage = z.infer<typeof SessionMessage>;
 
-/** Stands for the messages that compaction moved to the history file, and for HEARTBEAT where no message after them shows it. */
+/**
+ * Stands for the messages that compaction moved to the history file, and for HEARTBEAT where no message after them
+ * shows it.
+ */
 export const SessionSummary = z.object({
   text: z.string(),
   messages: z.int().nonnegative(),
@@ -89,8 +92,8 @@ export function toSessionOrigin(first: z.infer<typeof TurnOrigin>): SessionOrigi
 }
 
 /**
- * tenants/<id>/sessions/<sessionId>.json. `revision` rises by one with every publication; `turns` names the turns this file
- * contains, so that one that was saved but not announced is announced, not run again.
+ * tenants/<id>/sessions/<sessionId>.json. `revision` rises by one with every publication; `turns` names the turns this
+ * file contains, so that one that was saved but not announced is announced, not run again.
  */
 export const Session = z.object({
   version: z.literal(1),
@@ -111,7 +114,9 @@ export const Session = z.object({
   summary: SessionSummary.nullable(),
   messages: z.array(SessionMessage),
   turns: z.array(TurnRecord),
-  /** The provider's own count for the last call, and how many of `messages` it covered: what compaction is decided on. */
+  /**
+   * The provider's own count for the last call, and how many of `messages` it covered: what compaction is decided on.
+   */
   contextTokens: z.object({ tokens: z.int().nonnegative(), messages: z.int().nonnegative() }).nullable(),
 });
 export type Session = z.infer<typeof Session>;
@@ -156,8 +161,9 @@ export type SessionView = z.infer<typeof SessionView>;
 
 /**
  * What a turn has finished, in order; the journal a recovering attempt folds. Internal: never sent to a client.
- * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between rounds; `nested_intent`
- * and `nested_result` while a command runs. Where no model is called, `said` is all that follows, or all there is.
+ * `prompt` first; then per round `assistant`, and for each of its calls `intent` and `result`; `compaction` between
+ * rounds; `nested_intent` and `nested_result` while a command runs. Where no model is called, `said` is all that
+ * follows, or all there is.
  */
 export const TurnStep = z.discriminatedUnion('kind', [
   /** `joined`: turns that waited behind this one and are answered with it; their texts are part of the message. */
@@ -177,7 +183,10 @@ export const TurnStep = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),
   /** A running command called a tool through the dispatcher. `parentId`: the call that the command belongs to. */
   z.object({ kind: z.literal('nested_intent'), callId: z.string(), parentId: z.string(), name: z.string() }),
-  /** Its outcome without its text, which went to the command and not to the model. `within`: name of the tool that ran the command. */
+  /**
+   * Its outcome without its text, which went to the command and not to the model. `within`: name of the tool that ran
+   * the command.
+   */
   z.object({
     kind: z.literal('nested_result'),
     callId: z.string(),

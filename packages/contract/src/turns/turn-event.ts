@@ -30,8 +30,8 @@ export const turnEventData = {
     isError: z.boolean(),
   }),
   /**
-   * `stream_lost`: everything of the turn so far, tool calls included, is void and comes again. Any other reason: the text since the
-   * last tool result (or the start).
+   * `stream_lost`: everything of the turn so far, tool calls included, is void and comes again. Any other reason: the
+   * text since the last tool result (or the start).
    */
   text_reset: z.object({ reason: z.enum(['worker_lost', 'fallback_model', 'restarted', 'stream_lost']) }),
   done: z.object({ inputTokens: tokens, outputTokens: tokens, finishReason: FinishReason }),
@@ -49,8 +49,8 @@ export function isTerminalEvent(event: { readonly type: string }): event is Term
 }
 
 /**
- * One Server-Sent Event as this service writes it: `event`, one `data` line, `id`, blank line (WHATWG HTML, "Server-sent
- * events"). `id` is the stream entry's own, so `Last-Event-ID` is a place in the stream.
+ * One Server-Sent Event as this service writes it: `event`, one `data` line, `id`, blank line (WHATWG HTML,
+ * "Server-sent events"). `id` is the stream entry's own, so `Last-Event-ID` is a place in the stream.
  */
 export function encodeServerSentEvent(type: string, dataJson: string, id: string): string {
   return `event: ${type}\ndata: ${dataJson}\nid: ${id}\n\n`;

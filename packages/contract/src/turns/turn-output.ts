@@ -7,11 +7,14 @@ import { JsonObject, type TurnEvent } from './turn-event.ts';
 export interface TurnOutput {
   /** Text is coalesced for a few milliseconds; everything keeps its order. */
   emit(event: TurnEvent): void;
-  /** Journals a step with the next write, which it neither causes nor waits for: what a crash forgets of it is done again. */
+  /**
+   * Journals a step with the next write, which it neither causes nor waits for: what a crash forgets of it is done
+   * again.
+   */
   record(step: TurnStep): void;
   /**
-   * Journals the step after everything emitted so far, publishes `events` with it, and resolves once that is written. Rejects when the
-   * lease is lost.
+   * Journals the step after everything emitted so far, publishes `events` with it, and resolves once that is written.
+   * Rejects when the lease is lost.
    */
   step(step: TurnStep, events?: readonly TurnEvent[]): Promise<void>;
   /** Resolves when every step so far is on disk, where a lost Redis cannot make it run again. */
@@ -54,7 +57,10 @@ export function readArguments(text: string): ReadArguments {
   return object.success ? { ok: true, value: object.data } : { ok: false, reason: 'The arguments must be one JSON object.' };
 }
 
-/** Deepest nesting of arrays and objects in a JSON text; brackets inside strings do not count. Linear, and fine with broken JSON. */
+/**
+ * Deepest nesting of arrays and objects in a JSON text; brackets inside strings do not count. Linear, and fine with
+ * broken JSON.
+ */
 function jsonDepth(text: string): number {
   let depth = 0;
   let deepest = 0;

@@ -47,7 +47,10 @@ export const TurnInput = z.object({
   attachments: z.array(UploadRef),
   /** `collect`: joins the turns of its conversation that wait, too, and is answered together with them. */
   busy: z.enum(['queue', 'reject', 'interrupt', 'collect']),
-  /** Only of `collect`: how long a conversation in which nothing runs is left waiting for more, in milliseconds; 0: not at all. */
+  /**
+   * Only of `collect`: how long a conversation in which nothing runs is left waiting for more, in milliseconds; 0: not
+   * at all.
+   */
   debounceMs: z.int().nonnegative().optional(),
   /**
    * The channel's own id of this message (idempotency key, provider message id, schedule tick): a second one is the

@@ -1,4 +1,7 @@
-/** Does a JSON value consist of more values than this, itself included? Looks at no more of them, and no nesting is too deep for it. */
+/**
+ * Does a JSON value consist of more values than this, itself included? Looks at no more of them, and no nesting is too
+ * deep for it.
+ */
 export function hasMoreValues(value: unknown, most: number): boolean {
   const waiting: unknown[] = [value];
   for (let seen = 1; waiting.length > 0; seen += 1) {

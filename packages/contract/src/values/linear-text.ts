@@ -1,6 +1,6 @@
 /*
- * What a regular expression would do in the square of the length of its text: `/x+$/` begins anew at every `x`, and `/<a>.*?<\/a>/` looks for the
- * end of every `<a>` that is not closed.
+ * What a regular expression would do in the square of the length of its text: `/x+$/` begins anew at every `x`, and
+ * `/<a>.*?<\/a>/` looks for the end of every `<a>` that is not closed.
  */
 
 /** The text without the characters at its end that are among `characters`. */

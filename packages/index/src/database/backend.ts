@@ -9,19 +9,24 @@ export interface OwnConnection {
   readonly db: Kysely<IndexTables>;
   /** One transaction on it; no other write of the tenant runs meanwhile. */
   alone<Result>(work: Work<Result>): Promise<Result>;
-  /** One transaction on it; nothing of the tenant is removed, and no other rebuild writes, meanwhile. What is put may be put. */
+  /**
+   * One transaction on it; nothing of the tenant is removed, and no other rebuild writes, meanwhile. What is put may be
+   * put.
+   */
   settled<Result>(work: Work<Result>): Promise<Result>;
 }
 
 /**
- * What differs between the two databases: how a tenant's rows are reached, kept apart and locked. `work` may run more than once
- * (it is rolled back before it runs again), and must do nothing but query.
+ * What differs between the two databases: how a tenant's rows are reached, kept apart and locked. `work` may run more
+ * than once (it is rolled back before it runs again), and must do nothing but query.
  */
 export interface IndexBackend {
   readonly dialect: IndexDialect;
   readonly queries: CompiledQueries;
   read<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
-  /** Reads only what a rebuild has filled (that may be a second ago); undefined, without running `work`, when none has. */
+  /**
+   * Reads only what a rebuild has filled (that may be a second ago); undefined, without running `work`, when none has.
+   */
   readBuilt<Result>(tenantId: string, work: Work<Result>): Promise<{ readonly result: Result } | undefined>;
   /** As `read`; returns whether this database compares vectors itself. */
   readVectors<Result>(tenantId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result>;

@@ -20,7 +20,10 @@ export class CompiledQueries {
     return CompiledQuery.raw(text, [...parameters]);
   }
 
-  /** The statements that insert all rows. Every row names its columns in the same order, which is then the order of the parameters. */
+  /**
+   * The statements that insert all rows. Every row names its columns in the same order, which is then the order of the
+   * parameters.
+   */
   *inserts<Row extends object, Returned>(
     name: string,
     rows: readonly Row[],

@@ -3,7 +3,10 @@ import { createPassages } from './passage-tables.ts';
 import { isolateTenants } from './row-security.ts';
 import { firstTableNames, type IndexDialect, type IndexTables } from './tables.ts';
 
-/** The tables were made by a later version than this one, which must not touch them. Deleting the index helps: it is rebuilt. */
+/**
+ * The tables were made by a later version than this one, which must not touch them. Deleting the index helps: it is
+ * rebuilt.
+ */
 export class NewerIndexError extends Error {
   override readonly name = 'NewerIndexError';
 

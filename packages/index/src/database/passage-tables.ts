@@ -45,7 +45,10 @@ export async function createPassages(db: Kysely<IndexTables>, dialect: IndexDial
   await (dialect === 'sqlite' ? indexTermsInSqlite(db) : indexTermsInPostgres(db));
 }
 
-/** `ascii` parts words at the spaces we put there and touches nothing beyond ASCII; no positions, as the ranking is ours. */
+/**
+ * `ascii` parts words at the spaces we put there and touches nothing beyond ASCII; no positions, as the ranking is
+ * ours.
+ */
 async function indexTermsInSqlite(db: Kysely<IndexTables>): Promise<void> {
   await sql`create virtual table passage_terms using fts5(terms, content='', contentless_delete=1, detail=none, tokenize='ascii')`.execute(
     db,
@@ -56,7 +59,10 @@ async function indexTermsInSqlite(db: Kysely<IndexTables>): Promise<void> {
     begin delete from passage_terms where rowid = old.id; end`.execute(db);
 }
 
-/** Without a GIN index: row-level security keeps `@@` from being asked before whose the row is, and a tenant's rows are found by their key. */
+/**
+ * Without a GIN index: row-level security keeps `@@` from being asked before whose the row is, and a tenant's rows are
+ * found by their key.
+ */
 async function indexTermsInPostgres(db: Kysely<IndexTables>): Promise<void> {
   await sql`alter table passages add column search tsvector not null
     generated always as (array_to_tsvector(string_to_array(terms, ' '))) stored`.execute(db);

@@ -13,8 +13,8 @@ export interface PostgresBackendOptions {
 }
 
 /**
- * Per tenant, until the transaction ends: `read` takes no lock; `shared` keeps `alone` out and the other way round; `settled` is
- * `shared`, and keeps other ones of its kind out.
+ * Per tenant, until the transaction ends: `read` takes no lock; `shared` keeps `alone` out and the other way round;
+ * `settled` is `shared`, and keeps other ones of its kind out.
  */
 type Access = 'read' | 'shared' | 'alone' | 'settled';
 

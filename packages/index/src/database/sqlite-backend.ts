@@ -26,13 +26,19 @@ export interface SqliteBackendOptions {
 
 /** Three file descriptors each; opening one again takes about a millisecond. */
 const OPEN_MAX = 200;
-/** How long a query is tried again while another process writes; a rebuild of a very large tenant holds the lock for seconds. */
+/**
+ * How long a query is tried again while another process writes; a rebuild of a very large tenant holds the lock for
+ * seconds.
+ */
 const BUSY_WAIT_MS = 30_000;
 const BUSY_TRY_EVERY_MS = 10;
 /** A file that is lost or corrupt again right after it was made anew is the disk's trouble, not the file's. */
 const REPAIRS_MAX = 2;
 
-/** One `data.db` per tenant, opened when it is used and closed when others were used since: an idle tenant costs nothing. */
+/**
+ * One `data.db` per tenant, opened when it is used and closed when others were used since: an idle tenant costs
+ * nothing.
+ */
 export class SqliteBackend implements IndexBackend {
   readonly dialect = 'sqlite';
   readonly queries = new CompiledQueries();

@@ -4,7 +4,10 @@ import { Kysely } from 'kysely';
 import { getLoadablePath } from 'sqlite-vec';
 import type { IndexTables } from './tables.ts';
 
-/** Long enough for another process's write of one turn; a longer one is waited for outside, where the event loop goes on. */
+/**
+ * Long enough for another process's write of one turn; a longer one is waited for outside, where the event loop goes
+ * on.
+ */
 const BUSY_TIMEOUT_MS = 5;
 
 /**

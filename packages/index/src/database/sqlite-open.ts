@@ -16,7 +16,10 @@ export interface SqliteOpenOptions {
 
 type Condition = 'current' | 'older' | 'newer' | 'earlier boot';
 
-/** The usual case, without a lock; undefined when `prepareIndexFile` is needed. Throws only when the file is busy or cannot be opened at all. */
+/**
+ * The usual case, without a lock; undefined when `prepareIndexFile` is needed. Throws only when the file is busy or
+ * cannot be opened at all.
+ */
 export async function openIndexFile(options: SqliteOpenOptions): Promise<SqliteFile | undefined> {
   if (fileIdentity(options.path) === undefined) return undefined;
   const file = connect(options.path);
@@ -28,8 +31,8 @@ export async function openIndexFile(options: SqliteOpenOptions): Promise<SqliteF
 }
 
 /**
- * Leaves a file with today's tables at the path. Run it under a lock that keeps every other process from doing the same: it replaces files.
- * A broken one is kept beside it, once, as `data.db.corrupt`.
+ * Leaves a file with today's tables at the path. Run it under a lock that keeps every other process from doing the
+ * same: it replaces files. A broken one is kept beside it, once, as `data.db.corrupt`.
  */
 export async function prepareIndexFile(options: SqliteOpenOptions): Promise<SqliteFile> {
   const existing = await usable(options);

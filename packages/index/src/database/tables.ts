@@ -98,8 +98,8 @@ export interface SkillsTable {
 }
 
 /**
- * `generation`: rises with each rebuild. `built`: the generation of the last finished one. `boot`: see the SQLite store. `passages`: which passages these
- * are, and which state of them (`PassageState`).
+ * `generation`: rises with each rebuild. `built`: the generation of the last finished one. `boot`: see the SQLite
+ * store. `passages`: which passages these are, and which state of them (`PassageState`).
  */
 export interface MetaTable {
   account_id: string;

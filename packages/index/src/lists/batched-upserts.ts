@@ -9,8 +9,8 @@ interface Waiting extends PromiseWithResolvers<void> {
 const GROUP_MAX = 128;
 
 /**
- * Turns that end at about the same time are written together: those of one turn of the event loop, and those that came while the group
- * before was being written. One transaction costs nearly the same for one of them as for ten.
+ * Turns that end at about the same time are written together: those of one turn of the event loop, and those that came
+ * while the group before was being written. One transaction costs nearly the same for one of them as for ten.
  */
 export class BatchedUpserts {
   readonly #write: (puts: readonly SessionPut[]) => Promise<void>;
@@ -38,7 +38,10 @@ export class BatchedUpserts {
     this.#running = undefined;
   }
 
-  /** One that cannot be written does not take the others with it; a database that cannot be reached is not asked for each of them. */
+  /**
+   * One that cannot be written does not take the others with it; a database that cannot be reached is not asked for
+   * each of them.
+   */
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     try {
       await this.#write(group.map(({ put }) => put));

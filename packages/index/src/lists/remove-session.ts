@@ -7,8 +7,9 @@ import { removalRow, removedUsageRows } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
 
 /**
- * Takes a session and its turns out and keeps what they had used. A session of the same id that began later stays. No index leads from a
- * session to its turns: to keep one up to date would cost every turn, to look through the tenant's turns costs a removal some milliseconds.
+ * Takes a session and its turns out and keeps what they had used. A session of the same id that began later stays. No
+ * index leads from a session to its turns: to keep one up to date would cost every turn, to look through the tenant's
+ * turns costs a removal some milliseconds.
  */
 export async function removeSession(db: Kysely<IndexTables>, tenantId: string, removed: RemovedSession): Promise<void> {
   const context = { tenantId, generation: await currentGeneration(db, tenantId) };

@@ -10,7 +10,10 @@ export interface RowContext {
   readonly generation: number;
 }
 
-/** PostgreSQL refuses U+0000 and lone surrogates, SQLite alters them each in its way: the index keeps U+FFFD in their place, in both. */
+/**
+ * PostgreSQL refuses U+0000 and lone surrogates, SQLite alters them each in its way: the index keeps U+FFFD in their
+ * place, in both.
+ */
 export function storable(text: string): string {
   return text.isWellFormed() && !text.includes('\0') ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
@@ -42,8 +45,8 @@ export function turnRow(context: RowContext, session: IndexableSession, turn: Tu
     status: turn.status,
     accepted_at: Date.parse(turn.acceptedAt),
     revision: session.revision,
-    // JSON escapes what PostgreSQL would refuse, so the record comes back as it was.
-    // In the order of the schema, in which files are read: a rebuild compares texts, and a fresh record has its fields as they were made.
+    // JSON escapes what PostgreSQL would refuse, so the record comes back as it was. In the order of the schema, in
+    // which files are read: a rebuild compares texts, and a fresh record has its fields as they were made.
     record: JSON.stringify(TurnRecord.parse(turn)),
     generation: context.generation,
   };

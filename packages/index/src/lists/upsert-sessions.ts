@@ -16,8 +16,9 @@ interface Rows {
 }
 
 /**
- * Writes sessions with their turns and usage, in one transaction that is the caller's. In any order and any number of times it comes
- * to the same: the newest revision of the newest session of an id stays, and one that has been removed is not brought back.
+ * Writes sessions with their turns and usage, in one transaction that is the caller's. In any order and any number of
+ * times it comes to the same: the newest revision of the newest session of an id stays, and one that has been removed
+ * is not brought back.
  */
 export class SessionUpserts {
   readonly #db: Kysely<IndexTables>;
@@ -76,7 +77,9 @@ export class SessionUpserts {
     return returned;
   }
 
-  /** Turns that were put before, each replaced unless it came from a newer session. Returns the ids of those replaced. */
+  /**
+   * Turns that were put before, each replaced unless it came from a newer session. Returns the ids of those replaced.
+   */
   async #putAgain(turns: readonly TurnRow[]): Promise<string[]> {
     const ids: string[] = [];
     for (const turn of turns) {
@@ -89,7 +92,10 @@ export class SessionUpserts {
   }
 }
 
-/** One row per key, as one statement may touch it once; in the order of their keys, so that two groups never wait for each other. */
+/**
+ * One row per key, as one statement may touch it once; in the order of their keys, so that two groups never wait for
+ * each other.
+ */
 function rowsOf(context: RowContext, puts: readonly SessionPut[]): Rows {
   const sessions = new Map<string, SessionRow>();
   const turns = new Map<string, TurnRow>();

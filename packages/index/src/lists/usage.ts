@@ -29,7 +29,10 @@ export function usageOfTurn(session: Pick<IndexableSession, 'agent' | 'channel'>
   return turn.models.length < 2 ? rows : sum(rows).map((row) => ({ ...row, turns: 1 }));
 }
 
-/** What must stay in the tenant's files of a session that is removed, for `TenantIndex.removeSession` and for the rebuilds to come. */
+/**
+ * What must stay in the tenant's files of a session that is removed, for `TenantIndex.removeSession` and for the
+ * rebuilds to come.
+ */
 export function removedSessionOf(session: IndexableSession, turns: Iterable<TurnRecord>, removedAt: Date): RemovedSession {
   const usage = sum(Array.from(turns, (turn) => usageOfTurn(session, turn)).flat());
   return { id: session.id, createdAt: session.createdAt, removedAt: removedAt.toISOString(), usage };

@@ -1,4 +1,7 @@
-/** Marks that writers leave out or set at will: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels and the tatweel. */
+/**
+ * Marks that writers leave out or set at will: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowels and the
+ * tatweel.
+ */
 // eslint-disable-next-line no-misleading-character-class -- marks alone are meant, taken off letters that have been decomposed
 const optionalMarks = /[\u0300-\u036F\u0591-\u05C7\u0610-\u061A\u0640\u064B-\u065F\u0670]/gu;
 /** Letters that have no accent to take off and are written without it all the same. */
@@ -15,8 +18,8 @@ const plainLetters: Readonly<Record<string, string>> = {
   ς: 'σ',
 };
 /**
- * More marks than any script sets on one letter (Unicode's stream-safe text format, UAX 15); normalizing takes time in the square of a run of them.
- * The two letters beside the marks become marks when they are decomposed.
+ * More marks than any script sets on one letter (Unicode's stream-safe text format, UAX 15); normalizing takes time in
+ * the square of a run of them. The two letters beside the marks become marks when they are decomposed.
  */
 const MARKS_MAX = 30;
 const markRun = /[\p{M}\uFF9E\uFF9F]+/gu;
@@ -32,8 +35,8 @@ const runs = new RegExp(`[${unspaced}ー]+|[^${unspaced}ー]+`, 'gu');
 const TERM_MAX_CHARACTERS = 64;
 
 /**
- * The text as it is compared: without case, accents and letter variants. We do this ourselves, and the databases take terms as they are:
- * so both find the same, in any language.
+ * The text as it is compared: without case, accents and letter variants. We do this ourselves, and the databases take
+ * terms as they are: so both find the same, in any language.
  */
 export function foldText(text: string): string {
   const plain = shortenMarks(text).normalize('NFKD').toLowerCase().replaceAll(optionalMarks, '');

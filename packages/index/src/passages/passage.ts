@@ -10,7 +10,10 @@ export interface Passage {
   readonly atMs: number;
 }
 
-/** What a model embeds; its hash is what vectors are kept by. Nothing of where the piece lies is in it: a renamed note keeps its vectors. */
+/**
+ * What a model embeds; its hash is what vectors are kept by. Nothing of where the piece lies is in it: a renamed note
+ * keeps its vectors.
+ */
 export function embeddedText({ title, heading, text }: Pick<Passage, 'title' | 'heading' | 'text'>): string {
   return [title, heading, text].filter((part) => part !== '').join('\n');
 }

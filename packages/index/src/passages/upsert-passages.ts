@@ -36,8 +36,8 @@ export interface SourcePassages {
 }
 
 /**
- * Makes the passages of sources of one kind and owner those given, in a transaction that is the caller's; what changed, in the same order. What is
- * the same as before stays as it is, wherever in its source it moved to.
+ * Makes the passages of sources of one kind and owner those given, in a transaction that is the caller's; what changed,
+ * in the same order. What is the same as before stays as it is, wherever in its source it moved to.
  */
 export async function putPassages(
   db: Db,

@@ -18,7 +18,10 @@ export interface NearestQuery {
   readonly limit: number;
 }
 
-/** Compares with every vector there is, one by one: for databases that cannot do it themselves. Vectors are kept in memory by what they are of. */
+/**
+ * Compares with every vector there is, one by one: for databases that cannot do it themselves. Vectors are kept in
+ * memory by what they are of.
+ */
 export class VectorScan {
   readonly #tenantId: string;
 

@@ -1,4 +1,7 @@
-/** The same direction with length 1: then the product of two is the cosine of the angle between them. A vector of zeros stays one. */
+/**
+ * The same direction with length 1: then the product of two is the cosine of the angle between them. A vector of zeros
+ * stays one.
+ */
 export function unitVector(vector: Float32Array): Float32Array {
   const length = Math.hypot(...vector);
   return length === 0 ? vector : vector.map((value) => value / length);

@@ -42,7 +42,10 @@ async function* skillsOf(source: IndexSource): AsyncGenerator<Skill> {
   yield* await source.skills();
 }
 
-/** A session file beats the note of its removal (it was restored); a removal since the rebuild began beats what had been read before. */
+/**
+ * A session file beats the note of its removal (it was restored); a removal since the rebuild began beats what had been
+ * read before.
+ */
 async function settleRemovals(db: Db, { tenantId, generation }: RowContext): Promise<void> {
   await sql`delete from staged_removals where exists (select 1 from staged_sessions as s
     where s.id = staged_removals.session_id and s.created_at <= staged_removals.session_created_at)`.execute(db);

@@ -156,7 +156,9 @@ class Staging {
     return stagedNames.some((name) => this.rows[name].length >= BUFFERED_ROWS);
   }
 
-  /** A key that comes twice is kept once: a turn in the session file and in its history, the last removal of a session. */
+  /**
+   * A key that comes twice is kept once: a turn in the session file and in its history, the last removal of a session.
+   */
   async flush(): Promise<void> {
     const { rows } = this;
     const db = this.#db;

@@ -5,10 +5,15 @@ import { columnsOf, type StagedName } from './staging.ts';
 import type { IndexDialect, IndexTables } from '../database/tables.ts';
 import type { TableDrift } from '../types.ts';
 
-/** Rows of one statement in SQLite, which answers within the call: some 30 ms in which the process does nothing else. */
+/**
+ * Rows of one statement in SQLite, which answers within the call: some 30 ms in which the process does nothing else.
+ */
 const SLICE_ROWS = 1000;
 
-/** Makes tables of a tenant equal to their staged duplicates, but for rows that were written since the rebuild began; only what differs is written. */
+/**
+ * Makes tables of a tenant equal to their staged duplicates, but for rows that were written since the rebuild began;
+ * only what differs is written.
+ */
 export class TableSync {
   readonly #db: Kysely<IndexTables>;
   readonly #dialect: IndexDialect;

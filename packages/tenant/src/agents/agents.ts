@@ -40,8 +40,8 @@ export interface AgentScan {
 export type FoundAgent = { readonly agent: OwnAgent } | { readonly reason: string };
 
 /**
- * agents/<name>.md. Read as they are on disk at the moment of asking; front matter is parsed once per change of a file. The names of
- * the built-in agents are taken.
+ * agents/<name>.md. Read as they are on disk at the moment of asking; front matter is parsed once per change of a file.
+ * The names of the built-in agents are taken.
  */
 export class Agents {
   readonly #root: string;

@@ -72,8 +72,8 @@ interface OwnerContext {
 }
 
 /**
- * What the prompt is built from, as it is on disk at the start of a turn. Contents are kept in memory and each file is asked
- * by `lstat` whether it has changed; turns that start at the same time share the asking.
+ * What the prompt is built from, as it is on disk at the start of a turn. Contents are kept in memory and each file is
+ * asked by `lstat` whether it has changed; turns that start at the same time share the asking.
  */
 export class ContextFiles {
   readonly #root: string;

@@ -19,9 +19,9 @@ function refuse(): never {
 }
 
 /**
- * Splits a Markdown file into its YAML front matter and its body. A file that begins with no fence is all body. The only way to
- * gray-matter in this repository: left to itself it takes the language from the opening fence, and for `---js` it runs the
- * text as a program. @throws FrontMatterError
+ * Splits a Markdown file into its YAML front matter and its body. A file that begins with no fence is all body. The
+ * only way to gray-matter in this repository: left to itself it takes the language from the opening fence, and for
+ * `---js` it runs the text as a program. @throws FrontMatterError
  */
 export function parseFrontMatter(text: string): FrontMatter {
   const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
@@ -45,7 +45,8 @@ export function stringifyFrontMatter(fields: Readonly<Record<string, unknown>>, 
 
 function parseYaml(block: string): unknown {
   try {
-    // Options are never left out: without them results are shared between callers and a second parse hides the error of the first.
+    // Options are never left out: without them results are shared between callers and a second parse hides the error of
+    // the first.
     return matter(`---\n${block}\n---\n`, { language: 'yaml', engines: { js: refuse, javascript: refuse, json: refuse } }).data;
   } catch (error) {
     if (error instanceof FrontMatterError) throw error;

@@ -75,7 +75,10 @@ export class McpServerStore {
     return attached;
   }
 
-  /** The one server, to be asked now. @throws AppError not_found, conflict when its file or its secrets cannot be read */
+  /**
+   * The one server, to be asked now.
+   * @throws AppError not_found, conflict when its file or its secrets cannot be read
+   */
   async open(name: string): Promise<McpServerTools> {
     const { problem } = await this.find(name);
     const read = await this.#read(name);
@@ -84,7 +87,10 @@ export class McpServerStore {
     return server;
   }
 
-  /** On disk when it returns. @throws AppError invalid_request, when it is one too many or keeps a header that there is not */
+  /**
+   * On disk when it returns.
+   * @throws AppError invalid_request, when it is one too many or keeps a header that there is not
+   */
   async put(name: string, body: McpServerBody): Promise<{ view: McpServerView; created: boolean }> {
     return this.#writers.run('put', async () => {
       const read = await this.#read(name);

@@ -160,7 +160,10 @@ export class Channels {
     return parseChannelSettings(channel, { ...identifiers, ...Object.fromEntries(opened) });
   }
 
-  /** Connects it, or connects it anew: every field is given each time. On disk when it returns. @throws AppError invalid_request */
+  /**
+   * Connects it, or connects it anew: every field is given each time. On disk when it returns.
+   * @throws AppError invalid_request
+   */
   async connect(channel: MessagingChannel, settings: unknown): Promise<ChannelView> {
     // What lies there already is older than these.
     await this.#plain.takeOver();

@@ -117,7 +117,10 @@ export class CredentialDropFiles {
     return this.#removeRead(channel, facts);
   }
 
-  /** Only what was read: another one may have been put there meanwhile, which is then looked at next. Why it is still there, if it is. */
+  /**
+   * Only what was read: another one may have been put there meanwhile, which is then looked at next. Why it is still
+   * there, if it is.
+   */
   async #removeRead(channel: MessagingChannel, read: Stats): Promise<string | undefined> {
     const { folder, folders } = this.#options;
     const aside = join(folder, temporaryName());

@@ -25,7 +25,10 @@ export interface ContactNotesOptions {
   readonly contacts: Pick<Contacts, 'recordIn' | 'find'>;
 }
 
-/** What agents keep about each contact, as its owner sees and forgets it. Agents themselves reach the notes of their own contact only. */
+/**
+ * What agents keep about each contact, as its owner sees and forgets it. Agents themselves reach the notes of their own
+ * contact only.
+ */
 export class ContactNotes {
   readonly #options: ContactNotesOptions;
 
@@ -73,7 +76,10 @@ export class ContactNotes {
     return hadAny;
   }
 
-  /** Called before a conversation is removed: with a contact's last one the notes go, so that nothing of it is in a later prompt. */
+  /**
+   * Called before a conversation is removed: with a contact's last one the notes go, so that nothing of it is in a
+   * later prompt.
+   */
   async forgetWith({ id, agent, sender }: { readonly id: string; readonly agent: string; readonly sender: string | null }): Promise<void> {
     // The owner's own conversations: what is kept in them is the tenant's memory.
     if (agent === 'admin') return;

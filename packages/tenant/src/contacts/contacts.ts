@@ -51,7 +51,9 @@ export class Contacts {
     this.#options = options;
   }
 
-  /** The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one. */
+  /**
+   * The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one.
+   */
   async canonicalOf(channel: MessagingChannel, sender: string): Promise<string> {
     const aliases = this.#aliases(sender);
     return (await aliases.has(channel)) ? ((await aliases.find(channel))?.sender ?? sender) : sender;

@@ -69,7 +69,10 @@ export class TenantEvents {
     );
   }
 
-  /** For one URL that a schedule names, text included. @throws AppError conflict, when it has no endpoint that can be sent to */
+  /**
+   * For one URL that a schedule names, text included.
+   * @throws AppError conflict, when it has no endpoint that can be sent to
+   */
   async emitTo<Type extends EventType>(url: string, webhookEvent: WebhookEventInput<Type>): Promise<KeptEvent> {
     return this.#keep(await this.endpoints.usableAt(url), webhookEvent, true);
   }

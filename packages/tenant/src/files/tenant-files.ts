@@ -59,10 +59,10 @@ export type WithRoom = <Result>(path: string, write: (assertRoom: AssertRoom) =>
 const endlessRoom: WithRoom = async (_path, write) => write(async () => Promise.resolve());
 
 /**
- * The tenant's own files: context, skills, templates, agents, memory and whatever its agents make. Every path is walked part
- * by part without following links (see `FolderHandle`); only plain files with one link are read or replaced. State with rules
- * of its own (sessions, inbox, keys, uploads, contacts, …) is not to be seen here: reading it is `not_found`, writing it
- * `invalid_request`.
+ * The tenant's own files: context, skills, templates, agents, memory and whatever its agents make. Every path is walked
+ * part by part without following links (see `FolderHandle`); only plain files with one link are read or replaced. State
+ * with rules of its own (sessions, inbox, keys, uploads, contacts, …) is not to be seen here: reading it is
+ * `not_found`, writing it `invalid_request`.
  */
 export class TenantFiles {
   readonly #root: string;
@@ -113,8 +113,9 @@ export class TenantFiles {
   }
 
   /**
-   * Adds text at the end; `heading` goes before it when the file is new. Writers of several processes lose nothing to each
-   * other, as they would by reading, changing and writing. @throws AppError invalid_request, too_large, memory_quota
+   * Adds text at the end; `heading` goes before it when the file is new. Writers of several processes lose nothing to
+   * each other, as they would by reading, changing and writing. @throws AppError invalid_request, too_large,
+   * memory_quota
    */
   async appendText(path: string, text: string, heading = ''): Promise<void> {
     const { parents, name } = writablePath(path);
@@ -153,7 +154,10 @@ export class TenantFiles {
     });
   }
 
-  /** Removes a folder and all that is in it; links in it are removed, not followed. @throws AppError not_found, invalid_request */
+  /**
+   * Removes a folder and all that is in it; links in it are removed, not followed.
+   * @throws AppError not_found, invalid_request
+   */
   async removeFolder(path: string): Promise<void> {
     const { parents, name } = readablePath(path);
     await using folder = await this.#walk(parents);
@@ -175,8 +179,8 @@ export class TenantFiles {
   }
 
   /**
-   * What a folder holds, by name; `''` is the tenant's own. With `recursive`, folders are followed by what is in them. Links,
-   * special files and names that could not be asked for are left out. Ends after `limit` entries (default 1000).
+   * What a folder holds, by name; `''` is the tenant's own. With `recursive`, folders are followed by what is in them.
+   * Links, special files and names that could not be asked for are left out. Ends after `limit` entries (default 1000).
    * @throws AppError not_found, invalid_request
    */
   async list(path = '', options: { readonly recursive?: boolean; readonly limit?: number } = {}): Promise<FileEntry[]> {

@@ -36,8 +36,9 @@ interface Measured {
 }
 
 /**
- * What a tenant's commands and uploads hold on disk. A walk costs milliseconds for each thousand files, so it is made only when the budget may
- * be used up: when the file system has lost as much free space since the last walk as the tenant had left.
+ * What a tenant's commands and uploads hold on disk. A walk costs milliseconds for each thousand files, so it is made
+ * only when the budget may be used up: when the file system has lost as much free space since the last walk as the
+ * tenant had left.
  */
 export class WorkspaceMeter {
   readonly #options: WorkspaceMeterOptions;
@@ -115,7 +116,9 @@ class Walk {
     return bytes;
   }
 
-  /** A file with holes counts in full, as they can be filled without its growing; one with several names counts once. */
+  /**
+   * A file with holes counts in full, as they can be filled without its growing; one with several names counts once.
+   */
   #bytesOf({ size, blocks, nlink, ino }: Stats): number {
     if (nlink > 1) {
       if (this.#linked.has(ino)) return 0;

@@ -22,8 +22,8 @@ const privateNames = new Set([
 ]);
 
 /**
- * The top of a tenant's folder as its commands see it: our own state not at all, what was attached to messages to read only. Everything
- * else is the workspace.
+ * The top of a tenant's folder as its commands see it: our own state not at all, what was attached to messages to read
+ * only. Everything else is the workspace.
  */
 export const workspaceRules: { readonly masked: readonly string[]; readonly readOnly: readonly string[] } = {
   masked: [...privateNames].filter((name) => name !== 'uploads'),

@@ -41,8 +41,8 @@ export interface InboxOptions {
 }
 
 /**
- * What has been accepted and is not in a session file yet. A turn is accepted when its file is here and on disk, and not
- * before. Beside it: a journal of the steps that must not run twice, and a mark when it is to be cancelled.
+ * What has been accepted and is not in a session file yet. A turn is accepted when its file is here and on disk, and
+ * not before. Beside it: a journal of the steps that must not run twice, and a mark when it is to be cancelled.
  */
 export class Inbox {
   readonly #folder: string;
@@ -76,7 +76,8 @@ export class Inbox {
   }
 
   /**
-   * As `accept`, of several in their order: with one sync of the folder, and never one without those before it, whenever the process ends.
+   * As `accept`, of several in their order: with one sync of the folder, and never one without those before it,
+   * whenever the process ends.
    * @returns what became of each; with a `failure`, only of those before the one that failed
    */
   async acceptInOrder(turns: readonly AcceptedTurn[]): Promise<CreatedFiles> {

@@ -176,7 +176,9 @@ function isNumber(name: string): boolean {
 /** Older generations are removed, so that the folder stays small; the newest is what counts. */
 const generationsKept = 3;
 
-/** Numbers that only rise, on disk: a file for each, created exclusively. What is derived from them rises with no clock. */
+/**
+ * Numbers that only rise, on disk: a file for each, created exclusively. What is derived from them rises with no clock.
+ */
 export class Generations {
   readonly #folder: string;
   readonly #folders: FolderSync;

@@ -28,7 +28,9 @@ export function encodeKey(claims: KeyClaims, secret: string): string {
   return keyPrefix + Buffer.concat([payload, sign(payload, secret)]).toString('base64url');
 }
 
-/** undefined for anything that was not made by `encodeKey` with this secret, other spellings of the same bytes included. */
+/**
+ * undefined for anything that was not made by `encodeKey` with this secret, other spellings of the same bytes included.
+ */
 export function decodeKey(raw: string, secret: string): KeyClaims | undefined {
   if (!raw.startsWith(keyPrefix) || raw.length > maxTokenCharacters) return undefined;
   const text = raw.slice(keyPrefix.length);

@@ -27,7 +27,10 @@ export const KeyRecord = z.strictObject({
 });
 export type KeyRecord = z.infer<typeof KeyRecord>;
 
-/** Records as they were read at most `limits.keyCacheMs` ago; null where there is none. One for all tenants of a process. */
+/**
+ * Records as they were read at most `limits.keyCacheMs` ago; null where there is none. One for all tenants of a
+ * process.
+ */
 export type KeyRecordCache = LRUCache<string, { readonly record: Promise<KeyRecord | null> }>;
 
 export interface KeysOptions {
@@ -114,7 +117,10 @@ export class Keys {
     return this.#view(revoked);
   }
 
-  /** A new key with the old one's label, scopes and end; then the old one is revoked. @throws AppError not_found, scope_required, revoked_key */
+  /**
+   * A new key with the old one's label, scopes and end; then the old one is revoked.
+   * @throws AppError not_found, scope_required, revoked_key
+   */
   async rotate(id: string, granter: readonly KeyScope[]): Promise<NewKey> {
     const { label, scopes, expiresAt, revokedAt } = await this.#existing(id);
     if (revokedAt !== null) throw new AppError('conflict', 'The key has been revoked.');
@@ -124,8 +130,8 @@ export class Keys {
   }
 
   /**
-   * Whether a key whose signature is good is in force, by its record. An unknown key, and one of a tenant that does not exist,
-   * costs the same work. @throws AppError invalid_key, revoked_key
+   * Whether a key whose signature is good is in force, by its record. An unknown key, and one of a tenant that does not
+   * exist, costs the same work. @throws AppError invalid_key, revoked_key
    */
   async verify(raw: string, claims: KeyClaims): Promise<KeyRecord> {
     const record = await this.#cached(claims.keyId);
@@ -176,7 +182,9 @@ export class Keys {
     return { id, label, scopes, createdAt, lastUsedAt: used === undefined ? null : used.mtime.toISOString(), expiresAt, revokedAt };
   }
 
-  /** The time of last use is the time of a file beside the record: the record itself is only written when it changes. */
+  /**
+   * The time of last use is the time of a file beside the record: the record itself is only written when it changes.
+   */
   #noteUse(id: string): void {
     const nowMs = Date.now();
     if (nowMs - (this.#usedAtMs.get(id) ?? 0) < usedEveryMs) return;

@@ -132,8 +132,9 @@ export interface MemoryQuotaOptions {
 }
 
 /**
- * Memory storage of a tenant (service interface, "Limits"): memory/, contacts/ and MEMORY.md together. Where there is a limit, writes that are
- * counted are made one at a time, of all processes on the machine: what was measured is still true when the write ends.
+ * Memory storage of a tenant (service interface, "Limits"): memory/, contacts/ and MEMORY.md together. Where there is a
+ * limit, writes that are counted are made one at a time, of all processes on the machine: what was measured is still
+ * true when the write ends.
  */
 export class MemoryQuota {
   readonly #root: string;
@@ -151,7 +152,10 @@ export class MemoryQuota {
     this.#lock = new SqliteLock(join(this.#settings, 'memory-lock.db'));
   }
 
-  /** For `TenantFiles`: paths that are no memory have all the room there is. @throws AppError memory_quota, overloaded */
+  /**
+   * For `TenantFiles`: paths that are no memory have all the room there is.
+   * @throws AppError memory_quota, overloaded
+   */
   readonly withRoom: WithRoom = async (path, write) => {
     const maxBytes = isMemoryPath(path) ? await this.#maxBytes() : undefined;
     if (maxBytes === undefined) return write(async () => Promise.resolve());

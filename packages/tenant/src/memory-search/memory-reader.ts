@@ -30,7 +30,9 @@ const BATCH_MAX_BYTES = 4 * 1024 * 1024;
 const SESSIONS_MAX = 200;
 /** As a `StatCache`: what was written this shortly before it was read may be written again with the same time. */
 const RACY_MS = 1000;
-/** Owners whose notes are followed between searches, of all tenants of this process; an inotify watch for each folder. */
+/**
+ * Owners whose notes are followed between searches, of all tenants of this process; an inotify watch for each folder.
+ */
 const FOLLOWED_MAX = 512;
 /** New folders are listed once more after they are followed; only one that changes all the time needs more. */
 const LISTINGS_MAX = 5;
@@ -68,7 +70,10 @@ const followedNotes = new LRUCache<string, FollowedNotes>({
   },
 });
 
-/** Brings the passages up to date with notes and conversations: only what changed since it was read last is read again, later first. */
+/**
+ * Brings the passages up to date with notes and conversations: only what changed since it was read last is read again,
+ * later first.
+ */
 export class MemoryReader {
   readonly #options: MemoryReaderOptions;
   readonly #id = randomUUID();
@@ -87,8 +92,8 @@ export class MemoryReader {
   }
 
   /**
-   * Reads everything; what differed. What had not been read yet, or not since it changed, is no difference: a search would have read it. What counts is a
-   * source that was thought to be current and was not.
+   * Reads everything; what differed. What had not been read yet, or not since it changed, is no difference: a search
+   * would have read it. What counts is a source that was thought to be current and was not.
    */
   async readAll(signal: AbortSignal): Promise<TableDrift> {
     const { memory, passages } = this.#options;

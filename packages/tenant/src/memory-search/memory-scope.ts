@@ -8,8 +8,9 @@ export type Searcher =
   | { readonly access: 'contact'; readonly agent: string; readonly sender: string | null; readonly sessionId: string };
 
 /**
- * What a searcher may find. The owner: the tenant's own notes and every conversation; what is kept about contacts is theirs. A contact: its notes,
- * and its own conversations with this agent, whose ids follow from who it is: there is no list to filter, so nothing to forget.
+ * What a searcher may find. The owner: the tenant's own notes and every conversation; what is kept about contacts is
+ * theirs. A contact: its notes, and its own conversations with this agent, whose ids follow from who it is: there is no
+ * list to filter, so nothing to forget.
  */
 export function passageScopeOf(searcher: Searcher, kinds: readonly PassageKind[]): PassageScope {
   if (searcher.access === 'owner') return { owner: tenantOwner, sessions: 'all', kinds };

@@ -121,8 +121,8 @@ export class MemorySearch {
   }
 
   /**
-   * Takes a note out of the index at once, after its file was removed. A failure is logged and no more: what is gone from disk is not found by
-   * any later search either way.
+   * Takes a note out of the index at once, after its file was removed. A failure is logged and no more: what is gone
+   * from disk is not found by any later search either way.
    */
   async forgetNote(searcher: Searcher, ref: string): Promise<void> {
     await this.#forget(passageScopeOf(searcher, ['note']).owner, [ref]);
@@ -168,7 +168,10 @@ export class MemorySearch {
     return vocabulary;
   }
 
-  /** Rare words choose what is compared, all words rank it: a question full of common words does not read the whole memory. */
+  /**
+   * Rare words choose what is compared, all words rank it: a question full of common words does not read the whole
+   * memory.
+   */
   async #byWords(scope: PassageScope, { terms, size, holding }: Understood): Promise<WordsFound[]> {
     const rarestFirst = [...terms.keys()]
       .filter((place) => (holding[place] ?? 0) > 0)

@@ -13,7 +13,10 @@ const TITLE_MAX_CHARACTERS = 200;
 /** A longer line is none. */
 const HEADING_MAX_CHARACTERS = 500;
 
-/** A Markdown note in passages: by sections first, then by paragraphs. Its title is its first heading of the first level, if it begins with one. */
+/**
+ * A Markdown note in passages: by sections first, then by paragraphs. Its title is its first heading of the first
+ * level, if it begins with one.
+ */
 export function notePassages(text: string, atMs: number): Passage[] {
   const sections = sectionsOf(text);
   const title = sections.title.slice(0, TITLE_MAX_CHARACTERS).toWellFormed();

@@ -23,7 +23,10 @@ const LOOK_ALL_THE_SAME_MS = 600_000;
 const FOLDERS_MAX = 64;
 /** More are no less work one by one than all together. */
 const NAMES_MAX = 500;
-/** Between two searches: a command that writes without end must not keep the event loop busy. Then everything is looked at instead. */
+/**
+ * Between two searches: a command that writes without end must not keep the event loop busy. Then everything is looked
+ * at instead.
+ */
 const EVENTS_MAX = 2000;
 const MAIN = 'MEMORY.md';
 const NOTES = 'memory';
@@ -93,8 +96,8 @@ export class NoteWatch {
   }
 
   /**
-   * Follows these folders of notes from now on, by path, and no others. True when some are new: what was in them was perhaps changed
-   * after it was listed, and before they were followed.
+   * Follows these folders of notes from now on, by path, and no others. True when some are new: what was in them was
+   * perhaps changed after it was listed, and before they were followed.
    */
   async follow(paths: readonly string[]): Promise<boolean> {
     const { folder, events } = this.#options;

@@ -74,7 +74,10 @@ function rarityOf(holding: number, size: number): number {
   return Math.log(1 + (Math.max(size, holding) - holding + 0.5) / (holding + 0.5));
 }
 
-/** Places of the texts that answer the question best, best first; the later one of equals first. For texts that are all at hand. */
+/**
+ * Places of the texts that answer the question best, best first; the later one of equals first. For texts that are all
+ * at hand.
+ */
 export function rankTexts(query: string, texts: readonly string[]): number[] {
   const words = texts.map((text) => termsOf(text));
   const question = meaning(readQuestion(query), words);

@@ -34,7 +34,10 @@ function matchesIn(text: string, question: readonly QuestionTerm[]): Match[] {
   return matches;
 }
 
-/** The first of the places from which most different terms are within a snippet. Each match comes into the window once, and leaves it once. */
+/**
+ * The first of the places from which most different terms are within a snippet. Each match comes into the window once,
+ * and leaves it once.
+ */
 function bestStart(matches: readonly Match[]): number {
   const window = new Window();
   let best = { start: 0, worth: 0 };

@@ -10,7 +10,10 @@ export interface Block {
   readonly line: number;
 }
 
-/** Packs blocks into pieces of a passage's size, in order; a block that is longer than one is cut at sentences, words, characters. */
+/**
+ * Packs blocks into pieces of a passage's size, in order; a block that is longer than one is cut at sentences, words,
+ * characters.
+ */
 export function packBlocks(blocks: readonly Block[]): Block[] {
   const packed: Block[] = [];
   let open: Block | undefined;

@@ -14,7 +14,10 @@ type DeliverySource = Pick<Outbox, 'dead' | 'onTheirWay' | 'settledDays' | 'sett
 /** States of messages that arrived; all others are on their way or dead, and few. */
 const settledStates: ReadonlySet<DeliveryState> = new Set<DeliveryState>(['sent', 'delivered', 'read']);
 
-/** Newest acceptance first. Reads the settled ones day by day, so many days as a page needs. @throws AppError invalid_request */
+/**
+ * Newest acceptance first. Reads the settled ones day by day, so many days as a page needs.
+ * @throws AppError invalid_request
+ */
 export async function listDeliveries(outbox: DeliverySource, { status, limit, cursor }: DeliveriesQuery): Promise<Page<Delivery>> {
   const after = cursor === undefined ? null : decodeCursor('deliveries', cursor);
   const fits = (delivery: Delivery): boolean => (status === undefined || delivery.state === status) && isBehind(delivery, after);

@@ -70,7 +70,9 @@ export class OutboxClaims {
     }
   }
 
-  /** Takes over from a holder that is gone, or may be: nothing leaves under the claim after this. What has left before? */
+  /**
+   * Takes over from a holder that is gone, or may be: nothing leaves under the claim after this. What has left before?
+   */
   async takeOver(place: ClaimPlace): Promise<'nothing' | 'perhaps'> {
     await this.voidIt(place);
     const path = join(place.folder, nameOf(place));

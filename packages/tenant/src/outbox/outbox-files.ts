@@ -45,8 +45,9 @@ export interface OutboxFilesOptions {
 export type EndedPlace = 'settled' | 'dead';
 
 /**
- * Where messages lie. On its way: `<lane>/<id>.json`, its journal beside it, and a claim `<id>.<part>.<try>` for each try, which can be made once. Ended: one
- * file, the message and its journal, in `settled/<day of acceptance>` or in `dead`.
+ * Where messages lie. On its way: `<lane>/<id>.json`, its journal beside it, and a claim `<id>.<part>.<try>` for each
+ * try, which can be made once. Ended: one file, the message and its journal, in `settled/<day of acceptance>` or in
+ * `dead`.
  */
 export class OutboxFiles {
   readonly #options: OutboxFilesOptions;
@@ -129,7 +130,10 @@ export class OutboxFiles {
     }
   }
 
-  /** The request of a claim leaves now. False when it must not: another worker has taken over, or the message has gone from its lane. */
+  /**
+   * The request of a claim leaves now. False when it must not: another worker has taken over, or the message has gone
+   * from its lane.
+   */
   async leave(id: string, tried: ClaimedTry): Promise<boolean> {
     return this.#claims.leave(this.#claimPlace(id, tried));
   }
@@ -139,7 +143,9 @@ export class OutboxFiles {
     return this.#claims.takeOver(this.#claimPlace(id, tried));
   }
 
-  /** Adds to what is known of a message, wherever it is by now. On disk when it returns; false when the message is gone. */
+  /**
+   * Adds to what is known of a message, wherever it is by now. On disk when it returns; false when the message is gone.
+   */
   async append(id: string, steps: readonly DeliveryStep[]): Promise<boolean> {
     const lines = steps.map((step) => JSON.stringify(step));
     const folder = { path: this.#laneFolder(laneOf(id)), folders: this.#options.folders };
@@ -254,7 +260,10 @@ export class OutboxFiles {
     await ignoreMissing(unlink(join(this.#options.folder, 'dead', `${id}.jsonl`)));
   }
 
-  /** Clears away what writers that died in the middle left: temporaries, journals and claims without a message, empty lanes. */
+  /**
+   * Clears away what writers that died in the middle left: temporaries, journals and claims without a message, empty
+   * lanes.
+   */
   async sweep(): Promise<void> {
     for (const lane of await this.lanes()) {
       const folder = this.#laneFolder(lane);

@@ -154,8 +154,9 @@ export class Outbox {
   }
 
   /**
-   * The request of a claimed try leaves: call right before it does. False when another has taken over meanwhile, and nothing may be sent. Should this
-   * process die before it, the try is known to have come to nothing, and the message is sent again by itself.
+   * The request of a claimed try leaves: call right before it does. False when another has taken over meanwhile, and
+   * nothing may be sent. Should this process die before it, the try is known to have come to nothing, and the message
+   * is sent again by itself.
    */
   async leave({ message }: Delivery, tried: Try): Promise<boolean> {
     return this.#files.leave(message.id, tried);
@@ -166,7 +167,9 @@ export class Outbox {
     return this.#files.takeOver(message.id, tried);
   }
 
-  /** Writes down what has happened, wherever the message is by now; the delivery as it is then. On disk when it returns. */
+  /**
+   * Writes down what has happened, wherever the message is by now; the delivery as it is then. On disk when it returns.
+   */
   async record(id: string, steps: readonly DeliveryStep[]): Promise<Delivery | undefined> {
     if (!(await this.#files.append(id, steps))) return undefined;
     const delivery = await this.delivery(id);
@@ -179,7 +182,10 @@ export class Outbox {
     return delivery;
   }
 
-  /** Takes a message out of its lane, when nothing is to be done for it any more. Leaves one that was taken up again since the caller looked. */
+  /**
+   * Takes a message out of its lane, when nothing is to be done for it any more. Leaves one that was taken up again
+   * since the caller looked.
+   */
   async end({ message, state }: Delivery): Promise<void> {
     if (state === 'waiting') throw new TypeError('a message that waits cannot be ended');
     const current = await this.delivery(message.id);

@@ -3,10 +3,16 @@ import { CronExpressionParser, type CronExpression as ParsedCron } from 'cron-pa
 
 const minuteMs = 60_000;
 const dayMinutes = 24 * 60;
-/** One entry of a list: `*`, a number or a name, a range of them, each with a step. The library takes seconds, H, L, # and ? besides. */
+/**
+ * One entry of a list: `*`, a number or a name, a range of them, each with a step. The library takes seconds, H, L, #
+ * and ? besides.
+ */
 const entry = /^(?:\*|(?:\d{1,2}|[A-Za-z]{3})(?:-(?:\d{1,2}|[A-Za-z]{3}))?)(?:\/\d{1,2})?$/u;
 
-/** Five fields as Vixie cron reads them: minute, hour, day of month, month, day of week; either day is enough where both are given. */
+/**
+ * Five fields as Vixie cron reads them: minute, hour, day of month, month, day of week; either day is enough where both
+ * are given.
+ */
 export class CronExpression {
   readonly text: string;
   readonly #parsed: ParsedCron;
@@ -35,7 +41,10 @@ export class CronExpression {
     this.#hours = numbersOf(this.#parsed.fields.hour.values);
   }
 
-  /** Does it run in each hour of its days? Such a schedule goes by time that has passed, the others by what the clock shows. */
+  /**
+   * Does it run in each hour of its days? Such a schedule goes by time that has passed, the others by what the clock
+   * shows.
+   */
   get isEveryHour(): boolean {
     return this.#hours.length === 24;
   }

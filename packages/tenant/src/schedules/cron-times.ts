@@ -10,14 +10,17 @@ const stretchesMax = 16;
 /** One run that a schedule asks for, named by its time. */
 export interface Tick {
   readonly atMs: number;
-  /** The wall time that was asked for (see ZoneClock), where the clocks skip it that day and this is the moment after. */
+  /**
+   * The wall time that was asked for (see ZoneClock), where the clocks skip it that day and this is the moment after.
+   */
   readonly movedFromWallMs: number | null;
 }
 
 /**
- * The times of a cron expression, in order, by the rules of Vixie cron. A schedule for certain hours runs once for each time on the clock: a time that the
- * clocks skip runs when they have skipped it, a time that they show twice runs the first time. A schedule for every hour goes by time that has
- * passed: it runs in both hours that look the same, and in none that is not there.
+ * The times of a cron expression, in order, by the rules of Vixie cron. A schedule for certain hours runs once for each
+ * time on the clock: a time that the clocks skip runs when they have skipped it, a time that they show twice runs the
+ * first time. A schedule for every hour goes by time that has passed: it runs in both hours that look the same, and in
+ * none that is not there.
  */
 export function* cronTimes(cron: CronExpression, clock: ZoneClock, afterMs: number): Generator<Tick, never, undefined> {
   if (cron.isEveryHour) return yield* passingTimes(cron, clock, afterMs);
@@ -49,7 +52,8 @@ function nextPassing(cron: CronExpression, clock: ZoneClock, afterMs: number): n
     const isFar = candidateMs - fromMs > farMs;
     const changeMs = clock.firstChange(fromMs, isFar ? fromMs + nearMs : candidateMs);
     if (changeMs === undefined && !isFar) return candidateMs;
-    // Where nothing changes soon, nothing is due either until shortly before the candidate, whatever the clocks do on the way.
+    // Where nothing changes soon, nothing is due either until shortly before the candidate, whatever the clocks do on
+    // the way.
     fromMs = changeMs ?? candidateMs - nearMs;
     offset = clock.offsetAt(fromMs);
     // A time that the clocks show at the very change counts.

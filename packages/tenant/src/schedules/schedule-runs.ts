@@ -182,8 +182,9 @@ export class ScheduleRuns {
 }
 
 /**
- * Runs that a process need not look at again, by schedule. A set holds no more names than the schedule's folder does, and a tenant without
- * schedules holds none: with 10,000 open tenants, anything that is allocated ahead of use is allocated 10,000 times.
+ * Runs that a process need not look at again, by schedule. A set holds no more names than the schedule's folder does,
+ * and a tenant without schedules holds none: with 10,000 open tenants, anything that is allocated ahead of use is
+ * allocated 10,000 times.
  */
 class SeenRuns {
   readonly #bySchedule = new Map<string, Set<string>>();

@@ -28,7 +28,10 @@ export interface DueQuery {
   readonly limit: number;
 }
 
-/** What has become due, jitter included, the oldest first. A tick is named by its own time, which jitter does not change. */
+/**
+ * What has become due, jitter included, the oldest first. A tick is named by its own time, which jitter does not
+ * change.
+ */
 export function dueTicks(schedule: TimedSchedule, { afterMs, nowMs, limit }: DueQuery): Tick[] {
   const untilMs = nowMs - jitterMs(schedule);
   const ticks: Tick[] = [];

@@ -35,7 +35,9 @@ export type ScheduleRequest = z.input<typeof NewSchedule>;
 export interface ScheduleOrigin {
   readonly by: Actor;
   readonly authority: Authority;
-  /** What its turns may have at most: the tools of an agent that makes it. Left out: all that the schedule’s agent has. */
+  /**
+   * What its turns may have at most: the tools of an agent that makes it. Left out: all that the schedule’s agent has.
+   */
   readonly tools?: readonly string[] | undefined;
   /** Names the request, so that it makes one schedule however often it is made; random when left out. */
   readonly requestId?: string;
@@ -126,7 +128,10 @@ export class Schedules {
     });
   }
 
-  /** With `tools`, those of an agent that changes it, its turns have no more than these from then on. @throws AppError not_found, invalid_request */
+  /**
+   * With `tools`, those of an agent that changes it, its turns have no more than these from then on.
+   * @throws AppError not_found, invalid_request
+   */
   async update(id: string, patch: SchedulePatch, tools?: readonly string[]): Promise<Schedule> {
     const changes = withoutUndefined(parse(SchedulePatch, patch));
     return this.#writers.run(id, async () => {
@@ -208,7 +213,10 @@ export class Schedules {
     if (deliver !== null && 'webhook' in deliver) await this.#options.ensureEndpoint(deliver.webhook);
   }
 
-  /** Two processes at the same moment may each make the last one: a bound for reason's sake, not a quota to be exact about. */
+  /**
+   * Two processes at the same moment may each make the last one: a bound for reason's sake, not a quota to be exact
+   * about.
+   */
   async #assertRoom(): Promise<void> {
     const max = (await this.#options.plan()) === 'preview' ? limits.previewSchedulesMax : limits.schedulesMax;
     if ((await this.#records.names()).length >= max)

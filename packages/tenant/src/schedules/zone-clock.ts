@@ -14,7 +14,8 @@ export interface WallInstant {
 }
 
 /**
- * A zone's wall clock. A wall time is written as the milliseconds since the epoch that it would be if the zone were UTC, so that one can count with it.
+ * A zone's wall clock. A wall time is written as the milliseconds since the epoch that it would be if the zone were
+ * UTC, so that one can count with it.
  */
 export class ZoneClock {
   readonly zone: string;
@@ -50,7 +51,10 @@ export class ZoneClock {
     return { atMs: change ?? wallMs - behind, isMoved: true };
   }
 
-  /** The first moment after `fromMs` and up to `toMs` from which the offset is another; undefined when it stays. For spans of days, not years. */
+  /**
+   * The first moment after `fromMs` and up to `toMs` from which the offset is another; undefined when it stays. For
+   * spans of days, not years.
+   */
   firstChange(fromMs: number, toMs: number): number | undefined {
     const offset = this.offsetAt(fromMs);
     for (let startMs = fromMs; startMs < toMs; startMs += stepMs) {

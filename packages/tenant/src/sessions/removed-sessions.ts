@@ -4,7 +4,10 @@ import { createInterface } from 'node:readline';
 import { RemovedSession } from '@concierge/contract';
 import { appendLines, isSystemError, parseJson, type FolderSync } from '@concierge/files';
 
-/** sessions/.deleted.jsonl: what removed sessions had used, so that the usage of past days does not change. Only ever appended to. */
+/**
+ * sessions/.deleted.jsonl: what removed sessions had used, so that the usage of past days does not change. Only ever
+ * appended to.
+ */
 export class RemovedSessions {
   readonly #folder: string;
   readonly #folders: FolderSync;

@@ -12,7 +12,10 @@ export interface CachedSession {
 
 const defaultMaxBytes = 64 * 1024 * 1024;
 
-/** The sessions this process last read or published, over all tenants, so that a turn need not read what the one before wrote. */
+/**
+ * The sessions this process last read or published, over all tenants, so that a turn need not read what the one before
+ * wrote.
+ */
 export class SessionCache {
   readonly #entries: LRUCache<string, CachedSession>;
 

@@ -8,7 +8,10 @@ export interface SessionHistoryLines {
   readonly turns: readonly TurnRecord[];
 }
 
-/** sessions/<id>.history.jsonl: what compaction took out of a session. Only ever appended to; a crash may repeat or tear lines. */
+/**
+ * sessions/<id>.history.jsonl: what compaction took out of a session. Only ever appended to; a crash may repeat or tear
+ * lines.
+ */
 export class SessionHistory {
   readonly #folder: string;
   readonly #folders: FolderSync;
@@ -72,8 +75,8 @@ function historyName(id: string): string {
 }
 
 /**
- * The whole conversation in order. A message may be in both files, when compaction stopped between the two or only cut its
- * output short: the place is the session's, the content the history's, which is the original.
+ * The whole conversation in order. A message may be in both files, when compaction stopped between the two or only cut
+ * its output short: the place is the session's, the content the history's, which is the original.
  */
 export function mergeMessages(history: readonly SessionMessage[], current: readonly SessionMessage[]): SessionMessage[] {
   const originals = new Map(history.map((message) => [message.id, message]));

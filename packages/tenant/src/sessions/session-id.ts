@@ -3,7 +3,10 @@ import { hash } from 'node:crypto';
 const idHexDigits = 32;
 const unitSeparator = '\u001f';
 
-/** The stable session id, which is also the `contact_id` (contract §3): the first 32 hex digits of a SHA-256 over the three parts. */
+/**
+ * The stable session id, which is also the `contact_id` (contract §3): the first 32 hex digits of a SHA-256 over the
+ * three parts.
+ */
 export function sessionIdOf(agent: string, channel: string, sender: string): string {
   return firstDigits([agent, channel, sender].join(unitSeparator));
 }

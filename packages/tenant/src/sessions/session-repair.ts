@@ -5,9 +5,10 @@ export const unknownOutcome =
   'The outcome of this call is unknown: the work was interrupted before a result was recorded. It may have taken effect. Check before you do it again.';
 
 /**
- * Makes a conversation one that a model provider accepts: every tool call has exactly one result, right behind the message that made
- * it, in the order of the calls; there are no other results. A missing result is made up as `unknownOutcome`, marked as an error.
- * Returns the same array when there is nothing to repair. Pure; the same repair of the same messages has the same ids.
+ * Makes a conversation one that a model provider accepts: every tool call has exactly one result, right behind the
+ * message that made it, in the order of the calls; there are no other results. A missing result is made up as
+ * `unknownOutcome`, marked as an error. Returns the same array when there is nothing to repair. Pure; the same repair
+ * of the same messages has the same ids.
  */
 export function repairUnpaired(messages: readonly SessionMessage[]): readonly SessionMessage[] {
   const repaired: SessionMessage[] = [];
@@ -33,7 +34,10 @@ function withEachCallOnce(assistant: AssistantMessage): AssistantMessage {
   return unique.length === calls.length ? assistant : { ...assistant, toolCalls: unique };
 }
 
-/** One result per call, in order of the calls, from what follows up to the next assistant message that calls tools itself. */
+/**
+ * One result per call, in order of the calls, from what follows up to the next assistant message that calls tools
+ * itself.
+ */
 function resultsOf(assistant: AssistantMessage, messages: readonly SessionMessage[], from: number): ToolMessage[] {
   const calls = assistant.toolCalls ?? [];
   if (calls.length === 0) return [];

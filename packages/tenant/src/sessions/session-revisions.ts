@@ -22,7 +22,9 @@ import { isHashedName } from './session-id.ts';
 
 const revisionDigits = 10;
 const revisionsKept = 3;
-/** A publication that took longer than this between its check and its end may have been frozen while others published. */
+/**
+ * A publication that took longer than this between its check and its end may have been frozen while others published.
+ */
 const frozenAfterMs = 250;
 const birthPrefix = '.birth-';
 const removedPrefix = '.removed-';
@@ -133,7 +135,10 @@ export class SessionRevisions {
     }
   }
 
-  /** Makes `<id>.json` the newest revision, and sees to it that this one is on disk, if the publisher did not come to it. */
+  /**
+   * Makes `<id>.json` the newest revision, and sees to it that this one is on disk, if the publisher did not come to
+   * it.
+   */
   async repairView(id: string): Promise<void> {
     // Each pass that changes something looks again: a publication may have come between.
     for (let pass = 0; pass < 5; pass += 1) {
@@ -196,7 +201,10 @@ export class SessionRevisions {
     return namesIn(this.#allRevisions());
   }
 
-  /** A session's folder is made with its first revision only: a later one without a folder belongs to a session that was removed. */
+  /**
+   * A session's folder is made with its first revision only: a later one without a folder belongs to a session that was
+   * removed.
+   */
   async #writeNext(id: string, revision: number, text: string): Promise<string> {
     const folder = this.#revisionsOf(id);
     try {

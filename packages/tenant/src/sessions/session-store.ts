@@ -51,7 +51,10 @@ export class SessionStore {
     this.#log = log;
   }
 
-  /** The newest revision; undefined when there is no such session. Costs one directory read when this process wrote it last. */
+  /**
+   * The newest revision; undefined when there is no such session. Costs one directory read when this process wrote it
+   * last.
+   */
   async load(id: string): Promise<Session | undefined> {
     if (!isHashedName(id)) return undefined;
     // A revision may be cleared away, or set aside, between the listing and the read: then there is another newest one.
@@ -68,8 +71,8 @@ export class SessionStore {
   }
 
   /**
-   * The record of an ended turn, as long as the session's file has it. Most who ask do so of a turn that is not there: a file that does not name it is
-   * not parsed.
+   * The record of an ended turn, as long as the session's file has it. Most who ask do so of a turn that is not there:
+   * a file that does not name it is not parsed.
    */
   async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
     const listed = isHashedName(id) ? await this.#revisions.list(id) : undefined;
@@ -87,9 +90,10 @@ export class SessionStore {
   }
 
   /**
-   * Publishes `next` as the session's newest revision; it and its place are on disk when this returns. A new session has
-   * revision 1, any other the loaded one plus 1. After a RevisionConflict load again, and look whether the turn is in there: a
-   * publication that others saw and built on is reported as a conflict, too, if its writer was frozen meanwhile.
+   * Publishes `next` as the session's newest revision; it and its place are on disk when this returns. A new session
+   * has revision 1, any other the loaded one plus 1. After a RevisionConflict load again, and look whether the turn is
+   * in there: a publication that others saw and built on is reported as a conflict, too, if its writer was frozen
+   * meanwhile.
    * @throws RevisionConflict
    */
   async publish(next: Session): Promise<void> {
@@ -174,7 +178,10 @@ export class SessionStore {
     }
   }
 
-  /** Clears away what writers and removers that died in the middle left. Revisions' temporaries go with the next publication. */
+  /**
+   * Clears away what writers and removers that died in the middle left. Revisions' temporaries go with the next
+   * publication.
+   */
   async sweep(): Promise<void> {
     await sweepTemporaries(this.#folder);
     await this.#revisions.sweep();

@@ -76,8 +76,9 @@ interface Found {
 }
 
 /**
- * tenant.json on disk. It lies at the top of the tenant's folder, where sandboxes cover it by a mount that a rename over it, or a new file, would
- * shed: it is written in place, and all else about it lies in settings/, a folder that is covered as a whole.
+ * tenant.json on disk. It lies at the top of the tenant's folder, where sandboxes cover it by a mount that a rename
+ * over it, or a new file, would shed: it is written in place, and all else about it lies in settings/, a folder that is
+ * covered as a whole.
  */
 export class SettingsFiles {
   readonly #root: string;
@@ -118,7 +119,10 @@ export class SettingsFiles {
     });
   }
 
-  /** Carries out what was cut off, makes tenant.json when there is none, and keeps what is in force. @throws AppError conflict */
+  /**
+   * Carries out what was cut off, makes tenant.json when there is none, and keeps what is in force.
+   * @throws AppError conflict
+   */
   async tidy(): Promise<SettingsLook> {
     return this.#locked(async () => this.#tidy());
   }
@@ -219,7 +223,10 @@ export class SettingsFiles {
     return true;
   }
 
-  /** Under its name with all that is in it, in one step; a rename would do the same to whatever stands there by then. @throws AppError conflict */
+  /**
+   * Under its name with all that is in it, in one step; a rename would do the same to whatever stands there by then.
+   * @throws AppError conflict
+   */
   async #make(bytes: Buffer): Promise<void> {
     const made = join(this.#folder, newName);
     await writeFile(made, bytes, { mode: privateMode, flag: 'wx', flush: true });
@@ -291,7 +298,10 @@ export class SettingsFiles {
     }
   }
 
-  /** From before there was settings/. The tenant's commands could have put it there; then it is believed no more than a tenant.json of theirs. */
+  /**
+   * From before there was settings/. The tenant's commands could have put it there; then it is believed no more than a
+   * tenant.json of theirs.
+   */
   async #readOldLastGood(): Promise<string | undefined> {
     const stats = await lstatIfThere(this.#oldLastGood);
     return stats !== undefined && isPlainFile(stats) ? readIfThere(this.#oldLastGood) : undefined;
@@ -328,8 +338,8 @@ function settingsOf(lastGood: string | undefined): TenantSettings {
 }
 
 /**
- * Could this be what was `before`, on its way to `after`? The new bytes go over the old ones from the beginning, then the rest is cut off. A power
- * cut may have lost an end, or left zeros in its place.
+ * Could this be what was `before`, on its way to `after`? The new bytes go over the old ones from the beginning, then
+ * the rest is cut off. A power cut may have lost an end, or left zeros in its place.
  */
 function isMixtureOf({ kind, bytes }: Found, update: SettingsUpdate): boolean {
   if (kind === 'special') return false;

@@ -44,7 +44,10 @@ export class Settings {
     return settings;
   }
 
-  /** @throws AppError invalid_request, when the outcome would not be good settings; conflict, when tenant.json cannot be written to */
+  /**
+   * @throws AppError invalid_request, when the outcome would not be good settings; conflict, when tenant.json cannot be
+   * written to
+   */
   async update(patch: SettingsPatch): Promise<TenantSettings> {
     await this.#files.write((settings) => {
       const merged = TenantSettings.safeParse(mergePatch(settings, patch));

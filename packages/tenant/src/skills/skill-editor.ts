@@ -22,10 +22,11 @@ export interface SavedSkill {
 }
 
 /**
- * Changes the tenant's skills by the rules of Agent Skills. What a change replaces is kept as a version first. Each change is one
- * rename: a crash leaves the skill as it was before or after.
+ * Changes the tenant's skills by the rules of Agent Skills. What a change replaces is kept as a version first. Each
+ * change is one rename: a crash leaves the skill as it was before or after.
  *
- * Errors: invalid_request with everything that is wrong with a skill's text, not_found, conflict when a new skill is there already.
+ * Errors: invalid_request with everything that is wrong with a skill's text, not_found, conflict when a new skill is
+ * there already.
  */
 export class SkillEditor {
   readonly #options: SkillEditorOptions;

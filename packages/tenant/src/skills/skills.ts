@@ -59,7 +59,10 @@ export class Skills {
     return this.#scan.run();
   }
 
-  /** The whole skill, for the `load_skill` tool. @throws AppError not_found, invalid_request when its front matter is wrong */
+  /**
+   * The whole skill, for the `load_skill` tool.
+   * @throws AppError not_found, invalid_request when its front matter is wrong
+   */
   async load(name: string): Promise<LoadedSkill> {
     const text = await this.#text(name);
     const skill = await this.#read(name);
@@ -72,7 +75,10 @@ export class Skills {
     return { skill: skill.skill, body: parseFrontMatter(text).body, files };
   }
 
-  /** A file that the skill brings along. @throws AppError not_found, invalid_request, too_large, unsupported_media_type */
+  /**
+   * A file that the skill brings along.
+   * @throws AppError not_found, invalid_request, too_large, unsupported_media_type
+   */
   async readFile(name: string, file: string): Promise<string> {
     assertSkillName(name);
     return (await this.#files.readText(`skills/${name}/${file}`)).text;

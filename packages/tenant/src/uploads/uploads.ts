@@ -25,7 +25,10 @@ export interface NewUpload {
   readonly text?: string | undefined;
 }
 
-/** uploads/<id>/{meta.json, content, text.txt}: written once, whole, and never changed. The text of a PDF comes when it is first read. */
+/**
+ * uploads/<id>/{meta.json, content, text.txt}: written once, whole, and never changed. The text of a PDF comes when it
+ * is first read.
+ */
 export class Uploads {
   readonly #root: string;
 
@@ -73,7 +76,10 @@ export class Uploads {
     return (await this.#read(id, 'text.txt', textMaxBytes))?.toString('utf8');
   }
 
-  /** Keeps what was read out of an upload that is there already; of two texts the later one stays. @throws AppError not_found */
+  /**
+   * Keeps what was read out of an upload that is there already; of two texts the later one stays.
+   * @throws AppError not_found
+   */
   async saveText(id: string, text: string): Promise<void> {
     await using folder = await FolderHandle.walk(this.#root, ['uploads', UploadId.parse(id)]);
     await writePlainFile(folder, 'text.txt', text);

@@ -13,8 +13,8 @@ export type ReadToken =
 const notOurs: ReadToken = { status: 'refused', reason: 'The sender token was not signed with the secret of this widget.' };
 
 /**
- * `base64url(claims as JSON).base64url(HMAC-SHA256 of the first part)`, without padding. One algorithm, which the token cannot choose; one spelling
- * of the same bytes; nothing beside the known claims.
+ * `base64url(claims as JSON).base64url(HMAC-SHA256 of the first part)`, without padding. One algorithm, which the token
+ * cannot choose; one spelling of the same bytes; nothing beside the known claims.
  */
 export function readSenderToken(token: string, secret: string, nowMs: number): ReadToken {
   const { payload, signature } = (token.length <= maxTokenCharacters ? form.exec(token)?.groups : undefined) ?? {};

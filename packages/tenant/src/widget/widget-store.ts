@@ -81,7 +81,10 @@ export class WidgetStore {
     return secret;
   }
 
-  /** undefined for any key but the one in force, and while the widget is not enabled. One system call when nothing has changed. */
+  /**
+   * undefined for any key but the one in force, and while the widget is not enabled. One system call when nothing has
+   * changed.
+   */
   async open(key: string): Promise<OpenWidget | undefined> {
     const read = await this.#read();
     if (read?.status !== 'ok') return undefined;

@@ -25,5 +25,5 @@ export function busyRuleOf(
   }: { readonly busy?: BusyPolicy | 'collect' | undefined; readonly debounceMs?: number | undefined } =
     channels[channel] ?? channels[appNameOf(channel)] ?? {};
   if (albumId !== undefined) return { busy: 'collect', debounceMs: Math.max(DEBOUNCE_MS, debounceMs) };
-  return busy === 'collect' ? { busy, debounceMs: debounceMs } : { busy };
+  return busy === 'collect' ? { busy, debounceMs } : { busy };
 }

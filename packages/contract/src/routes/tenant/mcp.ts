@@ -84,7 +84,10 @@ const JsonRpcError = z
   })
   .meta({ id: 'JsonRpcError' });
 
-/** Streamable HTTP of the Model Context Protocol, stateless: revision 2026-07-28, and 2025-11-25 and older ones by `initialize`. */
+/**
+ * Streamable HTTP of the Model Context Protocol, stateless: revision 2026-07-28, and 2025-11-25 and older ones by
+ * `initialize`.
+ */
 export const serveMcp = defineRoute({
   id: 'serveMcp',
   method: 'post',
