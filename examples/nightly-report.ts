@@ -1,4 +1,4 @@
-// A report every night at six in Berlin, made once however often this runs; then runs it now and prints what it says.
+// A report every night at six in Berlin, made once however often this runs; then runs it now and prints its text.
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConciergeClient, ReplyText } from '@concierge/client';
 

@@ -1,5 +1,5 @@
-// The openai package against Concierge: its base URL, a key of the tenant, an agent's name as the model. `safety_identifier` (or
-// `user`) keeps one conversation for each person.
+// The openai package against Concierge: its base URL, a key of the tenant, an agent's name as the model.
+// `safety_identifier` (or `user`) keeps one conversation for each user.
 import OpenAI from 'openai';
 
 const { CONCIERGE_URL = 'http://localhost:8000', CONCIERGE_KEY: apiKey } = process.env;

@@ -1,10 +1,11 @@
-// Connects WhatsApp and brings a customer's message, signed as Meta signs it: what happens when somebody writes to your number.
+// Connects WhatsApp and delivers a customer's message, signed as Meta signs it: what happens when a customer writes to
+// your number.
 import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConciergeClient } from '@concierge/client';
 
 const { CONCIERGE_URL: baseUrl = 'http://localhost:8000', CONCIERGE_KEY: apiKey } = process.env;
-/** Of your app at Meta; the ones written here are made up. */
+/** The credentials of your app at Meta; these are made up. */
 const settings = {
   phoneNumberId: process.env['WHATSAPP_PHONE_NUMBER_ID'] ?? '106540352242922',
   accessToken: process.env['WHATSAPP_ACCESS_TOKEN'] ?? 'example-access-token',
@@ -41,7 +42,7 @@ const answer = await fetch(`${baseUrl}/webhook/whatsapp/${tenant}`, {
 });
 console.log(`The webhook was answered with ${String(answer.status)}: the message is accepted.`);
 
-/** The message was accepted with a turn of its own; a provider's id leads to it only once. */
+/** The message was accepted as a new turn; a provider's id leads to it only once. */
 async function findTurn(): Promise<string> {
   for (let look = 0; look < 100; look += 1) {
     const turns = await get<{ id: string; channel: string; acceptedAt: string }[]>('/api/turns?limit=10');

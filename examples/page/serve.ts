@@ -16,7 +16,9 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** The stream goes through as it comes, errors too. The browser's key for the message makes a second try the same turn. */
+/**
+ * The stream goes through as it comes, errors too. The browser's key for the message makes a second try the same turn.
+ */
 async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
@@ -27,7 +29,7 @@ async function passOn(request: IncomingMessage, response: ServerResponse): Promi
       'Content-Type': 'application/json',
       'Idempotency-Key': String(request.headers['idempotency-key']),
     },
-    // Your own session says who this is; a page must not.
+    // Take the user from your own session, never from the page.
     body: JSON.stringify({ message: await readBody(request), sender: 'example-page' }),
     signal: gone.signal,
   });

@@ -35,8 +35,8 @@ async function stampOfSources() {
 }
 
 /**
- * Builds `dist/browser/widget.js`, unless it is there and nothing it is made of has changed. Put in place by one rename: a gateway that is
- * running meanwhile never reads half of it.
+ * Builds `dist/browser/widget.js`, unless it is there and nothing it is made of has changed. Put in place by one
+ * rename: a gateway that is running meanwhile never reads half of it.
  * @returns {Promise<boolean>} whether there was anything to do
  */
 export async function buildWidget() {

@@ -58,8 +58,8 @@ async function compress(folder) {
 }
 
 /**
- * Builds the console's pages into `dist/web`, unless they are there and nothing they are made of has changed. The finished
- * folder is put in place at once: a console that is being served meanwhile never finds half of one.
+ * Builds the console's pages into `dist/web`, unless they are there and nothing they are made of has changed. The
+ * finished folder is put in place at once: a console that is being served meanwhile never finds half of one.
  * @returns {Promise<boolean>} whether there was anything to do
  */
 export async function buildPages({ logLevel = 'warn' } = {}) {

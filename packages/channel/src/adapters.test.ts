@@ -65,7 +65,7 @@ function slackEvent(event: object, envelope: object = {}): object {
 const slackText = { type: 'message', channel: 'C1', channel_type: 'channel', user: 'U1', ts: '1700000000.000100' };
 
 describe('WhatsApp', () => {
-  it('knows a person by the id of the business, and the telephone number as an alias', () => {
+  it('identifies a sender by the id of the business, and the telephone number as an alias', () => {
     const contacts = [
       { wa_id: '492', user_id: 'DE.2' },
       { wa_id: '491', user_id: 'DE.1', profile: { name: 'Ada' } },
@@ -120,7 +120,7 @@ describe('WhatsApp', () => {
     ]);
   });
 
-  it('follows a person to another number, and takes back what was revoked', () => {
+  it('follows a sender to another number, and takes back what was revoked', () => {
     const changed = { id: 'm1', from: '491', type: 'system', system: { type: 'user_changed_number', wa_id: '492' } };
     const revoked = { id: 'm2', from: '491', type: 'revoke', revoke: { original_message_id: 'm0' } };
     expect(parse.whatsApp(whatsAppValue({ messages: [changed, revoked] }))).toEqual([
@@ -129,7 +129,7 @@ describe('WhatsApp', () => {
     ]);
   });
 
-  it('takes the new id of a person who has changed it', () => {
+  it('takes the new id of a sender who has changed it', () => {
     const value = { metadata: { phone_number_id: '100' }, user_id_update: [{ user_id: { previous: 'DE.1', current: 'DE.2' } }] };
     const body = { object: 'whatsapp_business_account', entry: [{ changes: [{ field: 'user_id_update', value }] }] };
     expect(parse.whatsApp(body)).toEqual([{ kind: 'alias', of: 'sender', from: 'DE.1', to: 'DE.2' }]);
@@ -174,7 +174,7 @@ describe('Messenger', () => {
     ]);
   });
 
-  it('tells receipts by message and by time', () => {
+  it('reads receipts by message and by time', () => {
     const delivered = { ...from, delivery: { mids: ['a', 'b'], watermark: 5 } };
     const read = { ...from, read: { watermark: 6 } };
     expect(parse.messenger(messengerItems(delivered, read))).toMatchObject([
@@ -201,7 +201,7 @@ describe('Messenger', () => {
 });
 
 describe('Telegram', () => {
-  it('takes a pressed button from the person who pressed it, and says that it waits', () => {
+  it('takes a pressed button from the sender who pressed it, and notes that it waits for an acknowledgement', () => {
     const message = { message_id: 3, from: { id: 300, is_bot: true }, chat: { id: 5, type: 'private' }, date: 1 };
     const update = { update_id: 8, callback_query: { id: 'q', from: { id: 5, is_bot: false, first_name: 'Ada' }, data: 'yes', message } };
     expect(parse.telegram(update)).toMatchObject([
@@ -304,7 +304,7 @@ describe('Slack', () => {
     ['Slack', { ...slackText, user: 'USLACKBOT', text: '<@UBOT>' }, 'from_bot'],
     ['an edit', { ...slackText, subtype: 'message_changed' }, 'edit'],
     ['a subtype that every object has', { ...slackText, text: '<@UBOT> x', subtype: 'toString' }, 'service_message'],
-  ])('says nothing to %s', (_who, event, reason) => {
+  ])('ignores %s', (_who, event, reason) => {
     expect(parse.slack(slackEvent(event))).toMatchObject([{ kind: 'ignored', reason }]);
   });
 
@@ -315,7 +315,7 @@ describe('Slack', () => {
     expect(parse.slack(slackEvent(event, { team_id: 'E1', context_team_id: 'T1' }))).toMatchObject([{ kind: 'message' }]);
   });
 
-  it('is disconnected when the bot loses its token, not when a person does', () => {
+  it('is disconnected when the bot loses its token, not when a user does', () => {
     expect(parse.slack(slackEvent({ type: 'app_uninstalled' }))).toEqual([{ kind: 'revocation', reason: 'app_uninstalled' }]);
     expect(parse.slack(slackEvent({ type: 'tokens_revoked', tokens: { oauth: ['U1'] } }))).toMatchObject([{ kind: 'ignored' }]);
   });
@@ -431,7 +431,7 @@ describe('addresses of files', () => {
     expect(mediaAccess(channelAdapters.channel_a.mediaSources, address)).toBeUndefined();
   });
 
-  it('are those of the app, and of the operator who has moved it', () => {
+  it('are those of the provider, and of the operator who has moved it', () => {
     expect(mediaAccess(channelAdapters.channel_a.mediaSources, 'https://lookaside.fbsbx.com/x')).toBe('with_token');
     expect(mediaAccess(channelAdapters.channel_b.mediaSources, 'https://scontent.xx.fbcdn.net/a.jpg')).toBe('open');
     expect(mediaAccess(channelAdapters.channel_d.mediaSources, 'https://files.slack.com/x')).toBe('with_token');
@@ -440,7 +440,7 @@ describe('addresses of files', () => {
     );
   });
 
-  it('get the token of the binding only where the app asks for it', () => {
+  it('get the token of the binding only where the provider asks for it', () => {
     const takesToken = Object.values(channelAdapters).map(({ mediaSources }) => mediaSources.withToken.length > 0);
     expect(takesToken).toEqual([true, false, false, true, true]);
   });

@@ -6,24 +6,31 @@ import type { SenderOptions } from './outbound/sender-options.ts';
 import type { Surface } from './outbound/surface.ts';
 
 /**
- * One channel, whole: all that differs between channels is asked of this object. What can be declared stands in `channelDefinitions` of the contract; the
- * rest is here, in one folder for each channel, and in one line of `channelAdapters`.
+ * One channel: everything that differs between channels is behind this interface. What can be declared stands in
+ * `channelDefinitions` of the contract; the rest is here, in one folder for each channel, and in one line of
+ * `channelAdapters`.
  */
 export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChannel> {
-  /** GET: the challenge to be echoed as it is; undefined when the provider asks with another token. Absent: it never asks. */
+  /**
+   * GET: the challenge to be echoed as it is; undefined when the provider asks with another token. Absent: it never
+   * asks.
+   */
   handshake?(query: WebhookQuery, settings: ChannelSettings[Channel] | undefined): string | undefined;
   /**
-   * POST: whether the provider alone can have written these bytes for this binding. Before anything else is read. `settings` are undefined when there is no
-   * such tenant or binding: the same work is done then, and the answer is no.
+   * POST: whether the provider alone can have written these bytes for this binding. Before anything else is read.
+   * `settings` are undefined when there is no such tenant or binding: the same work is done then, and the answer is no.
    */
   verify(request: WebhookRequest, settings: ChannelSettings[Channel] | undefined): boolean;
-  /** Only of a body that `verify` has passed, with the address that was called. Never throws: what is not understood becomes `ignored`. */
+  /**
+   * Only for a body that `verify` has passed, with the address that was called. Never throws: an unknown item becomes
+   * `ignored`.
+   */
   parse(body: Uint8Array, settings: ChannelSettings[Channel], url?: string): Delivery;
   /** The binding's own id at the provider: messages of two of them are not the same, whatever their ids. */
   selfId(settings: ChannelSettings[Channel]): string;
-  /** The way out with these credentials. It holds no connection, and nothing to close. */
+  /** Sends with these credentials. It holds no connection, and nothing to close. */
   openSender(settings: ChannelSettings[Channel], options: SenderOptions): ChannelSender;
-  /** What is known of where the provider brings messages. Absent: that is set by hand, and cannot be asked. */
+  /** Manages the webhook address at the provider. Absent: it is set by hand, and cannot be queried. */
   openWebhooks?(settings: ChannelSettings[Channel], options: WebhooksOptions): ChannelWebhooks;
   /** All surfaces: one, or one for each kind of conversation. */
   readonly surfaces: readonly Surface[];
@@ -36,47 +43,52 @@ export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChan
 
 export interface SurfaceHint {
   readonly to?: string;
-  /** Of the binding, as it is stored. */
+  /** The binding's identifiers, as they are stored. */
   readonly identifiers?: Readonly<Record<string, string>>;
   /** Which of the binding's accounts was written to. */
   readonly account?: string | undefined;
 }
 
-/** Addresses that lead to a binding: the first is the one that providers are given. Without PUBLIC_URL they are paths. */
+/**
+ * Addresses that lead to a binding: the first is the one that providers are given. Without PUBLIC_URL they are paths.
+ */
 export type WebhookPlaces = readonly [string, ...string[]];
 
 export interface WebhooksOptions {
   readonly urls: ProviderUrls;
   readonly hasPublicUrl: boolean;
-  /** For each question. */
+  /** The time for each request. */
   readonly timeoutMs: number;
 }
 
-/** What the provider can be asked of its webhook. Never throws for what the network or the provider did. */
+/** Calls to the provider about its webhook. Never throws for failures of the network or the provider. */
 export interface ChannelWebhooks {
   /** undefined: it is unknown where the provider would reach us, so it is done by hand. */
   register(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
-  /** As far as the provider can be reached: what it brings to an address without a binding is refused there. */
+  /** Done as far as the provider can be reached: a delivery to an address without a binding is refused. */
   remove(places: WebhookPlaces): Promise<void>;
   /** undefined: it cannot be asked, and nothing is known to be wrong. */
   check(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
 }
 
-/** As a query parser gives it; anything but a string is nothing that an app sends. */
+/** As a query parser gives it; anything but a string is nothing that a provider sends. */
 export type WebhookQuery = Readonly<Record<string, unknown>>;
 
 export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** As they came over the wire: a signature is over these, not over what they mean. */
   readonly body: Uint8Array;
-  /** As the provider called it, below PUBLIC_URL and with its query: some signatures are over this, too. Absent without PUBLIC_URL. */
+  /**
+   * As the provider called it, below PUBLIC_URL and with its query: some signatures are over this, too. Absent without
+   * PUBLIC_URL.
+   */
   readonly url?: string | undefined;
   readonly nowMs: number;
 }
 
 /**
- * items → each is dealt with, then 200. challenge → a handshake by POST: 200 with the challenge as text/plain.
- * malformed → signed, but not the format of the app: 400.
+ * items → each is handled, then 200. challenge → a handshake by POST: 200 with the challenge as text/plain.
+ * malformed → signed, but not the format of the provider: 400.
  */
 export type Delivery =
   | { readonly kind: 'items'; readonly items: readonly InboundItem[] }
@@ -94,12 +106,12 @@ export type InboundItem =
   | InboundRevocation
   | InboundIgnored;
 
-/** Somebody says something to the binding. */
+/** A message to the binding. */
 export interface InboundMessage {
   readonly kind: 'message';
   /** The same in each delivery of the same message, and no other message of this binding has it. */
   readonly providerMessageId: string;
-  /** The delivery's own id where the app has one; two deliveries of one message may differ in it. */
+  /** The delivery's own id where the provider has one; two deliveries of one message may differ in it. */
   readonly eventId: string | null;
   /** What a reply, a read mark or a retraction names: the message within its conversation. */
   readonly messageRef: string;
@@ -114,22 +126,22 @@ export interface InboundMessage {
   /** A button or a menu entry was chosen; its label is the text. */
   readonly choice?: InboundChoice;
   readonly order?: InboundOrder;
-  /** The advertisement that the person came from. */
+  /** The advertisement that the sender came from. */
   readonly referral?: { readonly sourceType: string | null; readonly sourceId: string | null };
-  /** Sent together with others of the same id: the app makes several messages of one. */
+  /** Sent together with others of the same id: the provider makes several messages of one. */
   readonly albumId?: string;
-  /** The message it answers, as the app names it. */
+  /** The message it answers, as the provider names it. */
   readonly replyTo: string | null;
-  /** By the app's clock, and as the app said it: may lie beyond what a Date can hold. */
+  /** By the provider's clock, as it was sent: may lie beyond what a Date can hold. */
   readonly sentAtMs: number | null;
 }
 
 export interface InboundSender {
   readonly id: string;
-  /** Other ids of the same person that this delivery tells. */
+  /** Other ids of the same sender that this delivery contains. */
   readonly aliases: readonly string[];
   readonly displayName: string | null;
-  /** Of another organisation, in a conversation shared with it. */
+  /** The sender is from another organisation, in a conversation shared with it. */
   readonly isExternal: boolean;
 }
 
@@ -138,9 +150,11 @@ export interface InboundConversation {
   readonly id: string;
   /** The answer goes into this thread of it. */
   readonly threadId: string | null;
-  /** Others read along: an answer to one person goes to all of them. */
+  /** Others read along: an answer to one member goes to all of them. */
   readonly isGroup: boolean;
-  /** Which of the binding's accounts was written to, where it has several: a page, or the Instagram account beside it. */
+  /**
+   * Which of the binding's accounts was written to, where it has several: a page, or the Instagram account beside it.
+   */
   readonly account?: string;
 }
 
@@ -165,21 +179,24 @@ export interface InboundOrder {
 
 export type MediaKind = 'image' | 'video' | 'audio' | 'voice' | 'document' | 'sticker' | 'animation' | 'share' | 'unknown';
 
-/** A file that can be fetched after the message is accepted. Where from is decided by `mediaSources`, also when `url` is null and the app tells it later. */
+/**
+ * A file that can be fetched after the message is accepted. `mediaSources` decides from where, also when `url` is null
+ * and the provider returns it later.
+ */
 export interface MediaReference {
   readonly kind: MediaKind;
-  /** Its id at the app, which gives an address for it. */
+  /** Its id at the provider, which gives an address for it. */
   readonly id: string | null;
   readonly url: string | null;
   readonly mediaType: string | null;
   /** As the sender wrote it: never a path. */
   readonly fileName: string | null;
   readonly bytes: number | null;
-  /** Base64, where the app tells it. */
+  /** Base64, where the provider sends it. */
   readonly sha256: string | null;
 }
 
-/** What became of messages of ours. Comes out of order: a state only ever moves forward. */
+/** The state of messages of ours. Receipts come out of order: a state only ever moves forward. */
 export interface InboundReceipt {
   readonly kind: 'receipt';
   /** null: all messages to this recipient up to `upToMs`. */
@@ -188,13 +205,13 @@ export interface InboundReceipt {
   readonly recipient: string | null;
   readonly state: ReceiptState;
   readonly atMs: number | null;
-  /** Only of `failed`. */
+  /** Only for `failed`. */
   readonly errorCodes: readonly string[];
-  /** Ours, as it went out with the message: it tells which one that was, also when the app's answer never arrived. */
+  /** Our reference, sent with the message: it identifies the message even if the provider's answer never arrived. */
   readonly mark?: string;
 }
 
-/** A person or a conversation has another id from now on. */
+/** A sender or a conversation has another id from now on. */
 export interface InboundAlias {
   readonly kind: 'alias';
   readonly of: 'sender' | 'conversation';
@@ -205,7 +222,7 @@ export interface InboundAlias {
 /** The sender took a message back. */
 export interface InboundRetraction {
   readonly kind: 'retraction';
-  /** Of the message that is taken back. */
+  /** The id of the message that is taken back. */
   readonly providerMessageId: string;
   readonly messageRef: string;
 }
@@ -216,19 +233,19 @@ export interface InboundCallback {
   readonly callbackId: string;
 }
 
-/** Whatever is sent there is refused from now on. */
+/** The recipient refuses all messages from now on. */
 export interface InboundUnreachable {
   readonly kind: 'unreachable';
   readonly conversationId: string;
 }
 
-/** What is sent there is taken again. */
+/** The recipient takes messages again. */
 export interface InboundReachable {
   readonly kind: 'reachable';
   readonly conversationId: string;
 }
 
-/** The app no longer lets the binding do anything: it is to be connected anew. */
+/** The provider no longer lets the binding do anything: it must be connected anew. */
 export interface InboundRevocation {
   readonly kind: 'revocation';
   readonly reason: string;
@@ -238,7 +255,7 @@ export interface InboundRevocation {
 export interface InboundIgnored {
   readonly kind: 'ignored';
   readonly reason: IgnoredReason;
-  /** The app's own word for it; no text of a message. */
+  /** The provider's own word for it; no text of a message. */
   readonly ref: string | null;
 }
 

@@ -20,7 +20,7 @@ import { readBinding, openSender, openWebhooks, selfIdOf, type OpenBinding } fro
 export interface BindingStore {
   list(): Promise<ChannelView[]>;
   find(channel: MessagingChannel): Promise<ChannelView | undefined>;
-  /** Of one that is disabled, too. @throws AppError internal_error when they cannot be opened */
+  /** Also for a disabled binding. @throws AppError internal_error when they cannot be opened */
   credentials<Channel extends MessagingChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined>;
   connect(channel: MessagingChannel, settings: unknown): Promise<ChannelView>;
   learn(seen: ChannelView, identifiers: Readonly<Record<string, string>>): Promise<void>;
@@ -40,7 +40,7 @@ export interface ConnectionsOptions {
   readonly timeoutMs?: number;
 }
 
-/** Connecting, asking and disconnecting, by the same rules whoever does it. */
+/** Connects, tests and disconnects channels, by the same rules for every caller. */
 export class ChannelConnections {
   readonly #urls: ProviderUrls;
   readonly #publicUrl: string | undefined;
@@ -64,9 +64,9 @@ export class ChannelConnections {
   }
 
   /**
-   * Asks the provider, then keeps the credentials, then has messages brought here where that is done by a call. A provider that cannot be reached does
-   * not keep anybody from connecting. `isNew`: nothing was connected before.
-   * @throws AppError invalid_request with what is wrong, or what the provider says; nothing is stored then
+   * Asks the provider, then keeps the credentials, then registers the webhook where that is done by a call. A provider
+   * that cannot be reached does not prevent connecting. `isNew`: nothing was connected before.
+   * @throws AppError invalid_request with what is wrong, or with the provider's answer; nothing is stored then
    */
   async connect(
     tenant: ConnectableTenant,
@@ -86,8 +86,8 @@ export class ChannelConnections {
   }
 
   /**
-   * Asks the provider again; what it does not say, or says no to, is an answer. What it tells of the account and the binding does not know yet, since it came by
-   * a file or the provider was out of reach, is kept.
+   * Asks the provider again; silence or a refusal is a result, too. Facts of the account that the binding lacks, since
+   * it came by a file or the provider was out of reach, are stored.
    * @throws AppError not_found
    */
   async test(tenant: ConnectableTenant, channel: MessagingChannel): Promise<ChannelTest> {
@@ -106,7 +106,10 @@ export class ChannelConnections {
     return { ok: checks.every(({ ok }) => ok), checks };
   }
 
-  /** The credentials go at once, whether or not the provider can be told; conversations stay. @throws AppError not_found */
+  /**
+   * Deletes the credentials at once, whether or not the provider can be reached; conversations stay.
+   * @throws AppError not_found
+   */
   async disconnect(tenant: ConnectableTenant, channel: MessagingChannel): Promise<void> {
     const before = await readable(tenant, channel);
     await tenant.channels.disconnect(channel);
@@ -117,7 +120,7 @@ export class ChannelConnections {
     return openSender(binding, { urls: this.#urls }).checkCredentials(AbortSignal.timeout(this.#timeoutMs));
   }
 
-  /** Another bot than before is left behind in order: it would go on bringing messages that nobody takes. */
+  /** The webhook of a previous bot is removed: it would go on delivering messages that are not accepted. */
   async #bringHere(tenant: ConnectableTenant, binding: OpenBinding, before: OpenBinding | undefined): Promise<ChannelCheck | undefined> {
     const places = this.#placesOf(tenant, binding.channel);
     if (before !== undefined && selfIdOf(before) !== selfIdOf(binding)) await this.#webhooksOf(before)?.remove(places);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { messagingChannels, appNameOf, channelDefinitions, recipientOf } from '@concierge/contract';
 import { channelAdapters, providerUrls, renderParts, type WebhookRequest } from './index.ts';
 
-/** What every channel keeps, whichever it is: a new one is in here by its line in the registry. */
+/** The rules for every channel; a new one is covered by its line in the registry. */
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 const url = 'https://chat.example.com/webhook/any/tenant';
@@ -22,7 +22,7 @@ describe.each(messagingChannels.map((channel) => ({ channel, name: appNameOf(cha
   const adapter = channelAdapters[channel];
   const definition = channelDefinitions[channel];
 
-  it('is known by a name, a label and a provider of its own', () => {
+  it('is known by a name, a label and a separate provider', () => {
     expect(messagingChannels.filter((other) => appNameOf(other) === name)).toEqual([channel]);
     expect(definition.label).not.toBe('');
     expect(providerUrls[definition.api.key]).toBe(definition.api.url);
@@ -39,7 +39,7 @@ describe.each(messagingChannels.map((channel) => ({ channel, name: appNameOf(cha
     expect(['', ' ', 'Ann', '#general', 'a\nb'].map((to) => recipientOf(channel, to))).toEqual(Array.from({ length: 5 }));
   });
 
-  it('refuses what comes for no binding, and asks nothing of it', () => {
+  it('refuses what belongs to no binding, and asks nothing of it', () => {
     for (const body of bodies) {
       const request: WebhookRequest = { headers: {}, body, url, nowMs };
       expect(adapter.verify(request, undefined)).toBe(false);
@@ -64,7 +64,7 @@ describe.each(messagingChannels.map((channel) => ({ channel, name: appNameOf(cha
     }
   });
 
-  it('has a pace, and a surface whatever is known of a conversation', () => {
+  it('has a pace, and a surface for every conversation hint', () => {
     for (const hint of [{}, { to: '1' }, { to: '-1', identifiers: {}, account: '2' }]) {
       const surface = adapter.surface(hint);
       expect(adapter.surfaces).toContain(surface);

@@ -147,7 +147,7 @@ function messagesOf(fixture: Fixture): InboundMessage[] {
   return itemsOf(fixture).filter((item) => item.kind === 'message');
 }
 
-/** Of Messenger the fixtures name a page and a person of it; ours is what an answer is addressed to. */
+/** The Messenger fixtures name a page and one of its senders; our id is the address of an answer. */
 function toldConversation(id: string, expected: string): string {
   return expected.endsWith(`:${id}`) ? expected : id;
 }
@@ -225,8 +225,8 @@ function effects(items: readonly InboundItem[]): Record<string, unknown>[] {
 const named = (fixtures: readonly Fixture[]): [string, Fixture][] => fixtures.map((fixture) => [fixture.id, fixture]);
 const accepted = index.fixtures.filter(({ expected, method }) => method === 'POST' && expected.http_status === 200);
 
-describe('deliveries as the apps send them', () => {
-  it('are all looked at', () => {
+describe('deliveries as the providers send them', () => {
+  it('are all checked', () => {
     expect(index.fixtures.length).toBeGreaterThan(180);
     expect(accepted.length).toBeGreaterThan(140);
   });
@@ -250,11 +250,11 @@ describe('deliveries as the apps send them', () => {
     expect(paired.map((pair) => pair.is)).toEqual(paired.map((pair) => pair.wanted));
   });
 
-  // The second delivery of a message is the first one's duplicate only for whoever remembers the first.
+  // The second delivery of a message is the first one's duplicate only for a service that remembers the first.
   const isDuplicate = ({ id }: Fixture): boolean => id.includes('seq_duplicate');
   const silent = accepted.filter((fixture) => fixture.expected.outcome === 'ignore' && !isDuplicate(fixture));
 
-  it.each(named(silent))('say nothing, and say why: %s', (_id, fixture) => {
+  it.each(named(silent))('give no message, and a reason: %s', (_id, fixture) => {
     expect(messagesOf(fixture)).toEqual([]);
     expect(itemsOf(fixture)).not.toEqual([]);
   });
@@ -264,9 +264,12 @@ describe('deliveries as the apps send them', () => {
     expect(messagesOf(fixture)).toEqual([first]);
   });
 
-  it.each(named(accepted.filter(({ expected }) => expected.side_effects.length > 0)))('tell what else has happened: %s', (_id, fixture) => {
-    expect(effects(itemsOf(fixture))).toEqual(fixture.expected.side_effects);
-  });
+  it.each(named(accepted.filter(({ expected }) => expected.side_effects.length > 0)))(
+    'report what else has happened: %s',
+    (_id, fixture) => {
+      expect(effects(itemsOf(fixture))).toEqual(fixture.expected.side_effects);
+    },
+  );
 
   it.each(named(index.fixtures.filter(({ expected }) => expected.outcome === 'bad_request')))(
     'are malformed when they are no JSON: %s',
@@ -290,9 +293,9 @@ function parseDamaged<Channel extends MessagingChannel>(channel: Channel, fixtur
   for (const by of [null, 0, -1.5, 1e300, '', 'constructor', true, [], [null], {}, { id: null }, [[]]])
     for (const body of damaged(whole, by)) {
       const delivery = channelAdapters[channel].parse(Buffer.from(JSON.stringify(body)), settings);
-      // Something is told of whatever has come, so that it can be counted.
+      // Every delivery gives at least one item, so that it can be counted.
       if (delivery.kind === 'items' ? delivery.items.length === 0 : delivery.kind === 'malformed')
-        throw new Error(`nothing is told of ${JSON.stringify(body)}`);
+        throw new Error(`no item for ${JSON.stringify(body)}`);
     }
 }
 

@@ -7,8 +7,9 @@ export interface MediaSources {
 }
 
 /**
- * How a file may be fetched from there; undefined: not at all. To be asked of each address and each redirect before a token goes with it. `operatorOrigins`
- * are those of the APIs' base addresses, where an operator has set other ones: never anything that a tenant or a message says.
+ * How a file may be fetched from there; undefined: not at all. To be asked of each address and each redirect before a
+ * token goes with it. `operatorOrigins` are those of the APIs' base addresses, where an operator has set other ones:
+ * never an address from a tenant or a message.
  */
 export function mediaAccess(
   { withToken, open }: MediaSources,

@@ -4,17 +4,17 @@ import { channelAdapters } from './channel-adapters.ts';
 import type { ChannelSender } from './outbound/channel-sender.ts';
 import type { SenderOptions } from './outbound/sender-options.ts';
 
-/** A channel and what connects it. */
+/** A channel and its credentials. */
 export type OpenBinding<Channel extends MessagingChannel = MessagingChannel> = {
   [Each in Channel]: { readonly channel: Each; readonly settings: ChannelSettings[Each] };
 }[Channel];
 
-/** What was given to connect this channel, read. @throws AppError invalid_request */
+/** Parses the credentials of a channel. @throws AppError invalid_request */
 export function readBinding<Channel extends MessagingChannel>(channel: Channel, settings: unknown): OpenBinding<Channel> {
   return { channel, settings: parseChannelSettings(channel, settings) };
 }
 
-/** The way out for a binding. It holds no connection of its own, and nothing to close. */
+/** Opens the sender of a binding. It holds no connection, and nothing to close. */
 export function openSender<Channel extends MessagingChannel>(
   { channel, settings }: OpenBinding<Channel>,
   options: SenderOptions,

@@ -37,7 +37,7 @@ class OneBinding implements BindingStore {
   }
 
   async learn(): Promise<void> {
-    throw new Error('Nobody told anything.');
+    throw new Error('Not expected: the provider gave no answer.');
   }
 
   async disconnect(): Promise<void> {
@@ -45,8 +45,8 @@ class OneBinding implements BindingStore {
   }
 }
 
-describe('a provider that takes the question and says nothing', () => {
-  it.each(messagingChannels)('does not keep anybody from connecting %s', async (channel) => {
+describe('a provider that takes the question and does not answer', () => {
+  it.each(messagingChannels)('does not prevent connecting %s', async (channel) => {
     const never = gate();
     await using silent = await serveRequests(async () => {
       await never.opened;

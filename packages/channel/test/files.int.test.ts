@@ -39,7 +39,7 @@ const at = (url: string): MediaName => ({ id: null, url });
 
 const failure = (name: string): unknown => expect.objectContaining({ name: 'FileUnavailableError', failure: name });
 
-describe('a file that a person sent', () => {
+describe('a file that a contact sent', () => {
   it('comes from Twilio’s store, where its API leads', async () => {
     const account = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'twilio-token' };
     await using fakeTwilio = await new FakeTwilio({ ...account, senders: [] }).start();
@@ -102,7 +102,7 @@ describe('a file that a person sent', () => {
     await expect(fromSlack.fetchFile({ file: named('F0123456'), maxBytes: 10 }, signal)).rejects.toEqual(failure('too_large'));
   });
 
-  it('cannot be fetched when the message says nothing of where it is', async () => {
+  it('cannot be fetched when the message has no address for it', async () => {
     for (const sender of Object.values(senders()))
       await expect(sender.fetchFile({ file: { id: null, url: null }, maxBytes }, signal)).rejects.toEqual(failure('gone'));
   });

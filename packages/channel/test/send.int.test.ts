@@ -106,7 +106,7 @@ describe('a message', () => {
     ]);
   });
 
-  it('goes to a person of WhatsApp who has no number but a name', async () => {
+  it('goes to a contact of WhatsApp who has no number but a name', async () => {
     const person = 'US.13491208655302741918';
     fakeMeta.personWrites(person);
     await senderOf('whatsapp').send(message('whatsapp', 'Hi', { to: person }), signal);
@@ -143,7 +143,7 @@ describe('a message', () => {
     ]);
   });
 
-  it('answers the very message that Telegram brought from a group, as its adapter names it', async () => {
+  it('answers the very message that Telegram delivered from a group, as its adapter names it', async () => {
     const chat = { id: -1_001_234_567_890, type: 'supergroup', is_forum: true, title: 'Shop' };
     const update = {
       update_id: 1,
@@ -232,12 +232,12 @@ describe('a message', () => {
     expect(await senderOf('twilio').send(message('twilio'), signal)).toMatchObject({ kind: 'recipient_failed', code: '21610' });
   });
 
-  it('to somebody who blocked the bot is over', async () => {
+  it('to a contact who blocked the bot is over', async () => {
     fakeTelegram.block(427_770_117);
     expect(await senderOf('telegram').send(message('telegram'), signal)).toMatchObject({ kind: 'recipient_failed', code: '403' });
   });
 
-  it.each(['whatsapp', 'messenger'] as const)('of %s finds the window closed a day after the person wrote', async (app) => {
+  it.each(['whatsapp', 'messenger'] as const)('of %s finds the window closed a day after the contact wrote', async (app) => {
     nowMs += 24 * 60 * 60_000;
     expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'window_closed' });
   });
@@ -256,7 +256,7 @@ describe('a message', () => {
     });
   });
 
-  it('too many to one person of WhatsApp meet the pair limit, and go again when it has room', async () => {
+  it('too many to one contact of WhatsApp meet the pair limit, and go again when it has room', async () => {
     const sender = senderOf('whatsapp');
     for (let sent = 1; sent <= 45; sent += 1) expect(await sender.send(message('whatsapp'), signal)).toMatchObject({ kind: 'sent' });
     expect(await sender.send(message('whatsapp'), signal)).toMatchObject({ kind: 'retry', backoff: 'pair' });
@@ -283,7 +283,7 @@ const strangers: Readonly<Record<App, ProviderReply>> = {
 };
 
 describe.each(apps)('%s', (app) => {
-  it('says to wait, and how long where it knows', async () => {
+  it('asks to wait, and how long where it knows', async () => {
     providerOf(app).failSends(busy[app], { status: 502, body: '<html>502 Bad Gateway</html>' });
     const hint = app === 'telegram' || app === 'slack' || app === 'twilio' ? { afterMs: 14_000 } : {};
     expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'retry', ...hint });
@@ -302,7 +302,7 @@ describe.each(apps)('%s', (app) => {
     expect(await senderOf(app, 50).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
   });
 
-  it('leaves it unknown when whoever sends stops in the middle', async () => {
+  it('leaves it unknown when the sender stops in the middle', async () => {
     const stop = new AbortController();
     providerOf(app).failSends('hang');
     const outcome = senderOf(app).send(message(app), AbortSignal.any([stop.signal, AbortSignal.timeout(100)]));
@@ -311,7 +311,7 @@ describe.each(apps)('%s', (app) => {
     await expect(senderOf(app).send(message(app), stop.signal)).rejects.toThrow('Stopping.');
   });
 
-  it('leaves it unknown when a 200 says nothing', async () => {
+  it('leaves it unknown when a 200 is empty', async () => {
     providerOf(app).failSends({ body: 'OK' });
     expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
   });
@@ -322,7 +322,7 @@ describe.each(apps)('%s', (app) => {
     expect(fakeMeta.callsTo('/elsewhere')).toEqual([]);
   });
 
-  it('is tried again when it could not be reached at all, and says so without its address', async () => {
+  it('is tried again when it could not be reached at all, and reports that without its address', async () => {
     const nobody = `http://127.0.0.1:${String(await freePort())}`;
     const outcome = await openSender(bindings[app], { urls: { metaGraph: nobody, telegram: nobody, slack: nobody, twilio: nobody } }).send(
       message(app),
@@ -332,7 +332,7 @@ describe.each(apps)('%s', (app) => {
     expect(JSON.stringify(outcome)).not.toMatch(/token|127\.0\.0\.1/u);
   });
 
-  it('tells whether credentials are good', async () => {
+  it('reports whether credentials are good', async () => {
     expect(await senderOf(app).checkCredentials(signal)).toMatchObject({ state: 'valid' });
     const { channel, settings } = bindings[app];
     const secret = ['accessToken', 'authToken'].find((name) => name in settings) ?? 'botToken';
@@ -343,7 +343,7 @@ describe.each(apps)('%s', (app) => {
     expect(JSON.stringify(await stranger.checkCredentials(signal))).not.toContain('wrong-token');
   });
 
-  it('shows that somebody writes, again and again, until nobody does', async () => {
+  it('shows typing again and again until the signal ends it', async () => {
     const stop = new AbortController();
     const sender = senderOf(app);
     let shown = 0;
@@ -362,7 +362,7 @@ describe.each(apps)('%s', (app) => {
   });
 });
 
-describe('a refusal that concerns one person or one conversation', () => {
+describe('a refusal that concerns one contact or one conversation', () => {
   it.each([
     ['messenger', 'blocked the page', graphError(200, "This person isn't receiving messages from you right now.", { subcode: 1_545_041 })],
     ['messenger', 'turned messages off', graphError(10, 'This person cannot be messaged', { subcode: 2_018_108 })],
@@ -370,7 +370,7 @@ describe('a refusal that concerns one person or one conversation', () => {
     ['slack', 'is in a channel that the bot is not a member of', slackError('no_permission')],
     ['slack', 'is where the bot may not write', slackError('access_denied')],
     ['slack', 'is where no member may write', slackError('ekm_access_denied')],
-  ] as const)('says nothing of the credentials: on %s, a person who %s', async (app, _what, refusal) => {
+  ] as const)('does not concern the credentials: on %s, a contact who %s', async (app, _what, refusal) => {
     providerOf(app).failSends(refusal);
     expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'recipient_failed' });
   });
@@ -389,7 +389,7 @@ describe('a refusal that concerns one person or one conversation', () => {
 });
 
 describe('credentials of another account', () => {
-  it('are told from good ones', async () => {
+  it('are distinguished from good ones', async () => {
     const settings = { ...slack, teamId: 'T2' };
     expect(await openSender({ channel: 'channel_d', settings }, { urls: urls() }).checkCredentials(signal)).toMatchObject({
       state: 'mismatch',
@@ -402,7 +402,7 @@ describe('credentials of another account', () => {
 });
 
 describe('good credentials', () => {
-  it('tell what inbound messages are read by, as far as the bot may know', async () => {
+  it('return what inbound messages are read by, as far as the bot may know', async () => {
     const checked = async (sender: ChannelSender) => sender.checkCredentials(signal);
     expect(await checked(senderOf('telegram'))).toMatchObject({ identifiers: { botUsername: 'corner_shop_bot' } });
     expect(await checked(senderOf('slack'))).toMatchObject({ account: 'Corner Shop', identifiers: { appId: 'A0FAKE' } });

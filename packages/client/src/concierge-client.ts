@@ -78,7 +78,7 @@ export class ConciergeClient {
     }
   }
 
-  /** Asks the service to end a turn; what it has said so far stays. */
+  /** Asks the service to end a turn; its text so far stays. */
   async cancelTurn(turnId: string, signal?: AbortSignal): Promise<void> {
     await this.request(`/api/turns/${encodeURIComponent(turnId)}/cancel`, { method: 'POST', signal: signal ?? null });
   }

@@ -20,7 +20,7 @@ const transientStatuses: ReadonlySet<number> = new Set([0, 408, 502, 503, 504]);
 const turnFailures: ReadonlySet<string> = new Set(['provider_error', 'turn_timeout']);
 
 /**
- * A request that did not succeed, from its problem document (RFC 9457). `message` is what the service says happened.
+ * A request that did not succeed, from its problem document (RFC 9457). `message` is the service's description.
  */
 export class ConciergeError extends Error {
   override readonly name = 'ConciergeError';
@@ -43,7 +43,7 @@ export class ConciergeError extends Error {
     return exceptions[this.code] ?? retryableStatuses.has(this.status);
   }
 
-  /** The client asks again by itself: no answer, or one that says nothing about the request. */
+  /** The client asks again by itself: no answer, or one that is not about the request. */
   get isTransient(): boolean {
     return transientStatuses.has(this.status) && !turnFailures.has(this.code);
   }

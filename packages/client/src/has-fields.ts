@@ -1,6 +1,6 @@
 type Kind<Value> = Value extends string ? 'string' : Value extends number ? 'number' : Value extends boolean ? 'boolean' : 'object';
 
-/** The required fields of a type, each with what `typeof` says of its values. */
+/** The required fields of a type, each with the `typeof` of its values. */
 export type Shape<Type> = { readonly [Name in keyof Type as object extends Pick<Type, Name> ? never : Name]: Kind<Type[Name]> };
 
 /**

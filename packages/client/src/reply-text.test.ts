@@ -25,7 +25,7 @@ describe('a reply', () => {
     expect(read(delta('One.'), step, delta('Two.'), { type: 'text_reset', data: { all: true } }, delta('One!'))).toBe('One!');
   });
 
-  it('says the same of the events that an owner sees', () => {
+  it('gives the same for the events that an owner sees', () => {
     expect(read(delta('One.'), result, delta('Tw'), { type: 'text_reset', data: { reason: 'worker_lost' } }, delta('Three.'))).toBe(
       'One.\n\nThree.',
     );

@@ -16,7 +16,7 @@ export interface Retry {
 export interface RetryOptions {
   /** Ends everything; the turn itself goes on at the service. */
   readonly signal?: AbortSignal | undefined;
-  /** Failed attempts in a row, without a single new event, before the last error is thrown; 20 unless said. */
+  /** Failed attempts in a row, without a single new event, before the last error is thrown; default 20. */
   readonly maxRetries?: number | undefined;
   /** Called before each wait. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;

@@ -6,7 +6,7 @@ import { retryDelayMs } from './retries.ts';
 import { SILENCE_MS } from './stream-events.ts';
 
 describe('ConciergeError.fromResponse', () => {
-  it('says what the problem document says, field by field, and when to try again', async () => {
+  it('repeats the problem document, field by field, and when to try again', async () => {
     const problem = {
       type: 'about:blank',
       title: 'T',
@@ -37,7 +37,7 @@ describe('ConciergeError', () => {
     expect(new ConciergeError('', { status, code }).retryable).toBe(retryable);
   });
 
-  it('is repeated by the client itself when nothing has been said about the request', () => {
+  it('is repeated by the client itself when the answer is not about the request', () => {
     const repeated = errorCodeNames.filter((code) => new ConciergeError('', { status: errorCodes[code].status, code }).isTransient);
     expect(repeated).toEqual(['request_timeout', 'overloaded', 'shutting_down']);
     expect(ConciergeError.from(new TypeError('fetch failed'))).toMatchObject({ code: 'unreachable', isTransient: true });

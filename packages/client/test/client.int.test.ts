@@ -130,7 +130,7 @@ describe('a streamed turn', () => {
     expect(server.requests).toHaveLength(4);
   });
 
-  it('ends when the service says that nothing comes after the given event', async () => {
+  it('ends when the service reports that nothing comes after the given event', async () => {
     await serve(answer(204));
     expect(await read(client.followTurn('t', { after: '9' }))).toBe('nothing: ');
     expect(server.requests).toMatchObject([{ path: '/api/turns/t/events', headers: { 'last-event-id': '9' } }]);
@@ -214,7 +214,7 @@ describe('other requests', () => {
     expect(server.requests[1]?.body).toContain('filename="a.txt"');
   });
 
-  it('tell of every error, and reject in time', async () => {
+  it('report every error, and reject in time', async () => {
     await serve(refuse('revoked_key'), () => undefined);
     const told: string[] = [];
     client = new ConciergeClient({ baseUrl: server.url, apiKey: 'ck_live_test', onError: ({ code }) => told.push(code) });

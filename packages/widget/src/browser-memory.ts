@@ -17,7 +17,10 @@ export interface TextStorage {
 
 const SECRET_BYTES = 32;
 
-/** What the browser remembers of one widget. Where it may keep nothing, or has no room, everything lasts as long as the page. */
+/**
+ * What the browser remembers of one widget. Where it may keep nothing, or has no room, everything lasts as long as the
+ * page.
+ */
 export class BrowserMemory {
   readonly #storage: TextStorage | null;
   readonly #prefix: string;
@@ -75,7 +78,7 @@ export class BrowserMemory {
     this.#remove(`seen:${nameOf(who)}`);
   }
 
-  /** Is this the name, in the storage, of what is kept for them? */
+  /** Whether this storage name belongs to the visitor. */
   isKeptName(name: string | null, who: Who): boolean {
     return name === this.#prefix + nameOf(who);
   }
@@ -110,7 +113,7 @@ export class BrowserMemory {
   }
 }
 
-/** Each person of their own: a token's messages are not shown to whoever uses the browser next. */
+/** Storage is separate for each visitor: a token's messages are not shown to the next user of the browser. */
 function nameOf(who: Who): string {
   return who.kind === 'visitor' ? 'kept' : `kept:${subjectOf(who.token)}`;
 }

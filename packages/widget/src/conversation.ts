@@ -10,7 +10,7 @@ export interface Entry {
   readonly id: string;
   readonly from: WidgetMessage['from'];
   readonly text: string;
-  /** `typing`: nothing was said yet. `growing`: more comes. */
+  /** `typing`: no text has come yet. `growing`: more comes. */
   readonly state: 'still' | 'typing' | 'growing';
 }
 
@@ -23,7 +23,7 @@ export interface Trouble {
 export interface ConversationOptions {
   readonly gateway: Gateway;
   readonly memory: BrowserMemory;
-  /** The same person each time, with the token of the moment. */
+  /** The same visitor each time, with the current token. */
   readonly who: () => Who;
   readonly onChange: () => void;
 }
@@ -32,13 +32,18 @@ export interface ConversationOptions {
 const OPEN_AT_MOST = 3;
 const KEY_BYTES = 16;
 
-/** One visitor's conversation: what the service tells, and after it the exchanges that are under way here or in another tab. */
+/**
+ * One visitor's conversation: what the service sends, and after it the exchanges that are under way here or in another
+ * tab.
+ */
 export class Conversation {
   readonly #options: ConversationOptions;
   #told: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
   #tag: string | null = null;
   #exchanges: MessageStream[] = [];
-  /** Every key that was run here: what has ended here is not taken up again because another tab is slower. */
+  /**
+   * Every key that was run here: an exchange that has ended here is not taken up again because another tab is slower.
+   */
   readonly #known = new Set<string>();
   #refreshing: Promise<void> | null = null;
   #problem: string | null = null;
@@ -60,7 +65,7 @@ export class Conversation {
     return this.#exchanges.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
   }
 
-  /** Why the messages so far could not be had; null when they could. */
+  /** Why the messages so far could not be loaded; null when they could. */
   get problem(): string | null {
     return this.#problem;
   }
@@ -69,12 +74,15 @@ export class Conversation {
     return this.#told.withPerson;
   }
 
-  /** The id of the last message that the service told; null before there is one. */
+  /** The id of the last message that the service sent; null before there is one. */
   get lastToldId(): string | null {
     return this.#told.messages.at(-1)?.id ?? null;
   }
 
-  /** How many messages others have said after this one. One that is not told any more is older than all that are. */
+  /**
+   * Counts the messages from others after this one. A message that the service no longer sends is older than all that
+   * it sends.
+   */
   countAfter(messageId: string): number {
     const at = this.#told.messages.findIndex(({ id }) => id === messageId);
     return this.#told.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
@@ -98,7 +106,10 @@ export class Conversation {
     await this.refresh();
   }
 
-  /** Messages that another tab has sent, or that were on their way before a reload. Sent again they are the same messages. */
+  /**
+   * Messages that another tab has sent, or that were on their way before a reload. Sent again they are the same
+   * messages.
+   */
   takeUpKept(): void {
     const kept = this.#options.memory.kept(this.#options.who());
     for (const message of kept) if (!this.#known.has(message.key)) this.#run(message);
@@ -108,7 +119,10 @@ export class Conversation {
     this.#run({ key: randomText(KEY_BYTES), text, turnId: null });
   }
 
-  /** What the service never took is the same message again; what failed there is a new one. */
+  /**
+   * Retries: a message that the service never accepted is sent again as the same one; one that failed there is sent as
+   * a new one.
+   */
   retry(key: string): void {
     const failed = this.#exchanges.find((exchange) => exchange.key === key);
     if (failed === undefined || failed.state !== 'failed') return;
@@ -120,7 +134,7 @@ export class Conversation {
     for (const exchange of this.#exchanges) if (exchange.isOpen) void exchange.stop().catch(() => undefined);
   }
 
-  /** Asks what was said meanwhile. Never rejects. */
+  /** Asks for new messages. Never rejects. */
   async refresh(): Promise<void> {
     this.#refreshing ??= this.#ask().finally(() => {
       this.#refreshing = null;
@@ -128,7 +142,7 @@ export class Conversation {
     return this.#refreshing;
   }
 
-  /** Nothing is shown or kept of it any more. */
+  /** Ends the conversation: nothing of it is shown or kept any more. */
   leave(): void {
     this.#left = true;
     for (const exchange of this.#exchanges) exchange.leave();

@@ -13,8 +13,8 @@ export interface ExchangeOptions {
 }
 
 /**
- * One message and the answer to it, followed over as many connections as it takes.
- * sending → answering (the service has it) → done | failed; sending → failed. A failed one is tried again as a new exchange.
+ * One message and the answer to it, followed over as many connections as it takes. sending → answering (the service has
+ * it) → done | failed; sending → failed. A failed one is tried again as a new exchange.
  */
 export class MessageStream {
   readonly key: string;

@@ -2,10 +2,10 @@ import { ConciergeError, readVisitorEvent, type StreamPosition, type TurnSource 
 import type { VisitorEvent, WidgetConversation } from '@concierge/contract';
 import { readConversation, readLook, type Look } from './read-json.ts';
 
-/** Who asks: one of the two. */
+/** The visitor: one of the two. */
 export type Who = { readonly kind: 'visitor'; readonly secret: string } | { readonly kind: 'token'; readonly token: string };
 
-/** The service, as far as visitors may use it. It does not keep who asks: each call says so. */
+/** The service, as far as visitors may use it. It does not store the visitor: each call names them. */
 export class Gateway {
   readonly #base: string;
   readonly #key: string;
@@ -52,7 +52,7 @@ export class Gateway {
     return this.#ask('widget/messages', { method: 'POST', headers, body: JSON.stringify({ message: text }), signal });
   }
 
-  /** The key stands in the address, for the question that a browser asks beforehand carries nothing else. */
+  /** The key stands in the address, for a browser's preflight request carries nothing else. */
   async #ask(path: string, init: RequestInit): Promise<Response> {
     const url = new URL(path, this.#base);
     url.searchParams.set('key', this.#key);

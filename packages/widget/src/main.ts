@@ -9,7 +9,7 @@ declare global {
   }
 }
 
-/** ReceivedMessage to whoever sets the widget up; visitors see nothing of it. */
+/** Logs a message to the developer of the page; visitors see nothing of it. */
 function tell(words: string): void {
   console.warn(`Concierge: ${words}`); // eslint-disable-line no-console -- the only place where a site's owner looks
 }

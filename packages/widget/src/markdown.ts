@@ -21,8 +21,8 @@ const bullet = /^ *[-*+] +(?<text>\S.*)$/u;
 const numbered = /^ *(?<number>\d{1,9})[.)] +(?<text>\S.*)$/u;
 
 /**
- * The small part of Markdown that helps to read a chat message. Nothing of it becomes HTML and nothing is loaded: images are links, links are http(s),
- * and whatever is half written, as while it streams, is text.
+ * The small part of Markdown that helps to read a chat message. Nothing of it becomes HTML and nothing is loaded:
+ * images are links, links are http(s), and whatever is half written, as while it streams, is text.
  */
 export function parseMarkdown(text: string): Block[] {
   const lines = text.replaceAll('\r\n', '\n').split('\n');
@@ -163,7 +163,10 @@ function readAddress(text: string, at: number): Found | null {
   return href === null ? null : [{ kind: 'link', href, label: written }, at + written.length];
 }
 
-/** The host to be shown beside a link, unless the label is an address of that very host: a label can say anything, and other hosts may stand in an address. */
+/**
+ * The host to be shown beside a link, unless the label is an address of that very host: a label can say anything, and
+ * other hosts may stand in an address.
+ */
 export function hostBeside({ href, label }: { readonly href: string; readonly label: string }): string | null {
   const { host } = new URL(href);
   const shown = safeAddress(label);

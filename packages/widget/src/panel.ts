@@ -23,9 +23,9 @@ interface Drawn {
 
 const speakers: Readonly<Record<Entry['from'], string>> = { visitor: 'You', agent: 'Assistant', person: 'Team' };
 
-/** The button and the panel. It draws what it is given and says what the visitor does; it knows no service. */
+/** The button and the panel. It draws what it is given and reports what the visitor does; it calls no service. */
 export class Panel {
-  /** A name of its own, so that no rule that a page has for all of its elements is meant for it. */
+  /** A distinct element name, so that a page's rules for its own elements do not match it. */
   readonly #host = document.createElement('concierge-widget');
   readonly #launcher: HTMLButtonElement;
   readonly #panel: HTMLElement;

@@ -22,7 +22,7 @@ describe('what the service or the browser’s storage holds', () => {
     expect(stylesOf(appearance)).toContain('--on-accent: #fff');
   });
 
-  it('names whose token it is, and nobody for what is none', () => {
+  it('names the subject of a token, and none for what is no token', () => {
     expect(subjectOf(`${Buffer.from('{"sub":"ann?>"}').toString('base64url')}.x`)).toBe('ann?>');
     expect(['', 'x', '.', '!.!'].map(subjectOf)).toEqual(['', '', '', '']);
   });

@@ -1,6 +1,8 @@
 import type { WidgetAppearance, WidgetConversation, WidgetMessage } from '@concierge/contract';
 
-/** Fields of an object of which nothing is known yet. A library of schemas would be larger than the rest of the script. */
+/**
+ * Fields of an object of which nothing is known yet. A library of schemas would be larger than the rest of the script.
+ */
 type Fields = Readonly<Record<string, unknown>>;
 
 function fieldsOf(value: unknown): Fields {
@@ -39,7 +41,10 @@ export function readConversation(value: unknown): WidgetConversation {
   };
 }
 
-/** What the visitor has seen of a conversation: its last message, whether a person had it, and when that was, in ms since 1970. */
+/**
+ * What the visitor has seen of a conversation: its last message, whether staff had it, and when that was, in ms since
+ * 1970.
+ */
 export interface Seen {
   readonly messageId: string;
   readonly withPerson: boolean;
@@ -65,7 +70,7 @@ export function readKept(value: unknown): { readonly key: string; readonly text:
   return { key, text, turnId: typeof turnId === 'string' ? turnId : null };
 }
 
-/** Whose token this is: only to keep people apart in this browser, the service checks the signature. */
+/** Reads the subject of a token: only to keep visitors apart in this browser, the service checks the signature. */
 export function subjectOf(token: string): string {
   try {
     const payload = (token.split('.', 1)[0] ?? '').replaceAll('-', '+').replaceAll('_', '/');

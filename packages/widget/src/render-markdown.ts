@@ -1,7 +1,7 @@
 import { element } from './dom.ts';
 import { hostBeside, parseMarkdown, type Block, type Inline } from './markdown.ts';
 
-/** A model's text as elements: made one by one, so that whatever it says stays what it is. */
+/** A model's text as elements: created one by one, so that markup in the text stays text. */
 export function renderMarkdown(text: string): HTMLElement[] {
   return parseMarkdown(text).map((block) => renderBlock(block));
 }
@@ -55,7 +55,7 @@ function renderPart(part: Inline): Node[] {
   }
 }
 
-/** Where it leads stands beside what it is called. */
+/** The link's host stands beside its label. */
 function renderLink(link: { readonly href: string; readonly label: string }): Node[] {
   const anchor = element('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer nofollow' }, [link.label]);
   const host = hostBeside(link);

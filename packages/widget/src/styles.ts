@@ -1,6 +1,7 @@
 /**
- * The look of the widget, in a shadow root: nothing of the page reaches it, and it reaches nothing of the page. The host itself is the page's to style, but for
- * what is important here: such rules of a shadow root win over those of the page.
+ * The look of the widget, in a shadow root: nothing of the page reaches it, and it reaches nothing of the page. The
+ * host itself is the page's to style, but for what is important here: such rules of a shadow root win over those of the
+ * page.
  */
 export function stylesOf({ colour, position }: { readonly colour: string; readonly position: 'left' | 'right' }): string {
   return `

@@ -4,7 +4,10 @@ import { Gateway, type Who } from './gateway.ts';
 import { Panel } from './panel.ts';
 import { subjectOf, type Look } from './read-json.ts';
 
-/** While the panel is closed and no person has the conversation: an answer of a person is still noticed, and a page costs few requests. */
+/**
+ * The interval while the panel is closed and staff does not have the conversation: a staff answer is still noticed, and
+ * a page costs few requests.
+ */
 const CLOSED_ASK_MS = 300_000;
 /** A conversation of which nothing was seen for this long is asked for when the panel is opened, not before. */
 const FRESH_MS = 24 * 3_600_000;
@@ -54,7 +57,7 @@ export class Widget {
     this.#panel?.close();
   }
 
-  /** Another person from here on, or a new token of the same one; null: nobody who is known. */
+  /** Switches to another visitor, or to a new token of the same one; null: an unknown visitor. */
   setToken(token: string | null): void {
     if (token === this.#token) return;
     const isSame = token !== null && this.#token !== null && subjectOf(token) === subjectOf(this.#token);
@@ -64,7 +67,7 @@ export class Widget {
     else this.#startOver();
   }
 
-  /** Forgets this visitor: what is said next begins a conversation of its own. */
+  /** Forgets this visitor: the next message begins a new conversation. */
   reset(): void {
     this.#memory.keep(this.#who(), []);
     this.#memory.forgetSeen(this.#who());
@@ -87,7 +90,7 @@ export class Widget {
     this.#show();
   }
 
-  /** Who has to be known and is not sees no widget. */
+  /** A visitor who must be identified and is not sees no widget. */
   #show(): void {
     if (this.#look === null || (this.#look.requireSenderToken && this.#token === null)) return;
     const conversation = new Conversation({
@@ -96,7 +99,7 @@ export class Widget {
       who: () => this.#who(),
       onChange: () => {
         this.#draw();
-        // How soon to ask again may have changed: a person may have taken over.
+        // How soon to ask again may have changed: staff may have taken over.
         this.#watch(false);
       },
     });
@@ -142,14 +145,14 @@ export class Widget {
     panel.showUnread(conversation.countAfter(messageId));
   }
 
-  /** How soon to ask what a person says; null: not before the panel is opened. */
+  /** How soon to ask for staff messages; null: not before the panel is opened. */
   #askAgainMs(conversation: Conversation): number | null {
     if (this.#panel?.isOpen === true || conversation.withPerson) return conversation.askAgainMs;
     const seen = this.#memory.seen(this.#who());
     return seen !== null && Date.now() - seen.atMs < FRESH_MS ? CLOSED_ASK_MS : null;
   }
 
-  /** While the page can be seen, it asks for what a person says; an answer that comes as a stream needs no asking. */
+  /** While the page can be seen, it asks for staff messages; an answer that comes as a stream needs no asking. */
   #watch(askNow: boolean): void {
     clearTimeout(this.#timer);
     const conversation = this.#conversation;

@@ -19,7 +19,7 @@ export interface AppOptions {
   readonly log: Log;
 }
 
-/** The whole HTTP surface: every route of the contract, and an answer for whatever is none. */
+/** The whole HTTP interface: every route of the contract, and an answer for every other path. */
 export function createApp({ server, handlers, tenants, metrics, log }: AppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -27,7 +27,7 @@ export function createApp({ server, handlers, tenants, metrics, log }: AppOption
   app.set('query parser', 'simple');
   app.set('case sensitive routing', true);
   app.set('strict routing', true);
-  // Nothing here depends on a client's address: no forwarded header is believed.
+  // Nothing here depends on a client's address: no forwarded header is trusted.
   app.set('trust proxy', false);
   app.use(beginRequest(), securityHeaders());
   app.get(docsScriptPath, docsScript());
@@ -43,7 +43,7 @@ export function createApp({ server, handlers, tenants, metrics, log }: AppOption
 function securityHeaders(): RequestHandler {
   const secure = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
-    // For browsers that are long gone, or said by the policy above already.
+    // These are for obsolete browsers, or the policy above covers them.
     originAgentCluster: false,
     xDnsPrefetchControl: false,
     xDownloadOptions: false,
@@ -58,7 +58,7 @@ function securityHeaders(): RequestHandler {
 }
 
 function mountRoutes(app: Express, { server, handlers, tenants }: Pick<AppOptions, 'server' | 'handlers' | 'tenants'>): void {
-  // Express tries one path after the other, and nothing comes in such bursts as webhooks: theirs is the first.
+  // Express tries one path after the other. Webhooks arrive in the largest bursts, so their paths come first.
   const isSigned = ({ auth }: Route): number => Number(auth === 'signature');
   const inOrder = Object.values<Route>(routes).toSorted((one, other) => isSigned(other) - isSigned(one));
   const byPath = Map.groupBy(inOrder, expressPath);
@@ -69,14 +69,17 @@ function mountRoutes(app: Express, { server, handlers, tenants }: Pick<AppOption
   }
 }
 
-/** `/api/files/{path}` as Express 5 writes it: `/api/files/*path` for the rest of a path, `/x/:id` otherwise; there, braces mean optional. */
+/**
+ * `/api/files/{path}` as Express 5 writes it: `/api/files/*path` for the rest of a path, `/x/:id` otherwise; there,
+ * braces mean optional.
+ */
 function expressPath(route: Route): string {
   const path = route.path.replaceAll(/\{(?<name>\w+)\}/gu, (_match, name: string) => (route.rest === true ? `*${name}` : `:${name}`));
   return route.below === true ? `${path}{/{*below}}` : path;
 }
 
 function handlerOf(handlers: Handlers, route: Route): UntypedHandler {
-  // What a call holds was parsed with the schemas of this very route: here the compiler has to be told.
+  // The request was parsed with the schemas of this route; the compiler cannot infer that.
   return handlers[route.id as RouteId] as unknown as UntypedHandler; // eslint-disable-line typescript/no-unsafe-type-assertion -- see above
 }
 
@@ -92,7 +95,10 @@ function refuseMethod(all: readonly Route[]): RequestHandler {
   };
 }
 
-/** Says what is possible. CORS headers only for the widget's paths: everywhere else browsers of other origins stay out. */
+/**
+ * Answers the allowed methods. Only the widget's paths get CORS headers: everywhere else browsers of other origins stay
+ * out.
+ */
 function answerOptions(all: readonly Route[], tenants: AppOptions['tenants']): RequestHandler {
   const Allow = allowed(all);
   const isOpen = all.some(({ auth }) => auth === 'widget' || auth === 'visitor');

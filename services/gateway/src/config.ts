@@ -36,7 +36,7 @@ const Settings = z
     maxStreamsPerKey: given.GATEWAY_MAX_STREAMS_PER_KEY,
     /** Above the idle time of the load balancer in front, or it reuses a connection that is just being closed. */
     keepAliveMs: given.GATEWAY_KEEP_ALIVE_S * 1000,
-    /** After SIGTERM: how long it goes on serving while readiness says no, so that the balancer in front notices. */
+    /** After SIGTERM: how long it goes on serving while it reports not ready, so that the balancer in front notices. */
     leaveMs: given.GATEWAY_LEAVE_S * 1000,
     /** A client that takes nothing of its answer for so long is cut off. */
     unreadAnswerMs: given.GATEWAY_UNREAD_ANSWER_S * 1000,

@@ -10,9 +10,9 @@ export class GatewayMetrics {
   readonly requests: Histogram<'route' | 'method' | 'status'>;
   /** From an authenticated request to a turn that is on disk and in its lane. */
   readonly accepts: Histogram<'agent'>;
-  /** Of webhooks that were answered with 200, from the moment their body was there. */
+  /** Duration of webhooks that were answered with 200, from the moment their body was read. */
   readonly acknowledgements: Histogram<'channel'>;
-  /** What chat apps brought. `reason`: what became of it, or why nothing did. */
+  /** Items that channels delivered. `reason`: what became of an item, or why nothing did. */
   readonly inboundItems: Counter<'channel' | 'kind' | 'reason'>;
   readonly openStreams: Gauge;
   readonly droppedClients: Counter;

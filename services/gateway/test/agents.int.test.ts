@@ -50,7 +50,7 @@ describe('POST /api/agents/{agent}', () => {
     expect((await problem(await ask(tenant.admin, 'guide', { message: 'x', contact_id: first.contact_id }))).status).toBe(404);
   });
 
-  it('gives a turn of a public agent the authority of cs, whoever calls', async () => {
+  it('gives a turn of a public agent the authority of cs, for every caller', async () => {
     for (const key of [tenant.cs, tenant.admin])
       await reply(await ask(key, 'guide', { message: 'hello', sender: 'ann', channel: 'telegram' }));
     expect(accepted).toMatchObject([
@@ -85,7 +85,7 @@ describe('POST /api/agents/{agent}', () => {
     expect(accepted).toEqual([]);
   });
 
-  it('does not know names that are none, and tells the owner alone what is wrong with a file', async () => {
+  it('does not know names that are none, and shows the owner alone what is wrong with a file', async () => {
     for (const agent of ['nobody', 'Guide', '..%2FSOUL', 'x'.repeat(65)])
       expect(await problem(await ask(tenant.admin, agent, { message: 'x' }))).toMatchObject({ status: 404, code: 'not_found' });
     expect((await problem(await ask(tenant.admin, 'typo', { message: 'x' }))).detail).toContain('tool');

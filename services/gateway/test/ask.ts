@@ -19,8 +19,8 @@ export interface PlainRequest {
 }
 
 /**
- * One request and its whole answer, through supertest: for all that is no stream. `TestGateway.open` uses fetch, which hands over an answer when it begins;
- * `raw-client.ts` uses a socket, for requests that no client sends.
+ * One request and its whole answer, through supertest: for all that is no stream. `TestGateway.open` uses fetch, which
+ * hands over an answer when it begins; `raw-client.ts` uses a socket, for requests that no client sends.
  */
 export async function askPlainly(
   url: string,
@@ -42,7 +42,7 @@ export async function askPlainly(
   for (const { field = 'file', bytes: content, name, type } of files) {
     request.attach(field, Buffer.from(content), type === undefined ? name : { filename: name, contentType: type });
   }
-  // As they are: of bytes that are said to be JSON it would make JSON.
+  // Sent as they are: bytes with the type JSON would be encoded as JSON again.
   if (Buffer.isBuffer(body)) request.serialize((bytes) => bytes);
   const answer = await (files.length > 0 ? request : request.send(body));
   const bytes: unknown = answer.body;

@@ -88,7 +88,7 @@ async function withGateway(config: Parameters<typeof TestGateway.start>[0], use:
   }
 }
 
-describe('connecting a chat app', () => {
+describe('connecting a channel', () => {
   it.each([
     ['whatsapp', 'channel_a', '15550783881'],
     ['messenger', 'channel_b', 'The Corner Shop'],
@@ -107,7 +107,7 @@ describe('connecting a chat app', () => {
     expect(listed.map((each) => each.app)).toEqual([app]);
   });
 
-  it('shows, tells and keeps no secret', async () => {
+  it('shows, logs and keeps no secret', async () => {
     const texts: string[] = [];
     for (const [app, settings] of Object.entries(apps)) {
       texts.push(await (await put(app, settings)).text());
@@ -148,7 +148,7 @@ describe('connecting a chat app', () => {
     ['slack', { ...slack, teamId: 'T2' }, 'belongs to the workspace T1'],
     ['slack', { ...slack, botUserId: 'U2' }, 'belongs to the bot user U1'],
     ['slack', { ...slack, appId: 'A2' }, 'belongs to the app A0FAKE'],
-  ])('stores nothing when %s says no, and passes on why', async (app, settings, why) => {
+  ])('stores nothing when %s refuses, and passes on why', async (app, settings, why) => {
     const refused = await put(app, settings);
     expect(refused.status).toBe(400);
     const { code, detail } = await problem(refused);
@@ -165,7 +165,7 @@ describe('connecting a chat app', () => {
     expect((await test('slack')).ok).toBe(true);
   });
 
-  it('is possible where no provider can be reached, and says that it was not asked', async () => {
+  it('is possible where no provider can be reached, and reports that it was not asked', async () => {
     const nowhere = `http://127.0.0.1:${String(await freePort())}`;
     await withGateway({ providerUrls: { metaGraph: nowhere, telegram: nowhere, slack: nowhere, twilio: nowhere }, publicUrl }, async () => {
       for (const [app, settings] of Object.entries(apps)) {
@@ -181,7 +181,7 @@ describe('connecting a chat app', () => {
     });
   });
 
-  it('names each field that is wrong, for exactly this app', async () => {
+  it('names each field that is wrong, for exactly this channel', async () => {
     const { code, errors } = await problem(await put('telegram', { botToken: '7000:x', appSecret: 'y', secretToken: 'has space' }));
     expect(code).toBe('invalid_request');
     expect(errors).toEqual([
@@ -224,7 +224,7 @@ describe('the webhook of Telegram', () => {
     expect(telegramApi.webhook).toMatchObject({ url: 'https://elsewhere.example.com/hook' });
   });
 
-  it('is looked at by a test, which says what is wrong with it', async () => {
+  it('is checked by a test, which reports what is wrong with it', async () => {
     await put('telegram', telegram);
     expect(await test('telegram')).toMatchObject({
       ok: true,
@@ -240,7 +240,7 @@ describe('the webhook of Telegram', () => {
     expect(webhookOf(await test('telegram'))?.message).toContain('brings messages nowhere');
   });
 
-  it('tells in a test what Telegram could not bring', async () => {
+  it('reports in a test what Telegram could not deliver', async () => {
     await put('telegram', telegram);
     await setWebhook(`http://127.0.0.1:${String(await freePort())}/webhook/telegram/${tenant.id}`);
     await telegramApi.deliver(5, { update_id: 1 });
@@ -248,7 +248,7 @@ describe('the webhook of Telegram', () => {
     expect(webhookOf(await test('telegram'))?.message).toContain('could not bring 1 updates: Wrong response');
   });
 
-  it('is registered by hand where nobody said how providers reach the gateway; a test looks at its path', async () => {
+  it('is registered by hand without the gateway’s public address; a test looks at its path', async () => {
     await withGateway(
       { providerUrls: { ...providerUrls, metaGraph: meta.url, telegram: telegramApi.url, slack: slackApi.url } },
       async () => {
@@ -279,7 +279,7 @@ describe('the webhook of Telegram', () => {
 });
 
 describe('a test', () => {
-  it('answers what the provider says now', async () => {
+  it('answers what the provider reports now', async () => {
     await put('slack', slack);
     expect(await test('slack')).toEqual({
       ok: true,
@@ -298,7 +298,7 @@ describe('a test', () => {
     });
   });
 
-  it('says that a damaged binding is one, and is 404 where there is none', async () => {
+  it('reports a damaged binding, and is 404 where there is none', async () => {
     expect((await gateway.ask(tenant.admin, '/api/channels/slack/test', { method: 'POST' })).status).toBe(404);
     await put('slack', slack);
     await writeFile(join(tenant.scope.root, 'channels', 'channel_d.json'), '{');
@@ -313,7 +313,7 @@ describe('the reply window', () => {
     ['messenger', 'closed'],
     ['telegram', 'none'],
     ['slack', 'none'],
-  ] as const)('of %s is %s before anybody has written', async (app, state) => {
+  ] as const)('of %s is %s before the first message', async (app, state) => {
     expect((await shown(await put(app, apps[app]))).window).toEqual({ state, until: null });
   });
 
@@ -334,7 +334,7 @@ describe('credentials that are put there as a file', () => {
     await writeFile(join(tenant.scope.root, 'channels', 'telegram.json'), JSON.stringify(telegram));
     expect(await get('telegram')).toMatchObject({ state: 'enabled', secrets: { botToken: 'set', secretToken: 'set' } });
     expect(webhookOf(await test('telegram'))?.ok).toBe(false);
-    // Nobody had asked Telegram before.
+    // Telegram had not been asked before.
     expect(await get('telegram')).toMatchObject({ state: 'enabled', identifiers: { botUsername: 'corner_shop_bot' } });
     expect(await readdir(join(tenant.scope.root, 'channels'))).toEqual(['channel_c.json']);
   });

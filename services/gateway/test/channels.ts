@@ -18,7 +18,7 @@ export interface WhatsAppText {
   readonly from: string;
   readonly text: string;
   readonly id?: string;
-  /** The person's business-scoped id. */
+  /** The sender's business-scoped id. */
   readonly userId?: string;
   readonly name?: string;
 }

@@ -259,7 +259,7 @@ describe('turns', () => {
     expect(parseEvents(await rest.text())).toEqual(events.slice(-1));
   });
 
-  it('are told again from the start without Last-Event-ID, and refuse one that is none', async () => {
+  it('are replayed from the start without Last-Event-ID, and refuse one that is none', async () => {
     const { turnId } = await reply(await gateway.ask(tenant.admin, '/api/admin', { ...post, headers: json, body: { message: 'again' } }));
     const events = parseEvents(await (await gateway.ask(tenant.admin, `/api/turns/${turnId}/events`)).text());
     expect(events.map(({ type }) => type).filter((type) => type !== 'text_delta')).toEqual(['session', 'done']);

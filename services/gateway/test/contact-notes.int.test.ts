@@ -124,7 +124,7 @@ describe('notes about contacts', () => {
     expect(await listed()).toEqual([]);
   });
 
-  it('of somebody without a name go with the one conversation there is', async () => {
+  it('of a contact without a name go with the one conversation there is', async () => {
     const { contact_id: session } = await chat(undefined);
     await scope.memory.forContact(contactOf({ sender: null, sessionId: session })).write({ text: 'Likes green tea.' });
     expect(await listed(`?contact_id=${session}`)).toHaveLength(1);
@@ -132,7 +132,7 @@ describe('notes about contacts', () => {
     expect(await listed()).toEqual([]);
   });
 
-  it('are nobody else’s: other paths, other tenants and what lies beside them stay closed', async () => {
+  it('belong to one contact: other paths, other tenants and what lies beside them stay closed', async () => {
     await scope.contacts.remember({ sender: ann, displayName: 'Ann' });
     await scope.memory.forContact(ann).write({ text: 'Likes green tea.' });
     for (const ref of ['contact.json', 'aliases/x.json', '..%2F..%2FMEMORY.md', 'memory/..%2F..%2F..%2Ftenant.json', 'memory'])

@@ -47,7 +47,7 @@ describe('event endpoints', () => {
     expect((await ask('GET', path)).status).toBe(404);
   });
 
-  it('are for the owner, and nobody else reads a secret', async () => {
+  it('are for the owner, and no other key reads a secret', async () => {
     const { id, secret } = await create();
     for (const key of [tenant.read, tenant.cs]) {
       const refused = await gateway.ask(key, '/api/event-endpoints', { method: 'POST', body: { url: 'https://example.com/' } });
@@ -69,7 +69,7 @@ describe('event endpoints', () => {
       expect((await ask('POST', 'event-endpoints', body)).status).toBe(400);
   });
 
-  it('say what came of a test, which is signed like any event', async () => {
+  it('report the outcome of a test, which is signed like any event', async () => {
     const { id, secret } = await create();
     const taken = EventEndpointTest.parse(await (await ask('POST', `event-endpoints/${id}/test`)).json());
     expect(taken).toMatchObject({ ok: true, status: 204, problem: null });

@@ -7,7 +7,7 @@ import { temporaryDirectory } from '@concierge/testing';
 const MIB = 1024 * 1024;
 const main = fileURLToPath(new URL('full-disk-main.ts', import.meta.url));
 
-/** Runs a program with a file system of its own over a folder. */
+/** Runs a program with a separate file system over a folder. */
 async function runOnSmallDisk(program: string, folder: string): Promise<string> {
   const disk = ['--dev-bind', '/', '/', '--size', String(24 * MIB), '--tmpfs', folder];
   const node = [process.execPath, '--conditions=@concierge/source', '--disable-warning=ExperimentalWarning', program, folder];

@@ -38,7 +38,7 @@ describe('a model that a setting names', () => {
 describe('a model that is too small for the tools of an agent', () => {
   const small = 'p/small has a window of 8000: conversations are shortened all the time.';
 
-  it('is taken, and the answer says so: of the settings and of an agent’s file', async () => {
+  it('is taken, and the answer warns of it: of the settings and of an agent’s file', async () => {
     const models = { small: { contextWindow: 8000 }, large: { contextWindow: 128_000 } };
     const p = { baseUrl: 'https://models.example/v1', apiKeyEnv: 'NOT_SET_HERE', models };
     await writeFile(join(gateway.dataDir, 'providers.json'), JSON.stringify({ default: 'p/large', providers: { p } }));
@@ -87,7 +87,7 @@ describe('a file that defines something', () => {
       '---\nname: other\ndescription: Refunds\n---\n',
       'front matter: the name is other, the folder is refund',
     ],
-  ])('says what is wrong with it when it is written: %s', async (path, ...texts) => {
+  ])('reports what is wrong with it when it is written: %s', async (path, ...texts) => {
     const [good, bad, problem] = texts;
     const first = await put(path, bad);
     expect([first.status, await first.json()]).toEqual([201, { problem }]);
@@ -96,7 +96,7 @@ describe('a file that defines something', () => {
     expect([worse.status, await worse.json()]).toEqual([200, { problem }]);
   });
 
-  it('says nothing of any other', async () => {
+  it('warns of no other', async () => {
     const memory = await put('templates/mail.md', '---\nno: front matter\n');
     expect([memory.status, await memory.json()]).toEqual([201, { problem: null }]);
   });

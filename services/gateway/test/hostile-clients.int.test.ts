@@ -36,7 +36,7 @@ async function answersTo(client: RawClient): Promise<number | undefined> {
   return client.status;
 }
 
-/** On a connection of its own: one that was kept alive would get in anyway. */
+/** Opens a new connection: one that was kept alive would get in anyway. */
 async function getsIn(where: TestGateway): Promise<boolean> {
   using client = await RawClient.open(where);
   return (await answersTo(client)) === 200;
@@ -48,21 +48,21 @@ const MIB = 1024 * 1024;
 const few = { maxConnections: 4, keepAliveMs: 120_000 };
 
 describe('connections whose client neither reads nor closes', () => {
-  it('are let go after a broken request, so that a neighbour gets in', async () => {
+  it('are released after a broken request, so that a neighbour gets in', async () => {
     await using small = await TestGateway.start(few);
     using clients = await occupy(small);
     for (const client of clients.all) client.send('this is no request', '', '');
     expect(await eventually(async () => getsIn(small))).toBe(true);
   });
 
-  it('are let go after an answer that closes, so that a neighbour gets in', async () => {
+  it('are released after an answer that closes, so that a neighbour gets in', async () => {
     await using small = await TestGateway.start(few);
     using clients = await occupy(small);
     for (const client of clients.all) client.announce('/webhook/telegram/nobody', 1024 * MIB);
     expect(await eventually(async () => getsIn(small))).toBe(true);
   });
 
-  it('are let go while an answer is larger than what the network takes', async () => {
+  it('are released while an answer is larger than what the network takes', async () => {
     await using small = await TestGateway.start({ ...few, unreadAnswerMs: 200 });
     using clients = await occupy(small);
     const asked = ['GET /docs/scalar.js HTTP/1.1', 'Host: localhost', '', ''].join('\r\n');
@@ -86,7 +86,7 @@ describe('a body that is too large', () => {
     await closed(client);
   });
 
-  it('is refused at the cap when it does not say how large it is, and the rest is not waited for', async () => {
+  it('is refused at the cap when it does not state its length, and the rest is not waited for', async () => {
     const { admin } = await gateway.tenant();
     using client = await RawClient.open(gateway);
     const headers = ['Host: localhost', `X-API-Key: ${admin}`, 'Content-Type: application/json', 'Transfer-Encoding: chunked'];
@@ -106,7 +106,7 @@ describe('a body that is too large', () => {
   });
 });
 
-describe('strangers who hold bodies', () => {
+describe('clients without a key that hold bodies', () => {
   it('get their share of memory and no more, and callers with keys are answered meanwhile', async () => {
     const tenant = await gateway.tenant();
     const largest = limits.webhookBodyMaxBytes;

@@ -47,7 +47,7 @@ describe('/api/mcp', () => {
     expect((await gateway.ask(tenant.admin, '/api/mcp/crm')).status).toBe(404);
   });
 
-  it('asks a server for its tools on request, and says why when it cannot', async () => {
+  it('asks a server for its tools on request, and reports why when it cannot', async () => {
     await put('crm', { url: crm.url });
     const tested = McpServerTest.parse(await (await gateway.ask(tenant.admin, '/api/mcp/crm/test', { method: 'POST' })).json());
     expect(tested).toEqual({
@@ -122,7 +122,7 @@ describe('POST /mcp', () => {
     await client.close();
   });
 
-  it('refuses who has no key, and a method that the protocol has no use for', async () => {
+  it('refuses a caller without a key, and a method that the protocol has no use for', async () => {
     await expect(connect('ck_live_wrong', 'auto')).rejects.toThrow('401');
     expect((await gateway.ask(tenant.read, '/mcp', { method: 'POST', body: {} })).status).toBe(403);
     expect((await gateway.ask(tenant.admin, '/mcp')).status).toBe(405);

@@ -38,7 +38,7 @@ describe('a conversation', () => {
     { role: 'user', content: 'Open?' },
   ];
 
-  it('is a new one where its history is not known, which is told as a transcript', async () => {
+  it('is a new one where its history is not known, which goes in as a transcript', async () => {
     const first = await ask(tenant.cs, { messages: history });
     const second = await ask(tenant.cs, {});
     expect(first.conversation.id).not.toBe(second.conversation.id);
@@ -52,11 +52,11 @@ describe('a conversation', () => {
     expect(accepted[0]?.preface?.length).toBeGreaterThan(80_000);
   });
 
-  describe.each(['cs', 'admin'])('with %s that is told its whole history each time', (model) => {
+  describe.each(['cs', 'admin'])('with %s that is sent its whole history each time', (model) => {
     const exchanges = 12;
     type Message = { readonly role: string; readonly content: string };
 
-    /** As useChat and the like go on: all that was said, the new message, and the answer to it kept. */
+    /** Goes on as useChat and the like do: it sends all messages and the new one, and keeps the answer. */
     async function say(said: readonly Message[], text: string): Promise<readonly Message[]> {
       const messages = [{ role: 'system', content: `Now is ${String(said.length)}.` }, ...said, { role: 'user', content: text }];
       const { choices } = await ask(tenant.admin, { model, messages });
@@ -70,7 +70,7 @@ describe('a conversation', () => {
       const sessions = routes.listSessions.answers[200].json.parse(await (await gateway.ask(tenant.read, '/api/sessions')).json());
       expect(sessions).toMatchObject([{ title: 'What about a pomegranate, please?', messageCount: 2 * exchanges }]);
       expect(accepted.map(({ text }) => text)).toEqual(said.filter(({ role }) => role === 'user').map(({ content }) => content));
-      // Not quadratic: no turn is told again what is in its session.
+      // Not quadratic: no turn gets again what is in its session.
       expect(Math.max(...accepted.map(({ preface = '' }) => preface.length))).toBeLessThan(100);
       const found = z
         .object({ hits: z.array(z.object({ ref: z.string() })) })
@@ -120,7 +120,7 @@ describe('a conversation', () => {
     });
   });
 
-  it('is kept for each user, who then says only what is new', async () => {
+  it('is kept for each user, who then sends only what is new', async () => {
     await ask(tenant.cs, { user: 'ann' });
     await ask(tenant.admin, { user: 'ann', messages: history.slice(1) });
     await ask(tenant.cs, { safety_identifier: 'bob' });
@@ -203,7 +203,7 @@ describe('images and files', () => {
     expect(await failure(other)).toMatchObject({ status: 400, code: 'invalid_request' });
   });
 
-  it('come to responses too, and as uploads of before', async () => {
+  it('come to responses too, and as earlier uploads', async () => {
     const uploaded = await gateway.ask(tenant.cs, '/api/uploads', { method: 'POST', files: [{ bytes: png, name: 'shop.png' }] });
     const [upload] = routes.createUploads.answers[201].json.parse(await uploaded.json());
     const id = upload?.id ?? '';
@@ -299,7 +299,7 @@ describe('an error', () => {
     expect(OpenAiError.parse(await keyless.json()).error.code).toBe('invalid_api_key');
   });
 
-  it('of a limit says when to come back, and does not let the client wait for an hour in silence', async () => {
+  it('of a limit names a time to retry, and does not let the client wait for an hour in silence', async () => {
     await tenant.scope.updateSettings({ limits: { requestsPerHour: 1 } });
     await create(tenant.admin);
     const error = await failure(create(tenant.admin, 'admin', 2));
@@ -336,7 +336,7 @@ describe('an error', () => {
     expect(events.at(-1)).toMatchObject({ type: 'response.failed', response: { error: { code: 'provider_error' } } });
   });
 
-  it('says so when the service goes away under a stream', async () => {
+  it('reports it when the service goes away under a stream', async () => {
     await using leaving = await TestGateway.start();
     const more = gate();
     leaving.script = async ({ writer }) => {

@@ -108,7 +108,7 @@ describe('chat.completions', () => {
     expect(JSON.stringify([whole, chunks])).not.toMatch(/of-the-tool|tool_calls/u);
   });
 
-  it('says in the stream that void text is void, and leaves it out of the whole reply', async () => {
+  it('marks void text in the stream, and leaves it out of the whole reply', async () => {
     gateway.script = async ({ writer }) => {
       writer.emit({ type: 'text_delta', data: { delta: 'At nine' } });
       await writer.flush();

@@ -24,7 +24,7 @@ const waitForever = async ({ signal }: { readonly signal: AbortSignal }): Promis
   });
 
 describe('operations', () => {
-  it('says that it lives and that it is ready, by dependency', async () => {
+  it('reports that it lives and that it is ready, by dependency', async () => {
     expect(await (await gateway.ask(undefined, '/livez')).json()).toEqual({ status: 'ok' });
     const ready = Readiness.parse(await (await gateway.ask(undefined, '/readyz')).json());
     expect(ready).toMatchObject({
@@ -57,7 +57,7 @@ describe('operations', () => {
     const ready = async (): Promise<Readiness> => Readiness.parse(await (await gateway.ask(undefined, '/readyz')).json());
     const unready = await eventually(async () => {
       const [workerId = ''] = await redis.hkeys(keyOf.workerFacts);
-      // The worker reports again within two seconds; what it says then is true.
+      // The worker reports again within two seconds; that report is true.
       await redis.hset(keyOf.workerFacts, workerId, JSON.stringify(report));
       const answer = await ready();
       return answer.status === 'unready' ? answer : undefined;
@@ -199,7 +199,7 @@ describe('shutting down', () => {
     await expect(leaving.ask(undefined, '/livez')).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('tells a client that waits for a JSON reply beyond the grace to ask elsewhere', async () => {
+  it('asks a client that waits for a JSON reply beyond the grace to go elsewhere', async () => {
     await using leaving = await TestGateway.start();
     const tenant = await leaving.tenant();
     leaving.script = waitForever;

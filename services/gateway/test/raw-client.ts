@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** A client that keeps none of the manners of a real one: it sends what it is told to and never closes by itself. */
+/** An ill-behaved client: it sends what the test gives it and never closes by itself. */
 export class RawClient implements Disposable {
   readonly socket: Socket;
   #seen = '';
@@ -20,7 +20,7 @@ export class RawClient implements Disposable {
     return client;
   }
 
-  /** Everything that was heard so far. */
+  /** Everything that was received so far. */
   get seen(): string {
     return this.#seen;
   }

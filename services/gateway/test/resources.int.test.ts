@@ -169,7 +169,7 @@ describe('files', () => {
     expect((await gateway.ask(tenant.admin, '/api/files/templates/welcome%20mail.md')).status).toBe(404);
   });
 
-  it('are not overwritten by whoever read an older version', async () => {
+  it('are not overwritten by a client that read an older version', async () => {
     const first = (await put('SOUL.md', 'one')).headers.get('etag') ?? '';
     expect((await put('SOUL.md', 'two', { 'If-Match': first })).status).toBe(204);
     expect(await codeOf(await put('SOUL.md', 'three', { 'If-Match': first }))).toEqual([412, 'precondition_failed']);
@@ -230,7 +230,7 @@ describe('the tenant', () => {
     expect(await codeOf(await patch({ timezone: 'Europe/Nowhere' }))).toEqual([400, 'invalid_request']);
   });
 
-  it('keeps its last good settings while tenant.json is broken, and says what is wrong', async () => {
+  it('keeps its last good settings while tenant.json is broken, and reports what is wrong', async () => {
     await gateway.ask(tenant.admin, '/api/tenant');
     await writeFile(join(gateway.dataDir, 'tenants', tenant.id, 'tenant.json'), '{"plan":"gold"}');
     const view = TenantView.parse(await (await gateway.ask(tenant.read, '/api/tenant')).json());

@@ -14,7 +14,7 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-// Where another protocol is spoken, its own tests look at its errors.
+// Endpoints of other protocols have separate tests for their errors.
 const all = Object.values<Route>(routes).filter(({ path }) => errorShapeOf(path) === 'problem');
 const withKey = all.filter(({ auth }) => auth === 'key');
 const ID = 'f'.repeat(32);
@@ -77,7 +77,7 @@ function pairs(allowed: boolean): (readonly [string, Scope, Route])[] {
   );
 }
 
-/** What of an answer the route does not announce: its status, its code, its body. */
+/** The parts of an answer that its route does not declare: its status, its code, its body. */
 async function surprises(route: Route, response: Response): Promise<string[]> {
   const answer = route.answers[response.status];
   if (answer === undefined) {
@@ -168,7 +168,7 @@ describe('authentication', () => {
 });
 
 describe('the rate limit of a preview tenant', () => {
-  it('lets 200 requests through in an hour, counts bad ones too, and says so in headers', async () => {
+  it('lets 200 requests through in an hour, counts bad ones too, and shows it in headers', async () => {
     const preview = await gateway.tenant('preview');
     const first = await gateway.ask(preview.read, '/api/skills');
     expect(first.headers.get('ratelimit-policy')).toBe('"hourly";q=200;w=3600');

@@ -2,12 +2,12 @@ import type { AcceptedTurn, Session, TurnEvent, TurnRecord } from '@concierge/co
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnEnd, TurnHandlers, TurnRun } from '@concierge/turn';
 
-/** What a turn of a test does instead of asking a model: says its words, or what the test makes of it. */
+/** What a turn of a test does instead of asking a model: writes the message back, or does what the test scripts. */
 export type Script = (run: TurnRun) => Promise<void>;
 
 type Done = Extract<TurnEvent, { type: 'done' }>['data'];
 
-/** Says the message back, a word at a time. */
+/** Echoes the message, a word at a time. */
 export const sayItBack: Script = async ({ turn, writer }) => {
   for (const word of turn.text.split(/(?<= )/u)) {
     writer.emit({ type: 'text_delta', data: { delta: word } });

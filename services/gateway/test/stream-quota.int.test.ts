@@ -13,7 +13,7 @@ afterAll(async () => {
 });
 
 describe('a tenant whose turns fill the streams', () => {
-  it('is refused before acceptance with the reason, through every door, and no other is', async () => {
+  it('is refused before acceptance with the reason, at every endpoint, and no other is', async () => {
     const [loud, quiet] = [await gateway.tenant(), await gateway.tenant()];
     await loud.scope.updateSettings({ limits: { streamCharactersPerHour: 20_000 } });
     const say = async (key: string): Promise<Response> =>

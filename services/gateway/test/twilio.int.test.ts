@@ -29,7 +29,10 @@ beforeEach(async () => {
 const connect = async (settings: object = twilio): Promise<Response> =>
   gateway.ask(tenant.admin, '/api/channels/twilio', { method: 'PUT', body: settings });
 
-/** As Twilio calls it: signed with the public address, and brought to the gateway by a proxy that takes the path in front away. */
+/**
+ * As Twilio calls it: signed with the public address, and passed to the gateway by a proxy that takes the path in
+ * front away.
+ */
 async function bring(fields: Readonly<Record<string, string>>, path = `/webhook/twilio/${tenant.id}`, signedPath = path): Promise<number> {
   const message = { From: contact, To: twilio.from, ...fields };
   const [last] = await provider.deliver(message, { url: `${publicUrl}${signedPath}`, through: `${gateway.url}${path}` });
@@ -66,7 +69,7 @@ describe('Twilio', () => {
     expect(await answer.text()).toContain('Twilio does not know this account');
   });
 
-  it('brings a message that is answered once, however often it comes', async () => {
+  it('delivers a message that is answered once, however often it comes', async () => {
     await connect();
     const fields = { MessageSid: 'SM1', Body: 'Are you open?', NumMedia: '0' };
     expect(await Promise.all(Array.from({ length: 5 }, async () => bring(fields)))).toEqual([200, 200, 200, 200, 200]);
@@ -89,7 +92,7 @@ describe('Twilio', () => {
     expect(await tenant.scope.inbox.turnIds()).toEqual([]);
   });
 
-  it('says who has left, and who is back', async () => {
+  it('records who has left, and who is back', async () => {
     await connect();
     expect(await bring({ MessageSid: 'SM3', Body: 'STOP', OptOutType: 'STOP' })).toBe(200);
     expect(await tenant.scope.contacts.unreachableSince('channel_e', contact)).toMatch(/^20/u);

@@ -53,7 +53,8 @@ function told({ sender, text, chatApp, ...turn }: AcceptedTurn, expected: Expect
 
 function wanted(expected: ExpectedMessage, channel: MessagingChannel): object {
   const { conversation_id: conversation, thread_id: thread = null, is_group: isGroup, sender_id: person } = expected;
-  // The fixtures name a page and a person of it; what an answer is addressed to is the person, in the limits of the account beside them.
+  // The fixtures name a page and one of its senders; an answer is addressed to the sender, in the limits of the account
+  // beside them.
   const to = channel === 'channel_b' ? person : conversation;
   const account = channel === 'channel_b' ? { account: conversation.split(':')[0] } : {};
   return {
@@ -71,7 +72,7 @@ function wanted(expected: ExpectedMessage, channel: MessagingChannel): object {
   };
 }
 
-/** In no order: what different people wrote at once has none. */
+/** Sorted: messages that different senders wrote at once have no order. */
 function sorted(items: readonly object[]): string[] {
   return items.map((item) => JSON.stringify(item)).toSorted();
 }
@@ -79,12 +80,12 @@ function sorted(items: readonly object[]): string[] {
 const named = (some: readonly Fixture[]): [string, Fixture][] => some.map((fixture) => [fixture.id, fixture]);
 const posts = fixtures.filter(({ method }) => method === 'POST');
 const taken = posts.filter(({ expected }) => ['inbound', 'mixed', 'ignore'].includes(expected.outcome));
-// Only whoever has seen the first delivery ignores the second: see the sequences.
+// Only a service that has seen the first delivery ignores the second: see the sequences.
 const isDuplicate = ({ id }: Fixture): boolean => id.includes('seq_duplicate');
 
 const signedNonsense = posts.filter(({ expected }) => ['bad_request', 'signature_only'].includes(expected.outcome));
 
-describe('a delivery of a chat app', () => {
+describe('a delivery of a channel', () => {
   it.each(named(taken.filter((fixture) => !isDuplicate(fixture))))('is taken once and for all: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
     const channel = channelOf(fixture);
@@ -95,9 +96,9 @@ describe('a delivery of a chat app', () => {
     const [first] = messages;
     const all = first === undefined ? [] : sorted(turns.map((turn) => told(turn, first)));
     const expected = sorted(messages.map((message) => wanted(message, channel)));
-    // Of a thousand messages the fixture names the first and the last.
+    // A fixture of a thousand messages names the first and the last.
     expect(count === messages.length ? all : all.filter((one) => expected.includes(one))).toEqual(expected);
-    // Whoever revokes our access is not listened to any more.
+    // A channel that revokes our access is not read any more.
     const isRevoked = (await scope.channels.find(channel))?.state === 'disabled';
     const again = await post(fixture, scope.tenantId, appNameOf(channel));
     expect(again.status).toBe(isRevoked ? 401 : 200);
@@ -114,7 +115,7 @@ describe('a delivery of a chat app', () => {
     },
   );
 
-  it.each(named(signedNonsense))('is malformed when it is signed and not in the format of the app: %s', async (_id, fixture) => {
+  it.each(named(signedNonsense))('is malformed when it is signed and not in the format of the provider: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
     expect((await post(fixture, scope.tenantId, channelOf(fixture))).status).toBe(400);
   });
@@ -146,7 +147,7 @@ describe('a handshake', () => {
     const tenantId = fixture.binding === null ? 'nobody' : scope.tenantId;
     const answer = await gateway.ask(undefined, `/webhook/${channelOf(fixture)}/${tenantId}?${query.toString()}`);
     const challenge = fixture.expected.response_body;
-    // Whatever else is wrong, the contract has one answer for it.
+    // Whatever else is wrong with it, the contract has one answer for it.
     expect(answer.status).toBe(challenge === undefined ? 401 : 200);
     expect(answer.headers.get('content-type')).toBe(challenge === undefined ? 'application/problem+json' : 'text/plain; charset=utf-8');
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');

@@ -51,7 +51,7 @@ const Index = z.object({
   ),
 });
 
-/** Deliveries as the apps send them, byte for byte, and what is to become of each. */
+/** Deliveries as the providers send them, byte for byte, and the expected outcome of each. */
 export const { bindings, fixtures, sequences } = Index.parse(JSON.parse(readFileSync(new URL('index.json', folder), 'utf8')));
 
 export function fixtureOf(id: string): Fixture {
@@ -83,7 +83,7 @@ export function channelOf(fixture: Fixture): MessagingChannel {
   }
 }
 
-/** What the fixture's tenant connects; undefined for those that nobody can connect. */
+/** What the fixture's tenant connects; undefined for those that cannot be connected. */
 export function settingsOf(fixture: Fixture): ChannelSettings[MessagingChannel] | undefined {
   const binding = bindingOf(fixture);
   if (binding === undefined || binding['app_secret'] === '' || binding['signing_secret'] === '') return undefined;

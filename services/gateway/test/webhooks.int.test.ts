@@ -33,7 +33,7 @@ async function write(...texts: WhatsAppText[]): Promise<Response> {
   return postWhatsApp(gateway, tenant.id, { body: whatsAppBody(texts) });
 }
 
-/** What the people of a channel said, as the conversation of one of them holds it. */
+/** Messages of a channel's contacts, as the conversation of one of them holds them. */
 async function saidBy(sender: string, channel: 'channel_a' | 'channel_c' = 'channel_a'): Promise<string[]> {
   const session = await tenant.scope.sessions.load(sessionIdOf('cs', channel, sender));
   return (session?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
@@ -53,14 +53,14 @@ async function accepted(): Promise<AcceptedTurn[]> {
 
 async function counted(kind: string, reason: string): Promise<number> {
   const text = await (await gateway.ask(undefined, '/metrics')).text();
-  // Operators see numbers, and whose they are is none of them.
+  // Operators see numbers without the tenants they belong to.
   expect(text).not.toContain(tenant.id);
   const lines = text.split('\n').filter((line) => line.startsWith('concierge_inbound_items_total{'));
   const found = lines.find((line) => line.includes(`kind="${kind}"`) && line.includes(`reason="${reason}"`));
   return Number(found?.split(' ').at(-1) ?? 0);
 }
 
-/** All of an answer that somebody could tell two tenants apart by. */
+/** All parts of an answer that could distinguish two tenants. */
 async function shown(response: Response): Promise<object> {
   const { requestId: _requestId, ...problem } = Problem.parse(await response.json());
   const headers = [...response.headers].filter(([name]) => !['x-request-id', 'date'].includes(name));
@@ -68,7 +68,7 @@ async function shown(response: Response): Promise<object> {
 }
 
 describe('a message', () => {
-  it('that is brought twenty times at once is answered once', async () => {
+  it('that is delivered twenty times at once is answered once', async () => {
     const body = whatsAppBody([{ from: '491510000001', text: 'Are you open?' }]);
     const answers = await Promise.all(Array.from({ length: 20 }, async () => postWhatsApp(gateway, tenant.id, { body })));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
@@ -89,14 +89,14 @@ describe('a message', () => {
     expect(await accepted()).toEqual([]);
   });
 
-  it('of one person follows the one before, also in one delivery', async () => {
+  it('of one sender follows the one before, also in one delivery', async () => {
     const lines = Array.from({ length: 20 }, (_, number) => `line ${String(number)}`);
     await write(...lines.map((text, at) => ({ from: at % 2 === 0 ? '491510000001' : '491510000002', text })));
     expect(await answered('491510000001', 10)).toEqual(lines.filter((_, at) => at % 2 === 0));
     expect(await answered('491510000002', 10)).toEqual(lines.filter((_, at) => at % 2 === 1));
   });
 
-  it('is waited for as tenant.json says, under either name of its channel', async () => {
+  it('is waited for as tenant.json sets it, under either name of its channel', async () => {
     gateway.holdTurns();
     await tenant.scope.updateSettings({ channels: { channel_a: { busy: 'reject' } } });
     const before = await counted('message', 'busy');
@@ -135,7 +135,7 @@ describe('a message', () => {
     expect((await accepted()).map(({ text }) => text)).toEqual(['hello']);
   });
 
-  it('tells what somebody calls themselves, and when the channel was last heard of', async () => {
+  it('records a sender’s display name, and when the channel was last active', async () => {
     await write({ from: '491510000001', text: 'hello', name: 'Ada\u0007 Lovelace' });
     const name = await eventually(async () => (await tenant.scope.contacts.find('491510000001'))?.displayName ?? undefined);
     expect(name).toBe('Ada Lovelace');
@@ -153,7 +153,7 @@ describe('a message', () => {
     expect(await counted('message', 'unreadable')).toBe(before + 1);
   });
 
-  it('larger than any that an app lets people send is acknowledged and kept nowhere', async () => {
+  it('larger than any that a channel lets people send is acknowledged and kept nowhere', async () => {
     gateway.holdTurns();
     const before = await counted('message', 'unreadable');
     const long = 'x'.repeat(300_000);
@@ -236,7 +236,7 @@ describe('a message that its sender takes back', () => {
 });
 
 describe('a binding', () => {
-  it('is nobody’s to find out about', async () => {
+  it('is not revealed to callers', async () => {
     const other = await gateway.tenant();
     const disabled = await gateway.tenant();
     await disabled.scope.channels.connect('channel_a', whatsApp);
@@ -287,7 +287,7 @@ describe('a binding', () => {
   });
 });
 
-describe('a person with several ids', () => {
+describe('a sender with several ids', () => {
   it('goes on in the conversation that is there', async () => {
     await write({ from: '491510000001', text: 'by number' });
     await answered('491510000001', 1);
@@ -296,15 +296,15 @@ describe('a person with several ids', () => {
     expect(await saidBy('DE.123')).toEqual([]);
   });
 
-  it('is kept under the newer id when nothing was said before', async () => {
+  it('is kept under the newer id when there was no message before', async () => {
     await write({ from: '491510000002', userId: 'DE.456', text: 'first' });
     await answered('DE.456', 1);
-    // From an older sender of webhooks, which tells the number alone.
+    // From an older webhook version, which contains the number alone.
     await write({ from: '491510000002', text: 'second' });
     expect(await answered('DE.456', 2)).toEqual(['first', 'second']);
   });
 
-  it('who has another number now is the same', async () => {
+  it('with another number stays the same', async () => {
     await write({ from: '491510000003', text: 'old number' });
     await answered('491510000003', 1);
     const system = { type: 'user_changed_number', wa_id: '491510000004', body: 'changed' };
@@ -325,7 +325,7 @@ describe('a group', () => {
   });
   const group = { id: -100, type: 'group', title: 'Shop' };
 
-  it('has a conversation of its own with each person', async () => {
+  it('has a separate conversation with each sender', async () => {
     await postTelegram(gateway, tenant.id, say(1, '@shop_bot in the group', group));
     await postTelegram(gateway, tenant.id, say(2, 'in private', { id: 11, type: 'private' }));
     expect(await answered('-100:11', 1, 'channel_c')).toHaveLength(1);
@@ -343,7 +343,7 @@ describe('a group', () => {
 });
 
 describe('a receipt', () => {
-  it('moves what was sent on to where the person has it', async () => {
+  it('moves what was sent on to where the sender has it', async () => {
     const { outbox } = tenant.scope;
     const sent = { channel: 'channel_a', to: '4915', sessionId: 'f'.repeat(32), text: 'Yes.', agent: 'cs', turnId: 't_1' } as const;
     const { id } = (await outbox.accept({ ...sent, kind: 'message', callId: 'c1' })).message;
@@ -359,7 +359,7 @@ describe('a receipt', () => {
 });
 
 describe('a pressed button', () => {
-  it('is acknowledged to the app', async () => {
+  it('is acknowledged to the provider', async () => {
     const from = { id: 11, is_bot: false, first_name: 'Ada' };
     const message = {
       message_id: 5,

@@ -37,13 +37,13 @@ describe('a sender token', () => {
     secret = await tenant.scope.widget.rotateSecret();
   });
 
-  /** Signed as anybody might try. */
+  /** Signed without the tenant's secret. */
   function forge(payload: unknown, { by = secret, hash = 'sha256' } = {}): string {
     const first = Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload)).toString('base64url');
     return `${first}.${createHmac(hash, by).update(first).digest('base64url')}`;
   }
 
-  it('says who somebody is, on every device, and to nobody else', async () => {
+  it('identifies a user on every device, and gives no other caller access', async () => {
     const token = signSenderToken({ ...claims(), name: 'Ann' }, secret);
     await replyOf(await signedVisitor(gateway, key, token).say('hello'));
     const elsewhere = signedVisitor(gateway, key, signSenderToken(claims({ exp: nowSeconds() + 60 }), secret));
@@ -52,7 +52,7 @@ describe('a sender token', () => {
     expect(await tenant.scope.contacts.find('user:ann')).toMatchObject({ displayName: 'Ann' });
   });
 
-  it('can be asked for, and then nobody comes without', async () => {
+  it('can be required, and then no visitor comes without', async () => {
     await enableWidget(tenant, { requireSenderToken: true });
     expect(await codeOf(await visitor.say('x'))).toEqual([401, 'invalid_signature']);
     await replyOf(await signedVisitor(gateway, key, forge(claims())).say('x'));
@@ -65,10 +65,7 @@ describe('a sender token', () => {
     ['an empty secret', () => forge(claims(), { by: '' })],
     ['the publishable key', () => forge(claims(), { by: key })],
     ['another hash', () => forge(claims(), { hash: 'sha512' })],
-    [
-      'another person in a signed token',
-      () => `${forge(claims({ sub: 'bob' })).split('.')[0] ?? ''}.${forge(claims()).split('.')[1] ?? ''}`,
-    ],
+    ['another user in a signed token', () => `${forge(claims({ sub: 'bob' })).split('.')[0] ?? ''}.${forge(claims()).split('.')[1] ?? ''}`],
     ['no signature', () => `${forge(claims()).split('.')[0] ?? ''}.`],
     ['no signature and no dot', () => forge(claims()).split('.')[0] ?? ''],
     ['an algorithm of its own', () => forge(claims({ alg: 'none' }))],
@@ -88,8 +85,8 @@ describe('a sender token', () => {
     ['a beginning in the future', () => forge(claims({ iat: nowSeconds() + 300, exp: nowSeconds() + 900 }))],
     ['an end before its beginning', () => forge(claims({ exp: nowSeconds() - 1 }))],
     ['an end in words', () => forge(claims({ exp: 'never' }))],
-    ['an empty name of a person', () => forge(claims({ sub: '' }))],
-    ['a person who is no text', () => forge(claims({ sub: { toString: 'ann' } }))],
+    ['an empty name of a user', () => forge(claims({ sub: '' }))],
+    ['a user who is no text', () => forge(claims({ sub: { toString: 'ann' } }))],
     ['no JSON', () => forge('ann')],
     ['a list', () => forge([claims()])],
   ])('with %s is refused', async (_what, make) => {

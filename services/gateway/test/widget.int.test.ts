@@ -65,7 +65,7 @@ describe('the settings of the widget', () => {
 });
 
 describe('a visitor', () => {
-  it('talks to cs, and finds what was said again: no tools, no figures', async () => {
+  it('talks to cs, and finds its messages again: no tools, no figures', async () => {
     gateway.script = async ({ writer }) => {
       writer.emit({ type: 'text_delta', data: { delta: 'Let me look.' } });
       writer.emit({ type: 'tool_call_start', data: { id: 'c1', name: 'memory_search', input: { query: 'secret stock list' } } });
@@ -130,7 +130,7 @@ describe('a visitor', () => {
     expect((await gateway.ask(tenant.admin, `/api/turns/${turnId}`)).status).toBe(200);
   });
 
-  it('resumes after the last event it has seen, and is told the rest once', async () => {
+  it('resumes after the last event it has seen, and gets the rest once', async () => {
     const more = gate();
     gateway.script = async ({ writer }) => {
       writer.emit({ type: 'text_delta', data: { delta: 'first ' } });
@@ -154,7 +154,7 @@ describe('a visitor', () => {
     expect(textOf([...before, ...after])).toBe('first second');
   });
 
-  it('says the same message once, however often it is sent', async () => {
+  it('accepts the same message once, however often it is sent', async () => {
     const again = { 'Idempotency-Key': 'k1' };
     const first = await replyOf(await visitor.say('once', again));
     const second = await visitor.say('once', again);
@@ -164,7 +164,7 @@ describe('a visitor', () => {
     expect((await conversationOf(visitor)).messages).toHaveLength(2);
   });
 
-  it('stops an answer of its own', async () => {
+  it('stops its own answer', async () => {
     gateway.script = async ({ signal }) =>
       new Promise<void>((resolve) => {
         signal.addEventListener('abort', () => resolve());
@@ -179,7 +179,7 @@ describe('a visitor', () => {
     expect(rest).toContain('"finishReason":"cancelled"');
   });
 
-  it('is told what a person says, as a person’s, and to ask again sooner meanwhile', async () => {
+  it('gets what staff write, marked as such, and asks again sooner meanwhile', async () => {
     const { turnId } = await replyOf(await visitor.say('help'));
     const [item] = (await tenant.scope.index.listSessions({ limit: 1 })).items;
     const session = await tenant.scope.sessions.load(item?.id ?? '');
@@ -202,7 +202,7 @@ describe('a visitor', () => {
     });
   });
 
-  it('is not told again what it knows', async () => {
+  it('is not sent again what it knows', async () => {
     await replyOf(await visitor.say('one'));
     const tag = (await visitor.ask('/widget/conversation')).headers.get('etag') ?? '';
     const same = await visitor.ask('/widget/conversation', { own: { 'If-None-Match': tag } });

@@ -18,7 +18,10 @@ function isUnder(path: string, prefix: string): boolean {
   return path === prefix || path.startsWith(`${prefix}/`);
 }
 
-/** Decodes once and resolves dots, so that `/api/../ops` and `/%6fps` are judged as the worst that the gateway may take them for. */
+/**
+ * Decodes once and resolves dots, so that `/api/../ops` and `/%6fps` are judged as the worst that the gateway may take
+ * them for.
+ */
 function pathOf(request: IncomingMessage): string {
   const target = request.url ?? '/';
   // The absolute form is for proxies that choose a host; this one has a single place to go.

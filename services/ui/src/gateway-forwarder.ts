@@ -6,20 +6,24 @@ import { requestHeaders, responseHeaders } from './forwarded-headers.ts';
 import { sendProblem } from './send-problem.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A single JSON reply says nothing until its turn has ended. */
+/** A single JSON reply sends no byte until its turn has ended. */
 const FIRST_BYTE_TIMEOUT_MS = limits.turnTimeoutMs + 60_000;
-/** Event streams carry a comment at every heartbeat; silence several times as long means that the other side is gone. */
+/**
+ * Event streams carry a comment at every heartbeat; silence several times as long means that the other side is gone.
+ */
 const SILENCE_TIMEOUT_MS = limits.sseHeartbeatMs * 4;
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * Passes requests on to the gateway and its answers back, byte by byte as they come. A browser that goes away ends its request
- * at the gateway too. Closing is `stop`: event streams are cut (their readers resume), everything else may finish.
+ * Passes requests on to the gateway and its answers back, byte by byte as they come. A browser that goes away ends its
+ * request at the gateway too. Closing is `stop`: event streams are cut (their readers resume), everything else may
+ * finish.
  */
 export class GatewayForwarder {
   readonly #gateway: URL;
   readonly #log: Log;
-  // A connection for each request: a console's traffic is small, and a connection that is not kept cannot close under a request.
+  // A connection for each request: a console's traffic is small, and a connection that is not kept cannot close under a
+  // request.
   readonly #agent: HttpAgent;
   readonly #streams = new Set<ServerResponse>();
   #reachable = true;

@@ -40,8 +40,8 @@ interface PageFile {
 }
 
 /**
- * The built pages. Every file is known by its exact address from the start, so no request can name another one; the bytes are
- * read when asked for and not kept.
+ * The built pages. Every file is known by its exact address from the start, so no request can name another one; the
+ * bytes are read when asked for and not kept.
  */
 export class PageFiles {
   readonly #files: ReadonlyMap<string, PageFile>;
@@ -150,6 +150,6 @@ function sendFile(request: IncomingMessage, response: ServerResponse, file: Page
     response.end();
     return;
   }
-  // A file that went away in between leaves a cut answer: the length says that something is missing.
+  // A file that went away in between leaves a cut answer: the length shows that something is missing.
   pipeline(createReadStream(chosen.path), response, () => undefined);
 }

@@ -1,4 +1,7 @@
-/** Nothing but our own files runs, is shown or is asked; pictures may also be previews of what is about to be sent (`blob:`). */
+/**
+ * Nothing but our own files runs, is shown or is asked; pictures may also be previews of what is about to be sent
+ * (`blob:`).
+ */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",

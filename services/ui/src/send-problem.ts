@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { errorCodes, type AppError, type Problem } from '@concierge/contract';
 
-/** Answers with a problem document (RFC 9457), as every error answer of the service is one. The response must not have begun. */
+/**
+ * Answers with a problem document (RFC 9457), as every error answer of the service is one. The response must not have
+ * begun.
+ */
 export function sendProblem(response: ServerResponse, error: AppError): void {
   const requestId = randomUUID();
   const problem: Problem = {

@@ -100,7 +100,7 @@ describe('the pages', () => {
     expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('say what to do when they have not been built', async () => {
+  it('explain what to do when they have not been built', async () => {
     const missing = await fetch((await startConsole(nowhere, { pages: false })).url);
     expect(missing.status).toBe(503);
     expect(await missing.json()).toMatchObject({ code: 'overloaded', detail: expect.stringContaining('build.mjs') });
@@ -108,7 +108,7 @@ describe('the pages', () => {
 });
 
 describe('what is forwarded', () => {
-  it('arrives with its method, address, body and end-to-end headers, and says who asked', async () => {
+  it('arrives with its method, address, body and end-to-end headers, and names the caller', async () => {
     const seen: { target: string; headers: IncomingMessage['headers']; body: string }[] = [];
     const gateway = await startGateway((request, response) => {
       void request.toArray().then((parts) => {
@@ -159,7 +159,7 @@ describe('what is forwarded', () => {
     await expect(answer.text()).rejects.toThrow('terminated');
   });
 
-  it('is answered with a problem document when nobody listens behind', async () => {
+  it('is answered with a problem document when no gateway listens behind', async () => {
     const { url } = await startConsole(`http://127.0.0.1:${String(await freePort())}`);
     const refused = await fetch(`${url}/api/sessions`);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2']);
@@ -214,7 +214,7 @@ describe('the operations pages', () => {
     return answer?.statusCode ?? 0;
   }
 
-  it('are forwarded only for who sits at this machine, when no token guards them', async () => {
+  it('are forwarded only for requests from this machine, when no token guards them', async () => {
     const { port } = await startConsole(await startGateway((_request, response) => response.end('ops')));
     expect(await ask(port, { host: `localhost:${String(port)}` })).toBe(200);
     expect(await ask(port, { host: 'rebound.example' })).toBe(404);

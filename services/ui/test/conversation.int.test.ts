@@ -59,7 +59,7 @@ const turnsOf = (conversation: Conversation): readonly ChatTurn[] => conversatio
 const statesOf = (conversation: Conversation): string[] => turnsOf(conversation).map((turn) => turn.state.at);
 const repliesOf = (conversation: Conversation): string[] => turnsOf(conversation).map(replyText);
 
-/** Within the time that a test has, so that a failure says what was waited for. */
+/** Within the time that a test has, so that a failure names what was waited for. */
 async function soon(check: () => boolean | undefined): Promise<void> {
   await eventually(check, { timeoutMs: 4000 });
 }
@@ -158,7 +158,7 @@ describe('a conversation', () => {
     expect(sent).toHaveLength(4);
   });
 
-  it('says why a message was refused, and takes it back or sends it again', async () => {
+  it('shows why a message was refused, and takes it back or sends it again', async () => {
     gateway.failNext('too_many_waiting', 'rate_limited');
     const page = await openPage();
     say(page, 'first');
@@ -171,7 +171,7 @@ describe('a conversation', () => {
     expect(gateway.turns).toHaveLength(1);
   });
 
-  it('stops the running turn and keeps what was said', async () => {
+  it('stops the running turn and keeps its text', async () => {
     const page = await openPage();
     say(page, 'Tell me a story');
     await reaches(page, 'waiting');
@@ -264,14 +264,14 @@ describe('after a reload', () => {
     expect(repliesOf(page)).toEqual(['Done since']);
   });
 
-  it('says so when there is no such conversation', async () => {
+  it('reports it when there is no such conversation', async () => {
     const page = await openPage({ contactId: contact });
     expect(page.snapshot().load).toMatchObject({ at: 'failed', failure: { code: 'not_found' } });
   });
 });
 
 describe('towards cs', () => {
-  it('tells the conversation again after a reload with a key that may not read what is stored', async () => {
+  it('replays the conversation after a reload with a key that may not read what is stored', async () => {
     gateway.sessions.set(contact, 'hidden');
     const before = await openPage({ agent: 'cs' }, { keepEnded: true });
     before.playContact({ sender: 'ada', channel: 'web' });
@@ -319,7 +319,7 @@ describe('towards cs', () => {
     await soon(() => gateway.sent('POST', /cs/u).length === 2);
   });
 
-  it('plays the contact that was chosen, and shows what that contact had said before', async () => {
+  it('plays the contact that was chosen, and shows that contact’s earlier messages', async () => {
     gateway.sessions.set(contact, storedSession(contact, 't0', ['Hi again', 'Welcome back']));
     const page = await openPage({ agent: 'cs' });
     page.playContact({ sender: '+49 1', channel: 'channel_a' });

@@ -14,7 +14,7 @@ type Trouble = 'cut' | 'hang' | ErrorCode;
 
 const at = '2026-11-20T12:00:00.000Z';
 
-/** A turn that says what the test makes it say. */
+/** A turn whose text the test scripts. */
 export class ScriptedTurn {
   readonly id: string;
   readonly contactId: string;
@@ -113,7 +113,10 @@ export class ScriptedGateway implements AsyncDisposable {
     return new ScriptedGateway(server, address.port);
   }
 
-  /** The next messages are answered with an error, or accepted and then answered with a broken connection or with nothing. */
+  /**
+   * The next messages are answered with an error, or accepted and then answered with a broken connection or with
+   * nothing.
+   */
   failNext(...troubles: Trouble[]): void {
     this.#troubles.push(...troubles);
   }
@@ -124,7 +127,7 @@ export class ScriptedGateway implements AsyncDisposable {
     return turn;
   }
 
-  /** A turn that nobody of this page has asked for. */
+  /** A turn that was not asked for on this page. */
   addTurn(contactId: string): ScriptedTurn {
     const turn = new ScriptedTurn(`t${String(this.turns.length + 1)}`, contactId);
     this.turns.push(turn);

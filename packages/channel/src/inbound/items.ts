@@ -5,7 +5,7 @@ export function ignored(reason: IgnoredReason, ref: string | null = null): Inbou
   return { kind: 'ignored', reason, ref };
 }
 
-/** What an app leaves out is undefined, what is told further is null. */
+/** A field that a provider leaves out is undefined; in our items it is null. */
 export function orNull<Value>(value: Value | undefined): Value | null {
   return value === undefined ? null : value;
 }
@@ -39,7 +39,7 @@ export function media(known: Pick<MediaReference, 'kind'> & Partial<MediaReferen
   return { ...nothingKnown, ...known };
 }
 
-/** Many of the apps' events are told apart by which of their fields is there. */
+/** Many of the providers' events are distinguished by which of their fields is there. */
 export function eventName(event: object, besides: readonly string[]): string | null {
   return Object.keys(event).find((name) => !besides.includes(name)) ?? null;
 }

@@ -1,13 +1,17 @@
 import { hasMoreValues, limits } from '@concierge/contract';
 import { z } from 'zod';
 
-/** What `revive` changes can only come of these: in JSON, U+0000 and half a pair are escaped, and a decoder gives neither. */
+/**
+ * `revive` changes only texts that match this: in JSON, U+0000 and half a pair are escaped, and a decoder gives
+ * neither.
+ */
 const suspicious = /\\u(?:0000|[dD][89a-fA-F])|\d{16}/u;
 const decoder = new TextDecoder();
 
 /**
- * The value that the bytes mean, or undefined when they are not JSON, or of more values than any app sends: each costs a schema a look. Strings lose U+0000 and lone surrogates, which no database takes; whole numbers
- * that a number cannot hold stay as they were written.
+ * The value that the bytes mean, or undefined when they are not JSON, or of more values than any provider sends: each
+ * costs a schema a look. Strings lose U+0000 and lone surrogates, which no database takes; whole numbers that a number
+ * cannot hold stay as they were written.
  */
 export function readJson(body: Uint8Array): unknown {
   try {
@@ -33,7 +37,7 @@ export function storable(text: string): string {
   return text.replaceAll('\u0000', '').replace(/\p{Cs}/gu, '');
 }
 
-/** What need not be there, and does no harm when it is something else than expected. */
+/** An optional field that does no harm when it is something else than expected. */
 export function maybe<Schema extends z.ZodType>(schema: Schema) {
   return schema.optional().catch(undefined);
 }
@@ -41,11 +45,14 @@ export function maybe<Schema extends z.ZodType>(schema: Schema) {
 /** Ids come as strings or as numbers. */
 export const id = z.union([z.string().min(1), z.number()]).transform(String);
 
-/** Each is read by itself: one that is damaged does not take the others with it. Most bodies have but one of their lists, and a default costs less than a catch. */
+/**
+ * Each is read by itself: one that is damaged does not take the others with it. Most bodies have but one of their
+ * lists, and a default costs less than a catch.
+ */
 export const list = z.array(z.unknown()).max(limits.webhookListMax).default([]).catch([]);
 
 /** As a number or in digits. */
 export const milliseconds = z.union([z.number(), z.string().regex(/^\d{1,16}$/u)]).transform(Number);
 
-/** Seconds of the app, milliseconds of ours. */
+/** From the provider's seconds to our milliseconds. */
 export const seconds = milliseconds.transform((count) => count * 1000);

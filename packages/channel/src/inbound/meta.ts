@@ -8,7 +8,7 @@ interface MetaSecrets {
   readonly verifyToken: string;
 }
 
-/** Anybody may send a body, and escaping a large one takes long. */
+/** The sender of a body is not known yet, and escaping a large one takes long. */
 const escapedMaxBytes = 64 * 1024;
 
 /** The challenge is an opaque string: it goes back exactly as it came. */
@@ -23,8 +23,8 @@ export function isSignedByMeta(request: WebhookRequest, settings: MetaSecrets | 
   const given = headerOf(request, 'x-hub-signature-256');
   const claim = { secret: settings?.appSecret, prefix: 'sha256=', given } as const;
   if (isSigned({ ...claim, signed: [request.body] })) return true;
-  // The documentation says that the signature is over the escaped form. Such a body has always been escaped on the wire already; one that is not
-  // means the same when it is.
+  // The documentation states that the signature is over the escaped form. Such a body has always been escaped on the
+  // wire already; one that is not means the same when it is.
   const isUnescaped = request.body.length <= escapedMaxBytes && !isAscii(request.body);
   return isUnescaped && isSigned({ ...claim, signed: [escaped(request.body)] });
 }

@@ -1,7 +1,9 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { WebhookRequest } from '../channel-adapter.ts';
 
-/** Stands in where there is no secret, so that refusing an unknown tenant takes as long as refusing a wrong signature. */
+/**
+ * Stands in where there is no secret, so that refusing an unknown tenant takes as long as refusing a wrong signature.
+ */
 const noSecret = randomBytes(32).toString('hex');
 
 const hexDigest = /^[0-9a-f]{64}$/u;
@@ -26,7 +28,10 @@ export function isSigned({ secret = '', prefix, given = '', signed }: SignatureC
   return timingSafeEqual(hmac.digest(), digest) && isWellFormed && secret !== '';
 }
 
-/** Whether both are the same, in time that does not tell how much of them is. An empty or missing secret equals nothing. */
+/**
+ * Whether both are the same, in time that does not reveal how much of them is. An empty or missing secret equals
+ * nothing.
+ */
 export function isSecret(given: string | undefined, secret: string | undefined): boolean {
   const isEqual = timingSafeEqual(sha256(given ?? ''), sha256(secret ?? noSecret));
   return isEqual && given !== undefined && secret !== undefined && secret !== '';

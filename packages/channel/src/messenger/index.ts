@@ -28,8 +28,8 @@ export const messenger: ChannelAdapter<'channel_b'> = {
   openSender: (settings, options) => new MessengerSender(settings, options),
   surfaces: [messengerSurface, instagramSurface],
   /**
-   * An id does not say where it is from: the account that was written to does. A conversation that names none is written for in Instagram's way, which
-   * Messenger takes, too.
+   * An id does not show its channel; the account that was written to does. A conversation that names none is rendered
+   * for Instagram, which Messenger accepts, too.
    */
   surface: ({ identifiers = {}, account }) =>
     identifiers['instagramId'] === undefined || account === identifiers['pageId'] ? messengerSurface : instagramSurface,

@@ -30,7 +30,7 @@ export function readMessage(message: Message, from: From): InboundItem {
   });
 }
 
-/** A pressed button. It may come without an id of its own; pressed twice in one millisecond it is pressed once. */
+/** A pressed button. It may come without an id; pressed twice in one millisecond it is pressed once. */
 export function readPostback(postback: NonNullable<Item['postback']>, from: From): InboundItem {
   const { mid, title, payload } = postback;
   const text = textOrNull(title) ?? textOrNull(payload);
@@ -52,7 +52,7 @@ function envelopeOf(mid: string, { senderId, account, sentAtMs }: From) {
   } as const satisfies Partial<InboundMessage>;
 }
 
-/** Previews of links, mentions in stories and templates are left out: they say nothing that is not in the text, or nothing at all. */
+/** Previews of links, mentions in stories and templates are left out: they add nothing to the text. */
 const kinds: ReadonlyMap<string, MediaKind> = new Map([
   ['image', 'image'],
   ['video', 'video'],

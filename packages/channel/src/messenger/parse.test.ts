@@ -8,7 +8,7 @@ describe('a webhook of Messenger', () => {
   it.each([
     ['page', '200'],
     ['instagram', '201'],
-  ])('says which of the two accounts a person writes to: %s', (object, account) => {
+  ])('reports which of the two accounts a sender writes to: %s', (object, account) => {
     const body = { object, entry: [{ id: account, time: 1, messaging: [said] }] };
     const delivery = parseMessenger(Buffer.from(JSON.stringify(body)), settings);
     expect(delivery).toMatchObject({ items: [{ conversation: { id: '9', account } }] });

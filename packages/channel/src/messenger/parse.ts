@@ -25,7 +25,7 @@ function readEntry(json: unknown, own: readonly string[]): InboundItem[] {
   if (!own.includes(account)) return [ignored('foreign')];
   const items = [
     ...entry.messaging.flatMap((item) => readItem(item, { account, own })),
-    // Another app, or a person, has this conversation.
+    // Another app, or a staff member at the page, has this conversation.
     ...entry.standby.map(() => ignored('standby')),
     // The test button of the app's dashboard; its sender is made up.
     ...entry.changes.map(() => ignored('other_event', 'changes')),
@@ -33,7 +33,7 @@ function readEntry(json: unknown, own: readonly string[]): InboundItem[] {
   return items.length === 0 ? [ignored('empty')] : items;
 }
 
-/** Whose webhook it is: the account of the entry, among all of the binding's. */
+/** Finds the account that the webhook is for: the one of the entry, among all of the binding's. */
 interface Addressee {
   readonly account: string;
   readonly own: readonly string[];
@@ -52,7 +52,7 @@ function readItem(json: unknown, { account, own }: Addressee): InboundItem[] {
   return readOther(item, json, senderId);
 }
 
-/** Instagram sends what the account itself has said as well, and does not always say which app did. */
+/** Instagram sends the account's own messages as well, and does not always name the app that sent them. */
 function isEcho({ message, sender }: Item, own: readonly string[]): boolean {
   return message?.is_echo === true || message?.is_self === true || (sender?.id !== undefined && own.includes(sender.id));
 }

@@ -14,8 +14,8 @@ const errors = graphErrors({
   ordinary: [2, 4, 17, 32, 613, 1200],
   // The code alone is a missing permission: what is meant stands in the subcode.
   window_closed: ['10/2018278', '10/2534022'],
-  // They blocked the page, or turned messages off: any other subcode of a permission is about this person, too, for a binding that one person can
-  // disable is one that anybody can.
+  // They blocked the page, or turned messages off: any other subcode of a permission is about this contact, too, since
+  // no single contact may disable a binding.
   recipient_failed: [551, '100/2018001', '200/1545041', '10/2018108', '10/*', '200/*'],
   // The last: the app is not live, and writes to its own developers alone.
   binding_failed: [10, 190, '200/2018028'],
@@ -32,7 +32,7 @@ export function outcomeOfMessengerSend(answer: ProviderAnswer | NoAnswer): SendO
 
 /** Messenger, and Instagram through the page it is linked with. */
 export class MessengerSender implements ChannelSender {
-  /** It goes after some 20 seconds. */
+  /** The indicator disappears after some 20 seconds. */
   readonly typingRepeatMs = 15_000;
   readonly #pageId: string;
   readonly #access: GraphAccess;

@@ -38,7 +38,7 @@ function entriesOf(
   return Object.entries(classes) as [GraphErrorClass, readonly (number | string)[]][];
 }
 
-/** What an answer other than the hoped-for one means. */
+/** Classifies an answer that is not a success. */
 export function outcomeOfGraphError(answer: ProviderAnswer, table: GraphErrorTable): SendOutcome {
   const read = GraphError.safeParse(answer.body);
   if (!read.success) return outcomeOfStatus(answer);
@@ -66,19 +66,19 @@ function classIn(
   return exact ?? table.get(String(code)) ?? permissionClass(code);
 }
 
-/** Codes that nobody has told us of. */
+/** Codes that are not documented. */
 function classOfStatus(status: number, isTransient: boolean): GraphErrorClass {
   return isTransient || status >= 500 || status === 429 ? 'ordinary' : 'refused';
 }
 
-/** All of 200 to 299 are permissions that somebody has to give. */
+/** All of 200 to 299 are missing permissions. */
 function permissionClass(code: number): GraphErrorClass | undefined {
   return code >= 200 && code <= 299 ? 'binding_failed' : undefined;
 }
 
 const Usage = z.record(z.string(), z.array(z.object({ estimated_time_to_regain_access: z.number().nonnegative().catch(0) })));
 
-/** How long Meta says it will refuse: minutes, in a header of its own. */
+/** How long Meta will refuse: minutes, in a separate header. */
 export function graphWaitMs(headers: Headers): number | undefined {
   const usage = readUsage(headers.get('x-business-use-case-usage'));
   const minutes = Math.max(0, ...Object.values(usage).flatMap((uses) => uses.map((use) => use.estimated_time_to_regain_access)));
@@ -101,7 +101,10 @@ export interface GraphAccess {
 /** Shorter ones are no tokens of Meta's, and stand in many a word. */
 const QUOTED_TOKEN_MIN_CHARACTERS = 8;
 
-/** A request to the Graph API as the binding's own. An error may quote the token that it refuses: the answer has it nowhere. */
+/**
+ * A request to the Graph API as the binding's own. An error may quote the token that it refuses: the returned answer
+ * never contains it.
+ */
 export async function askGraph(
   { base, token }: GraphAccess,
   { path, body, signal, timeoutMs }: { path: string; body?: unknown; signal: AbortSignal; timeoutMs?: number | undefined },
@@ -143,7 +146,7 @@ export async function checkGraphAccount(
   return { state: 'refused', message: `The provider refused the access token: ${outcome.message}` };
 }
 
-/** What a send of either app comes to; `readId` finds the message id in the answer it hopes for. */
+/** The outcome of a send by either channel; `readId` finds the message id in the answer it hopes for. */
 export function outcomeOfGraphSend(
   answer: ProviderAnswer | NoAnswer,
   { readId, errors }: { readonly readId: (body: unknown) => string | undefined; readonly errors: GraphErrorTable },

@@ -15,7 +15,7 @@ export interface ProviderRequest {
 export interface ProviderAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** What the JSON says; undefined when it is none. */
+  /** The parsed JSON; undefined when it is none. */
   readonly body: unknown;
 }
 
@@ -24,7 +24,7 @@ export type NoAnswer = { readonly failure: 'never_left' | 'lost'; readonly reaso
 
 const jsonType = { 'content-type': 'application/json; charset=utf-8' };
 
-/** What of undici and the system can only be said before a request is on its way. */
+/** Error codes of undici and the system that only occur before a request is on its way. */
 const beforeSending: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -41,8 +41,8 @@ const beforeSending: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * One request, tried once. Redirects are not followed: a token goes to no place but the one it is for. Reasons hold no address, because Telegram's has the
- * token in it.
+ * One request, tried once. Redirects are not followed: a token goes to no place but the one it is for. Reasons hold no
+ * address, because Telegram's has the token in it.
  * @throws the signal's reason when it was aborted before the request left
  */
 export async function askProvider(request: ProviderRequest): Promise<ProviderAnswer | NoAnswer> {
@@ -90,7 +90,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** What a send comes to when there is no answer to read. */
+/** The outcome of a send without an answer. */
 export function outcomeOfNoAnswer({ failure, reason }: NoAnswer): SendOutcome {
   if (failure === 'never_left') return retry({ code: 'unreachable', message: reason });
   return failed('unknown', { code: 'no_answer', message: `${reason} It may have been sent, so it is not sent again.` });

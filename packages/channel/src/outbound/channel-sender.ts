@@ -16,12 +16,12 @@ export interface OutgoingMessage extends Destination {
   readonly form: 'formatted' | 'plain';
   /** The message that is answered, as the `messageRef` of its `InboundMessage` names it. */
   readonly replyTo?: string;
-  /** Ours, given back by providers that can in receipts and echoes. */
+  /** Our reference; some providers return it in receipts and echoes. */
   readonly mark?: string;
 }
 
 export interface TypingRequest extends Destination {
-  /** The person's message: WhatsApp shows typing only as an answer to one. */
+  /** The contact's message: WhatsApp shows typing only as an answer to one. */
   readonly inboundMessageId?: string;
 }
 
@@ -36,24 +36,33 @@ export interface OutgoingTemplate {
 }
 
 export type CredentialCheck =
-  /** `identifiers`: what the provider tells of the account and inbound messages are read by, under the names of the binding's settings. */
+  /**
+   * `identifiers`: facts of the account from the provider that inbound messages are read by, under the names of the
+   * binding's settings.
+   */
   | { readonly state: 'valid'; readonly account: string; readonly identifiers?: Readonly<Record<string, string>> }
-  /** `mismatch`: the credentials work, for another account than the binding says. */
+  /** `mismatch`: the credentials work, for another account than the binding names. */
   | { readonly state: 'refused' | 'mismatch' | 'unreachable'; readonly message: string };
 
-/** The way out to one provider, with the credentials of one binding. */
+/** Sends to one provider, with the credentials of one binding. */
 export interface ChannelSender {
-  /** One part, tried once. Never throws for what the network or the provider did; @throws the signal's reason when it was aborted before anything left. */
+  /**
+   * One part, tried once. Never throws for failures of the network or the provider;
+   * @throws the signal's reason when it was aborted before anything left.
+   */
   readonly send: (message: OutgoingMessage, signal: AbortSignal) => Promise<SendOutcome>;
-  /** Whether the person sees it. Never throws: an answer does not fail because nobody saw it being written. */
+  /** Whether the contact sees it. Never throws: an answer does not fail because typing was not shown. */
   readonly showTyping: (request: TypingRequest, signal: AbortSignal) => Promise<boolean>;
   /** After so long the provider takes the indicator away. */
   readonly typingRepeatMs: number;
   readonly checkCredentials: (signal: AbortSignal) => Promise<CredentialCheck>;
-  /** What a person sent. @throws FileUnavailableError */
+  /** A file that a contact sent. @throws FileUnavailableError */
   readonly fetchFile: (file: FileRequest, signal: AbortSignal) => Promise<FetchedFile>;
   /** As `send`. Absent: the provider has none. */
   readonly sendTemplate?: (template: OutgoingTemplate, signal: AbortSignal) => Promise<SendOutcome>;
-  /** A pressed button shows that it waits until this is called. False when that failed; nothing else fails for it. Absent: none waits. */
+  /**
+   * A pressed button shows that it waits until this is called. False when that failed; nothing else fails for it.
+   * Absent: none waits.
+   */
   readonly acknowledge?: (callbackId: string, signal: AbortSignal) => Promise<boolean>;
 }

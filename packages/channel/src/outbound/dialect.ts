@@ -8,7 +8,7 @@ export interface Dialect {
   readonly render: (rich: RichText) => string;
 }
 
-/** The app takes it for the end of a word; no reader sees it. */
+/** The channel takes it for the end of a word; no reader sees it. */
 export const ZERO_WIDTH_SPACE = '\u200B';
 
 export type MarkName = keyof Marks;
@@ -19,12 +19,16 @@ const nesting: readonly MarkName[] = ['quote', 'pre', 'bold', 'italic', 'strike'
 export interface Markup {
   readonly escape: (text: string) => string;
   /** What is inside is written already. */
-  /** Stands between a sign and the word that it touches. Only for apps that show such a sign instead of reading it. */
+  /**
+   * Stands between a sign and the word that it touches. Only for channels that show such a sign instead of reading it.
+   */
   readonly parting?: string;
   readonly wrap: { readonly [Name in MarkName]?: (inside: string, value: NonNullable<Marks[Name]>) => string };
 }
 
-/** Each mark is opened and closed around the runs that have it: whatever was cut out of a text, its markup is balanced. */
+/**
+ * Each mark is opened and closed around the runs that have it: whatever was cut out of a text, its markup is balanced.
+ */
 export function writeMarkup(rich: RichText, markup: Markup): string {
   return writeLevel(rich, markup, 0);
 }
@@ -34,7 +38,7 @@ function writeLevel(rich: RichText, markup: Markup, level: number): string {
   if (name === undefined) return markup.escape(textOf(rich));
   const written = groupRuns(rich, ({ marks }) => marks[name]).map(({ key, runs }) => {
     const inside = writeLevel(runs, markup, level + 1);
-    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- name and value are of the same mark, which a union of functions cannot say
+    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- name and value are of the same mark, which a union of functions cannot express
     const wrap = markup.wrap[name] as ((text: string, value: unknown) => string) | undefined;
     return key === undefined || wrap === undefined ? inside : wrap(inside, key);
   });
@@ -49,7 +53,10 @@ const beginsWithWord = /^[\p{L}\p{N}\p{M}_]/u;
 const endsInSign = /[*_~`]$/u;
 const beginsWithSign = /^[*_~`]/u;
 
-/** The app wants something else than a letter on the outer side of a sign: `un*believ*able` it shows as that, and CJK text has no spaces. */
+/**
+ * The channel wants something else than a letter on the outer side of a sign: `un*believ*able` it shows as that, and
+ * CJK text has no spaces.
+ */
 function joinParted(written: readonly string[], parting: string): string {
   return written.flatMap((piece, index) => (isTouched(written[index - 1] ?? '', piece) ? [parting, piece] : [piece])).join('');
 }
@@ -60,7 +67,7 @@ function isTouched(before: string, piece: string): boolean {
   return (endsInWord.test(end) && beginsWithSign.test(piece)) || (endsInSign.test(end) && beginsWithWord.test(piece));
 }
 
-/** `*bold*` and its like: on one line, and with no space inside, or the app shows the signs themselves. */
+/** `*bold*` and its like: on one line, and with no space inside, or the channel shows the signs themselves. */
 export function aroundLines(sign: string): (inside: string) => string {
   return (inside) =>
     inside
@@ -86,7 +93,7 @@ export function ticked(inside: string): string {
   return inside.includes('`') || inside.includes('\n') ? inside : `\`${inside}\``;
 }
 
-/** For apps without links behind words: the address follows its words, unless it is its words. */
+/** For channels without links behind words: the address follows its words, unless it is its words. */
 export function spellOutLinks(rich: RichText): RichText {
   return groupRuns(rich, ({ marks }) => marks.link).flatMap(({ key, runs }) => {
     const bare = runs.map(({ text, marks }) => ({ text, marks: withoutLink(marks) }));

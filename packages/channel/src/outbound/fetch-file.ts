@@ -11,7 +11,7 @@ export interface FileRequest {
 
 export interface FetchedFile {
   readonly bytes: Uint8Array;
-  /** What the provider says it is: not to be believed before somebody has looked. */
+  /** The provider's type: not to be trusted before the bytes are checked. */
   readonly contentType: string;
 }
 
@@ -22,7 +22,7 @@ export function unnamed(): FileUnavailableError {
 
 export type FileFailure = 'gone' | 'too_large' | 'refused' | 'host_not_allowed' | 'unreachable';
 
-/** Messages are fit for the person's conversation: no address and no token in them. */
+/** Error messages may stand in the contact's conversation: no address and no token in them. */
 export class FileUnavailableError extends Error {
   override readonly name = 'FileUnavailableError';
   readonly failure: FileFailure;
@@ -45,8 +45,8 @@ export interface Download {
 }
 
 /**
- * A file from one of the provider's own hosts, in memory and never more than `maxBytes`. The addresses come out of messages, so none is opened, and no token
- * shown to it, before the list of hosts says so.
+ * A file from one of the provider's own hosts, in memory and never more than `maxBytes`. The addresses come out of
+ * messages, so none is opened, and no token shown to it, before the list of hosts allows it.
  * @throws FileUnavailableError
  */
 export async function download(request: Download): Promise<FetchedFile> {

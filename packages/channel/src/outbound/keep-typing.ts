@@ -4,7 +4,7 @@ import type { ChannelSender, TypingRequest } from './channel-sender.ts';
 /** Providers take the indicator away by themselves; no turn lasts longer than this. */
 const TYPING_MAX_MS = 30 * 60_000;
 
-/** Shows that somebody writes until the signal says that nobody does any more. Never throws, and ends by itself where it cannot be shown. */
+/** Shows the typing indicator until the signal aborts. Never throws, and ends by itself where it cannot be shown. */
 export async function keepTyping(
   sender: Pick<ChannelSender, 'showTyping' | 'typingRepeatMs'>,
   request: TypingRequest,

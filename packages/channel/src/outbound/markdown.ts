@@ -4,13 +4,13 @@ import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
 import type { Marks, RichText, Run } from './rich-text.ts';
 
-/** Longer ones are no use behind a word, and one of them could fill a message of its own with what nobody sees. */
+/** Longer ones are no use behind a word, and one of them could fill a whole message with what no reader sees. */
 const LINK_MAX_CHARACTERS = 500;
 const linkSchemes: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:']);
 
 /**
- * What a model wrote, as runs of marked text. Characters that databases and providers refuse (U+0000, halves of surrogate pairs) are gone;
- * HTML in it is text, never markup.
+ * What a model wrote, as runs of marked text. Characters that databases and providers refuse (U+0000, halves of
+ * surrogate pairs) are gone; HTML in it is text, never markup.
  */
 export function readMarkdown(markdown: string): RichText {
   const clean = markdown.toWellFormed().replaceAll('\0', '').replaceAll(/\r\n?/gu, '\n');
@@ -21,11 +21,11 @@ export function readMarkdown(markdown: string): RichText {
   return reader.runs();
 }
 
-/** Deeper than anybody reads; thousands of levels are a stack that overflows. */
+/** Deeper than people read; thousands of levels are a stack that overflows. */
 const NESTED = /^(?:[ \t]*(?:>|(?:[*+-]|\d{1,9}[.)])[ \t])){64}/mu;
 const DELIMITERS_MAX = 5000;
 
-/** What takes a parser many seconds, and all other tenants with it. It is sent as it was written. */
+/** Text that would block the parser, and all other tenants, for many seconds. It is sent as it was written. */
 function isHostile(markdown: string): boolean {
   if (NESTED.test(markdown)) return true;
   return markdown.split(/\n{2,}/u).some((block) => block.replaceAll(/[^*_~]/gu, '').length > DELIMITERS_MAX);
@@ -94,12 +94,12 @@ class MarkdownReader {
     for (const [identifier, definition] of this.#definitions) inside.#definitions.set(identifier, definition);
     inside.#blocks(item, marks, item.spread === true ? '\n\n' : '\n');
     const indent = ' '.repeat(bullet.length);
-    // What a block of code says is its author's, to the last space.
+    // The text of a code block is kept as written, to the last space.
     for (const run of inside.#runs)
       this.#say(run.marks.pre === undefined ? run.text.replaceAll(/\n(?!\n)/gu, `\n${indent}`) : run.text, run.marks);
   }
 
-  /** A line for each row: no chat app has tables, and columns do not survive a narrow screen. */
+  /** A line for each row: no channel has tables, and columns do not survive a narrow screen. */
   #table(table: Table, marks: Marks): void {
     for (const [index, row] of table.children.entries()) {
       if (index > 0) this.#say('\n', marks);
@@ -143,7 +143,10 @@ class MarkdownReader {
     this.#link({ type: 'link', url, children: [{ type: 'text', value: text }] }, url, marks);
   }
 
-  /** Only what people open: an app's own schemes (`tg://user`, `javascript:`) would let the text of a model do more than be read. */
+  /**
+   * Only what people open: a channel's own schemes (`tg://user`, `javascript:`) would let the text of a model do more
+   * than be read.
+   */
   #link(parent: Parents, url: string, marks: Marks): void {
     const href = url.replaceAll(/\s/gu, '%20');
     const isLink = href.length <= LINK_MAX_CHARACTERS && linkSchemes.has(URL.parse(href)?.protocol ?? '');

@@ -98,12 +98,15 @@ describe('an answer of a provider', () => {
 
   it('that is missing is one of a request that may have arrived, or of one that never left', () => {
     expect(outcomeOfSlackSend({ failure: 'lost', reason: 'Cut off.' })).toMatchObject({ kind: 'unknown', code: 'no_answer' });
-    expect(outcomeOfSlackSend({ failure: 'never_left', reason: 'Nobody there.' })).toMatchObject({ kind: 'retry', code: 'unreachable' });
+    expect(outcomeOfSlackSend({ failure: 'never_left', reason: 'Connection refused.' })).toMatchObject({
+      kind: 'retry',
+      code: 'unreachable',
+    });
   });
 });
 
 describe('the next try', () => {
-  it('waits as long as the provider said, and a little more', () => {
+  it('waits as long as the provider asks for, and a little more', () => {
     expect(retryDelayMs({ backoff: 'ordinary', afterMs: 35_741_000 }, { attempts: 1, random: 0 })).toBe(35_741_000);
     expect(retryDelayMs({ backoff: 'ordinary', afterMs: 1000 }, { attempts: 1, random: 1 })).toBe(2000);
   });
@@ -114,7 +117,7 @@ describe('the next try', () => {
     expect(delays.at(-1)).toBeUndefined();
   });
 
-  it('waits 4^n seconds after too many messages to one person', () => {
+  it('waits 4^n seconds after too many messages to one contact', () => {
     expect([1, 2, 3].map((attempts) => retryDelayMs({ backoff: 'pair' }, { attempts, random: 0 }))).toEqual([4000, 16_000, 64_000]);
   });
 });
@@ -131,7 +134,7 @@ describe('what is known before sending', () => {
   const lastInboundMs = Date.parse('2026-11-21T12:00:00Z');
   const hours = (count: number): number => lastInboundMs + count * 3_600_000;
 
-  it('is whether Meta takes free text: for 24 hours after the person last wrote', () => {
+  it('is whether Meta takes free text: for 24 hours after the contact last wrote', () => {
     expect(replyWindow(surfaceOf('whatsapp'), { lastInboundMs, nowMs: hours(23.9) }).state).toBe('open');
     expect(replyWindow(surfaceOf('instagram'), { lastInboundMs, nowMs: hours(24) }).state).toBe('closed');
     expect(replyWindow(surfaceOf('messenger'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({

@@ -5,7 +5,7 @@ export function plainText(rich: RichText): string {
   return writeMarkup(spellOutLinks(rich), { escape: (text) => text, wrap: { quote: beforeLines('> ') } });
 }
 
-/** For apps that show signs as they are. */
+/** For channels that show signs as they are. */
 export function plainDialect({ maxLength, count }: { readonly maxLength: number; readonly count: (text: string) => number }): Dialect {
   return { maxLength, render: plainText, lengthOf: (rich) => count(plainText(rich)) };
 }

@@ -7,7 +7,7 @@ const Environment = z.object(providerEnvironment);
 const read = (env: NodeJS.ProcessEnv): ProviderSettings => toProviderSettings(Environment.parse(env));
 
 describe('where providers are', () => {
-  it('is where everybody’s are, unless the deployment says otherwise', () => {
+  it('is the provider’s public one, unless the deployment sets another', () => {
     expect(read({})).toEqual({ providerUrls, publicUrl: undefined });
     const env = {
       META_GRAPH_URL: 'https://graph.example.com/v26.0',

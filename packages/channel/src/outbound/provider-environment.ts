@@ -18,7 +18,7 @@ type ApiVariables = { readonly [Api in ProviderApi as Api['variable']]: z.ZodDef
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- every variable of the table, which Object.fromEntries forgets
 const apiVariables = Object.fromEntries(providerApis.map(({ variable, url }) => [variable, base.default(url)])) as ApiVariables;
 
-/** Where providers are, and where they reach us; spread into the schema of each service that speaks to them. */
+/** The addresses of providers and of our webhooks; spread into the schema of each service that calls them. */
 export const providerEnvironment = { ...apiVariables, PUBLIC_URL: base.optional() };
 
 export interface ProviderSettings {

@@ -3,7 +3,10 @@ import { channelDefinitions, withoutEnding } from '@concierge/contract';
 type Definitions = typeof channelDefinitions;
 export type ProviderApi = Definitions[keyof Definitions]['api'];
 
-/** Where providers are. The deployment's configuration and nothing of a tenant: who may name them could read every tenant's tokens. */
+/**
+ * Base addresses of the providers. Only the deployment sets them: a tenant that could name them could read every
+ * tenant's tokens.
+ */
 export type ProviderUrls = { readonly [Api in ProviderApi as Api['key']]: string };
 
 /** Each of them once: two channels may have one provider. */

@@ -32,7 +32,7 @@ Call <tel:+4930123>.
 const price = a < b && "c";
 \`\`\``;
 
-describe('Markdown in each app’s own signs', () => {
+describe('Markdown in each channel’s own signs', () => {
   it('is signs of WhatsApp, with addresses after their words', () => {
     expect(one(answer, 'whatsapp')).toBe(`*Opening hours*
 
@@ -108,7 +108,7 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     ['the ~~old~~new price, `a`s', 'whatsapp', 'the ~old~\u200Bnew price, `a`\u200Bs'],
     ['**a b**, (**c**) **d *e*f**', 'slack', '*a b*, (*c*) *d _e_\u200Bf*'],
     ['un**believ**able', 'telegram', 'un<b>believ</b>able'],
-  ] as const)('parts signs from the word that they touch, or the app shows them: %j for %s', (markdown, surface, expected) => {
+  ] as const)('parts signs from the word that they touch, or the channel shows them: %j for %s', (markdown, surface, expected) => {
     expect(one(markdown, surface)).toBe(expected);
   });
 
@@ -134,7 +134,7 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     ['lists', `${'- '.repeat(15_999)}a`],
     ['emphasis', '*a*b'.repeat(8000)],
     ['brackets', '['.repeat(32_000)],
-  ])('reads what nobody would write, thousands of nested %s, without falling over', (_, markdown) => {
+  ])('reads pathological text, thousands of nested %s, without falling over', (_, markdown) => {
     const sent = textsOf(markdown, 'whatsapp').join('');
     expect(sent.replaceAll(/[\s*]/gu, '')).toBe(markdown.replaceAll(/[\s*]/gu, ''));
   });

@@ -1,6 +1,6 @@
 import type { Surface } from './surface.ts';
 
-/** A message takes its way to the provider: what would arrive a moment too late is not begun. */
+/** A margin for the way to the provider: a message that would arrive a moment too late is not sent. */
 const MARGIN_MS = 30_000;
 
 export type ReplyWindow =

@@ -17,8 +17,8 @@ export interface RetryPosition {
 }
 
 /**
- * How long to wait before the next try; undefined when that was the last. The provider's own hint counts in full, hours too: whoever waits that long
- * parks the message, and holds no worker.
+ * How long to wait before the next try; undefined when that was the last. The provider's own hint counts in full, hours
+ * too: a sender that waits that long parks the message, and holds no worker.
  */
 export function retryDelayMs(
   { backoff, afterMs }: Pick<Extract<SendOutcome, { kind: 'retry' }>, 'backoff' | 'afterMs'>,

@@ -1,4 +1,7 @@
-/** What a stretch of text is. Flat on purpose: cutting a list of runs leaves each half whole, where cutting a tree would not. */
+/**
+ * What a stretch of text is. Flat on purpose: cutting a list of runs leaves each half whole, where cutting a tree would
+ * not.
+ */
 export interface Marks {
   readonly quote?: true;
   /** A block of code; its language, or the empty string. */
@@ -34,7 +37,7 @@ export function sliceRuns(rich: RichText, from: number, to: number): RichText {
   return cut;
 }
 
-/** Neighbours for which `keyOf` says the same. */
+/** Neighbours for which `keyOf` returns the same. */
 export function groupRuns<Key>(rich: RichText, keyOf: (run: Run) => Key): { readonly key: Key; readonly runs: Run[] }[] {
   const groups: { key: Key; runs: Run[] }[] = [];
   for (const run of rich) {

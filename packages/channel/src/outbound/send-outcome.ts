@@ -6,15 +6,16 @@ export interface SendProblem {
 }
 
 /**
- * What became of one part, as far as the provider's answer says:
+ * The outcome of one part, as far as the provider's answer shows it:
  *
  * - `sent`: accepted by the provider; receipts move it on from there.
- * - `retry`: nothing was sent, later it may be. `afterMs` is the provider's own word on when.
- * - `resend_plain`, `resend_without_reply`, `resend_to`: nothing was sent; at once again without formatting, without the reference, to the new address.
- * - `window_closed`: only a template may be sent until the person writes again.
+ * - `retry`: nothing was sent, later it may be. `afterMs` is the provider's own delay.
+ * - `resend_plain`, `resend_without_reply`, `resend_to`: nothing was sent; at once again without formatting, without
+ *   the reference, to the new address.
+ * - `window_closed`: only a template may be sent until the contact writes again.
  * - `refused`: this message never; another may.
- * - `recipient_failed`: this person or conversation cannot be reached any more.
- * - `binding_failed`: nothing can be sent with these credentials until a person has seen to it.
+ * - `recipient_failed`: this contact or conversation cannot be reached any more.
+ * - `binding_failed`: nothing can be sent with these credentials until an operator or owner has corrected them.
  * - `unknown`: it may have been sent or not, so it is never sent again.
  */
 export type SendOutcome =
@@ -32,7 +33,7 @@ export type FinalKind =
   | 'binding_failed'
   | 'unknown';
 
-/** `pair`: too many messages to one person; only that conversation waits. `few`: a fault that seldom passes. */
+/** `pair`: too many messages to one contact; only that conversation waits. `few`: a fault that seldom passes. */
 export type Backoff = 'ordinary' | 'pair' | 'few';
 
 /** Shown to owners, and kept in files that have a limit. */

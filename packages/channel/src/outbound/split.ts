@@ -21,8 +21,9 @@ interface Cut {
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /**
- * Marked text as messages that the provider takes, in order; none for a text without a visible character. Each part is whole in itself: a block of code
- * that had to be cut is fenced in both parts. Cut is where it hurts least: between paragraphs, lines, words, and last of all what people see as characters.
+ * Marked text as messages that the provider takes, in order; none for a text without a visible character. Each part is
+ * whole in itself: a block of code that had to be cut is fenced in both parts. Cut is where it hurts least: between
+ * paragraphs, lines, words, and last of all what people see as characters.
  */
 export function splitIntoParts(rich: RichText, dialect: Dialect): Part[] {
   const splitter = new Splitter(rich, dialect);

@@ -1,10 +1,16 @@
 import type { Dialect } from './dialect.ts';
 
-/** What a message is written for. A channel may have two: Instagram is reached through the page of Messenger, and has limits of its own. */
+/**
+ * What a message is written for. A channel may have two: Instagram is reached through the page of Messenger, and has
+ * separate limits.
+ */
 export interface Surface {
   readonly name: string;
   readonly dialect: Dialect;
-  /** Messages may arrive in another order than they were sent: the parts of a long one are numbered, within the limit of the dialect. */
+  /**
+   * Messages may arrive in another order than they were sent: the parts of a long one are numbered, within the limit of
+   * the dialect.
+   */
   readonly isNumbered?: boolean;
   readonly pace: (to: string) => Pace;
   /** For so long after the contact last wrote free text may be sent; null: always. */
@@ -22,5 +28,5 @@ export interface Pace {
   readonly isOwnLimit?: boolean;
 }
 
-/** Meta's rule, for all its apps and for those that reach them through others. */
+/** Meta's rule, for all its channels, also when they are reached through another provider. */
 export const DAY_WINDOW_MS = 24 * 60 * 60_000;

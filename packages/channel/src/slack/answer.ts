@@ -25,7 +25,7 @@ const errors: ReadonlyMap<string, FinalKind | 'retry'> = new Map(
       'user_not_found',
       'user_disabled',
       'cannot_dm_bot',
-      // The bot is not a member, or may not write there; other conversations take what it says.
+      // The bot is not a member, or may not write there; other conversations take its messages.
       'no_permission',
       'access_denied',
       'ekm_access_denied',
@@ -41,7 +41,7 @@ const errors: ReadonlyMap<string, FinalKind | 'retry'> = new Map(
   ),
 );
 
-/** Slack says what went wrong in the body of a 200. */
+/** Slack reports errors in the body of a 200. */
 export function outcomeOfSlackSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
   if ('failure' in answer) return outcomeOfNoAnswer(answer);
   const sent = Sent.safeParse(answer.body);

@@ -8,7 +8,7 @@ import { Event, File, type Envelope } from './wire.ts';
 
 type Settings = ChannelSettings['channel_d'];
 
-/** Kinds of message that a person has said something with; all the others tell what happened in a channel. */
+/** Kinds of message that carry a user's text; all the others report what happened in a channel. */
 const spoken: readonly (string | undefined)[] = [undefined, 'file_share', 'me_message', 'thread_broadcast'];
 
 export function readEvent(envelope: Envelope, settings: Settings): InboundItem {
@@ -22,7 +22,7 @@ export function readEvent(envelope: Envelope, settings: Settings): InboundItem {
     case 'app_uninstalled':
       return { kind: 'revocation', reason: event.type };
     case 'tokens_revoked':
-      // A person who takes back their own consent leaves the bot as it is.
+      // A user who takes back their own consent leaves the bot as it is.
       return (event.tokens?.bot.length ?? 0) > 0 ? { kind: 'revocation', reason: event.type } : ignored('other_event', event.type);
     case 'reaction_added':
     case 'reaction_removed':
@@ -109,7 +109,10 @@ function referenceTo(json: unknown): MediaReference[] {
   return [media({ kind: kindOf(mimetype), id, url: known, mediaType: orNull(mimetype), fileName: orNull(name), bytes: orNull(size) })];
 }
 
-/** Deleted, beyond what the workspace pays for, or with somebody else: of the last Slack has only the address that its owner wrote down. */
+/**
+ * Deleted, beyond what the workspace pays for, or stored elsewhere: for the last Slack has only the address that its
+ * owner wrote down.
+ */
 const absentModes: readonly (string | undefined)[] = ['tombstone', 'hidden_by_limit', 'external'];
 
 function kindOf(mediaType: string | undefined): MediaKind {

@@ -29,7 +29,7 @@ type Settings = Pick<ChannelSettings['channel_d'], 'botToken' | 'teamId' | 'botU
 
 /** Slack Web API. */
 export class SlackSender implements ChannelSender {
-  /** It stays for two minutes. */
+  /** The indicator stays for two minutes. */
   readonly typingRepeatMs = 60_000;
   readonly #settings: Settings;
   readonly #base: string;
@@ -48,7 +48,7 @@ export class SlackSender implements ChannelSender {
         channel: to,
         ...(form === 'plain' ? { text: escapeText(part.plain), mrkdwn: false } : { text: part.text }),
         ...(thread !== undefined && { thread_ts: thread }),
-        // A preview is a request to an address that a model wrote, made before anybody has read it.
+        // A preview is a request to an address that a model wrote, made before a reader has seen it.
         unfurl_links: false,
         unfurl_media: false,
       },
@@ -97,7 +97,7 @@ export class SlackSender implements ChannelSender {
     return file;
   }
 
-  /** Told only to a bot with the scope users:read; without it an item is compared by its workspace alone. */
+  /** Slack answers only a bot with the scope users:read; without it an item is compared by its workspace alone. */
   async #appOf(bot: string, signal: AbortSignal): Promise<string | undefined> {
     if (signal.aborted) return undefined;
     const url = below(this.#base, `bots.info?bot=${encodeURIComponent(bot)}`);

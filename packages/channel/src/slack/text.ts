@@ -1,4 +1,4 @@
-/** Slack's markup as a person reads it. Entities are undone once, `&` last: what somebody typed as `&lt;` stays that. */
+/** Slack's markup as a reader sees it. Entities are undone once, `&` last: a typed `&lt;` stays that. */
 export function plainText(text: string, ownUserId: string): string {
   // bounded-expression: the id is taken as it is, and what follows it ends at the next angle bracket
   const own = new RegExp(String.raw`<@${RegExp.escape(ownUserId)}(?:\|[^<>]*)?>`, 'gu');

@@ -19,7 +19,7 @@ const sentences: readonly (readonly [RegExp, FinalKind])[] = [
   [/chat not found|user not found|PEER_ID_INVALID|CHAT_WRITE_FORBIDDEN|not enough rights|have no rights/iu, 'recipient_failed'],
 ];
 
-/** What a call that sends came to. */
+/** The outcome of a call that sends. */
 export function outcomeOfTelegramSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
   if ('failure' in answer) return outcomeOfNoAnswer(answer);
   const sent = Sent.safeParse(answer.body);

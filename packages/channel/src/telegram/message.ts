@@ -8,7 +8,7 @@ const NAME_MAX_UNITS = 100;
 
 export interface Bot {
   readonly id: string | undefined;
-  /** Its user name in small letters; without it nobody can be seen to mention it. */
+  /** Its user name in small letters; without it no mention can be recognised. */
   readonly name: string | undefined;
 }
 
@@ -53,14 +53,14 @@ function contentOf(message: Message): Pick<InboundMessage, 'text' | 'media' | 'l
   };
 }
 
-/** The conversation goes on under another number. Both sides of it are told. */
+/** The conversation goes on under another number. Telegram sends a message to both chats. */
 function migrationOf({ chat, migrate_to_chat_id, migrate_from_chat_id }: Message): InboundItem | undefined {
   if (migrate_to_chat_id !== undefined) return { kind: 'alias', of: 'conversation', from: chat.id, to: migrate_to_chat_id };
   if (migrate_from_chat_id !== undefined) return { kind: 'alias', of: 'conversation', from: migrate_from_chat_id, to: chat.id };
   return undefined;
 }
 
-/** In a group: by name, by a command with the name, or by a reply to something that the bot has said. */
+/** In a group: by name, by a command with the name, or by a reply to a message of the bot. */
 function isAddressed(message: Message, bot: Bot): boolean {
   const { reply_to_message, message_thread_id, is_topic_message } = message;
   // The first message of a topic is what everything in the topic replies to.
@@ -69,7 +69,10 @@ function isAddressed(message: Message, bot: Bot): boolean {
   return names(message.text, message.entities, bot) || names(message.caption, message.caption_entities, bot);
 }
 
-/** Offsets are counted in UTF-16 units, as strings here are. Never by searching the text: names may begin with this bot's. */
+/**
+ * Offsets are counted in UTF-16 units, as strings here are. Never by searching the text: names may begin with this
+ * bot's.
+ */
 function names(text: string | undefined, entities: readonly unknown[], bot: Bot): boolean {
   return entities.some((json) => {
     const entity = Entity.safeParse(json).data;
@@ -83,7 +86,10 @@ function names(text: string | undefined, entities: readonly unknown[], bot: Bot)
   });
 }
 
-/** While nobody has told us our name: that of any bot. With privacy mode, which is the default, Telegram brings nothing that is meant for others. */
+/**
+ * While the bot's own name is unknown, any bot's name matches. With privacy mode, which is the default, Telegram
+ * delivers nothing that is meant for others.
+ */
 function isNameOf(word: string, bot: Bot): boolean {
   const at = word.indexOf('@');
   const name = at === -1 ? '' : word.slice(at + 1);
@@ -119,7 +125,7 @@ function largestOf(photo: readonly unknown[]): MediaReference | undefined {
   return largest === undefined ? undefined : media({ kind: 'image', id: largest.file_id, bytes: largest.file_size ?? null });
 }
 
-/** A venue says where it is once more as a location. */
+/** A venue repeats its place as a location. */
 function locationOf({ location, venue }: Message): InboundLocation | undefined {
   const place = venue?.location ?? location;
   return place === undefined ? undefined : { ...place, name: venue?.title ?? null, address: venue?.address ?? null };

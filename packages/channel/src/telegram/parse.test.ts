@@ -4,7 +4,7 @@ import { parseTelegram } from './parse.ts';
 
 const nameless = { botToken: '300:token', secretToken: 'secret-token' };
 
-/** What becomes of a message in a group that is nothing but this. */
+/** The item for a group message with this text alone. */
 function kindOf(text: string, type: 'mention' | 'bot_command'): string | undefined {
   const message = {
     message_id: 1,
@@ -18,12 +18,12 @@ function kindOf(text: string, type: 'mention' | 'bot_command'): string | undefin
   return delivery.kind === 'items' ? delivery.items[0]?.kind : delivery.kind;
 }
 
-describe('a bot that has not been told its own name', () => {
+describe('a bot that does not know its own name', () => {
   it('is addressed by the name of any bot', () => {
     expect([kindOf('@shop_bot', 'mention'), kindOf('/help@shop_bot', 'bot_command')]).toEqual(['message', 'message']);
   });
 
-  it('is not addressed by the name of a person, nor by a command without a name', () => {
+  it('is not addressed by the name of a user, nor by a command without a name', () => {
     for (const name of ['@ann', '@shop_bot2']) expect(kindOf(name, 'mention')).toBe('ignored');
     for (const command of ['/help', '/robot']) expect(kindOf(command, 'bot_command')).toBe('ignored');
   });
@@ -46,7 +46,7 @@ function messageWith(fields: object): object {
 }
 
 describe('an update of Telegram', () => {
-  it('tells the words on a pressed button, not only what the bot calls it', () => {
+  it('reads the words on a pressed button, not only what the bot calls it', () => {
     const inline_keyboard = [
       [{ text: 'No', callback_data: 'no:1' }],
       [{ text: 'Yes, please', callback_data: 'yes:1' }, { url: 'https://e.example/' }],
@@ -58,7 +58,7 @@ describe('an update of Telegram', () => {
     expect(press('gone:1')).toMatchObject({ text: 'gone:1', choice: { kind: 'callback', id: 'gone:1', title: null } });
   });
 
-  it('tells that a chat is gone, and that it is back', () => {
+  it('reports that a chat is gone, and that it is back', () => {
     const member = (status: string) => ({
       update_id: 9,
       my_chat_member: { chat: { id: 5, type: 'private' }, new_chat_member: { status } },
@@ -68,7 +68,7 @@ describe('an update of Telegram', () => {
     expect(read(member('restricted'))).toMatchObject([{ kind: 'ignored' }]);
   });
 
-  it('says of which album a picture is', () => {
+  it('reports the album of a picture', () => {
     const photo = [{ file_id: 'l', width: 900, height: 600 }];
     expect(read(messageWith({ photo, media_group_id: '131' }))).toMatchObject([{ albumId: '131' }]);
     expect(read(messageWith({ photo }))).not.toMatchObject([{ albumId: '131' }]);

@@ -25,7 +25,10 @@ function readUpdate(json: unknown, settings: ChannelSettings['channel_c']): Inbo
   return [ignored('other_event', eventName(Object(json), ['update_id']))];
 }
 
-/** A pressed button: who pressed it is not who wrote the message above it, which is the bot, and which may no longer be there. */
+/**
+ * A pressed button: who pressed it is not who wrote the message above it, which is the bot, and which may no longer be
+ * there.
+ */
 function readCallback(json: unknown, updateId: string): InboundItem[] {
   const query = CallbackQuery.safeParse(json).data;
   if (query === undefined) return [ignored('unreadable', 'callback_query')];
@@ -54,7 +57,10 @@ function readCallback(json: unknown, updateId: string): InboundItem[] {
   ];
 }
 
-/** The query has what the bot calls the button; what the person read stands in the message above it, as long as that is there. */
+/**
+ * The query has what the bot calls the button; what the user read stands in the message above it, as long as that is
+ * there.
+ */
 function labelOf(pressed: string, keyboard: readonly unknown[]): string | null {
   const buttons = keyboard.flatMap((row) => ButtonRow.safeParse(row).data ?? []).map((button) => Button.safeParse(button).data);
   return textOrNull(buttons.find((button) => button?.callback_data === pressed)?.text);

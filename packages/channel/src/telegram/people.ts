@@ -9,7 +9,7 @@ export function senderOf({ id, first_name, last_name }: User): InboundSender {
   return { id, aliases: [], displayName: displayName === '' ? null : displayName, isExternal: false };
 }
 
-/** Or why it is nobody. Two bots would answer each other for ever. */
+/** Returns the sender, or why there is none. Two bots would answer each other for ever. */
 export function personOf({ from, sender_chat }: Message): InboundSender | 'no_sender' | 'from_bot' {
   if (from === undefined) return 'no_sender';
   if (from.id === anonymousAdmin && sender_chat !== undefined)

@@ -37,22 +37,22 @@ const WebhookInfo = z.object({
 /** Files are fetched from the API itself, at the operator's address of it. */
 export const mediaSources: MediaSources = { withToken: [], open: [] };
 
-/** What the inbound side reads; without the list Telegram sends much that nobody does. */
+/** The updates that the inbound side reads; without the list Telegram sends many others. */
 const UPDATES = ['message', 'callback_query', 'my_chat_member'];
 
-/** What Telegram says of the webhook of a bot. */
+/** What Telegram reports of a bot's webhook. */
 export interface TelegramWebhook {
   /** Empty: none is registered. */
   readonly url: string;
   readonly waitingUpdates: number;
   readonly lastError: string | undefined;
-  /** Of the updates that are read here, those that Telegram was not asked for. */
+  /** The updates that are read here, but are not requested from Telegram. */
   readonly missingUpdates: readonly string[];
 }
 
 /** Telegram Bot API. Its token stands in every address, so no address is ever part of a message or a log. */
 export class TelegramSender implements ChannelSender {
-  /** It goes after five seconds. */
+  /** The indicator disappears after five seconds. */
   readonly typingRepeatMs = 4000;
   readonly #token: string;
   readonly #botUsername: string | undefined;
@@ -73,7 +73,7 @@ export class TelegramSender implements ChannelSender {
       {
         ...placeOf(message),
         ...(form === 'plain' ? { text: part.plain } : { text: part.text, parse_mode: 'HTML' }),
-        // A preview is a request to an address that a model wrote, made before anybody has read it.
+        // A preview is a request to an address that a model wrote, made before a reader has seen it.
         link_preview_options: { is_disabled: true },
         ...replyParametersOf(message),
       },
@@ -104,7 +104,7 @@ export class TelegramSender implements ChannelSender {
     return isDone(await this.#call('answerCallbackQuery', { callback_query_id: callbackId }, signal));
   }
 
-  /** Tells Telegram where to bring messages: other than with the other apps, that is done by a call of ours. */
+  /** Registers our webhook at Telegram: unlike other channels, Telegram has an API call for that. */
   async registerWebhook(
     { url, secretToken }: { readonly url: string; readonly secretToken: string },
     signal: AbortSignal,
@@ -115,7 +115,10 @@ export class TelegramSender implements ChannelSender {
     return { state: 'refused', message: problemOf(answer) };
   }
 
-  /** Whether Telegram brings nothing to these addresses any more. A bot whose messages go to another address by now is left alone. */
+  /**
+   * Whether Telegram no longer delivers to these addresses. A bot whose messages go to another address by now stays
+   * unchanged.
+   */
   async removeWebhook(urls: readonly string[], signal: AbortSignal): Promise<boolean> {
     const found = await this.findWebhook(signal);
     if ('failure' in found || signal.aborted) return false;
@@ -123,7 +126,7 @@ export class TelegramSender implements ChannelSender {
     return isDone(await this.#call('deleteWebhook', {}, signal));
   }
 
-  /** Never throws: what could not be found out is said in `reason`. */
+  /** Never throws: `reason` contains what could not be found out. */
   async findWebhook(
     signal: AbortSignal,
   ): Promise<TelegramWebhook | { readonly failure: 'refused' | NoAnswer['failure']; readonly reason: string }> {
@@ -132,7 +135,7 @@ export class TelegramSender implements ChannelSender {
     const read = WebhookInfo.safeParse(answer.body);
     if (!read.success) return { failure: 'refused', reason: problemOf(answer) };
     const { url, pending_update_count: waitingUpdates, last_error_message: lastError, allowed_updates: allowed } = read.data.result;
-    // Without a list Telegram brings these and more.
+    // Without a list Telegram delivers these and more.
     const missingUpdates = allowed === undefined || allowed.length === 0 ? [] : UPDATES.filter((update) => !allowed.includes(update));
     return { url, waitingUpdates, lastError, missingUpdates };
   }
@@ -174,7 +177,9 @@ function placeOf({ to, thread }: Destination): object {
   return { chat_id: /^-?\d{1,16}$/u.test(to) ? Number(to) : to, ...(thread !== undefined && { message_thread_id: Number(thread) }) };
 }
 
-/** Telegram counts messages in each chat: a group that has another number by now has other messages under the same ones. */
+/**
+ * Telegram counts messages in each chat: a group that has another number by now has other messages under the same ones.
+ */
 function replyParametersOf({ to, replyTo }: OutgoingMessage): object {
   const [chat, id] = replyTo?.split('/') ?? [];
   if (chat !== to || id === undefined || !/^\d{1,15}$/u.test(id)) return {};

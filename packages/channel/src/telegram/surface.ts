@@ -27,7 +27,10 @@ function render(rich: RichText): string {
   return writeMarkup(rich, markup);
 }
 
-/** HTML, in which three signs are escaped, and not MarkdownV2, in which eighteen are. Tags do not count: the limit is on what is left after reading them. */
+/**
+ * HTML, in which three signs are escaped, and not MarkdownV2, in which eighteen are. Tags do not count: the limit is on
+ * what is left after reading them.
+ */
 const dialect: Dialect = { maxLength: 4096, render, lengthOf: (rich) => utf16Units(textOf(rich)) };
 
 const chatPace = { conversationIntervalMs: 1000, conversationBurst: 1, bindingPerSecond: 30 };

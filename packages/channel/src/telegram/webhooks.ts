@@ -2,7 +2,7 @@ import type { ChannelCheck, ChannelSettings } from '@concierge/contract';
 import type { ChannelWebhooks, WebhookPlaces, WebhooksOptions } from '../channel-adapter.ts';
 import { TelegramSender, type TelegramWebhook } from './send.ts';
 
-/** Telegram learns by a call where to bring messages; at the other providers it is set on their pages. */
+/** An API call sets Telegram's webhook address; the other providers' pages set theirs. */
 export class TelegramWebhooks implements ChannelWebhooks {
   readonly #sender: TelegramSender;
   readonly #secretToken: string;
@@ -42,7 +42,7 @@ export class TelegramWebhooks implements ChannelWebhooks {
     return `Telegram could not bring ${String(waitingUpdates)} updates: ${lastError}`;
   }
 
-  /** What stands before the path is known only where PUBLIC_URL says so. */
+  /** The part before the path is known only where PUBLIC_URL is set. */
   #isOurs(url: string, places: WebhookPlaces): boolean {
     const pathname = URL.parse(url)?.pathname;
     return this.#options.hasPublicUrl ? places.includes(url) : places.some((path) => pathname?.endsWith(path) === true);

@@ -16,7 +16,10 @@ export const twilio: ChannelAdapter<'channel_e'> = {
   mediaSources,
 };
 
-/** The address is set on Twilio's pages. All that can be found out here is whether what comes from there can be checked at all. */
+/**
+ * The address is set on Twilio's pages. All that can be found out here is whether what comes from there can be checked
+ * at all.
+ */
 function webhooks(hasPublicUrl: boolean): ChannelWebhooks {
   const problem = {
     name: 'webhook',

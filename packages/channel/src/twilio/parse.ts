@@ -8,7 +8,7 @@ import { Callback } from './wire.ts';
 type Settings = ChannelSettings['channel_e'];
 type Fields = Readonly<Record<string, string>>;
 
-/** One form: a message, or what became of one of ours. */
+/** One form: a message, or a receipt for one of ours. */
 export function parseTwilio(body: Uint8Array, settings: Settings, url = ''): Delivery {
   const form = new URLSearchParams(new TextDecoder().decode(body));
   const fields = Object.fromEntries([...form].map(([name, value]) => [name, storable(value)]));
@@ -55,7 +55,7 @@ function readMessage(callback: Callback, fields: Fields, id: string): InboundIte
     media: mediaOf(callback, fields),
     ...contentOf(callback),
     replyTo: orNull(callback.OriginalRepliedMessageSid),
-    // Twilio does not say when it was written.
+    // Twilio does not send the time of writing.
     sentAtMs: null,
   });
 }

@@ -43,7 +43,7 @@ const classes: readonly (readonly [FinalKind | 'retry', readonly number[]])[] = 
 
 const kinds = new Map(classes.flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const)));
 
-/** What a call that sends came to. The code decides; the status is what is left where there is none. */
+/** The outcome of a call that sends. The code decides; the status is what is left where there is none. */
 export function outcomeOfTwilioSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
   if ('failure' in answer) return outcomeOfNoAnswer(answer);
   const sent = Sent.safeParse(answer.body);

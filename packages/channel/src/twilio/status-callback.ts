@@ -1,4 +1,4 @@
-/** Twilio gives nothing of ours back but the address: so that address says which message it is about. It is signed with the rest. */
+/** Twilio returns nothing of ours but the address, so the address names the message. It is signed with the rest. */
 const MARK = 'mark';
 
 export function statusCallback(webhookUrl: string, mark: string | undefined): string {

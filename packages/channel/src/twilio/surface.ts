@@ -2,7 +2,7 @@ import { plainDialect, utf16Units } from '../outbound/plain-text.ts';
 import { DAY_WINDOW_MS, type Surface } from '../outbound/surface.ts';
 import { whatsAppDialect } from '../whatsapp/surface.ts';
 
-/** Of one message; beyond 160 characters Twilio sends an SMS in segments, which the phone puts together. */
+/** The length of one message; beyond 160 characters Twilio sends an SMS in segments, which the phone puts together. */
 export const BODY_MAX_UNITS = 1600;
 
 const WHATSAPP_PREFIX = 'whatsapp:';

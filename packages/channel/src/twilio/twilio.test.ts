@@ -205,7 +205,7 @@ describe('a form of Twilio', () => {
     ['undelivered', 'receipt', 'failed'],
     ['failed', 'receipt', 'failed'],
     ['constructor', 'ignored', undefined],
-  ])('that says %s of a message of ours is %s', (MessageStatus, kind, state) => {
+  ])('with the status %s of a message of ours is %s', (MessageStatus, kind, state) => {
     const about = { MessageStatus, From: '+15005550006', To: '+4915112345678', ErrorCode: '30003' };
     const [item] = read(about, settings, `${url}?mark=m_1.0`);
     expect(item).toMatchObject({ kind, ...(state !== undefined && { state, mark: 'm_1.0', messageId: text['MessageSid'] }) });

@@ -3,17 +3,20 @@ import type { ChannelSettings } from '@concierge/contract';
 import type { WebhookRequest } from '../channel-adapter.ts';
 import { headerOf, isSecret } from '../inbound/signature.ts';
 
-/** Many times what Twilio sends. Anybody may send a body, and its fields are sorted before it is known who did. */
+/** Many times what Twilio sends. The sender of a body is not known yet while its fields are sorted. */
 const BODY_MAX_BYTES = 256 * 1024;
 
-/** Base64 of the HMAC-SHA1 over the address that was called and the fields of the form, sorted by name, each with its value behind it. */
+/**
+ * Base64 of the HMAC-SHA1 over the address that was called and the fields of the form, sorted by name, each with its
+ * value behind it.
+ */
 export function verifyTwilio(request: WebhookRequest, settings: ChannelSettings['channel_e'] | undefined): boolean {
   const { body, url = '' } = request;
   if (body.length > BODY_MAX_BYTES) return false;
   const given = headerOf(request, 'x-twilio-signature');
   const fields = sortedFields(body);
   const digests = spellings(url).map((address) => digestOf(settings?.authToken ?? '-', address + fields));
-  // All are compared, whichever fits: the time it takes tells nothing.
+  // All are compared, whichever fits: the time it takes reveals nothing.
   const isEqual = digests.map((digest) => isSecret(given, digest)).includes(true);
   return isEqual && url !== '' && settings !== undefined && settings.authToken !== '';
 }

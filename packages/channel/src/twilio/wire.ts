@@ -17,7 +17,7 @@ export const Callback = z.object({
   MessagingServiceSid: text,
   From: text,
   To: text,
-  /** Only of what became of a message of ours. */
+  /** Only for receipts of our messages. */
   MessageStatus: text,
   ErrorCode: text,
   Body: text,
@@ -27,7 +27,7 @@ export const Callback = z.object({
       .regex(/^\d{1,2}$/u)
       .transform(Number),
   ),
-  /** Where the messaging service looks after the words by which contacts leave and come back. */
+  /** Set where the messaging service handles the words by which contacts leave and come back. */
   OptOutType: text,
   ProfileName: text,
   OriginalRepliedMessageSid: text,

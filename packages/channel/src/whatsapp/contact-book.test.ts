@@ -8,7 +8,7 @@ it('finds the one with any of the ids, the first of several', () => {
   expect(book.contactOf(['493', 'U3'])).toBeUndefined();
 });
 
-it('takes the only one there is for whoever wrote without an id', () => {
+it('takes the only one there is for a sender without an id', () => {
   expect(new ContactBook([{ wa_id: '491' }]).contactOf([undefined])).toEqual({ wa_id: '491' });
   expect(new ContactBook([{ wa_id: '491' }, { wa_id: '492' }]).contactOf([undefined])).toBeUndefined();
 });

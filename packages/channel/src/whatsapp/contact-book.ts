@@ -1,6 +1,8 @@
 import type { Contact } from './wire.ts';
 
-/** The people that a body tells of, by either of their ids: both people and messages may be so many that none is looked for among all. */
+/**
+ * The contacts that a body contains, by either of their ids: contacts and messages may be too many for a linear search.
+ */
 export class ContactBook {
   readonly #contacts: readonly Contact[];
   /** The first place of each id. */
@@ -13,7 +15,7 @@ export class ContactBook {
     }
   }
 
-  /** The one who wrote it; of a message without a sender the only one there is. */
+  /** The contact who wrote the message; for a message without a sender the only contact there is. */
   contactOf(senderIds: readonly (string | undefined)[]): Contact | undefined {
     const ids = senderIds.filter((known) => known !== undefined);
     if (ids.length === 0) return this.#contacts.length === 1 ? this.#contacts[0] : undefined;

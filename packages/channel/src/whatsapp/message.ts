@@ -15,7 +15,7 @@ export function readMessage(json: unknown, { contacts, ownNumber }: Around): Inb
   const message = Message.safeParse(json).data;
   if (message === undefined) return [ignored('unreadable')];
   const { id, type = '' } = message;
-  // Nothing to tell a second delivery by.
+  // Nothing identifies a second delivery.
   if (id === undefined) return [ignored('no_id', type)];
   // Answered, it would be answered again, and so on for ever.
   if (isOwn(message, ownNumber)) return [ignored('echo', id)];
@@ -63,7 +63,7 @@ const silentTypes: ReadonlyMap<string, IgnoredReason> = new Map([
 
 type Content = Partial<Pick<InboundMessage, 'text' | 'media' | 'location' | 'cards' | 'choice' | 'order'>>;
 
-/** Maps, as types are words of somebody else, and `constructor` is one that every object has. */
+/** Maps, as types are the provider's words, and `constructor` is one that every object has. */
 const contents: ReadonlyMap<string, (part: unknown) => Content> = new Map<string, (part: unknown) => Content>([
   ['text', reader(Text, ({ body }) => ({ text: textOrNull(body) }))],
   ['image', reader(File, (image) => fileContent('image', image))],
@@ -78,7 +78,7 @@ const contents: ReadonlyMap<string, (part: unknown) => Content> = new Map<string
   ['order', reader(Order, orderContent)],
 ]);
 
-/** Nothing, when the part is not what its type says. */
+/** Nothing, when the part does not match its type. */
 function reader<Part extends z.ZodType>(schema: Part, read: (part: z.output<Part>) => Content): (part: unknown) => Content {
   return (given) => {
     const part = schema.safeParse(given);
@@ -136,8 +136,8 @@ function orderContent(order: Order): Content {
 }
 
 /**
- * The id that a business knows a person by comes before the telephone number, which people who have a user name need not show. Contacts are in another
- * order than messages, and not always of the same people.
+ * The business-scoped id of a sender comes before the telephone number, which people who have a user name need not
+ * show. Contacts are in another order than messages, and not always for the same senders.
  */
 function senderOf({ from, from_user_id }: Message, contacts: ContactBook): InboundSender | undefined {
   const contact = contacts.contactOf([from, from_user_id]);
@@ -149,7 +149,7 @@ function senderOf({ from, from_user_id }: Message, contacts: ContactBook): Inbou
   return { id, aliases, displayName: orNull(contact?.profile?.name), isExternal: false };
 }
 
-/** A person with another number is the same person. Contacts are absent here. */
+/** A sender with another number stays the same sender. Contacts are absent here. */
 function readSystem(message: Message): InboundItem[] {
   const { from, from_user_id } = message;
   const system = System.safeParse(message['system']).data;

@@ -6,7 +6,10 @@ import { ContactBook } from './contact-book.ts';
 import { readMessage } from './message.ts';
 import { Change, Contact, Entry, Envelope, ProviderError, Status, UserIdUpdate, Value } from './wire.ts';
 
-/** Every item of every entry: up to a thousand messages and receipts come in one body, of several numbers and in any order. */
+/**
+ * Every item of every entry: up to a thousand messages and receipts come in one body, of several numbers and in any
+ * order.
+ */
 export function parseWhatsApp(body: Uint8Array, settings: ChannelSettings['channel_a']): Delivery {
   const json = readJson(body);
   if (json === undefined) return { kind: 'malformed' };

@@ -36,7 +36,7 @@ export function outcomeOfWhatsAppSend(answer: ProviderAnswer | NoAnswer): SendOu
 
 /** WhatsApp Cloud API. */
 export class WhatsAppSender implements ChannelSender {
-  /** It goes after 25 seconds. */
+  /** The indicator disappears after 25 seconds. */
   readonly typingRepeatMs = 20_000;
   readonly #phoneNumberId: string;
   readonly #access: GraphAccess;
@@ -54,7 +54,7 @@ export class WhatsAppSender implements ChannelSender {
       {
         ...recipientOf(message.to),
         type: 'text',
-        // A preview is a request to an address that a model wrote, made before anybody has read it.
+        // A preview is a request to an address that a model wrote, made before a reader has seen it.
         text: { body, preview_url: false },
         ...(message.replyTo !== undefined && { context: { message_id: message.replyTo } }),
         ...(message.mark !== undefined && { biz_opaque_callback_data: message.mark.slice(0, MARK_MAX_CHARACTERS) }),
@@ -112,7 +112,10 @@ export class WhatsAppSender implements ChannelSender {
   }
 }
 
-/** All that is neither a person's number nor a person's name is a group: sent as if to a person, an answer to a group is refused. */
+/**
+ * An address that is neither a contact's number nor a contact's name is a group: sent as if to a contact, an answer to
+ * a group is refused.
+ */
 function recipientOf(to: string): object {
   if (BUSINESS_SCOPED_ID.test(to)) return { recipient_type: 'individual', recipient: to };
   return { recipient_type: TELEPHONE_NUMBER.test(to) ? 'individual' : 'group', to };

@@ -29,7 +29,7 @@ function render(rich: RichText): string {
   return writeMarkup(spellOutLinks(rich), markup);
 }
 
-/** The app has no way to escape its signs: a lone `*` stays one, as when a person types it. */
+/** WhatsApp has no way to escape its signs: a lone `*` stays one, as when it is typed. */
 export function whatsAppDialect(maxLength: number): Dialect {
   return { maxLength, render, lengthOf: (rich) => utf16Units(render(rich)) };
 }

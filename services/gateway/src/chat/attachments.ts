@@ -1,12 +1,12 @@
 import { AppError, type InvalidField, type UploadRef } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
-/** As a body has them: the whole reference, or its id alone. */
+/** An attachment in a request body: the whole reference, or its id alone. */
 export type GivenAttachment = UploadRef | { readonly id: string };
 
 /**
- * The stored references behind those of a request. One that was given whole must be the stored one: its name and type are not for
- * the caller to choose.
+ * The stored references behind those of a request. One that was given whole must be the stored one: its name and type
+ * are not for the caller to choose.
  * @throws AppError `invalid_request` naming each that is no upload of this tenant
  */
 export async function resolveAttachments(scope: TenantScope, given: readonly GivenAttachment[]): Promise<UploadRef[]> {

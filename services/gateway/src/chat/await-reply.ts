@@ -6,14 +6,17 @@ import type { Drain } from '../http/drain.ts';
 import { goneSignal } from '../http/gone-signal.ts';
 import type { EventStreams } from '../sse/event-streams.ts';
 
-/** What answers with a turn: as events, or folded into one reply; both end with the service. */
+/** Answers with a turn: as events, or folded into one reply; both end when the service stops. */
 export interface Replies {
   readonly turnStreams: Pick<TurnStreams, 'fold'>;
   readonly eventStreams: EventStreams;
   readonly drain: Drain;
 }
 
-/** The whole reply of a turn, once it has ended. A client that goes away ends the waiting, never the turn. @throws AppError of a turn that failed */
+/**
+ * The whole reply of a turn, once it has ended. A client that goes away ends the waiting, never the turn.
+ * @throws AppError of a turn that failed
+ */
 export async function awaitReply(
   { turnStreams, drain }: Pick<Replies, 'turnStreams' | 'drain'>,
   { response, caller }: Pick<Call, 'response'> & { readonly caller: { readonly scope: TenantScope } },

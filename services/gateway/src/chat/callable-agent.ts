@@ -2,7 +2,8 @@ import { AppError, builtInAgent, builtInAgents, type AgentDefinition } from '@co
 import type { Caller } from '../http/call.ts';
 
 /**
- * The agent that a key may talk to. What is not public needs the scope `admin`, and only that scope hears what is wrong with a file.
+ * The agent that a key may talk to. An agent that is not public needs the scope `admin`, and only that scope learns
+ * what is wrong with a file.
  * @throws AppError `not_found`, `scope_required`
  */
 export async function callableAgent({ scope, key }: Caller, name: string): Promise<AgentDefinition> {

@@ -8,7 +8,7 @@ import { resolveAttachments, type GivenAttachment } from './attachments.ts';
 import { requestHash } from './request-hash.ts';
 import type { StreamQuota } from './stream-quota.ts';
 
-/** Turns being accepted at once; several times what a disk writes down in a second would only wait. */
+/** Turns being accepted at once; several times what a disk stores in a second would only wait. */
 const ACCEPTED_AT_ONCE = 2000;
 
 export interface MessageAcceptanceOptions {
@@ -18,7 +18,7 @@ export interface MessageAcceptanceOptions {
   readonly atOnce?: number;
 }
 
-/** A message of an agent user, through whichever endpoint. */
+/** A message of an agent user, through any endpoint. */
 export interface UserMessage {
   readonly agent: string;
   readonly authority: Authority;
@@ -26,12 +26,12 @@ export interface UserMessage {
   readonly sender: string | null;
   readonly contactId: string | null;
   readonly message: string;
-  /** What the application through which it comes says before it. */
+  /** Text that the calling application puts before the message. */
   readonly preface?: string;
   readonly attachments: readonly GivenAttachment[];
-  /** What makes the attachments of two requests the same: their ids unless said. */
+  /** What makes the attachments of two requests the same; default: their ids. */
   readonly attachmentKeys?: readonly string[];
-  /** What makes two requests the same where it is not `message` and `contactId` themselves. */
+  /** The values that make two requests the same where these are not `message` and `contactId` themselves. */
   readonly hashed?: { readonly message: string; readonly contactId: string | null };
   readonly busy: BusyPolicy;
 }
@@ -43,12 +43,12 @@ export interface MessageSource {
   readonly dedupeId: string | null;
 }
 
-/** What a caller's key and `Idempotency-Key` make of it. */
+/** The identity that a caller's key and `Idempotency-Key` give it. */
 export function sourceOfCaller({ scope, key }: Caller, idempotencyKey: string | undefined): MessageSource {
   return { scope, keyId: key.id, dedupeId: idempotencyKey === undefined ? null : `api:${idempotencyKey}` };
 }
 
-/** The way of every chat endpoint into the turn path. */
+/** Accepts the messages of every chat endpoint as turns. */
 export class MessageAcceptance {
   readonly #options: MessageAcceptanceOptions;
   readonly #slots: Slots;
@@ -59,9 +59,9 @@ export class MessageAcceptance {
   }
 
   /**
-   * What is beyond the room is refused while nothing has been accepted yet: a service that takes more than it can write
+   * A message beyond the capacity is refused before anything is accepted: a service that takes more than it can write
    * down only gets slower for all.
-   * @throws AppError as `Turns.accept` says, `overloaded`, `rate_limited`, `invalid_request` (attachments)
+   * @throws AppError as `Turns.accept`, `overloaded`, `rate_limited`, `invalid_request` (attachments)
    */
   async accept({ scope, keyId, dedupeId }: MessageSource, asked: UserMessage): Promise<TurnReceipt> {
     const { turns, streamQuota, metrics } = this.#options;

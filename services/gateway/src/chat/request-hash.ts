@@ -10,7 +10,10 @@ export interface AskedFor {
   readonly attachmentKeys: readonly string[];
 }
 
-/** SHA-256 (hex) over one canonical spelling, so that neither the order of the fields nor white space nor a channel's synonym matters. */
+/**
+ * SHA-256 (hex) over one canonical spelling, so that neither the order of the fields nor white space nor a channel's
+ * synonym matters.
+ */
 export function requestHash({ agent, message, contactId, sender, channel, attachmentKeys }: AskedFor): string {
   return createHash('sha256')
     .update(JSON.stringify([agent, message, contactId, sender, channel, attachmentKeys]))

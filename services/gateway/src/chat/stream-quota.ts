@@ -4,7 +4,9 @@ import type { StreamBytes } from '@concierge/turn';
 
 const RETRY_AFTER_SECONDS = 600;
 
-/** Refuses messages of a tenant whose turns fill the memory that all tenants have together, before anything is accepted. */
+/**
+ * Refuses messages of a tenant whose turns fill the memory that all tenants have together, before anything is accepted.
+ */
 export class StreamQuota {
   readonly #streamBytes: Pick<StreamBytes, 'sumOf'>;
 

@@ -1,7 +1,7 @@
 import type { KeyRecord } from '@concierge/tenant';
 import type { TurnViewer } from '@concierge/turn';
 
-/** A key that is for cs alone sees the turns that it has started, and no others. */
+/** A key for cs alone sees only the turns that it has started. */
 export function viewerOf(key: KeyRecord): TurnViewer {
   return key.scopes.some((scope) => scope !== 'cs') ? {} : { onlyKeyId: key.id };
 }

@@ -40,7 +40,7 @@ export function sendDocsPage(response: Response): void {
     agent: { disabled: true },
     mcp: { disabled: true },
   });
-  // Scalar's handler looks at nothing of the request.
+  // Scalar's handler does not read the request.
   void answer(response.req as never, response, () => undefined); // eslint-disable-line typescript/no-unsafe-type-assertion -- typed for a request without parameters
 }
 

@@ -36,27 +36,27 @@ const tags = [
   { name: 'tenant', description: 'Settings of the tenant.' },
   { name: 'files', description: 'Context files, skills, templates, agents and memory.' },
   { name: 'keys', description: 'API keys of the tenant.' },
-  { name: 'memory', description: 'What was kept and said before.' },
+  { name: 'memory', description: 'Memory and past conversations.' },
   { name: 'usage', description: 'Tokens and cost.' },
   {
     name: 'channels',
-    description: `Chat apps: ${Object.values(channelDefinitions)
+    description: `Channels: ${Object.values(channelDefinitions)
       .map(({ label }) => label)
       .join(', ')}.`,
   },
-  { name: 'deliveries', description: 'What goes out to chat apps, and what became of it.' },
-  { name: 'events', description: 'What the tenant\u2019s own systems are told, by signed webhooks.' },
+  { name: 'deliveries', description: 'Messages sent on channels, and their outcomes.' },
+  { name: 'events', description: 'Notifications of the tenant\u2019s own systems, by signed webhooks.' },
   { name: 'mcp', description: 'MCP servers for the agents, and the agents as an MCP server.' },
   { name: 'widget', description: 'The web widget: its settings, and what pages of other sites ask with its publishable key.' },
-  { name: 'webhooks', description: 'Inbound messages of chat apps.' },
-  { name: 'operations', description: 'For whoever runs the service.' },
+  { name: 'webhooks', description: 'Inbound messages of channels.' },
+  { name: 'operations', description: 'For operators of the service.' },
 ];
 
 const eventLines = Object.keys(turnEventData)
   .map((type) => `- \`${type}\``)
   .join('\n');
 
-const eventsDescription = `Server-Sent Events, each with an \`event:\`, a \`data:\` (one line of JSON) and an \`id:\` line; a comment every ${String(limits.sseHeartbeatMs / 1000)} s of silence. \`session\` comes first, exactly one \`done\` or \`error\` last. Per tool call: \`tool_call_start\`, then any number of \`tool_call_progress\` if it takes longer and says something, \`tool_call_end\`, \`tool_result\`. The data of each type is in the schema \`TurnEventData\`:\n${eventLines}`;
+const eventsDescription = `Server-Sent Events, each with an \`event:\`, a \`data:\` (one line of JSON) and an \`id:\` line; a comment every ${String(limits.sseHeartbeatMs / 1000)} s of silence. \`session\` comes first, exactly one \`done\` or \`error\` last. Per tool call: \`tool_call_start\`, then any number of \`tool_call_progress\` if it takes longer and writes output, \`tool_call_end\`, \`tool_result\`. The data of each type is in the schema \`TurnEventData\`:\n${eventLines}`;
 
 const WidgetEventData = z
   .object(widgetEventData)
@@ -67,7 +67,9 @@ const TurnEventData = z.object(turnEventData).meta({ id: 'TurnEventData', descri
 
 let made: OpenApiDocument | undefined;
 
-/** OpenAPI 3.1 of every route, from the same objects that validate requests. Made when it is first asked for: few ever ask. */
+/**
+ * OpenAPI 3.1 of every route, from the same objects that validate requests. Built on the first request: few ever ask.
+ */
 export function openApiDocument(): OpenApiDocument {
   made ??= makeDocument();
   return made;

@@ -3,7 +3,7 @@ import type { Handlers } from '../http/call.ts';
 
 type ChannelHandlers = Pick<Handlers, 'listChannels' | 'getChannel' | 'putChannel' | 'deleteChannel' | 'testChannel'>;
 
-/** Bindings of chat apps, by the same rules as the command line. */
+/** Channel bindings, by the same rules as the command line. */
 export function channelHandlers({ connections }: { readonly connections: ChannelConnections }): ChannelHandlers {
   return {
     listChannels: async ({ caller: { scope } }) => ({ kind: 'answer', status: 200, json: await connections.list(scope) }),

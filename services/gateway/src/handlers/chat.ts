@@ -53,7 +53,10 @@ function messageOf({ query, body }: ChatCall, whom: Pick<UserMessage, 'agent' | 
   };
 }
 
-/** The owner has no channel and is no contact: as strict as the endpoint of this agent alone. @throws AppError invalid_request */
+/**
+ * The owner has no channel and is no contact: as strict as the endpoint of this agent alone.
+ * @throws AppError invalid_request
+ */
 function refuseContacts(body: ChatCall['body']): void {
   const errors = (['sender', 'channel'] as const)
     .filter((field) => body[field] !== undefined)

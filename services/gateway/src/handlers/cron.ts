@@ -5,7 +5,9 @@ type CronHandlers = Pick<
   'listSchedules' | 'createSchedule' | 'getSchedule' | 'updateSchedule' | 'deleteSchedule' | 'runSchedule' | 'listScheduleRuns'
 >;
 
-/** Schedules are files; whoever fires them sees what is changed here. What a key makes has the rights of the owner. */
+/**
+ * Schedules are files; the scheduler sees what is changed here. A schedule made with a key has the rights of the owner.
+ */
 export function cronHandlers(): CronHandlers {
   return {
     listSchedules: async ({ caller: { scope } }) => {

@@ -5,7 +5,7 @@ import { pageLink } from './page-link.ts';
 
 type DeliveryHandlers = Pick<Handlers, 'listDeliveries' | 'getDelivery' | 'redriveDelivery'>;
 
-/** What goes out to chat apps: workers send it, here it is looked at. */
+/** Outgoing messages on channels: workers send them, these handlers show them. */
 export function deliveryHandlers(): DeliveryHandlers {
   return {
     listDeliveries: async ({ caller: { scope }, query }) => {

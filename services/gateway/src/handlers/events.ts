@@ -24,7 +24,7 @@ export interface EventHandlerOptions {
   readonly eventSender: Pick<EventSender, 'send'>;
 }
 
-/** What a tenant's own systems are told. Events are files, sent by workers; only a test is sent from here. */
+/** Webhook events for a tenant's own systems. Events are files, sent by workers; only a test is sent from here. */
 export function eventHandlers(options: EventHandlerOptions): EventHandlers {
   return { ...endpointHandlers(options), ...logHandlers(options) };
 }

@@ -4,7 +4,7 @@ import { isMemoryPath, type FileEntry, type TenantScope } from '@concierge/tenan
 import type { Handlers } from '../http/call.ts';
 import type { ModelNames } from '../openai/model-names.ts';
 
-/** The tenant's own files. Which paths there are, and which of them are nobody's to see, is `TenantFiles`' to know. */
+/** The tenant's own files. `TenantFiles` decides which paths exist and which of them are hidden. */
 export function fileHandlers({
   modelNames,
 }: {
@@ -52,7 +52,7 @@ async function problemOf({ agents, skills }: TenantScope, path: string): Promise
   return invalid.find((file) => file.path === path)?.reason ?? null;
 }
 
-/** What an agent that can be used will not do well. */
+/** Warnings for an agent that can be used. */
 async function warningsOf(scope: TenantScope, modelNames: ModelNames, path: string): Promise<string[]> {
   const name = agentOf(path);
   const found = name === undefined ? undefined : (await scope.agents.scan()).valid.find((agent) => agent.name === name);
@@ -71,7 +71,7 @@ function itemOf({ path, kind, size, mtimeMs }: FileEntry): FileItem {
   return { path, kind, size, updatedAt: new Date(mtimeMs).toISOString() };
 }
 
-/** `If-None-Match` compares weakly (RFC 9110, 13.1.2): what a proxy made of our tag still counts. */
+/** `If-None-Match` compares weakly (RFC 9110, 13.1.2): a tag that a proxy has weakened still matches. */
 function matches(header: string | undefined, etag: string): boolean {
   return header !== undefined && header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//u, '') === etag);
 }

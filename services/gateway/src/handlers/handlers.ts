@@ -38,7 +38,7 @@ import { widgetHandlers } from '../widget/widget-handlers.ts';
 import type { WidgetLimits } from '../widget/widget-limits.ts';
 import type { WidgetScript } from '../widget/widget-script.ts';
 
-/** Requests whose files are in memory, over all tenants and of one of them; the others wait with theirs. */
+/** Requests whose files are in memory, for all tenants together and for one tenant; further requests wait. */
 const uploadSlots = { count: 4, perTenant: 2 };
 
 export interface HandlerParts {

@@ -12,7 +12,7 @@ function actorOf(key: KeyRecord): Actor {
   return { kind: 'key', keyId: key.id };
 }
 
-/** Conversations that pass between the agent and a person. */
+/** Conversations that pass between the agent and staff. */
 export function handoffHandlers({
   desk,
 }: HandoffHandlerOptions): Pick<Handlers, 'listHandoffs' | 'getHandoff' | 'takeOver' | 'giveBack' | 'answerAsPerson'> {

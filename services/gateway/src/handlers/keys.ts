@@ -1,6 +1,6 @@
 import type { Handlers } from '../http/call.ts';
 
-/** A key mints only what it has itself: the asking key's scopes go along. */
+/** A key mints only scopes that it has itself, so the calling key's scopes are passed along. */
 export function keyHandlers(): Pick<Handlers, 'listKeys' | 'createKey' | 'revokeKey' | 'rotateKey'> {
   return {
     listKeys: async ({ caller }) => ({ kind: 'answer', status: 200, json: await caller.scope.keys.list() }),

@@ -3,10 +3,13 @@ import { contactFolderOf, contactOf, type FileEntry, type NotesAboutContact, typ
 import type { Handlers } from '../http/call.ts';
 import { pageLink } from './page-link.ts';
 
-/** A page waits for it; what was not read by then, the next search reads. */
+/** A page waits this long; the next search reads what was not read by then. */
 const SEARCH_TIMEOUT_MS = 30_000;
 
-/** The owner's view of memory. By words alone: vectors come from a model provider, and only workers speak to those. */
+/**
+ * The owner's view of memory. It searches by words alone: vectors come from a model provider, and only workers call
+ * those.
+ */
 export function memoryHandlers(): Pick<Handlers, 'searchMemory'> & ContactNoteHandlers {
   return {
     ...contactNoteHandlers(),
@@ -33,7 +36,7 @@ type ContactNoteHandlers = Pick<
   'listNotedContacts' | 'getNotedContact' | 'forgetContact' | 'getContactNote' | 'forgetContactNote'
 >;
 
-/** What is kept about contacts: the owner sees it, and can have it forgotten. */
+/** Stored facts about contacts: the owner sees them, and can delete them. */
 function contactNoteHandlers(): ContactNoteHandlers {
   return {
     listNotedContacts: async ({ caller, query }) => {
@@ -69,7 +72,7 @@ function contactNoteHandlers(): ContactNoteHandlers {
   };
 }
 
-/** At most one: a sender and a conversation that name different contacts name none. */
+/** Finds at most one contact: a sender and a conversation that name different contacts match none. */
 async function idsNamed(
   scope: TenantScope,
   { sender, sessionId }: { readonly sender: string | undefined; readonly sessionId: string | undefined },

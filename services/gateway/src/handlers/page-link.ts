@@ -1,4 +1,4 @@
-/** The `Link` header of a list (RFC 8288): the same query, further on. Empty on the last page. */
+/** The `Link` header of a list (RFC 8288): the same query, for the next page. Empty on the last page. */
 export function pageLink(
   path: string,
   query: Readonly<Record<string, string | number | undefined>>,

@@ -38,7 +38,7 @@ async function removeSession(scope: TenantScope, sessionId: string): Promise<voi
   if (!(await scope.removeSession(sessionId))) throw noSession();
 }
 
-/** What was accepted will be answered: into a session that must still be there. */
+/** Accepted messages will be answered, in a session that must still exist. */
 async function hasLiveTurn(scope: TenantScope, sessionId: string): Promise<boolean> {
   for (const turnId of await scope.inbox.turnIds()) {
     const turn = await scope.inbox.read(turnId);

@@ -12,7 +12,7 @@ export interface TurnHandlerOptions {
   readonly eventStreams: EventStreams;
 }
 
-/** A key for reading and for cs may read every turn, but cancel only its own. */
+/** A key with the scopes for reading and for cs may read every turn, but cancel only its own. */
 function cancellerOf(key: KeyRecord): TurnViewer {
   return key.scopes.includes('admin') ? {} : { onlyKeyId: key.id };
 }

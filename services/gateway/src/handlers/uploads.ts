@@ -8,7 +8,7 @@ import { receiveFiles, type ReceivedFile } from '../upload/receive-files.ts';
 import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';
 
 export interface UploadOptions extends StoreOptions {
-  /** Requests whose files are in memory; the others wait with theirs on disk. */
+  /** Requests whose files are in memory; further requests wait with their files on disk. */
   readonly atOnce: TenantSlots;
 }
 
@@ -26,7 +26,10 @@ export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUp
   };
 }
 
-/** All or none: every file is looked at before the first is kept. One at a time, so that a request holds one in memory. */
+/**
+ * Stores all files or none: every file is checked before the first is kept. One at a time, so that a request holds one
+ * in memory.
+ */
 async function keep(scope: TenantScope, files: readonly ReceivedFile[], options: StoreOptions): Promise<UploadRef[]> {
   const sniffed: SniffedFile[] = [];
   for (const file of files) {

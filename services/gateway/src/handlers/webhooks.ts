@@ -17,8 +17,8 @@ export interface WebhookOptions {
 }
 
 /**
- * Where chat apps bring messages. Unknown tenant, unbound, disabled or broken channel, bad signature: the same work, and one and the same answer. A suspended
- * tenant's messages are accepted; their turns wait.
+ * Channels deliver messages here. Unknown tenant, unbound, disabled or broken channel, bad signature: the same work,
+ * and one and the same answer. A suspended tenant's messages are accepted; their turns wait.
  */
 export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verifyWebhook' | 'receiveWebhook'> {
   return {
@@ -55,7 +55,7 @@ async function greet<Of extends MessagingChannel>(
   return channelAdapters[channel].handshake?.(query, settings) ?? refuse();
 }
 
-/** What is answered: nothing, or the challenge of an app that makes its handshake by POST. */
+/** The answer: nothing, or the challenge of a provider that makes its handshake by POST. */
 async function receive<Of extends MessagingChannel>(
   { tenants, inbound }: WebhookOptions,
   { channel, tenantId }: Door<Of>,
@@ -82,7 +82,10 @@ async function receive<Of extends MessagingChannel>(
   }
 }
 
-/** A proxy may have taken off the path of PUBLIC_URL and changed the host: what the provider called begins with PUBLIC_URL all the same. */
+/**
+ * A proxy may have taken off the path of PUBLIC_URL and changed the host: the address that the provider called begins
+ * with PUBLIC_URL all the same.
+ */
 function calledUrl({ publicUrl }: WebhookOptions, pathAndQuery: string): string | undefined {
   return publicUrl === undefined ? undefined : `${publicUrl}${pathAndQuery}`;
 }

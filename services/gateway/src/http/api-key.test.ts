@@ -18,7 +18,7 @@ describe('apiKeyOf', () => {
     );
   });
 
-  it('says that a key is missing when there is none or an empty one', () => {
+  it('reports a missing key when there is none or an empty one', () => {
     expect(() => apiKeyOf({})).toThrow(expect.objectContaining({ code: 'missing_key' }));
     expect(() => apiKeyOf({ 'x-api-key': '' })).toThrow(expect.objectContaining({ code: 'missing_key' }));
   });

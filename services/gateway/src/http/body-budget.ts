@@ -1,6 +1,6 @@
 import { AppError, limits } from '@concierge/contract';
 
-/** Room for one body. It is given back when this is disposed. */
+/** Room for one body. Disposing it returns the room. */
 export interface BodyRoom extends Disposable {
   /** The body is read and has so many bytes. */
   shrinkTo(bytes: number): void;
@@ -12,8 +12,9 @@ interface Pool {
 }
 
 /**
- * Memory for the bodies of requests: so much of it at once and no more, however many come, and of it so much for one peer. What does not fit is refused
- * before it is read. Bodies larger than any JSON request of ours have a pool of their own, so that they never take the place of a chat message.
+ * Limits the memory for request bodies, in total and for each peer. A body that does not fit is refused before it is
+ * read. Bodies larger than any JSON request of ours have a separate pool, so that they never take the place of a chat
+ * message.
  */
 export class BodyBudget {
   readonly #small: Pool = { held: 0, ofPeers: new Map() };

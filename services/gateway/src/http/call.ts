@@ -16,13 +16,13 @@ type ParsedBody<Body> = Body extends { readonly kind: 'json'; readonly schema: i
 
 type Field<Definition, Name extends string> = Definition extends Readonly<Record<Name, infer Value>> ? Value : undefined;
 
-/** Who calls with an API key. */
+/** A caller with an API key. */
 export interface Caller {
   readonly scope: TenantScope;
   readonly key: KeyRecord;
 }
 
-/** Who calls, by the route's kind of authentication; the other kinds name no tenant. */
+/** The caller, by the route's kind of authentication; the other kinds name no tenant. */
 interface Callers {
   readonly key: Caller;
   readonly widget: WidgetCaller;
@@ -54,7 +54,7 @@ type Statuses<Definition extends Route> = keyof Definition['answers'] & number;
 /** The handler has written its answer itself. */
 export const streamed = { kind: 'streamed' } as const;
 
-/** What a handler answers: one of the statuses of its route, with that status' body; or `streamed`. */
+/** The answer of a handler: one of the statuses of its route, with that status' body; or `streamed`. */
 export type Answer<Definition extends Route> =
   | typeof streamed
   | {

@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
 
 /**
- * The end of a service's life.
- * serving → leaving (not ready any more, so that the balancer sends nothing new; what still comes is served) → draining (no new work; replies
- * that wait for a turn go on) → ended (those that still wait are told to go elsewhere).
+ * The phases in which a service stops: serving → leaving (not ready any more, so that the balancer sends nothing new;
+ * what still comes is served) → draining (no new work; replies that wait for a turn go on) → ended (replies that still
+ * wait are ended with an error).
  */
 export class Drain {
   readonly #end = new AbortController();
@@ -13,7 +13,7 @@ export class Drain {
   #replies = 0;
   #onIdle: (() => void) | undefined;
 
-  /** From here on readiness says no. */
+  /** From here on the service reports not ready. */
   get leaving(): boolean {
     return this.#leaving;
   }
@@ -38,13 +38,13 @@ export class Drain {
     if (this.#replies === 0) this.#onIdle?.();
   }
 
-  /** Resolves when the balancer has had this long to notice. */
+  /** Resolves after the time that the balancer has to notice. */
   async leave(forMs: number): Promise<void> {
     this.#leaving = true;
     if (forMs > 0) await wait(forMs);
   }
 
-  /** Resolves when no reply waits any more: because all have ended, or because the grace was over and they were told to. */
+  /** Resolves when no reply waits any more: all have ended by themselves, or were ended after the grace. */
   async run(graceMs: number): Promise<void> {
     this.#leaving = true;
     this.#draining = true;

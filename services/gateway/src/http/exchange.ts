@@ -13,7 +13,7 @@ declare global {
   }
 }
 
-/** Asked for all the time by machines: not worth a line each. */
+/** Machines poll these paths all the time: they are not logged. */
 const quietRoutes = new Set(['livez', 'readyz', 'metrics']);
 
 /** One request and its answer, for the log and the metrics. Only the path is kept: a query may hold a secret. */
@@ -35,7 +35,10 @@ export class RequestContext {
     this.#path = path;
   }
 
-  /** Counts and logs the answer; called when it begins, so that an event stream counts with the time it took to accept its turn. */
+  /**
+   * Counts and logs the answer; called when it begins, so that an event stream counts with the time it took to accept
+   * its turn.
+   */
   answered(status: number, { metrics, log }: { readonly metrics: GatewayMetrics; readonly log: Log }): void {
     const ms = performance.now() - this.#startedMs;
     metrics.requests.observe({ route: this.route, method: this.#method, status: String(status) }, ms / 1000);
@@ -45,7 +48,7 @@ export class RequestContext {
   }
 }
 
-/** First in line: gives every request its id. */
+/** The first middleware: gives every request its id. */
 export function beginRequest(): RequestHandler {
   return (request, response, next) => {
     const requestId = requestIdOf(request.headers['x-request-id']);
@@ -56,7 +59,10 @@ export function beginRequest(): RequestHandler {
   };
 }
 
-/** RFC 9112, 3.2: such a request is refused. Node shows the first, and something in front of this service may have gone by the other. */
+/**
+ * RFC 9112, 3.2: a request with two Host headers is refused. Node shows the first, and a proxy in front may have used
+ * the other.
+ */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index]?.toLowerCase() === 'host') hosts += 1;

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 
-/** Aborts when nobody waits for the answer any more. */
+/** Aborts when the client no longer waits for the answer. */
 export function goneSignal(response: Response): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => {

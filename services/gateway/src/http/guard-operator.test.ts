@@ -25,7 +25,7 @@ describe('guardOperator without a token', () => {
 });
 
 describe('guardOperator with a token', () => {
-  it('lets in whoever has it, from anywhere', () => {
+  it('admits every caller that has it, from any address', () => {
     expect(() => guardOperator(asker('10.0.0.7', { authorization: `Bearer ${token}` }), token)).not.toThrow();
   });
 

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '@concierge/contract';
 import { bearerToken } from './api-key.ts';
 
-/** What is looked at of a request. */
+/** The parts of a request that are checked. */
 export interface Asker {
   readonly socket: { readonly remoteAddress?: string | undefined };
   readonly headers: IncomingHttpHeaders;
@@ -15,7 +15,10 @@ function isLoopback(address: string | undefined): boolean {
   return address !== undefined && /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/u.test(address);
 }
 
-/** From this machine, not passed on for another one, and not asked for under a foreign name (DNS rebinding). */
+/**
+ * Whether a request comes from this machine, is not forwarded for another one, and names no foreign host (DNS
+ * rebinding).
+ */
 function comesFromHere(request: Asker): boolean {
   if (!isLoopback(request.socket.remoteAddress)) return false;
   if (!loopbackHosts.has((request.headers.host ?? '').replace(/:\d+$/u, '').toLowerCase())) return false;

@@ -7,14 +7,17 @@ import { toAppError } from './problem.ts';
 import { renderError } from './render-error.ts';
 import { mayBeLong } from './read-body.ts';
 
-/** The one place that turns what was thrown into an answer, in the words of the protocol that is spoken there. What a client may not see is logged under the request's id. */
+/**
+ * The one place that turns what was thrown into an answer, in the format of the path's protocol. What a client may not
+ * see is logged under the request's id.
+ */
 export function handleError(options: { readonly metrics: GatewayMetrics; readonly log: Log }): ErrorRequestHandler {
   // Express knows an error handler by its four parameters.
   // eslint-disable-next-line max-params -- see above
   return (thrown: unknown, request, response, _next) => {
     const error = toAppError(thrown);
     const exchange = readRequestContext(response);
-    // The client has gone, or the answer has begun: nothing can be said any more.
+    // The client has gone, or the answer has begun: no error can be sent any more.
     if (response.headersSent || response.destroyed) {
       if (!response.destroyed)
         options.log.error({ err: thrown, requestId: exchange.requestId, route: exchange.route }, 'an answer was cut off');

@@ -22,7 +22,10 @@ const HEADERS_TIMEOUT_MS = 15_000;
 /** Even with no grace left, what has been answered gets out. */
 const LAST_ANSWERS_MS = 500;
 
-/** Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for its headers). */
+/**
+ * Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for
+ * its headers).
+ */
 export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs }: HttpServerOptions): Server {
   const server = createServer(
     {
@@ -38,12 +41,15 @@ export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswe
   server.prependListener('request', (_request, response) => {
     cutOffUnread(response, unreadAnswerMs);
   });
-  // Bodies are small and refused by their headers if at all: no need to answer 417 to whoever asks first.
+  // Bodies are small and refused by their headers if at all: no need to answer 417 to clients that ask first.
   server.on('checkExpectation', app);
   return server;
 }
 
-/** Node's own timer starts anew whenever the client has taken something, so that a slow client goes on for as long as it likes. */
+/**
+ * Node's own timer starts anew whenever the client has taken something, so that a slow client goes on for as long as it
+ * likes.
+ */
 function cutOffUnread(response: ServerResponse, unreadAnswerMs: number): void {
   response.setTimeout(unreadAnswerMs, () => {
     if (response.writableLength > 0) response.socket?.destroy();
@@ -56,7 +62,7 @@ const codeOfParser: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** A request that did not become one: Express never sees it, so its problem is written by hand. */
+/** Answers a malformed request: Express never sees it, so its problem is written by hand. */
 function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || failure.code === 'ECONNRESET') {
     socket.destroy();
@@ -95,7 +101,7 @@ export interface StopOptions {
 }
 
 /**
- * What stops a server that does not listen yet, in this order: new turns are refused (503, so that a client goes
+ * Returns the function that stops the server, in this order: new turns are refused (503, so that a client goes
  * elsewhere), replies of running turns go on until they end or the grace is over, then no connection is accepted any
  * more and what is still being answered is finished.
  */
@@ -123,7 +129,10 @@ export function httpDrain(server: Server, { drain, streams, leaveMs }: StopOptio
   };
 }
 
-/** Connections on which nothing has been asked yet: Node counts them as busy, so `close` would wait for them through the whole grace. */
+/**
+ * Connections on which nothing has been asked yet: Node counts them as busy, so `close` would wait for them through the
+ * whole grace.
+ */
 function silentConnections(server: Server): Set<Socket> {
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {

@@ -12,8 +12,8 @@ export function decodeText(bytes: Uint8Array, code: 'invalid_json' | 'invalid_re
 }
 
 /**
- * JSON as a client may send it: strict UTF-8, at most limits.jsonMaxDepth deep and of limits.jsonMaxValues values, every string well-formed (a lone
- * surrogate would be another string once it is written as UTF-8).
+ * JSON as a client may send it: strict UTF-8, at most limits.jsonMaxDepth deep and of limits.jsonMaxValues values,
+ * every string well-formed (a lone surrogate would be another string once it is written as UTF-8).
  * @throws AppError `invalid_json`
  */
 export function parseJson(bytes: Uint8Array): unknown {
@@ -31,7 +31,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** A walk over a value that counts: schemas make an issue for each value that is wrong, so there may be only so many. */
+/**
+ * A walk over a value that counts: schemas make an issue for each value that is wrong, so there may be only so many.
+ */
 class Walk {
   #left: number = limits.jsonMaxValues;
 

@@ -31,11 +31,11 @@ describe('toAppError', () => {
 });
 
 describe('problemHeaders', () => {
-  it('tells a client without a key how to authenticate', () => {
+  it('shows a client without a key how to authenticate', () => {
     expect(problemHeaders(new AppError('missing_key'))['WWW-Authenticate']).toBe('Bearer realm="concierge"');
   });
 
-  it('always says when to come back where coming back helps', () => {
+  it('always names a time to retry where a retry helps', () => {
     expect(problemHeaders(new AppError('shutting_down'))['Retry-After']).toBe('1');
     expect(problemHeaders(new AppError('rate_limited', undefined, { retryAfterSeconds: 17 }))['Retry-After']).toBe('17');
   });

@@ -48,10 +48,13 @@ const ofBodyParser: Readonly<Record<string, () => AppError>> = {
   'entity.too.large': () => new AppError('too_large'),
   'encoding.unsupported': () => new AppError('unsupported_media_type', 'The content encoding is not supported.'),
   'request.aborted': () => new AppError('invalid_request', 'The body ended before it was complete.'),
-  'request.size.invalid': () => new AppError('invalid_request', 'The body has another size than Content-Length says.'),
+  'request.size.invalid': () => new AppError('invalid_request', 'The body has another size than Content-Length states.'),
 };
 
-/** Anything thrown, as what a client may see. What is not meant for clients becomes `overloaded` where it passes, else `internal_error`, with the cause for the log. */
+/**
+ * Turns anything thrown into an error that a client may see. An error not meant for clients becomes `overloaded` where
+ * it passes, else `internal_error`, with the cause for the log.
+ */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof URIError) return new AppError('invalid_request', 'The path is not valid percent-encoded UTF-8.', { cause: error });

@@ -19,7 +19,7 @@ function declaredBytes({ 'content-length': declared, 'transfer-encoding': encodi
   return Number(declared ?? 0);
 }
 
-/** Is what is left of a request worth a connection of its own, rather than to be read to its end for nothing? */
+/** Whether the rest of a request is worth closing its connection, rather than reading it to its end for nothing. */
 export function mayBeLong({ headers }: Pick<Request, 'headers'>): boolean {
   return (declaredBytes(headers) ?? Infinity) > limits.jsonBodyMaxBytes;
 }
@@ -40,8 +40,9 @@ function maxBytesOf(body: RouteBody): number {
 }
 
 /**
- * Bytes of memory that the body may come to; a body that does not say its length may be as large as is allowed. Files are not kept in memory.
- * @throws AppError `too_large` for a body that says so itself: none of it is read
+ * Bytes of memory that the body may come to; a body that does not state its length may be as large as is allowed. Files
+ * are not kept in memory.
+ * @throws AppError `too_large` for a body that states a larger length: none of it is read
  */
 export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Request, 'headers'>): number {
   if (body === undefined) return 0;
@@ -51,7 +52,10 @@ export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Req
   return body.kind === 'files' ? 0 : (declared ?? maxBytes);
 }
 
-/** Reads no further than `maxBytes`. Compressed bodies are refused. @throws AppError `unsupported_media_type`; what raw-body throws */
+/**
+ * Reads no further than `maxBytes`. Compressed bodies are refused.
+ * @throws AppError `unsupported_media_type`; what raw-body throws
+ */
 async function readBytes(request: Request, maxBytes: number): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity') throw new AppError('unsupported_media_type', 'The content encoding is not supported.');

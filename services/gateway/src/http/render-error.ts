@@ -8,7 +8,7 @@ export interface RenderedError {
   readonly body: string;
 }
 
-/** An error in the words of the protocol that is spoken on its path. */
+/** Renders an error in the format of its path's protocol. */
 export function renderError(
   error: AppError,
   { shape, requestId, turnId }: Pick<RequestContext, 'shape' | 'requestId' | 'turnId'>,

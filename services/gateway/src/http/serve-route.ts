@@ -47,8 +47,8 @@ export interface UntypedAnswer {
 export type UntypedHandler = (call: UntypedCall) => UntypedAnswer | Promise<UntypedAnswer>;
 
 /**
- * Takes a request through its route, in this order: authentication (with suspension), rate limit, scope, shutdown, body, validation,
- * handler. What is thrown goes to the error handler.
+ * Takes a request through its route, in this order: authentication (with suspension), rate limit, scope, shutdown,
+ * body, validation, handler. Errors go to the error handler.
  */
 export class RouteServer {
   readonly #options: ServeOptions;
@@ -74,7 +74,10 @@ export class RouteServer {
     };
   }
 
-  /** Strangers share by address, callers by tenant. What does not fit must not tell a known tenant from an unknown one either. */
+  /**
+   * Callers without a key share by address, others by tenant. A refusal must not distinguish a known tenant from an
+   * unknown one.
+   */
   #reserveBody(route: Route, request: Request, caller: AnyCaller | undefined): BodyRoom {
     const peer = caller?.scope.tenantId ?? request.socket.remoteAddress ?? '';
     try {
@@ -85,7 +88,7 @@ export class RouteServer {
     }
   }
 
-  /** What waits for a turn is refused while the service drains; what was admitted before keeps it from ending. */
+  /** Requests that wait for a turn are refused while the service drains; those admitted before delay its end. */
   async #holding<Result>(route: Route, work: () => Promise<Result>): Promise<Result> {
     if (route.waitsForTurn !== true) return work();
     const { drain } = this.#options;
@@ -123,7 +126,7 @@ export class RouteServer {
     }
   }
 
-  /** The origin before all that follows, so that a page that may ask can read why it is refused. */
+  /** Checks the origin before all that follows, so that a page that may ask can read why it is refused. */
   async #admitPage(request: Request, response: Response): Promise<WidgetCaller> {
     const caller = await this.#options.tenants.openWidget(widgetKeyOf(request));
     readRequestContext(response).tenantId = caller.scope.tenantId;
@@ -134,11 +137,11 @@ export class RouteServer {
     return caller;
   }
 
-  /** Anybody can read the publishable key in the source of a page: what strangers ask never spends all that the owner may. */
+  /** The publishable key is public in the source of a page: its requests never use up the owner's whole quota. */
   async #countVisitors(scope: TenantScope): Promise<void> {
     const limit = await requestsPerHour(scope);
     if (limit === undefined) return;
-    // No tenant's id has a colon: this window is nobody's window of requests.
+    // No tenant id has a colon: this window is never a tenant's window of requests.
     await this.#take(`${scope.tenantId}:visitors`, Math.ceil(limit / 2));
   }
 
@@ -155,7 +158,7 @@ export class RouteServer {
   /** @throws AppError `rate_limited`, `overloaded` */
   async #take(window: string, limit: number, tell?: (state: RateLimitState) => void): Promise<void> {
     const state = await this.#options.rateLimits.take(window, { limit, windowSeconds: 3600 }).catch((error: unknown) => {
-      // An exact limit that cannot be counted is not silently dropped.
+      // A limit that cannot be counted is enforced as an error, not dropped.
       throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
     });
     tell?.(state);
@@ -203,7 +206,7 @@ async function parseBody(route: Route, request: Request, room: BodyRoom): Promis
   return route.body.kind === 'json' ? validate(route.body.schema, body) : body;
 }
 
-/** What cannot be read has no valid signature: nobody learns more before showing one. */
+/** An unreadable body has no valid signature: a caller learns no more before it shows one. */
 function refuseSignature(cause: unknown): never {
   throw new AppError('invalid_signature', undefined, { cause, headers: { Connection: 'close' } });
 }

@@ -1,21 +1,23 @@
 import { AppError, Channel, isMessagingChannel, type MessagingChannel, type ChannelSettings } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
-/** A tenant's chat app, as a delivery has proved to be for it. */
+/** A tenant's channel binding whose deliveries are verified. */
 export interface BoundChannel {
   readonly scope: TenantScope;
   readonly channel: MessagingChannel;
-  /** The binding's own id at the app: messages of two accounts are not the same, whatever their ids. */
+  /** The binding's own id at the provider: messages of two accounts are not the same, whatever their ids. */
   readonly account: string;
 }
 
-/** By any of its names; undefined for what is no chat app. */
+/** Accepts any of a channel's names; undefined for what is no channel. */
 export function toMessagingChannel(name: string): MessagingChannel | undefined {
   const channel = Channel.safeParse(name).data;
   return channel !== undefined && isMessagingChannel(channel) ? channel : undefined;
 }
 
-/** undefined when the channel is not connected, is disabled, or cannot be read: all of them are the same from outside. */
+/**
+ * undefined when the channel is not connected, is disabled, or cannot be read: all of them are the same from outside.
+ */
 export async function openSettings<Of extends MessagingChannel>(
   scope: TenantScope | undefined,
   channel: Of,

@@ -1,14 +1,18 @@
 import type { InboundMessage } from '@concierge/channel';
 import { appNameOf, type MessagingChannel, type BusyPolicy, type TenantSettings, type TurnInput } from '@concierge/contract';
 
-/** What follows in pieces follows within this: words after words, the question after its picture, the pictures of an album. */
+/**
+ * Pieces of one question follow each other within this time: words after words, a question after its picture, the
+ * pictures of an album.
+ */
 const DEBOUNCE_MS = 1500;
 
 export type BusyRule = Pick<TurnInput, 'busy' | 'debounceMs'>;
 
 /**
- * What tenant.json says of the channel, under either of its names. The pictures of an album are one message that the app brings as several, whatever it says:
- * queued, each would have an answer, and with `interrupt` or `reject` only one of them would be seen.
+ * The rule of tenant.json for the channel, under either of its names. The pictures of an album are collected whatever
+ * the rule: the provider delivers one message as several. Queued, each would have an answer, and with `interrupt`
+ * or `reject` only one of them would be seen.
  */
 export function busyRuleOf(
   { channels = {} }: Pick<TenantSettings, 'channels'>,

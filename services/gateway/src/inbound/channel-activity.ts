@@ -4,17 +4,17 @@ import type { TenantScope } from '@concierge/tenant';
 import { LRUCache } from 'lru-cache';
 import type { BoundChannel } from './bound-channel.ts';
 
-/** Owners see seconds; a file system need not see every message. */
+/** Owners see whole seconds, so not every message writes a file. */
 const NOTE_EVERY_MS = 1000;
 const bindingsMax = 10_000;
 const namesMax = 50_000;
-/** Names wait behind messages: a stranger's takes several files. */
+/** Names wait behind messages: a new sender's name takes several files. */
 const NAMES_AT_ONCE = 2;
 const NAMES_WAITING_MAX = 5000;
 
 type Place = Pick<BoundChannel, 'scope' | 'channel'>;
 
-/** What owners are shown beside conversations. No message waits for it, and none fails for it. */
+/** Stores what owners see beside conversations. No message waits for it, and none fails for it. */
 export class ChannelActivity {
   readonly #log: Log;
   readonly #lately = new LRUCache<string, true>({ max: bindingsMax, ttl: NOTE_EVERY_MS });
@@ -39,10 +39,10 @@ export class ChannelActivity {
     background(scope.channels.noteError(channel, { code: 'too_many_waiting', message }), this.#log);
   }
 
-  /** What somebody calls themselves. One that there is no room for is told again with their next message. */
+  /** Notes a sender's display name. A name that finds no room is noted with the sender's next message. */
   displayName({ scope, channel }: Place, sender: string, given: string | null): void {
     if (given === null || this.#waiting >= NAMES_WAITING_MAX) return;
-    // So many are held here, and no file keeps more of one.
+    // No file keeps more characters of a name.
     const displayName = given.slice(0, limits.contactNameMaxCharacters);
     const key = `${scope.tenantId}/${channel}/${sender}`;
     if (this.#names.get(key) === displayName) return;

@@ -18,11 +18,11 @@ import { SenderIdentity } from './sender-identity.ts';
 import { takeBack } from './take-back.ts';
 import { toChannelMessage, turnOfMessage, type KnownMessage } from './turn-of-message.ts';
 
-/** Messages of one person that are written down together. */
+/** Messages of one sender that are stored together. */
 const TOGETHER_MAX = 256;
 /** Groups of messages on their way to the disk, over all deliveries: enough to share its syncs, and the others wait. */
 const GROUPS_AT_ONCE = 256;
-/** Of one tenant: one delivery alone may hold messages of a thousand people. */
+/** The same for one tenant: one delivery alone may hold messages of a thousand people. */
 const TENANT_GROUPS_AT_ONCE = 192;
 const CALLBACK_TIMEOUT_MS = 10_000;
 
@@ -35,10 +35,10 @@ export interface InboundOptions {
   readonly log: Log;
 }
 
-/** What became of a message that need not come again. */
+/** The outcome of a message that need not be delivered again. */
 type Outcome = 'accepted' | 'duplicate' | 'overflow' | 'busy' | 'unreadable';
 
-/** Deals with what deliveries of chat apps hold, each item by itself. */
+/** Handles the items of channel deliveries, each by itself. */
 export class Inbound {
   readonly #options: InboundOptions;
   readonly #senders = new SenderIdentity();
@@ -51,9 +51,9 @@ export class Inbound {
   }
 
   /**
-   * When it returns, every message is accepted on disk, or is known not to be wanted. Other ids of a person go first: messages beside them may come under
-   * those. All is done that can be, also when one thing fails.
-   * @throws AppError `overloaded`, when the delivery is to be brought again; what was accepted of it is known then
+   * When it returns, every message is accepted on disk, or is known not to be wanted. A sender's other ids go first:
+   * messages beside them may come under those. Every item is attempted, also when one fails.
+   * @throws AppError `overloaded`, when the delivery must be repeated; what was accepted of it is known then
    */
   async take(from: BoundChannel, items: readonly InboundItem[]): Promise<void> {
     const failures: unknown[] = [];
@@ -69,10 +69,13 @@ export class Inbound {
     for (const item of items) if (item.kind !== 'alias' && item.kind !== 'message') await attempt(this.#deal(from, item));
     const [failure] = failures;
     if (failure === undefined) return;
-    throw new AppError('overloaded', 'Not everything could be accepted; bring it again.', { cause: failure, retryAfterSeconds: 2 });
+    throw new AppError('overloaded', 'Not everything could be accepted; deliver it again.', { cause: failure, retryAfterSeconds: 2 });
   }
 
-  /** What could not be accepted is not overtaken by what the same person said next. Who that is and how the channel is set is asked once for all of it. */
+  /**
+   * A message that could not be accepted is not overtaken by the sender's next one. Sender and channel settings are
+   * read once for all of them.
+   */
   async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[]): Promise<void> {
     const settings = await from.scope.settings();
     const senders = new Map<string, string>();
@@ -90,7 +93,7 @@ export class Inbound {
           senders.set(ids, sender);
           known.push({ message, chatApp, sender, rule: busyRuleOf(settings, from.channel, message) });
         }
-        // Under several ids of a person, which are one conversation but for a conflict.
+        // Several ids of one sender are one conversation unless they conflict.
         for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one);
       });
     }
@@ -124,7 +127,7 @@ export class Inbound {
         return this.#count(from, item.kind, item.reason);
       }
       case 'receipt': {
-        // No reason to have all of the delivery brought again.
+        // This is no reason to have the whole delivery repeated.
         await this.#options.receipts.note(from.scope, from.channel, item).catch((error: unknown) => {
           const { tenantId } = from.scope;
           this.#options.log.error({ tenantId, channel: from.channel, state: item.state, err: error }, 'a receipt could not be noted');
@@ -149,7 +152,7 @@ export class Inbound {
     }
   }
 
-  /** Nothing that is sent or received under a revoked token is anybody's any more. */
+  /** Nothing is sent or received under a revoked token any more. */
   async #revoke({ scope, channel }: BoundChannel, { reason }: InboundRevocation): Promise<void> {
     const { log } = this.#options;
     const message = `${appNameOf(channel)} has revoked the access (${reason}); connect it again.`;

@@ -6,30 +6,33 @@ import { LRUCache } from 'lru-cache';
 import type { BoundChannel } from './bound-channel.ts';
 import { isSenderId } from './turn-of-message.ts';
 
-/** Persons whose other ids this process has seen settled. */
+/** Senders whose other ids this process has settled. */
 const settledMax = 50_000;
 
 type Place = Pick<BoundChannel, 'scope' | 'channel'>;
 
 /**
- * Whose conversation a message belongs to. A person may write under one id today and under another tomorrow; deliveries that tell both settle which of
- * them the conversation is kept under, once and for good.
+ * Finds the conversation that a message belongs to. A sender may write under one id today and under another tomorrow;
+ * deliveries that contain both settle which of them the conversation is kept under, once and for good.
  */
 export class SenderIdentity {
   readonly #settled = new LRUCache<string, true>({ max: settledMax });
 
-  /** On disk when it returns, if it had to be settled. */
+  /** Returns when the choice is on disk, if one had to be made. */
   async senderOf(place: Place, { sender, conversation }: Pick<InboundMessage, 'sender' | 'conversation'>): Promise<string> {
     const { scope, channel } = place;
     if (conversation.isGroup) {
-      // What somebody says before others is not mixed with what they say in private, nor with another group.
+      // A sender's group messages are mixed neither with private ones nor with another group's.
       return `${await scope.contacts.canonicalOf(channel, conversation.id)}:${sender.id}`;
     }
     if (sender.aliases.length > 0) await this.#settleOnce(place, sender.id, sender.aliases);
     return scope.contacts.canonicalOf(channel, sender.id);
   }
 
-  /** A person or a conversation has another id from now on. False when that id belongs to somebody else already, or is none. */
+  /**
+   * Notes that a sender or a conversation has another id from now on. False when that id already belongs to another
+   * one, or is none.
+   */
   async note(place: Place, { of, from, to }: Pick<InboundAlias, 'of' | 'from' | 'to'>): Promise<boolean> {
     if (!isSenderId(from) || !isSenderId(to)) return false;
     if (of === 'sender') return this.#settle(place, to, [from]);
@@ -65,7 +68,7 @@ async function hasConversation(scope: TenantScope, channel: MessagingChannel, se
   return (await scope.sessions.load(sessionIdOf('cs', channel, sender))) !== undefined;
 }
 
-/** False when the contacts know better: each id keeps its own conversation then. */
+/** False when the contacts already link the ids differently: each id keeps its own conversation then. */
 async function addAlias({ scope, channel }: Place, pair: { readonly alias: string; readonly sender: string }): Promise<boolean> {
   try {
     await scope.contacts.addAlias({ channel, ...pair });

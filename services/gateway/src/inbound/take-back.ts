@@ -5,12 +5,13 @@ import type { Turns } from '@concierge/turn';
 import type { BoundChannel } from './bound-channel.ts';
 import { dedupeIdOf } from './turn-of-message.ts';
 
-/** What becomes of a retraction. */
+/** The outcome of a retraction. */
 type Outcome = 'accepted' | 'unknown' | 'overflow';
 
 /**
- * A sender took a message back. What waits is not answered; what was said is taken out of the conversation by a turn of its own, behind whatever runs there:
- * only one writes to a conversation at a time. On disk when it returns. @throws what Turns.accept throws, when the app is to bring it again
+ * Takes back a sender's message. A waiting message is not answered; an answered one is removed from the conversation by
+ * a separate turn, behind the one that runs there: only one writes to a conversation at a time. On disk when it
+ * returns. @throws what Turns.accept throws, when the provider is to deliver it again
  */
 export async function takeBack(
   turns: Pick<Turns, 'accept' | 'cancel' | 'findAccepted'>,
@@ -28,7 +29,7 @@ export async function takeBack(
     await turns.accept(scope, {
       origin: 'retraction',
       agent: turn.agent,
-      // Of no use: nothing runs in it.
+      // Useless: nothing runs in it.
       authority: 'cs',
       channel,
       sender: null,

@@ -26,7 +26,7 @@ function textOf(text: string): string {
   return turnOfMessage(from, { message: { ...message, text }, chatApp, sender: '9', rule: { busy: 'queue' } }).text;
 }
 
-describe('a message of a chat app, as a turn', () => {
+describe('a channel message, as a turn', () => {
   it('keeps the account that was written to, and the album that a picture is of', () => {
     expect(toChannelMessage(message)).toMatchObject({ address: { to: '9', thread: null, account: '201' }, albumId: '131' });
   });
@@ -36,7 +36,7 @@ describe('a message of a chat app, as a turn', () => {
     expect(textOf(text)).toBe(text);
   });
 
-  it('says that it was longer, and by how much, where it was', () => {
+  it('states that it was longer, and by how much, where it was', () => {
     const text = textOf('😀'.repeat(limits.messageMaxCharacters + 1000));
     expect(codePoints(text)).toBeLessThanOrEqual(limits.messageMaxCharacters);
     const [, left] = /^(?:😀)+\n\n\[The message goes on: (?<left>\d+) more characters were left out\.\]$/u.exec(text) ?? [];

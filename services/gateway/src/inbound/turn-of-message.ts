@@ -4,12 +4,13 @@ import { ChannelMessage, limits, codePoints, type TurnInput } from '@concierge/c
 import type { BoundChannel } from './bound-channel.ts';
 import type { BusyRule } from './busy-rule.ts';
 
-/** All that comes beside a text. Orders and cards are the longest, and far from it. */
+/** The limit for everything beside the text. Orders and cards are the longest, and stay far below it. */
 const BESIDE_TEXT_MAX_CHARACTERS = 64 * 1024;
 
 /**
- * undefined when it has ids or numbers that no file of ours may hold, or more than any app lets people send: whoever has the secret of a binding can sign
- * what they like, and what is accepted is held in memory by all who deal with it.
+ * Returns undefined when it has ids or numbers that no file of ours may hold, or more than any channel lets people
+ * send: a holder of a binding's secret can sign anything, and every process that handles an accepted message holds it
+ * in memory.
  */
 export function toChannelMessage(message: InboundMessage): ChannelMessage | undefined {
   const { sender } = message;
@@ -42,12 +43,12 @@ function readChannelMessage(message: InboundMessage): ChannelMessage | undefined
 export interface KnownMessage {
   readonly message: InboundMessage;
   readonly chatApp: ChannelMessage;
-  /** Whose conversation it is. */
+  /** The sender whose conversation it is. */
   readonly sender: string;
   readonly rule: BusyRule;
 }
 
-/** What a person said, in the words of the turn path. */
+/** A channel message as input of a turn. */
 export function turnOfMessage(from: BoundChannel, { message, chatApp, sender, rule }: KnownMessage): TurnInput {
   const dedupeId = dedupeIdOf(from, message.providerMessageId);
   return {
@@ -61,19 +62,22 @@ export function turnOfMessage(from: BoundChannel, { message, chatApp, sender, ru
     attachments: [],
     ...rule,
     dedupeId,
-    // Of the id alone: what else a delivery says may differ in the next one, and it is the same message.
+    // The hash covers the id alone: other fields may differ in the next delivery of the same message.
     requestHash: hash('sha256', dedupeId),
     keyId: null,
     chatApp,
   };
 }
 
-/** The same in each delivery of a message, and of no other: the turn's id follows from it. */
+/** An id that each delivery of a message has, and no other message: the turn's id follows from it. */
 export function dedupeIdOf({ channel, account }: BoundChannel, providerMessageId: string): string {
   return `channel:${channel}:${account}:${providerMessageId}`;
 }
 
-/** No app lets people write so much; what another kind of client sends is not refused, for it would come again. The model is told that there was more. */
+/**
+ * No channel lets people write so much. A longer message is not refused, for it would be delivered again; a note tells
+ * the model that there was more.
+ */
 function cut(text: string): string {
   if (codePoints(text) <= limits.messageMaxCharacters) return text;
   const characters = Array.from(text);

@@ -11,7 +11,7 @@ export interface AgentToolsOptions {
   readonly replies: Pick<Replies, 'turnStreams'>;
 }
 
-/** Told while a turn runs, where the client asked for it: clients give up on a silent call after a minute. */
+/** Sent while a turn runs, where the client asked for it: clients give up on a silent call after a minute. */
 const PROGRESS_EVERY_MS = 10_000;
 
 const Outcome = ChatReply.pick({ contact_id: true, turnId: true, reply: true, finishReason: true });
@@ -37,7 +37,10 @@ export class AgentTools {
     this.#options = options;
   }
 
-  /** For one request: the protocol is stateless, and who asks decides what there is. `ended`: nobody waits for answers any more. */
+  /**
+   * For one request: the protocol is stateless, and the caller decides which tools there are. `ended`: the client no
+   * longer waits for answers.
+   */
   async serverFor(caller: Caller, ended: AbortSignal): Promise<McpServer> {
     const server = new McpServer({ name: 'concierge', version: '0.1.0' }, { instructions: INSTRUCTIONS });
     for (const agent of await callableAgents(caller)) {
@@ -95,7 +98,7 @@ function toolNameOf({ name }: AgentDefinition): string {
   return `ask_${name}`;
 }
 
-/** Says that a call is still being worked on, to a client that gave a token for it. */
+/** Reports progress of a running call to a client that gave a token for it. */
 class Progress {
   readonly #timer: NodeJS.Timeout | undefined;
 

@@ -15,7 +15,10 @@ export interface McpOptions {
   readonly log: Log;
 }
 
-/** The tenant's agents as an MCP server. The library speaks both revisions of the protocol; nothing is kept between requests. */
+/**
+ * The tenant's agents as an MCP server. The library supports both revisions of the protocol; nothing is kept between
+ * requests.
+ */
 export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handlers, 'serveMcp'> {
   return {
     serveMcp: async ({ caller, request, response, body }) => {
@@ -27,7 +30,7 @@ export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handle
       });
       const headers = new Headers();
       for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') headers.set(name, value);
-      // The address is of no meaning to the protocol; a Request cannot be made without one.
+      // The protocol ignores the address; a Request cannot be made without one.
       const asked = new Request('http://concierge.invalid/mcp', { method: 'POST', headers, body: new Uint8Array(body), signal });
       await send(await handler.fetch(asked), response);
       return streamed;
@@ -35,7 +38,10 @@ export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handle
   };
 }
 
-/** Invalid Request (JSON-RPC 2.0, 5.1), for what is deeper or wider than the library should have to read; what is no JSON the library refuses. */
+/**
+ * Invalid Request (JSON-RPC 2.0, 5.1), for a body that is deeper or wider than the library should read; the library
+ * itself refuses what is no JSON.
+ */
 function excessOf(body: Buffer): { readonly code: number; readonly message: string } | undefined {
   try {
     parseJson(body);

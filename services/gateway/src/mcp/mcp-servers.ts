@@ -4,7 +4,7 @@ import type { Handlers } from '../http/call.ts';
 
 type McpServerHandlers = Pick<Handlers, 'listMcpServers' | 'getMcpServer' | 'putMcpServer' | 'deleteMcpServer' | 'testMcpServer'>;
 
-/** The MCP servers that a tenant attaches. Whoever changes one asks it for its tools from here; turns do so in their worker. */
+/** The MCP servers that a tenant attaches. A change here asks the server for its tools; turns do so in their worker. */
 export function mcpServerHandlers({ mcpServers }: { readonly mcpServers: Pick<McpServers, 'freshTools'> }): McpServerHandlers {
   return {
     listMcpServers: async ({ caller }) => ({ kind: 'answer', status: 200, json: await caller.scope.mcp.list() }),

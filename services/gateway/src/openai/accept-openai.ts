@@ -34,19 +34,19 @@ export interface OpenAiCall {
 
 export interface OpenAiQuestion {
   readonly said: readonly ReceivedMessage[];
-  /** Where the request has it. */
+  /** The field of the request that holds it. */
   readonly param: 'messages' | 'input';
   /** The conversation it goes on with. */
   readonly contactId: string | null;
 }
 
-/** `user`s are a name space of their own: `default` of one application is not the sender of that name elsewhere. */
+/** `user`s are a separate name space: `default` of one application is not the sender of that name elsewhere. */
 const SENDER_PREFIX = 'openai:';
 
 /**
  * Turns what a caller sent into a turn of the agent that it calls its model.
- * @throws AppError as `MessageAcceptance.accept` says; `not_found`, `scope_required` (model), `invalid_request`, and as
- * `GivenFiles.keep` says
+ * @throws AppError as `MessageAcceptance.accept`; `not_found`, `scope_required` (model), `invalid_request`, and as
+ * `GivenFiles.keep`
  */
 export async function acceptOpenAi(
   options: AcceptOpenAiOptions,
@@ -74,7 +74,7 @@ export async function acceptOpenAi(
     ...(preface !== undefined && { preface }),
     attachments: refs,
     attachmentKeys: told.newFiles === 0 ? [] : keys.slice(-told.newFiles),
-    // The same request again finds its conversation further on.
+    // A repeated request finds its conversation further on.
     hashed: { message: [told.preface ?? '', told.text].join('\n\n'), contactId },
     busy: 'queue',
   });
@@ -86,7 +86,7 @@ export async function acceptOpenAi(
   return { turnId, contactId: sessionId, model: agent.name, createdAt: Math.floor(Date.now() / 1000) };
 }
 
-/** Without Redis a conversation is not recognised, and is told to the agent instead. */
+/** Without Redis a conversation is not recognised; its history goes to the agent as text instead. */
 async function findTold(
   { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
@@ -118,7 +118,7 @@ async function agentOf(caller: Caller, name: string): Promise<AgentDefinition> {
   });
 }
 
-/** One conversation for each, with whichever agent. */
+/** Each user is one sender, with every agent. */
 function senderOf({ user, safety_identifier: newer }: OpenAiCall['body']): string | null {
   const name = user ?? newer ?? '';
   if (name === '') return null;

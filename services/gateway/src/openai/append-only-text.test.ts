@@ -18,21 +18,21 @@ describe('AppendOnlyText', () => {
     expect(sent(text('I look. '), result, text('It is '), text('open.'), done)).toEqual(['I look. ', '', 'It is ', 'open.', '']);
   });
 
-  it('says nothing twice when the same text comes again, cut anywhere', () => {
+  it('sends nothing twice when the same text comes again, cut anywhere', () => {
     const events = [text('one '), text('two th'), reset(), text('one two'), text(' '), text('three'), text(' four'), done];
     expect(sent(...events)).toEqual(['one ', 'two th', '', '', '', 'ree', ' four', '']);
   });
 
-  it('says that it tells again where other text comes, once, from the last tool result on', () => {
+  it('announces once that the text starts again where other text comes, from the last tool result on', () => {
     const events = [text('kept '), result, text('We open at 9'), reset(), text('We open '), text('at 10.'), text(' Sharp.'), done];
     expect(sent(...events)).toEqual(['kept ', '', 'We open at 9', '', '', `${tellsAgain}We open at 10.`, ' Sharp.', '']);
   });
 
-  it('says so when less comes again than there was', () => {
+  it('announces it when less comes again than there was', () => {
     expect(sent(text('one two'), reset(), text('one'), done)).toEqual(['one two', '', '', `${tellsAgain}one`]);
   });
 
-  it('takes a turn that is told from its start, tool calls included, for the same text', () => {
+  it('takes a turn that is replayed from its start, tool calls included, for the same text', () => {
     const events = [
       text('first '),
       result,
@@ -47,7 +47,7 @@ describe('AppendOnlyText', () => {
     expect(sent(...events)).toEqual(['first ', '', 'second', '', '', '', '', ' third', '']);
   });
 
-  it('goes back to the start when the whole turn is void and told differently', () => {
+  it('goes back to the start when the whole turn is void and replayed differently', () => {
     const events = [text('first '), result, text('second'), reset('stream_lost'), text('first '), result, text('other'), done];
     expect(sent(...events)).toEqual(['first ', '', 'second', '', '', '', `${tellsAgain}first other`, '']);
   });

@@ -1,17 +1,17 @@
 import type { TurnEvent } from '@concierge/contract';
 
-/** ReceivedMessage where text that a client has already seen is told anew. */
+/** Stands before text that replaces what a client has already seen. */
 export const tellsAgain = '\n\n[The text above was cut off and is void. Again:]\n\n';
 
 /**
- * A turn's text for protocols that cannot take back what they have sent. After a `text_reset` nothing is said while the new text
- * repeats the void one; where it says something else, a line says so and the void part is told again.
+ * A turn's text for protocols that cannot take back what they have sent. After a `text_reset` nothing is sent while the
+ * new text repeats the void one; where it differs, a line announces that and the void part is sent again.
  */
 export class AppendOnlyText {
-  /** Of the telling in force: up to the last tool result, and since then. */
+  /** The text in force: up to the last tool result, and since then. */
   #settled = '';
   #open = '';
-  /** While the telling in force is behind it: the text that the client has. */
+  /** The text that the client has, while the text in force is behind it. */
   #shown: string | null = null;
   /** Where the void part begins. */
   #voidFrom = 0;
@@ -33,7 +33,7 @@ export class AppendOnlyText {
         return '';
       }
       case 'done': {
-        // What was told anew is shorter than what the client has.
+        // The replayed text is shorter than what the client has.
         return this.#shown === null ? '' : this.#tellAgain();
       }
       case 'session':

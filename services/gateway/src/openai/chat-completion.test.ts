@@ -38,7 +38,7 @@ describe('ChatCompletionChunks', () => {
     ]);
   });
 
-  it('end with the usage where it is asked for, which the others say they lack', () => {
+  it('end with the usage where it is asked for, which the other chunks mark as absent', () => {
     const all = chunks([session, text('a'), done()], true);
     expect(all.slice(0, 3)).toMatchObject([{ usage: null }, { usage: null }, { usage: null }]);
     expect(all.slice(3)).toEqual([
@@ -67,7 +67,7 @@ describe('ChatCompletionChunks', () => {
     expect(encoder.cutOff()).toEqual([]);
   });
 
-  it('say that they are cut off, unless the turn has ended', () => {
+  it('announce that they are cut off, unless the turn has ended', () => {
     const encoder = new ChatCompletionChunks(facts, { withUsage: false });
     encoder.encode(session);
     expect(encoder.cutOff()).toMatchObject([{ data: { error: { code: 'shutting_down', type: 'server_error' } } }]);

@@ -20,8 +20,8 @@ interface Delta {
 }
 
 /**
- * OpenAI has fewer words. At its bound of turns an agent still answers, so that is `stop`; a reply that somebody cancelled is not
- * whole, which is `length`.
+ * OpenAI has fewer finish reasons. At its bound of turns an agent still answers, so that is `stop`; a cancelled reply
+ * is not whole, which is `length`.
  */
 const finishReasons: Readonly<Record<FinishReason, CompletionFinishReason>> = {
   stop: 'stop',
@@ -39,7 +39,7 @@ function headOf({ turnId, contactId, model, createdAt }: ReplyFacts): Pick<ChatC
   return { id: `chatcmpl-${turnId}`, created: createdAt, model, conversation: { id: contactId } };
 }
 
-/** The whole reply. The agent's tool calls were answered on our side: none is left for the client. */
+/** The whole reply. The agent's tool calls were answered by the service: none is left for the client. */
 export function chatCompletionOf(facts: ReplyFacts, { reply, usage, finishReason }: ChatReply): ChatCompletion {
   const message = { role: 'assistant', content: reply, refusal: null } as const;
   return {

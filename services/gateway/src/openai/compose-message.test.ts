@@ -33,7 +33,7 @@ describe('composeMessage', () => {
     expect(fromMessages([user('a'), user('b')]).text).toBe('a\nb');
   });
 
-  it('labels instructions and what was said before, in the words of the caller', () => {
+  it('labels instructions and earlier messages, in the words of the caller', () => {
     const messages = [system('Be brief.'), user('Hi'), assistant('Hello!'), { role: 'developer', content: 'In French.' }, user('Open?')];
     expect(fromMessages(messages)).toMatchObject({
       preface:
@@ -51,7 +51,7 @@ describe('composeMessage', () => {
     expect(fromInput({ input: items })).toMatchObject({ preface: expect.stringMatching(/Assistant: Hello!$/u), text: 'Open?' });
   });
 
-  it('leaves out what was said before where the conversation is kept here', () => {
+  it('leaves out earlier messages where the conversation is kept here', () => {
     expect(fromMessages([user('Hi'), assistant('Hello!'), user('Open?'), user('Today?')], true).text).toBe('Open?\nToday?');
     expect(fromMessages([system('Be brief.'), user('Hi'), assistant('Hello!'), user('Open?')], true)).toMatchObject({
       preface: '[Instructions of the application that asks]\nBe brief.',
@@ -82,7 +82,7 @@ describe('composeMessage', () => {
     expect(fromMessages([user([image])]).text).toBe('[image-1]');
   });
 
-  it('attaches the newest images of a long conversation and says which are left out', () => {
+  it('attaches the newest images of a long conversation and names those that are left out', () => {
     const many = Array.from({ length: limits.attachmentsMax }, () => image);
     const { preface, files } = fromMessages([user([image]), assistant('Nice'), user([...many])]);
     expect(preface).toContain('User: [image-1, no longer attached]');

@@ -13,22 +13,23 @@ export interface ComposedMessage {
   /** What goes before it, each part under a label. */
   readonly preface?: string;
   readonly files: readonly NamedFile[];
-  /** So many of them, the last ones, came with the new message. */
+  /** How many of them, counted from the end, came with the new message. */
   readonly newFiles: number;
 }
 
 export interface ComposeOptions {
-  /** The conversation is kept on our side: what was said before is known. */
+  /** The service keeps the conversation: earlier messages are known. */
   readonly continues: boolean;
-  /** The field of the request that holds what was said. */
+  /** The field of the request that holds the messages. */
   readonly param: 'messages' | 'input';
 }
 
 const speakers = { user: 'User', assistant: 'Assistant', tool: 'Tool' } as const;
 
 /**
- * The new message out of what a caller sends each time, and what the agent is told before it: the application's instructions, and what was said
- * before, unless it is known. These may be as long as they like; the model decides what it takes.
+ * Takes the new message out of what a caller sends each time, and what the agent reads before it: the application's
+ * instructions, and the messages before, unless they are known. These may be as long as they like; the model decides
+ * what it takes.
  * @throws AppError `invalid_request`
  */
 export function composeMessage(said: readonly ReceivedMessage[], { continues, param }: ComposeOptions): ComposedMessage {

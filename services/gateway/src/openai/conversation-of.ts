@@ -20,7 +20,10 @@ export interface PreviousOptions {
   readonly turns: Pick<Turns, 'find'>;
 }
 
-/** The same for a response, which may name the one before. @throws AppError `not_found` for one that this key may not see */
+/**
+ * The same for a response, which may name the one before.
+ * @throws AppError `not_found` for one that this key may not see
+ */
 export async function conversationOfResponse(
   { turns }: PreviousOptions,
   { scope, key }: Caller,

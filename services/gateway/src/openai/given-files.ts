@@ -8,12 +8,12 @@ import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';
 import type { NamedFile } from './compose-message.ts';
 
 export interface GivenFilesOptions extends StoreOptions {
-  /** Room for so many requests with their files in memory, shared with other uploads. */
+  /** How many requests may have their files in memory, shared with other uploads. */
   readonly atOnce: TenantSlots;
   readonly outbound: Pick<Outbound, 'get'>;
 }
 
-/** How far a caller's addresses may lead. */
+/** Which hosts a caller's addresses may lead to. */
 export interface FetchTerms {
   /** Public addresses alone, whatever the operator allowed. */
   readonly publicOnly: boolean;
@@ -22,7 +22,10 @@ export interface FetchTerms {
 
 export interface KeptFiles {
   readonly refs: readonly UploadRef[];
-  /** What makes two requests with these files the same one: bytes or address, not the ids, which are new each time. */
+  /**
+   * The key by which two requests with these files are the same: bytes or address, not the ids, which are new each
+   * time.
+   */
   readonly keys: readonly string[];
 }
 
@@ -120,7 +123,7 @@ async function look(scope: TenantScope, file: Present): Promise<Found> {
   return { fresh: { name, type: await sniffType(bytes, name), bytes }, key };
 }
 
-/** Base64, or a data URL of it. What type it claims counts for nothing. */
+/** Base64, or a data URL of it. Its claimed type is ignored. */
 function decode(data: string, at: string): Buffer {
   const comma = data.slice(0, 5).toLowerCase() === 'data:' ? data.indexOf(',') : -1;
   if (comma >= 0 && !data.slice(0, comma).toLowerCase().endsWith(';base64')) throw refused(at, 'must be in base64');

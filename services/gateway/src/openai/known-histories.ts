@@ -3,7 +3,7 @@ import type { TenantScope } from '@concierge/tenant';
 import type { HistoryCursor, HistoryCursors } from '@concierge/turn';
 import { comparable, type GivenHistory } from './split-messages.ts';
 
-/** In whose applications a history is looked for: two keys, or two agents, never share a conversation. */
+/** The scope in which a history is looked for: two keys, or two agents, never share a conversation. */
 export interface HistoryOwner {
   readonly scope: TenantScope;
   readonly keyId: string;
@@ -11,8 +11,9 @@ export interface HistoryOwner {
 }
 
 /**
- * Recognises the conversation of a caller that keeps none of our ids and tells its whole history each time. A session is found only while the history ends
- * where the session does, with the answer that was given there: one that was edited or cut is another conversation.
+ * Recognises the conversation of a caller that keeps none of our ids and sends its whole history each time. A session
+ * is found only while the history ends where the session does, with the answer that was given there: one that was
+ * edited or cut is another conversation.
  */
 export class KnownHistories {
   readonly #marks: HistoryCursors;
@@ -21,7 +22,7 @@ export class KnownHistories {
     this.#marks = marks;
   }
 
-  /** The session to go on in, taken from whoever else tells the same history; null when there is none. */
+  /** The session to continue, which no other caller with the same history gets then; null when there is none. */
   async take(owner: HistoryOwner, { asked, answer }: GivenHistory): Promise<HistoryCursor | null> {
     const name = nameOf(owner, asked);
     for (const mark of await this.#marks.list(name)) {
@@ -30,7 +31,7 @@ export class KnownHistories {
     return null;
   }
 
-  /** The next request tells `asked`, and goes on behind this turn. */
+  /** The next request sends `asked`, and continues behind this turn. */
   async remember(owner: HistoryOwner, asked: string, mark: HistoryCursor): Promise<void> {
     await this.#marks.add(nameOf(owner, asked), mark);
   }
@@ -40,7 +41,7 @@ function nameOf({ scope, keyId, agent }: HistoryOwner, asked: string): string {
   return [scope.tenantId, keyId, agent, asked].join('/');
 }
 
-/** A reply that the caller has stopped reading is told as far as it was read. */
+/** A caller that stopped reading a reply sends it as far as it was read. */
 async function endsWith(scope: TenantScope, { sessionId, turnId }: HistoryCursor, answer: string): Promise<boolean> {
   const session = await scope.sessions.load(sessionId);
   if (answer === '' || session?.turns.at(-1)?.id !== turnId) return false;

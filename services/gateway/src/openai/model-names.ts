@@ -12,15 +12,15 @@ import {
 } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 
-/** A model as a setting names it, and which setting that is. */
+/** A model as a setting names it, and the setting's name. */
 export interface NamedModel {
   readonly path: string;
   readonly ref: string;
 }
 
 /**
- * Which models there are, as far as the providers file says: a worker would answer with the default model in place of one that no provider has. A provider
- * may have more models than the file lists, so what counts is that there is one of that name.
+ * The models that the providers file names: a worker would answer with the default model in place of one that no
+ * provider has. A provider may have more models than the file lists, so what counts is that there is one of that name.
  */
 export class ModelNames {
   readonly #file: string;
@@ -43,7 +43,10 @@ export class ModelNames {
     if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });
   }
 
-  /** One for each agent whose tools leave its model little room for a conversation. Their size is known about; the worker, which has them, warns by what they take. */
+  /**
+   * One for each agent whose tools leave its model little room for a conversation. Their size is estimated; the worker,
+   * which has the tools, warns by their real size.
+   */
   async smallWindows(agents: readonly AgentDefinition[], settings: TenantSettings): Promise<string[]> {
     const file = await this.#read();
     if (file === undefined) return [];
@@ -59,12 +62,12 @@ export class ModelNames {
     });
   }
 
-  /** Whether there is a key for each provider the workers know, whose environment may be another. */
+  /** Whether there is a key for each provider the workers use; their environment may differ. */
   async #read(): Promise<ProvidersFile | undefined> {
     try {
       return ProvidersFile.parse(JSON.parse(await readFile(this.#file, 'utf8')));
     } catch {
-      // The parser's message may quote a key. That the file cannot be used the workers say.
+      // The parser's message may quote a key. The workers report that the file cannot be used.
       this.#log.debug({ file: this.#file }, 'there is no providers file that can be read: models of settings are not checked');
       return undefined;
     }

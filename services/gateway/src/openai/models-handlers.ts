@@ -19,7 +19,7 @@ export function modelHandlers(): Pick<Handlers, 'listModels' | 'getModel'> {
   };
 }
 
-/** A key for reading may read of all agents, and talk to none. */
+/** A key for reading may list all agents, and talk to none. */
 async function visibleAgents(caller: Caller): Promise<AgentDefinition[]> {
   return caller.key.scopes.includes('read') ? usableAgents(caller.scope) : callableAgents(caller);
 }

@@ -12,7 +12,7 @@ describe('toOpenAiError', () => {
     ['rate_limited', 'rate_limit_error', 'rate_limit_exceeded'],
     ['provider_error', 'server_error', 'provider_error'],
     ['invalid_json', 'invalid_request_error', 'invalid_json'],
-  ] as const)('says %s as %s', (code, type, name) => {
+  ] as const)('maps %s to %s', (code, type, name) => {
     expect(toOpenAiError(new AppError(code, 'Why.')).error).toEqual({ message: 'Why.', type, param: null, code: name });
   });
 

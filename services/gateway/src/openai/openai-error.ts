@@ -2,7 +2,7 @@ import type { AppError, ErrorCode, OpenAiError } from '@concierge/contract';
 
 type ErrorType = OpenAiError['error']['type'];
 
-/** Codes that OpenAI's clients know under another name. */
+/** Codes that have another name in OpenAI's clients. */
 const knownAs: Partial<Record<ErrorCode, string>> = {
   missing_key: 'invalid_api_key',
   invalid_key: 'invalid_api_key',
@@ -11,7 +11,7 @@ const knownAs: Partial<Record<ErrorCode, string>> = {
   too_many_waiting: 'rate_limit_exceeded',
 };
 
-/** An error as OpenAI's API shows it. Of several problems with a request the first is named. */
+/** An error as OpenAI's API shows it. It names the first of several problems with a request. */
 export function toOpenAiError(error: AppError): OpenAiError {
   const [first] = error.errors ?? [];
   const param = first === undefined || first.path === '' ? null : paramOf(first.path);
@@ -34,12 +34,12 @@ function paramOf(path: string): string {
   return path.replaceAll(/\.(?<index>\d+)(?=\.|$)/gu, '[$<index>]');
 }
 
-/** A client that is told to wait waits; for longer than this somebody should hear of it instead. */
+/** A client waits as long as it is asked to; beyond this its user should see an error instead. */
 const RETRY_WITHIN_SECONDS = 60;
 
 /**
- * OpenAI's clients ask again by themselves after 408, 409, 429 and 5xx, unless they are told not to. Once there is a turn, asking again
- * would be a second one.
+ * OpenAI's clients ask again by themselves after 408, 409, 429 and 5xx, unless a header forbids it. Once there is a
+ * turn, asking again would be a second one.
  */
 export function openAiErrorHeaders(error: AppError, { hasTurn }: { readonly hasTurn: boolean }): Record<string, string> {
   const isSoon = (error.retryAfterSeconds ?? 0) <= RETRY_WITHIN_SECONDS;

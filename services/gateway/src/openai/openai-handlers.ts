@@ -13,7 +13,7 @@ export interface OpenAiOptions extends AcceptOpenAiOptions {
   readonly turns: Pick<Turns, 'find'>;
 }
 
-/** A turn in the words of OpenAI's APIs: other bodies in, other encoders out, the same turn in between. */
+/** A turn in the format of OpenAI's APIs: other bodies in, other encoders out, the same turn in between. */
 export function openAiHandlers(options: OpenAiOptions): Pick<Handlers, 'createChatCompletion' | 'createResponse'> {
   return {
     createChatCompletion: async (call) => {

@@ -9,7 +9,7 @@ import {
   type ResponseBody,
 } from '@concierge/contract';
 
-/** Where the bytes of a file are: in the request, in base64 (or as a data URL); in an upload of before; at an address. */
+/** Where the bytes of a file are: in the request, in base64 (or as a data URL); in an earlier upload; at an address. */
 export type FileSource = { readonly data: string } | { readonly id: string } | { readonly url: string };
 
 /** A file as a request has it. */
@@ -18,7 +18,7 @@ export type GivenFile = FileSource & { readonly kind: 'image' | 'file'; readonly
 /** Text and files in the order in which they were given. */
 export type Piece = string | GivenFile;
 
-/** One message of the caller's conversation, whichever API it came by. */
+/** One message of the caller's conversation, from either API. */
 export interface ReceivedMessage {
   readonly role: 'instructions' | 'user' | 'assistant' | 'tool';
   readonly pieces: readonly Piece[];
@@ -42,7 +42,10 @@ export function readChatMessages({ messages }: Pick<ChatCompletionBody, 'message
   });
 }
 
-/** @throws AppError `invalid_request` for a file that is not there as data, and for items that only a model's caller can answer */
+/**
+ * @throws AppError `invalid_request` for a file that is not there as data, and for items that only a model's caller can
+ * answer
+ */
 export function readResponseInput({ input, instructions }: Pick<ResponseBody, 'input' | 'instructions'>): ReceivedMessage[] {
   const first: ReceivedMessage[] = instructions == null || instructions === '' ? [] : [{ role: 'instructions', pieces: [instructions] }];
   if (typeof input === 'string') return [...first, { role: 'user', pieces: [input] }];
@@ -55,7 +58,7 @@ function readInputItem(item: InputItem, at: string): ReceivedMessage[] {
     if (typeof content === 'string') return [{ role: roles[role], pieces: [content] }];
     return [{ role: roles[role], pieces: content.map((part, place) => pieceOfInput(part, `${at}.content.${String(place)}`)) }];
   }
-  // A client may send back what it was given, thoughts of other models among it.
+  // A client may send back what it received, including reasoning of other models.
   if (item.type === 'reasoning') return [];
   throw refused(`${at}.type`, `${item.type} is not supported: agents call their own tools and take messages only`);
 }

@@ -5,7 +5,10 @@ type Check = readonly [param: string, asked: boolean, message: string];
 const builtInTools = 'are not supported: an agent has its own tools, which run on our side';
 const plainText = 'only text can be answered';
 
-/** What a caller would miss if it were ignored, unlike a temperature. @throws AppError `invalid_request` naming each field */
+/**
+ * What a caller would miss if it were ignored, unlike a temperature.
+ * @throws AppError `invalid_request` naming each field
+ */
 export function refuseUnsupportedCompletion(body: ChatCompletionBody): void {
   refuse([
     ['n', (body.n ?? 1) !== 1, 'must be 1: an agent answers once'],
@@ -24,7 +27,7 @@ export function refuseUnsupportedResponse(body: ResponseBody): void {
   const both = body.conversation != null && body.previous_response_id != null;
   refuse([
     ['tools', isGiven(body.tools) && body.tool_choice !== 'none', builtInTools],
-    ['background', body.background === true, 'is not supported: a turn that nobody waits for goes on, and GET /api/turns/{id} shows it'],
+    ['background', body.background === true, 'is not supported: a turn goes on without a waiting client, and GET /api/turns/{id} shows it'],
     ['prompt', body.prompt != null, 'is not supported: prompts are files of the agent'],
     ['text.format', isStructured(body.text?.format), 'must be of type text: an agent\u2019s answer cannot be bound to a schema'],
     ['top_logprobs', (body.top_logprobs ?? 0) > 0, 'are not supported'],

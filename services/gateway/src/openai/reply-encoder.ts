@@ -8,10 +8,10 @@ export interface Frame {
   readonly data: object | '[DONE]';
 }
 
-/** Turn events in the words of another protocol. */
+/** Encodes turn events in the format of another protocol. */
 export interface ReplyEncoder {
   encode(event: TurnEvent): readonly Frame[];
-  /** What is said when the stream ends before the turn does. */
+  /** What is sent when the stream ends before the turn does. */
   cutOff(): readonly Frame[];
 }
 

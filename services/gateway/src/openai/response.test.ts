@@ -59,7 +59,7 @@ describe('ResponseEvents', () => {
     expect(all[9]?.response).toEqual(responseOf(facts, { ...reply, reply: 'ab' }));
   });
 
-  it('have a message even where nothing was said', () => {
+  it('have a message even where there is no text', () => {
     const all = events(new ResponseEvents(facts), [session, done()]);
     expect(all.map(({ type }) => type)).toContain('response.output_item.added');
     expect(all.at(-1)?.response?.output[0]?.content[0]?.text).toBe('');
@@ -76,7 +76,7 @@ describe('ResponseEvents', () => {
     expect(last).toMatchObject({ type, response: { incomplete_details: details } });
   });
 
-  it('end a failed turn with what was said and why', () => {
+  it('end a failed turn with its text and the reason', () => {
     const encoder = new ResponseEvents(facts);
     const last = events(encoder, [session, text('a'), failed]).at(-1);
     expect(last).toMatchObject({
@@ -87,7 +87,7 @@ describe('ResponseEvents', () => {
     expect(events(new ResponseEvents(facts), [session, failed]).at(-1)?.response?.output).toEqual([]);
   });
 
-  it('say that they are cut off, unless the turn has ended', () => {
+  it('announce that they are cut off, unless the turn has ended', () => {
     const encoder = new ResponseEvents(facts);
     events(encoder, [session]);
     expect(encoder.cutOff()).toMatchObject([
@@ -107,7 +107,7 @@ const reply: ChatReply = {
 };
 
 describe('responseOf', () => {
-  it('is the whole reply with what the request said of itself', () => {
+  it('is the whole reply with the fields of the request', () => {
     const whole = responseOf(facts, reply);
     expect(ResponseObject.parse(whole)).toEqual(whole);
     expect(whole).toMatchObject({

@@ -83,15 +83,15 @@ function ended(facts: ReplyFacts, { reply, usage, finishReason }: Pick<ChatReply
   return { status, output, error: null, incomplete_details: reason === null ? null : { reason }, usage: usageOf(usage) };
 }
 
-/** The whole reply. The agent's tool calls were answered on our side and are not among its items. */
+/** The whole reply. The agent's tool calls were answered by the service and are not among its items. */
 export function responseOf(facts: ResponseFacts, reply: ChatReply): ResponseObject {
   return responseObject(facts, ended(facts, reply));
 }
 
 /**
- * The reply as events, each with its `sequence_number`, one message of one part:
- * created, in_progress → output_item.added, content_part.added → output_text.delta… → output_text.done, content_part.done,
- * output_item.done → completed or incomplete; failed at any time after the first two.
+ * The reply as events, each with its `sequence_number`, one message of one part: created, in_progress →
+ * output_item.added, content_part.added → output_text.delta… → output_text.done, content_part.done, output_item.done →
+ * completed or incomplete; failed at any time after the first two.
  */
 export class ResponseEvents implements ReplyEncoder {
   readonly #facts: ResponseFacts;

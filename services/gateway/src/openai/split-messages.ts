@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '@concierge/contract';
 import type { Piece, ReceivedMessage } from './openai-messages.ts';
 
-/** What somebody said; instructions of the application are none of it. */
+/** A message of the conversation; instructions of the application are none. */
 export type Line = ReceivedMessage & { readonly role: 'user' | 'assistant' | 'tool' };
 
 interface SplitMessages {
@@ -10,7 +10,10 @@ interface SplitMessages {
   readonly question: readonly Piece[];
 }
 
-/** The new message is all that the user said after the last answer. @throws AppError `invalid_request` when there is none */
+/**
+ * The new message is all that the user wrote after the last answer.
+ * @throws AppError `invalid_request` when there is none
+ */
 export function splitMessages(said: readonly ReceivedMessage[], param: string): SplitMessages {
   const lines = linesIn(said);
   const last = lines.findLastIndex(({ role }) => role !== 'user');
@@ -20,7 +23,10 @@ export function splitMessages(said: readonly ReceivedMessage[], param: string): 
   throw new AppError('invalid_request', undefined, { errors: [{ path: param, message: `must end with a message of the user${hint}` }] });
 }
 
-/** A conversation as a caller tells it: what was asked last before the new message, and the answer to that; null for a conversation that begins. */
+/**
+ * A conversation as a caller sends it: what was asked last before the new message, and the answer to that; null for a
+ * conversation that begins.
+ */
 export interface GivenHistory {
   /** Digest of everything up to the message that was answered. */
   readonly asked: string;
@@ -39,12 +45,12 @@ export function readGivenHistory(said: readonly ReceivedMessage[]): GivenHistory
   };
 }
 
-/** Digest of a conversation up to its new message: what the next request tells as `asked`. */
+/** Digest of a conversation up to its new message: what the next request sends as `asked`. */
 export function hashMessages(said: readonly ReceivedMessage[]): string {
   return digestOf(linesIn(said));
 }
 
-/** Applications trim and wrap what they keep. */
+/** Applications trim and wrap the texts that they keep. */
 export function comparable(text: string): string {
   return text.replaceAll(/\s+/gu, ' ').trim();
 }

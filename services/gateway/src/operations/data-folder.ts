@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Less than this is as good as nothing: a message with its files needs more. */
+/** Less free space than this counts as full: a message with its files needs more. */
 const FREE_MIN_BYTES = 4 * 1024 * 1024;
-/** Anyone may ask whether the service is ready, as often as they like; the disk is asked at most so often. */
+/** Anyone may ask whether the service is ready, as often as they like; the disk is checked at most this often. */
 const ASK_AGAIN_MS = 1000;
 
-/** The folder that holds all data, and whether it takes any more of it. */
+/** The folder that holds all data, and whether it can be written to. */
 export class DataFolder {
   readonly #path: string;
   readonly #probe = `.ready-${randomUUID()}`;
@@ -18,7 +18,10 @@ export class DataFolder {
     this.#path = path;
   }
 
-  /** Writes a file and removes it: permissions alone say nothing of a disk that is full or broken. @throws what the disk says */
+  /**
+   * Writes a file and removes it: permissions alone do not show a disk that is full or broken.
+   * @throws the disk's error
+   */
   async assertWritable(): Promise<void> {
     if (this.#asked === undefined || performance.now() - this.#askedAtMs > ASK_AGAIN_MS) {
       this.#askedAtMs = performance.now();

@@ -10,7 +10,7 @@ export interface ReadinessOptions {
   readonly dataDir: string;
 }
 
-/** What this service cannot work without, by the names under which /readyz shows it. */
+/** The dependencies that this service needs, by the names under which /readyz shows it. */
 export function readinessChecks({ redis, index, dataDir }: ReadinessOptions): ReadinessChecks {
   const data = new DataFolder(dataDir);
   return {

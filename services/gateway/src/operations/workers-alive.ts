@@ -2,12 +2,12 @@ import type { connectRedis } from '@concierge/runtime';
 import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
 
-/** Workers report every two seconds; one that has missed two reports is taken for dead. */
+/** Workers report every two seconds; one that has missed two reports counts as dead. */
 const SILENCE_MS = 5000;
 /** A worker whose watchdog saw a longer stall than this in its last ten seconds runs no turn in time. */
 export const STALL_LIMIT_MS = 5000;
 
-/** Of what a worker reports, what readiness looks at. */
+/** The part of a worker's report that readiness uses. */
 const WorkerReport = z.object({ draining: z.boolean(), stallMs: z.number() });
 
 /** @throws Error when no worker can take a turn: each is silent, draining, or has an event loop that stalls */
@@ -26,7 +26,10 @@ function canWork(text: string): boolean {
 
 const WorkerFacts = z.object({ isDemo: z.boolean() });
 
-/** Does a worker say that the built-in demo model answers? False, too, where Redis cannot be asked: nothing depends on it. */
+/**
+ * Whether a worker reports that the built-in demo model answers. False, too, where Redis cannot be asked: nothing
+ * depends on it.
+ */
 export async function isDemoModel(redis: Pick<ReturnType<typeof connectRedis>, 'hvals'>): Promise<boolean> {
   const all = await redis.hvals(keyOf.workerFacts).catch(() => []);
   return all.some((facts) => WorkerFacts.safeParse(JSON.parse(facts)).data?.isDemo === true);

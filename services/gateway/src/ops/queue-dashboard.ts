@@ -18,7 +18,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The queues of wakeupQueue, for turns and for what goes out, for operators to look at and nothing else. */
+/** Shows operators the wake-up queues of turns and of outgoing messages, read-only. */
 export class QueueDashboard {
   readonly #queues: Queues;
   #board: Promise<RequestHandler> | undefined;

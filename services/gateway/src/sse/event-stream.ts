@@ -12,11 +12,11 @@ export const eventStreamHeaders = {
 /** A comment: keeps the connection alive, and no client sees it as an event. */
 const COMMENT = ':\n\n';
 
-/** The events of a turn in the words of another protocol. */
+/** The events of a turn in the format of another protocol. */
 export interface StreamEncoding {
-  /** Rendered events of ours in, theirs out; empty when there is nothing to say. */
+  /** Rendered events of ours in, theirs out; empty when there is nothing to send. */
   encode(sse: string): string;
-  /** What is said when the stream ends before the turn does; empty after its end. */
+  /** What is sent when the stream ends before the turn does; empty after its end. */
   cutOff(): string;
 }
 
@@ -25,7 +25,7 @@ export interface EventStreamOptions {
   readonly keyId: string;
   /** `Last-Event-ID`, or null for the whole turn. */
   readonly after: string | null;
-  /** Ours unless said. */
+  /** Default: our own encoding. */
   readonly encoding?: StreamEncoding | undefined;
   /** Called once, whichever way the stream ends. */
   onClose(stream: EventStream): void;
@@ -33,8 +33,9 @@ export interface EventStreamOptions {
 }
 
 /**
- * One client that reads one turn. It gets rendered text as it comes, but no more while it has limits.sseMaxBufferedBytes unread. A client that takes
- * nothing at all is dropped by the server's time-out, and resumes.
+ * One client that reads one turn. It gets rendered text as it comes, but no more while it has
+ * limits.sseMaxBufferedBytes unread. A client that takes nothing at all is dropped by the server's time-out, and
+ * resumes.
  */
 export class EventStream implements FollowSink, Beating {
   readonly after: string | null;
@@ -60,7 +61,7 @@ export class EventStream implements FollowSink, Beating {
     });
   }
 
-  /** What ends the subscription behind the stream; called at once when the client has gone already. */
+  /** Ends the subscription behind the stream; called at once when the client has gone already. */
   endWith(leave: () => void): void {
     if (this.#open) this.#leave = leave;
     else leave();

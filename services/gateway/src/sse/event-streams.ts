@@ -26,7 +26,7 @@ export interface Watch {
   readonly encoding?: StreamEncoding;
 }
 
-/** Every event stream of this process: how many a key has, signs of life, the end of all of them at shutdown. */
+/** Every event stream of this process: limits them for each key, sends heartbeats, and ends all of them at shutdown. */
 export class EventStreams implements Disposable {
   readonly #options: EventStreamsOptions;
   readonly #wheel = new HeartbeatWheel();
@@ -48,7 +48,7 @@ export class EventStreams implements Disposable {
     throw new AppError('overloaded', `This ${whose} has too many open streams.`, { retryAfterSeconds: 5 });
   }
 
-  /** Is there nothing that a client could still be told? An EventSource that is answered 204 does not come back. */
+  /** Whether there is nothing left to send to a client. An EventSource that is answered 204 does not come back. */
   async isOver({ scope, turnId, after }: Pick<Watch, 'scope' | 'turnId' | 'after'>): Promise<boolean> {
     return after !== null && (await this.#options.turns.isReadToEnd(scope, turnId, after));
   }
@@ -95,14 +95,17 @@ export class EventStreams implements Disposable {
   };
 }
 
-/** The first event nearly always follows within a millisecond or two, and takes the headers along. */
+/** The first event nearly always follows within a millisecond or two, and carries the headers along. */
 function flushHeadersSoon(response: Response): void {
   setTimeout(() => {
     if (!response.destroyed && !response.writableEnded) response.flushHeaders();
   }, HEADERS_WAIT_MS);
 }
 
-/** A stream keeps its request for as long as it lasts, often long and silent: what nobody asks for any more is let go. */
+/**
+ * A stream keeps its request for as long as it lasts, often long and silent: parts that are no longer needed are
+ * released.
+ */
 function forgetRequest(request: Request): void {
   // Assigned, not deleted: a deleted property makes the whole object a slow and large one.
   Object.assign(request, { headers: {}, rawHeaders: [], body: undefined, next: undefined });

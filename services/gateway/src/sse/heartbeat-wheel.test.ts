@@ -39,7 +39,7 @@ describe('HeartbeatWheel', () => {
     expect(member.beats[0]).toBeGreaterThanOrEqual(24_500);
   });
 
-  it('forgets who has left', () => {
+  it('forgets streams that have ended', () => {
     using wheel = new HeartbeatWheel();
     const member = new Member();
     wheel.add(member);

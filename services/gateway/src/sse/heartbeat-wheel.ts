@@ -1,6 +1,6 @@
 import { limits } from '@concierge/contract';
 
-/** What gets a sign of life. */
+/** A stream that gets heartbeats. */
 export interface Beating {
   /** When something was last written, in milliseconds of `performance.now()`. */
   readonly quietSinceMs: number;
@@ -10,7 +10,10 @@ export interface Beating {
 const TICK_MS = 1000;
 const SLOTS = Math.round(limits.sseHeartbeatMs / TICK_MS);
 
-/** One timer for all streams: each stands in the slot in which its silence may have lasted long enough; whoever has spoken since moves on. */
+/**
+ * One timer for all streams: each stands in the slot in which its silence may have lasted long enough; one that has
+ * sent something since moves on.
+ */
 export class HeartbeatWheel implements Disposable {
   readonly #slots: readonly Set<Beating>[] = Array.from({ length: SLOTS }, () => new Set<Beating>());
   readonly #slotOf = new Map<Beating, number>();

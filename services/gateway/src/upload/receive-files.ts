@@ -14,7 +14,7 @@ export interface ReceivedFile {
   readonly size: number;
 }
 
-/** The files of a multipart request in a folder of their own, which goes when this is disposed. */
+/** The files of a multipart request in a separate folder, which is deleted when this is disposed. */
 export interface ReceivedFiles extends AsyncDisposable {
   readonly files: readonly ReceivedFile[];
 }
@@ -22,12 +22,12 @@ export interface ReceivedFiles extends AsyncDisposable {
 /** Parts that are no file are refused; busboy needs a number. */
 const OTHER_FIELDS = 0;
 const folderPrefix = 'concierge-upload-';
-/** No request lasts as long: its gateway was killed. */
+/** No request lasts this long: the gateway of an older folder was killed. */
 const FOLDER_MAX_AGE_MS = 3600_000;
 
 /**
- * Streams the field `file` to disk and stops at the first limit that is passed, so that a request never costs more memory than a
- * chunk nor more disk than it may store.
+ * Streams the field `file` to disk and stops at the first limit that is passed, so that a request never costs more
+ * memory than a chunk nor more disk than it may store.
  * @throws AppError `unsupported_media_type`, `invalid_request` (also when the client has gone), `too_large`
  */
 export async function receiveFiles(request: Request, response: Response, parent = tmpdir()): Promise<ReceivedFiles> {
@@ -36,7 +36,7 @@ export async function receiveFiles(request: Request, response: Response, parent 
   }
   const folder = await mkdtemp(join(parent, folderPrefix));
   const dispose = async (): Promise<void> => {
-    // A file that multer still opens while its folder goes is met by the next try.
+    // multer may still open a file while its folder is deleted; the next attempt removes it.
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
@@ -60,7 +60,10 @@ export async function sweepReceivedFiles(parent = tmpdir(), olderThanMs = FOLDER
   }
 }
 
-/** Rejects when the client goes before its request has ended. multer does not notice one that is gone before it begins to read. */
+/**
+ * Rejects when the client goes before its request has ended. multer does not notice one that is gone before it begins
+ * to read.
+ */
 async function cutOff(request: Request): Promise<never> {
   return new Promise<never>((_resolve, reject) => {
     finished(request, { writable: false }, (error) => {

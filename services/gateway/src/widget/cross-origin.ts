@@ -29,8 +29,9 @@ export function admitOrigin(request: Request, response: Response, { origins }: O
 }
 
 /**
- * Answers the question that a browser asks before a request from another origin. It carries no header of that request, so the key has to stand in
- * the address; without one that is good, and an origin that its owner allows, the answer allows nothing.
+ * Answers the question that a browser asks before a request from another origin. It carries no header of that request,
+ * so the key has to stand in the address; without one that is good, and an origin that its owner allows, the answer
+ * allows nothing.
  */
 export async function allowPreflight(tenants: Pick<Tenants, 'openWidget'>, request: Request, response: Response): Promise<void> {
   response.vary('Origin');

@@ -3,8 +3,8 @@ import { readRendered } from '@concierge/turn';
 import type { StreamEncoding } from '../sse/event-stream.ts';
 
 /**
- * What of a turn a visitor may know: the words, that something is being done, and how it ended. Which tools an agent has and what they are
- * told and answer is the owner's.
+ * Reduces a turn's event to what a visitor may know: the text, that a tool runs, and how the turn ended. An agent's
+ * tools, their arguments and their results are for the owner alone.
  */
 function visitorEventOf({ type, data }: TurnEvent): VisitorEvent | null {
   switch (type) {

@@ -9,9 +9,12 @@ export interface WidgetCaller {
   readonly widget: OpenWidget;
 }
 
-/** Somebody at such a page: the one whose conversation it is, and no other. */
+/** A visitor of such a page: the one whose conversation it is, and no other. */
 export interface VisitorCaller extends WidgetCaller {
-  /** `visitor:` and a hash of what the browser keeps, or `user:` and what the tenant's server has signed: never one in the place of the other. */
+  /**
+   * `visitor:` and a hash of what the browser keeps, or `user:` and what the tenant's server has signed: the two never
+   * collide.
+   */
   readonly sender: string;
   readonly sessionId: string;
   /** As the tenant's server calls them. */
@@ -25,14 +28,14 @@ const visitorPattern = new RegExp(
 );
 
 /**
- * Who asks. What a browser keeps is a secret that nobody else has, and only its hash is written down: who reads the files of the tenant, or its
- * lists, cannot continue a visitor's conversation.
+ * Identifies the visitor. A browser keeps a secret of its own, and only its hash is stored: a reader of the tenant's
+ * files, or of its lists, cannot continue a visitor's conversation.
  * @throws AppError `invalid_signature` (token), `invalid_request` (visitor)
  */
 export function visitorOf(headers: IncomingHttpHeaders, { scope, widget }: WidgetCaller, nowMs: number): VisitorCaller {
   const [token, visitor] = [headers['x-widget-token'], headers['x-widget-visitor']];
   if (token !== undefined && visitor !== undefined)
-    throw new AppError('invalid_request', 'Either X-Widget-Token or X-Widget-Visitor says who asks, not both.');
+    throw new AppError('invalid_request', 'Either X-Widget-Token or X-Widget-Visitor identifies the visitor, not both.');
   const who = typeof token === 'string' ? signedSender(token, widget, nowMs) : keptSender(visitor, widget);
   return { scope, widget, ...who, sessionId: sessionIdOf('cs', 'web', who.sender) };
 }

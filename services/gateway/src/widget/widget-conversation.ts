@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { limits, type SessionMessage, type WidgetConversation, type WidgetMessage } from '@concierge/contract';
 import type { VisitorCaller } from './visitor.ts';
 
-/** A conversation as its visitor is told it, and a tag that changes whenever that does. `null`: it still has the tag that is known. */
+/**
+ * A conversation as its visitor sees it, and a tag that changes whenever that does. `null`: it still has the tag that
+ * is known.
+ */
 export async function tellConversation(
   { scope, sessionId }: Pick<VisitorCaller, 'scope' | 'sessionId'>,
   knownTag: string | undefined,
@@ -17,7 +20,10 @@ export async function tellConversation(
   return { tag, conversation: { messages, withPerson, askAgainSeconds } };
 }
 
-/** What was said, without tools and what they answered. The paragraphs that an agent wrote between its tools in one turn are one message. */
+/**
+ * The messages, without tool calls and their results. The paragraphs that an agent wrote between its tools in one turn
+ * are one message.
+ */
 function messagesOf(messages: readonly SessionMessage[]): WidgetMessage[] {
   const told: WidgetMessage[] = [];
   for (const message of messages) {

@@ -23,7 +23,7 @@ type WidgetHandlers = Pick<
   'widgetScript' | 'widgetSettings' | 'sendWidgetMessage' | 'followWidgetTurn' | 'cancelWidgetTurn' | 'widgetConversation'
 >;
 
-/** What pages of other people's sites ask: for cs alone, and each visitor for their own conversation alone. */
+/** The requests of pages on other sites: for cs alone, and each visitor for their own conversation alone. */
 export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
   const { turns, widget } = options;
   return {
@@ -79,7 +79,7 @@ async function accept(
 ): Promise<TurnReceipt> {
   if (name !== null) await scope.contacts.remember({ sender, displayName: name });
   return await acceptance.accept(
-    // No key of the tenant's has said it, so no key for cs alone may look at it.
+    // None of the tenant's keys sent it, so a key for cs alone may not see it.
     { scope, keyId: null, dedupeId: key === undefined ? null : `widget:${sessionId}:${key}` },
     {
       agent: 'cs',
@@ -94,7 +94,7 @@ async function accept(
   );
 }
 
-/** One and the same answer, whether there is no such turn or it is somebody else's. @throws AppError `not_found` */
+/** One and the same answer, whether there is no such turn or it is another visitor's. @throws AppError `not_found` */
 async function assertOwn(turns: Pick<Turns, 'find'>, { scope, sessionId }: VisitorCaller, turnId: string): Promise<void> {
   const turn = await turns.find(scope, turnId);
   if (turn?.contact_id !== sessionId) throw new AppError('not_found', 'There is no such turn.');

@@ -5,8 +5,8 @@ import type { VisitorCaller } from './visitor.ts';
 const WINDOW_SECONDS = 60;
 
 /**
- * How much visitors may ask, on top of what the tenant may. The visitor first: one who floods does not spend what all of them have
- * together.
+ * Limits visitors' requests, on top of the tenant's limits. The visitor's limit comes first: one who floods does not
+ * use up the quota of all visitors together.
  */
 export class WidgetLimits {
   readonly #rateLimits: RateLimits;
@@ -26,7 +26,7 @@ export class WidgetLimits {
     await this.#take(`${scope.tenantId}:widget-reads:${sessionId}`, limits.widgetReadsPerVisitorMinute);
   }
 
-  /** No tenant's id has a colon: these windows are nobody's window of requests. */
+  /** No tenant id has a colon: these windows are never a tenant's window of requests. */
   async #take(window: string, limit: number): Promise<void> {
     const state = await this.#rateLimits.take(window, { limit, windowSeconds: WINDOW_SECONDS }).catch((error: unknown) => {
       throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });

@@ -43,14 +43,14 @@ describe('applyEvent', () => {
     ]);
   });
 
-  it('shows what a call says while it runs', () => {
+  it('shows the output of a call while it runs', () => {
     const says = (delta: string): TurnEvent => ({ type: 'tool_call_progress', data: { id: 'a', name: 'read', delta } });
     expect(after(session, start('a'), says('one\n'), says('two\n')).parts).toEqual([
       expect.objectContaining({ id: 'a', status: 'running', progress: 'one\ntwo\n', output: null }),
     ]);
   });
 
-  it('shows a tool call once when its start is told again', () => {
+  it('shows a tool call once when its start is replayed', () => {
     expect(after(session, start('a'), start('a'), result('a')).parts).toHaveLength(1);
   });
 
@@ -76,7 +76,7 @@ describe('applyEvent', () => {
     expect(replyText(turn)).toBe('First.\n\nA whole sentence.');
   });
 
-  it('takes back everything that was said when no tool has answered yet, and keeps the call that is open', () => {
+  it('takes back all text when no tool has answered yet, and keeps the call that is open', () => {
     const turn = after(session, say('Half'), start('a'), reset);
     expect(turn.parts).toEqual([expect.objectContaining({ kind: 'tool', id: 'a', status: 'running' })]);
   });
@@ -91,7 +91,7 @@ describe('applyEvent', () => {
     expect(after(session, start('a'), done).parts).toEqual([expect.objectContaining({ status: 'error' })]);
   });
 
-  it('keeps what was said when the turn fails', () => {
+  it('keeps the text when the turn fails', () => {
     const turn = after(session, say('I will'), {
       type: 'error',
       data: { code: 'provider_error', message: 'broke', retryable: true, turnId: 't1' },

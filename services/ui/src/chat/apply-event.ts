@@ -4,8 +4,8 @@ import type { ChatTurn, ReplyPart, ToolPart } from './chat-turn.ts';
 type EventData<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>['data'];
 
 /**
- * The turn after one more event. A tool call or an end that comes twice changes nothing; text has no identity, so its reader must leave out
- * what came before (`ConciergeClient` does).
+ * The turn after one more event. A tool call or an end that comes twice changes nothing; text has no identity, so its
+ * reader must leave out what came before (`ConciergeClient` does).
  */
 export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
   switch (event.type) {
@@ -79,7 +79,10 @@ function changeTool({ parts }: ChatTurn, id: string, change: Partial<ToolPart>):
   return parts.map((part) => (part.kind === 'tool' && part.id === id ? { ...part, ...change } : part));
 }
 
-/** A turn whose stream was lost is told again from its start; any other reset leaves what came before the last tool result. */
+/**
+ * A turn whose stream was lost is replayed from its start; any other reset leaves what came before the last tool
+ * result.
+ */
 function withoutVoid(turn: ChatTurn, reason: EventData<'text_reset'>['reason']): ChatTurn {
   if (reason === 'stream_lost') return { ...running(turn, []), settled: 0 };
   const { parts, settled } = turn;

@@ -14,14 +14,14 @@ export interface ToolPart {
   /** Null while it runs, and for calls whose duration is not known (any more). */
   readonly durationMs: number | null;
   readonly output: string | null;
-  /** What it has said while it runs. */
+  /** Its output while it runs. */
   readonly progress: string;
   readonly truncated: boolean;
 }
 
 export type ReplyPart = TextPart | ToolPart;
 
-/** What the person asked; null when it was asked elsewhere and is not stored yet. */
+/** What the user asked; null when it was asked elsewhere and is not stored yet. */
 export interface Question {
   readonly text: string;
   readonly attachments: readonly UploadRef[];
@@ -36,8 +36,8 @@ export interface TurnFailure {
 }
 
 /**
- * sending → waiting (the service has accepted it; others come first, or nothing has been said yet) → running (something was
- * said) → done or failed. sending → unsent when the service refused it or could not be reached: it never became a turn.
+ * sending → waiting (the service has accepted it; others come first, or no event has come yet) → running (an event has
+ * come) → done or failed. sending → unsent when the service refused it or could not be reached: it never became a turn.
  */
 export type TurnState =
   | { readonly at: 'sending' }
@@ -47,23 +47,23 @@ export type TurnState =
   | { readonly at: 'failed'; readonly failure: TurnFailure }
   | { readonly at: 'unsent'; readonly failure: TurnFailure };
 
-/** `lost`: tried again and again in vain; goes on when the person asks for it. */
+/** `lost`: tried again and again in vain; goes on when the user asks for it. */
 export type TurnLink = 'live' | 'reconnecting' | 'lost';
 
 /** One turn as the page shows it: what was asked and what came back so far. Immutable; a change makes a new one. */
 export interface ChatTurn {
-  /** Of this page's own making, stable while the turn is shown. */
+  /** A key made by this page, stable while the turn is shown. */
   readonly key: string;
   readonly turnId: string | null;
   readonly question: Question | null;
-  /** A person says it in the agent's place; nobody has asked. */
+  /** A staff member writes in the agent's place; there is no question. */
   readonly isFromStaff: boolean;
   readonly parts: readonly ReplyPart[];
   /** Parts before this index are settled: a `text_reset` leaves them alone. */
   readonly settled: number;
   readonly state: TurnState;
   readonly link: TurnLink;
-  /** The person has asked for it to stop. */
+  /** The user has asked for it to stop. */
   readonly stopping: boolean;
 }
 
@@ -91,7 +91,7 @@ export function isUnderWay(turn: ChatTurn): boolean {
   return turn.state.at === 'waiting' || turn.state.at === 'running';
 }
 
-/** Everything that the agent said, without its tool calls. */
+/** The agent's whole text, without its tool calls. */
 export function replyText(turn: ChatTurn): string {
   return turn.parts
     .filter((part) => part.kind === 'text')

@@ -4,7 +4,7 @@ import { isUnderWay, newTurn, type ChatTurn } from './chat-turn.ts';
 import type { SavedTurn } from './saved-turns.ts';
 import { stateOf, turnsOfSession } from './turns-of-session.ts';
 
-/** loading → ready, or failed; failed → loading when the person tries again. */
+/** loading → ready, or failed; failed → loading when the user tries again. */
 export type ConversationLoad =
   | { readonly at: 'loading' }
   | { readonly at: 'ready' }
@@ -15,7 +15,7 @@ export interface ConversationState {
   readonly agent: string;
   /** Null until the service has accepted the first message. */
   readonly contactId: string | null;
-  /** Whom the person plays towards cs; null: an anonymous visitor, or not cs. */
+  /** The contact that the user plays towards cs; null: an anonymous visitor, or not cs. */
   readonly sender: string | null;
   readonly channel: ChannelName;
   /** A customer has it with an agent: nothing may be written in the customer's place; staff take it over to answer. */
@@ -25,14 +25,16 @@ export interface ConversationState {
   readonly turns: readonly ChatTurn[];
 }
 
-/** Contacts that the console plays have names of their own, so that no real customer's conversation is ever written into. */
+/**
+ * Contacts that the console plays have prefixed names, so that no real customer's conversation is ever written into.
+ */
 const PLAYED_PREFIX = 'console:';
 
 export function playedSender(name: string): string | null {
   return name === '' ? null : `${PLAYED_PREFIX}${name}`;
 }
 
-/** The name that the person at the console gave to the contact, or the sender as it is. */
+/** The name that the console's user gave to the contact, or the sender as it is. */
 export function nameOfSender(sender: string): string {
   return sender.startsWith(PLAYED_PREFIX) ? sender.slice(PLAYED_PREFIX.length) : sender;
 }
@@ -48,8 +50,8 @@ export interface Known {
 }
 
 /**
- * Every turn of a conversation once: what is stored, then what is under way in the order of acceptance, then what this tab has
- * not handed in yet. A saved message gives a turn under way the question that the service does not list.
+ * Every turn of a conversation once: what is stored, then what is under way in the order of acceptance, then what this
+ * tab has not handed in yet. A saved message gives a turn under way the question that the service does not list.
  */
 export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   const stored = session === null ? [] : turnsOfSession(session, views);
@@ -77,7 +79,10 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   return [...stored, ...underWay, ...remembered];
 }
 
-/** Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream told about it. */
+/**
+ * Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream
+ * contained.
+ */
 export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn[]): ChatTurn[] {
   const storedIds = new Set(stored.map((turn) => turn.turnId));
   const kept = shown.filter((turn) => turn.turnId === null || isUnderWay(turn) || !storedIds.has(turn.turnId));

@@ -8,16 +8,22 @@ import type { GatewayClient } from './gateway-client.ts';
 import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
 import { turnsOfSession } from './turns-of-session.ts';
 
-/** Turns asked for when a conversation is opened: enough for whatever is under way in one lane, and how the latest ones ended. */
+/**
+ * The number of turns requested when a conversation is opened: enough for all that are under way in one lane, and how
+ * the latest ones ended.
+ */
 const TURNS_LISTED = 60;
 
-/** Attempts in a row without a single new event before the reader of the page is asked. */
+/** Attempts in a row without a single new event before the user of the page is asked. */
 const MAX_RETRIES = 40;
 
-/** How long a reload that has begun may still run this page: its address is the one from before the service named the conversation. */
+/**
+ * How long a reload that has begun may still run this page: its address is the one from before the service named the
+ * conversation.
+ */
 const RELOAD_MS = 3000;
 
-/** Whom the person plays towards cs. */
+/** The contact that the user plays towards cs. */
 export interface Contact {
   /** Null: an anonymous visitor. */
   readonly sender: string | null;
@@ -35,7 +41,10 @@ export interface ConversationOptions {
   readonly saved: SavedTurnStore;
   /** Takes up messages that a reload left in a conversation without an id. */
   readonly restore: boolean;
-  /** Keeps ended turns over a reload too, for a key that may not read stored sessions: their streams tell them again for a while. */
+  /**
+   * Keeps ended turns over a reload too, for a key that may not read stored sessions: their streams can be replayed for
+   * a while.
+   */
   readonly keepEnded: boolean;
   readonly wait: NonNullable<RetryOptions['wait']>;
   /** A message that is the same one whenever it is sent again; 1 to 255 visible ASCII characters. */
@@ -52,9 +61,9 @@ export interface Message {
 }
 
 /**
- * One conversation: its turns, what is being sent and what is being followed. Messages are handed in one after another, so that
- * the order of typing is the order of acceptance; of those that wait only the first is followed, so that many of them do not use
- * up the browser's connections.
+ * One conversation: its turns, what is being sent and what is being followed. Messages are handed in one after another,
+ * so that the order of typing is the order of acceptance; of those that wait only the first is followed, so that many
+ * of them do not use up the browser's connections.
  */
 export class Conversation {
   readonly #options: ConversationOptions;
@@ -63,7 +72,7 @@ export class Conversation {
   /** The body of each message that is not stored yet, by the turn's key. */
   readonly #bodies = new Map<string, SavedTurn['body']>();
   #state: ConversationState;
-  /** Forgets what stands under the name from before the service named the conversation. */
+  /** Deletes what was saved under the name from before the service named the conversation. */
   #forget: (() => void) | undefined;
   #closed = false;
 
@@ -79,7 +88,7 @@ export class Conversation {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Loads what is stored and takes up what is under way. Never rejects: the state says what went wrong. */
+  /** Loads what is stored and takes up what is under way. Never rejects: the state contains the failure. */
   async open(): Promise<void> {
     this.#set({ ...this.#state, load: { at: 'loading' } });
     try {
@@ -106,7 +115,9 @@ export class Conversation {
     this.#advance();
   }
 
-  /** Says something in the agent's place, of the person at the page. Rejects with a ConciergeError when it was not accepted. */
+  /**
+   * Sends a message of the page's user in the agent's place. Rejects with a ConciergeError when it was not accepted.
+   */
   async answerAsPerson(text: string, idempotencyKey: string): Promise<void> {
     const { contactId } = this.#state;
     if (contactId === null) return;
@@ -122,7 +133,7 @@ export class Conversation {
     if (this.#state.load.at === 'ready') await this.#loadStored();
   }
 
-  /** Asks the service to end a turn; what it has said stays. */
+  /** Asks the service to end a turn; its text stays. */
   async stop(key: string): Promise<void> {
     const turnId = this.#turn(key)?.turnId;
     if (turnId == null) return;
@@ -134,7 +145,10 @@ export class Conversation {
     }
   }
 
-  /** A message that was never accepted is handed in once more, as the same one; a failed turn is asked again, as a new one. */
+  /**
+   * A message that was never accepted is handed in once more, as the same one; a failed turn is asked again, as a new
+   * one.
+   */
   retry(key: string): void {
     const turn = this.#turn(key);
     if (turn?.state.at === 'unsent') this.#sendAgain(turn);
@@ -148,7 +162,7 @@ export class Conversation {
     this.#set({ ...this.#state, turns: [...others, { ...turn, state: { at: 'sending' }, link: 'live' }] });
   }
 
-  /** Takes back a message that was never accepted. Returns what it said. */
+  /** Takes back a message that was never accepted. Returns it. */
   withdraw(key: string): Message | null {
     const turn = this.#turn(key);
     if (turn?.state.at !== 'unsent') return null;
@@ -163,7 +177,7 @@ export class Conversation {
     this.#advance();
   }
 
-  /** Changes whom the person plays; only before the first message. */
+  /** Changes the contact that the user plays; only before the first message. */
   playContact(change: Partial<Contact>): void {
     if (this.#state.contactId === null && this.#state.turns.length === 0) this.#set({ ...this.#state, ...change });
   }
@@ -211,7 +225,7 @@ export class Conversation {
     });
   }
 
-  /** Of a key that is for cs alone the person at the page is the customer. */
+  /** With a key for cs alone the page's user is the customer. */
   #isCustomers(
     known: { readonly agent: string; readonly channel: string; readonly contactId: string },
     kept: readonly SavedTurn[],
@@ -244,7 +258,9 @@ export class Conversation {
     this.#advance();
   }
 
-  /** `left`: the signal was aborted. An error: the service refuses the stream, or could not be reached again and again. */
+  /**
+   * `left`: the signal was aborted. An error: the service refuses the stream, or could not be reached again and again.
+   */
   async #readToEnd(key: string, signal: AbortSignal): Promise<'ended' | 'left' | ConciergeError> {
     try {
       for await (const event of this.#openStream(key, signal)) this.#take(key, event);
@@ -290,7 +306,10 @@ export class Conversation {
     if (this.#state.sender !== null) void this.#loadStored();
   }
 
-  /** A reload between the acceptance and the new address finds the turn under the old name, and with it the conversation. */
+  /**
+   * A reload between the acceptance and the new address finds the turn under the old name, and with it the
+   * conversation.
+   */
   #keepForReload(name: string): void {
     const { saved } = this.#options;
     const turns = this.#unended();
@@ -320,7 +339,10 @@ export class Conversation {
     if (turn !== undefined && !this.#closed) this.#options.onTurnEnded?.(turn);
   }
 
-  /** Not accepted; out of reach for so long that the page asks; or so long over that only the session knows. */
+  /**
+   * The link's end: not accepted; out of reach for so long that the page asks; or ended so long ago that only the
+   * session has it.
+   */
   async #giveUp(key: string, failure: ConciergeError): Promise<void> {
     const turn = this.#turn(key);
     if (turn === undefined) return;
@@ -374,7 +396,10 @@ function unsent(failure: TurnFailure): (turn: ChatTurn) => ChatTurn {
   return (turn) => ({ ...turn, state: { at: 'unsent', failure }, link: 'live' });
 }
 
-/** A session that has no ended turn yet is not stored, and a key for cs may not read one: turns under way are shown all the same. */
+/**
+ * A session that has no ended turn yet is not stored, and a key for cs may not read one: turns under way are shown all
+ * the same.
+ */
 function failureWhenHidden(error: unknown): ConciergeError {
   const failure = ConciergeError.from(error);
   if (failure.status === 404) return new ConciergeError('This conversation does not exist.', { status: 404, code: 'not_found' });

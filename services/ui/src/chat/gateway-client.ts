@@ -26,7 +26,10 @@ export interface SessionsPage {
   readonly nextCursor: string | null;
 }
 
-/** What may change while nobody touches the page. `isCounted`: asking often would use up what the tenant may ask in an hour. */
+/**
+ * A value that may change without the user's doing. `isCounted`: asking often would use up what the tenant may ask in
+ * an hour.
+ */
 export interface Watched<Value> {
   readonly value: Value;
   readonly isCounted: boolean;
@@ -45,7 +48,10 @@ export interface SessionsQuery {
   readonly limit: number;
 }
 
-/** The gateway's interface as this page uses it. Every method rejects with a ConciergeError, also when there was no answer. */
+/**
+ * The gateway's interface as this page uses it. Every method rejects with a ConciergeError, also when there was no
+ * answer.
+ */
 export class GatewayClient extends ConciergeClient {
   constructor({ key, base, onKeyRefused }: GatewayClientOptions) {
     const onError = (failure: ConciergeError): void => {
@@ -77,7 +83,7 @@ export class GatewayClient extends ConciergeClient {
     return read(await this.request(`/api/sessions/${encodeURIComponent(id)}`), SessionView);
   }
 
-  /** Conversations that wait for a person, the longest wait first. */
+  /** Conversations that wait for staff, the longest wait first. */
   async listHandoffs(limit: number, signal: AbortSignal): Promise<Watched<WaitingList>> {
     const response = await this.request(`/api/handoffs?limit=${String(limit)}`, { signal });
     const items = await read(response, z.array(WaitingHandoff));
@@ -89,7 +95,7 @@ export class GatewayClient extends ConciergeClient {
     return { value: await read(response, HandoffState), isCounted: isCounted(response) };
   }
 
-  /** Whoever asks is the person who takes it: nobody is called. */
+  /** The caller takes the conversation over: no staff is notified. */
   async takeOver(sessionId: string): Promise<HandoffView> {
     return read(await this.#post(`${sessionPath(sessionId)}/handoff`, { notify: false }), HandoffView);
   }
@@ -98,7 +104,7 @@ export class GatewayClient extends ConciergeClient {
     return read(await this.#post(`${sessionPath(sessionId)}/resume`, {}), HandoffState);
   }
 
-  /** Says something in the agent's place. @returns the turn's id */
+  /** Sends a staff message in the agent's place. @returns the turn's id */
   async answerAsPerson(sessionId: string, { message, idempotencyKey }: { message: string; idempotencyKey: string }): Promise<string> {
     const response = await this.#post(`${sessionPath(sessionId)}/messages`, { message }, { 'idempotency-key': idempotencyKey });
     return (await read(response, PersonMessageReceipt)).turnId;
@@ -123,7 +129,7 @@ function sessionPath(id: string): string {
   return `/api/sessions/${encodeURIComponent(id)}`;
 }
 
-/** ReceivedMessage on every answer to a tenant that may ask only so often. */
+/** True when the answer carries a rate limit: the tenant's requests are counted. */
 function isCounted(response: Response): boolean {
   return response.headers.has('ratelimit-policy');
 }

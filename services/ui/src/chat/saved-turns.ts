@@ -1,7 +1,10 @@
 import { channelNames, UploadRef } from '@concierge/contract';
 import { z } from 'zod';
 
-/** A message that is not stored in its session yet: enough to show it, to follow its turn, and to send it again as the same one. */
+/**
+ * A message that is not stored in its session yet: enough to show it, to follow its turn, and to send it again as the
+ * same one.
+ */
 const SavedTurn = z.object({
   key: z.string(),
   turnId: z.string().nullable(),
@@ -19,7 +22,7 @@ export type SavedTurn = z.infer<typeof SavedTurn>;
 const SavedTurns = z.array(SavedTurn);
 
 const Played = z.array(z.string());
-/** Of these the oldest are forgotten. */
+/** The most that are kept; the oldest are forgotten. */
 const PLAYED_AT_MOST = 200;
 const PLAYED = 'concierge.played';
 
@@ -30,7 +33,10 @@ export interface TextStorage {
   removeItem(name: string): void;
 }
 
-/** Keeps the messages under way of each conversation over a reload of this tab. Without storage (or a full one) a reload forgets them; the service does not. */
+/**
+ * Keeps the messages under way of each conversation over a reload of this tab. Without storage (or a full one) a reload
+ * forgets them; the service does not.
+ */
 export class SavedTurnStore {
   readonly #storage: TextStorage;
 

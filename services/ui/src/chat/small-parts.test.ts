@@ -12,11 +12,11 @@ describe('relativeTime', () => {
     ['2026-11-20T11:55:00Z', '5 min'],
     ['2026-11-20T09:00:00Z', '3 h'],
     ['2026-11-18T09:00:00Z', '2 d'],
-  ])('says %s as %s', (at, said) => {
+  ])('formats %s as %s', (at, said) => {
     expect(relativeTime(at, now)).toBe(said);
   });
 
-  it('says the year of a date in another one', () => {
+  it('adds the year to a date in another one', () => {
     expect(relativeTime('2024-03-01T12:00:00Z', now)).toContain('2024');
   });
 });
@@ -26,7 +26,7 @@ describe('duration', () => {
     [5, '5 ms'],
     [1234, '1.2 s'],
     [125_000, '2 min 5 s'],
-  ])('says %d ms as %s', (ms, said) => {
+  ])('formats %d ms as %s', (ms, said) => {
     expect(duration(ms)).toBe(said);
   });
 });
@@ -59,7 +59,7 @@ describe('nextCursorOf', () => {
 });
 
 describe('explain', () => {
-  it('says what happened and what to do, as sentences', () => {
+  it('states what happened and what to do, as sentences', () => {
     expect(explain({ code: 'revoked_key', message: 'The API key has been revoked' })).toBe(
       'The API key has been revoked. Ask for a new key and sign in with it.',
     );

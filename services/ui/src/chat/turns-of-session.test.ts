@@ -40,7 +40,7 @@ function view(id: string, status: TurnView['status'], acceptedAt = at): TurnView
 }
 
 describe('turnsOfSession', () => {
-  it('knows what a person said in the agent’s place', () => {
+  it('recognises what staff wrote in the agent’s place', () => {
     const by = { kind: 'key', keyId: 'anna' } as const;
     const turns = turnsOfSession(
       sessionWith(question('t1', 'Hello?'), { ...answer('t2', 'Anna here.'), by }, answer('t3', 'The agent again.')),
@@ -124,7 +124,7 @@ describe('withStored', () => {
     expect(turns[1]).toBe(running);
   });
 
-  it('gives an ended turn the question it lacked and keeps what the stream told', () => {
+  it('gives an ended turn the question it lacked and keeps what the stream sent', () => {
     const ended = newTurn({
       key: 'k',
       turnId: 't1',

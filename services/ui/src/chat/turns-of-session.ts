@@ -5,7 +5,10 @@ type Message = SessionView['messages'][number];
 type AssistantMessage = Extract<Message, { role: 'assistant' }>;
 type ToolMessage = Extract<Message, { role: 'tool' }>;
 
-/** A stored conversation as turns, oldest first. `known` adds how turns ended and what they used, as far as the service still lists them. */
+/**
+ * A stored conversation as turns, oldest first. `known` adds how turns ended and what they used, as far as the service
+ * still lists them.
+ */
 export function turnsOfSession(session: Pick<SessionView, 'messages'>, known: readonly TurnView[] = []): ChatTurn[] {
   const views = new Map(known.map((view) => [view.id, view]));
   const turns = new Map<string, ChatTurn>();
@@ -20,7 +23,7 @@ function startOf(turnId: string, view: TurnView | undefined): ChatTurn {
   return newTurn({ key: turnId, turnId, state: view === undefined ? { at: 'done', finishReason: null, usage: null } : stateOf(view) });
 }
 
-/** What the service's list says about a turn. */
+/** A turn as the service lists it. */
 export function stateOf(view: TurnView): TurnState {
   switch (view.status) {
     case 'waiting':
@@ -41,7 +44,7 @@ export function stateOf(view: TurnView): TurnState {
 function addMessage(turn: ChatTurn, message: Message): ChatTurn {
   switch (message.role) {
     case 'user': {
-      // Later ones within a turn are what the person said in between; shown as one question.
+      // Later ones within a turn are what the user wrote in between; shown as one question.
       const text = turn.question === null ? message.text : `${turn.question.text}\n\n${message.text}`;
       const attachments = [...(turn.question?.attachments ?? []), ...(message.attachments ?? [])];
       return { ...turn, question: { text, attachments, at: turn.question?.at ?? message.at } };

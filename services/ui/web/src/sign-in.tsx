@@ -20,7 +20,7 @@ async function tryKey(key: string): Promise<SignedIn | string> {
 }
 
 export interface SignInProps {
-  /** Why the person has to sign in again. */
+  /** Why the user has to sign in again. */
   readonly notice: string | null;
   readonly onSignedIn: (signedIn: SignedIn) => void;
 }

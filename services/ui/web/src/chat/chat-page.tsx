@@ -151,7 +151,9 @@ interface SidebarProps {
   readonly children: ReactNode;
 }
 
-/** Beside the conversation on a wide screen; on a narrow one a drawer over it, which keeps the focus while it is open. */
+/**
+ * Beside the conversation on a wide screen; on a narrow one a drawer over it, which keeps the focus while it is open.
+ */
 function Sidebar({ open, onClose, onSignOut, children }: SidebarProps): ReactNode {
   const drawer = useRef<HTMLElement>(null);
   useEffect(() => {

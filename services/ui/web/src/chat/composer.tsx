@@ -44,14 +44,14 @@ export function Composer(props: ComposerProps): ReactNode {
     field.current?.focus();
   }, [draft, field]);
 
-  // On a touch screen the focus would bring up the keyboard before anybody wants to write.
+  // On a touch screen the focus would bring up the keyboard before the user wants to write.
   useEffect(() => {
     if (!disabled && matchMedia('(pointer: fine)').matches) field.current?.focus();
   }, [disabled, field]);
 
   const length = codePoints(text);
   const uploading = attachments.items.some(({ upload }) => upload.at === 'uploading');
-  // A file that failed is for the person to decide on: a message must not go without it unnoticed.
+  // A file that failed is for the user to decide on: a message must not go without it unnoticed.
   const failed = attachments.items.some(({ upload }) => upload.at === 'failed');
   const sendable = !disabled && !failed && text.trim() !== '' && length <= limits.messageMaxCharacters;
 

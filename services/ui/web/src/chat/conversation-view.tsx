@@ -17,7 +17,7 @@ export interface ConversationViewProps {
   readonly gateway: GatewayClient;
   readonly conversation: Conversation;
   readonly state: ConversationState;
-  /** A person has it: who writes here writes as one. */
+  /** Staff has it: messages written here are staff messages. */
   readonly isWithStaff: boolean;
 }
 

@@ -1,4 +1,6 @@
-/** Puts text on the clipboard; also where the page is not served securely and the clipboard's own interface is missing. */
+/**
+ * Puts text on the clipboard; also where the page is not served securely and the clipboard's own interface is missing.
+ */
 export async function copyText(text: string): Promise<void> {
   if (isSecureContext) {
     await navigator.clipboard.writeText(text);

@@ -10,7 +10,7 @@ export interface HandoffBannerProps {
   readonly actions: HandoffActions;
 }
 
-/** Says that a person has the conversation, why and until when; nothing while the agent has it. */
+/** Shows that staff has the conversation, why and until when; nothing while the agent has it. */
 export function HandoffBanner({ state, actions }: HandoffBannerProps): ReactNode {
   if (!state.isPaused && actions.problem === null) return null;
   return (

@@ -13,7 +13,10 @@ export function preloadMarkdown(): void {
   load().catch(() => undefined);
 }
 
-/** Markdown, and the text itself as long as the renderer is not there, also where it cannot be had: after a deploy its file has another name. */
+/**
+ * Markdown, and the text itself as long as the renderer is not there, also where it cannot be had: after a deploy its
+ * file has another name.
+ */
 export function LazyMarkdown(props: ComponentProps<typeof Markdown>): ReactNode {
   const [Loaded, setLoaded] = useState<typeof Markdown | null>(() => loaded);
   useEffect(() => {

@@ -2,7 +2,7 @@ import type { ComponentProps, ReactNode } from 'react';
 import { Streamdown, type Components, type ControlsConfig, type ExtraProps } from 'streamdown';
 import { ExternalIcon, ImageIcon } from '../parts/icons.tsx';
 
-/** Where a link leads, when that is somewhere a person may be sent. */
+/** Where a link leads, when a reader may be sent there. */
 function addressOf(text: unknown): URL | null {
   if (typeof text !== 'string' || !URL.canParse(text)) return null;
   const address = new URL(text);
@@ -23,7 +23,7 @@ function isAddressOf(label: ReactNode, address: URL): boolean {
   return shown !== null && shown.host === address.host && shown.username === '' && shown.password === '';
 }
 
-/** A link says where it leads, because the words of a model's link may say anything. */
+/** A link shows where it leads, because the words of a model's link may say anything. */
 function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
   const address = addressOf(href);
   if (address === null) return <span>{children}</span>;
@@ -43,7 +43,7 @@ function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
   );
 }
 
-/** A picture in a model's text could tell its server what was said: it is a link until somebody opens it. */
+/** A picture in a model's text could leak the conversation to its server: it is a link until the user opens it. */
 function Picture({ src, alt }: ComponentProps<'img'> & ExtraProps): ReactNode {
   const address = addressOf(src);
   const name = alt === undefined || alt === '' ? 'Image' : alt;

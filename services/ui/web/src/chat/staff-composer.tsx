@@ -8,11 +8,13 @@ import { StaffIcon, SendIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { useGrowingField } from './use-growing-field.ts';
 
 export interface StaffComposerProps {
-  /** Rejects when it was not accepted; the same key then says the same message. */
+  /** Rejects when it was not accepted; the same key then sends the same message. */
   readonly onAnswer: (text: string, key: string) => Promise<void>;
 }
 
-/** Where a person answers in the agent's place. Looks unlike the other one: who writes here is read by the contact. */
+/**
+ * Where staff answers in the agent's place. It looks unlike the other composer: the contact reads what is written here.
+ */
 export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
   const [text, setText] = useState('');
   const [sending, setSending] = useState(false);

@@ -10,7 +10,7 @@ const states = {
   error: { icon: <AlertIcon className="size-3.5 text-danger" />, label: 'failed' },
 } as const;
 
-/** The call in a few words: its first argument that is one; while it runs and says something, its last words. */
+/** The call in a few words: its first argument that is one; while it runs and writes output, its last words. */
 function summaryOf({ input, status, progress }: ToolPart): string {
   const lastLine = status === 'running' ? progress.trimEnd().split('\n').at(-1) : undefined;
   if (lastLine !== undefined && lastLine !== '') return lastLine.slice(-160);

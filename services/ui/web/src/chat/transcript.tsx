@@ -77,7 +77,7 @@ export function Transcript({ turns, actions }: TranscriptProps): ReactNode {
   );
 }
 
-/** Tells a screen reader what matters, once: not every word as it comes, and nothing that was there already. */
+/** Announces to a screen reader what matters, once: not every word as it comes, and nothing that was there already. */
 function Announcer({ turns }: { readonly turns: readonly ChatTurn[] }): ReactNode {
   const open = turns.find(isUnderWay);
   const last = turns.at(-1);

@@ -10,7 +10,7 @@ import { randomName, waitForBetter } from '../parts/browser-wait.ts';
 import { loadSignedIn, type SignedIn } from '../signed-in.ts';
 import { replaceRoute } from '../use-route.ts';
 
-/** What is still being handed in when the person signs out must not leave its words in the tab. */
+/** What is still being handed in when the user signs out must not leave its words in the tab. */
 const saved = new SavedTurnStore({
   getItem: (name) => readKept('sessionStorage', name),
   setItem: (name, text) => {

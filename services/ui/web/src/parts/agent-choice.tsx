@@ -11,7 +11,10 @@ export interface AgentChoiceProps {
   readonly onAgent: (agent: string) => void;
 }
 
-/** Who is to answer: one of the two built-in agents side by side, or any of a list where the tenant has agents of its own. */
+/**
+ * The agent that answers: one of the two built-in agents side by side, or any of a list where the tenant has agents of
+ * its own.
+ */
 export function AgentChoice({ gateway, reach, agent, onAgent }: AgentChoiceProps): ReactNode {
   const agents = useQuery({ queryKey: ['agents'], enabled: reach === 'tenant', queryFn: async ({ signal }) => gateway.listAgents(signal) });
   const own = (agents.data ?? []).filter(({ builtIn, problem }) => !builtIn && problem === null);

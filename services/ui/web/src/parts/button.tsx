@@ -41,7 +41,7 @@ export function IconButton({
 
 const CONFIRMED_MS = 1500;
 
-/** Copies, and says so for a moment. */
+/** Copies, and confirms it for a moment. */
 export function CopyButton({
   text,
   label,

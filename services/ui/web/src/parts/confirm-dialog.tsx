@@ -11,7 +11,9 @@ export interface ConfirmDialogProps {
   readonly onCancel: () => void;
 }
 
-/** Asks before something that cannot be undone. The browser's own dialog keeps the focus inside and closes on Escape. */
+/**
+ * Asks before something that cannot be undone. The browser's own dialog keeps the focus inside and closes on Escape.
+ */
 export function ConfirmDialog({ title, children, action, busy, error, onConfirm, onCancel }: ConfirmDialogProps): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {

@@ -17,7 +17,10 @@ function apply(theme: Theme): void {
   document.documentElement.dataset['theme'] = dark ? 'dark' : 'light';
 }
 
-/** The chosen theme, and a function that goes on to the next one. `system` follows the device, also while the page is open. */
+/**
+ * The chosen theme, and a function that goes on to the next one. `system` follows the device, also while the page is
+ * open.
+ */
 export function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState(stored);
   useEffect(() => {

@@ -134,7 +134,7 @@ export function SessionList({ gateway, waiting, contactId, onChosen, onDeletedSh
 interface SessionRowProps {
   readonly item: SessionListItem;
   readonly now: number;
-  /** For a person. */
+  /** The conversation waits for staff. */
   readonly waits: boolean;
   readonly current: boolean;
   readonly onChosen: () => void;

@@ -4,10 +4,13 @@ import type { GatewayClient, WaitingList, Watched } from '../../../src/chat/gate
 
 const LISTED = 50;
 
-/** How often is asked, in milliseconds. Where requests are counted a person at the page uses up a tenth of the hour's at most. */
+/**
+ * Polling intervals, in milliseconds. Where requests are counted a user of the page uses up a tenth of the hour's at
+ * most.
+ */
 const everyMs = {
   list: { free: 10_000, counted: 300_000 },
-  /** While a person has the conversation: what the contact writes is to be seen soon. */
+  /** While staff has the conversation: the contact's messages must be seen soon. */
   handedOver: { free: 3000, counted: 60_000 },
   withAgent: { free: 10_000, counted: 300_000 },
 } as const;
@@ -18,7 +21,7 @@ function intervalOf(kind: keyof typeof everyMs, known: Watched<unknown> | undefi
 
 const nobodyWaits: WaitingList = { items: [], total: 0 };
 
-/** Conversations that wait for a person, kept fresh while the page is looked at. */
+/** Conversations that wait for staff, kept fresh while the page is looked at. */
 export function useWaitingList(gateway: GatewayClient, isAllowed: boolean): WaitingList {
   const { data } = useQuery({
     queryKey: ['handoffs'],

@@ -47,16 +47,17 @@ export interface HandoverOptions {
 export interface Handover {
   readonly handoff: HandoffState;
   readonly actions: HandoffActions;
-  /** Whether a person could take it over. */
+  /** Whether staff could take it over. */
   readonly isHandable: boolean;
 }
 
 const withAgent: HandoffState = { isPaused: false, handoff: null };
 
-/** Who has the conversation that is shown; while that is a person, what the contact writes is shown as it comes. */
+/** Who has the conversation that is shown; while that is staff, the contact's messages are shown as they come. */
 export function useHandover({ gateway, conversation, state, reach }: HandoverOptions): Handover {
   const { contactId, agent, turns } = state;
-  // The owner's own conversation has a person in it already; one of which nothing is stored yet is not known to the service.
+  // The owner already takes part in a conversation of their own; the service does not know a conversation without a
+  // stored turn.
   const isHandable = reach === 'tenant' && agent !== 'admin' && turns.some((turn) => turn.turnId !== null && hasEnded(turn));
   const { data, dataUpdatedAt } = useHandoff(gateway, isHandable ? contactId : null);
   const actions = useHandoffActions(gateway, contactId ?? '');

@@ -13,7 +13,7 @@ export interface WaitingSectionProps {
   readonly onChosen: () => void;
 }
 
-/** Conversations that wait for a person, above all others; nothing while there are none. */
+/** Conversations that wait for staff, above all others; nothing while there are none. */
 export function WaitingSection({ waiting: { items, total }, contactId, now, onChosen }: WaitingSectionProps): ReactNode {
   if (total === 0) return null;
   return (
