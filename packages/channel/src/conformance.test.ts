@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { messagingChannels, appNameOf, channelDefinitions, recipientOf } from '@concierge/contract';
 import { channelAdapters, providerUrls, renderParts, type WebhookRequest } from './index.ts';
 
-/** What every channel keeps, whichever it is: a new one is in here by its line in the registry. */
+/** The rules for every channel; a new one is covered by its line in the registry. */
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 const url = 'https://chat.example.com/webhook/any/tenant';

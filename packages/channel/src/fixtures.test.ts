@@ -264,9 +264,12 @@ describe('deliveries as the providers send them', () => {
     expect(messagesOf(fixture)).toEqual([first]);
   });
 
-  it.each(named(accepted.filter(({ expected }) => expected.side_effects.length > 0)))('report what else has happened: %s', (_id, fixture) => {
-    expect(effects(itemsOf(fixture))).toEqual(fixture.expected.side_effects);
-  });
+  it.each(named(accepted.filter(({ expected }) => expected.side_effects.length > 0)))(
+    'report what else has happened: %s',
+    (_id, fixture) => {
+      expect(effects(itemsOf(fixture))).toEqual(fixture.expected.side_effects);
+    },
+  );
 
   it.each(named(index.fixtures.filter(({ expected }) => expected.outcome === 'bad_request')))(
     'are malformed when they are no JSON: %s',

@@ -33,7 +33,7 @@ function readEvent<Event extends { readonly type: string; readonly data: object 
   json: string,
 ): Event | null {
   const shape = Object.hasOwn(shapes, type) ? shapes[type] : undefined;
-  // A newer service may have more to say.
+  // A newer service may send more types.
   if (shape === undefined) return null;
   const event: unknown = { type, data: parseJson(json) };
   if (isEvent<Event>(event, shape)) return event;

@@ -5,12 +5,12 @@ import type { TestGateway, TestTenant } from './test-gateway.ts';
 
 export const hello = [{ role: 'user', content: 'hello there' }] as const;
 
-/** The client as it comes from its makers. */
+/** OpenAI's own client, unchanged. */
 export function openAiClient(gateway: Pick<TestGateway, 'url'>, apiKey: string, maxRetries = 0): OpenAI {
   return new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries });
 }
 
-/** A tenant with an agent for its owner, one for everybody, and one whose file cannot be used. */
+/** A tenant with an agent for its owner, one for all keys, and one whose file cannot be used. */
 export async function tenantWithAgents(gateway: TestGateway): Promise<TestTenant> {
   const tenant = await gateway.tenant();
   const { files } = tenant.scope;

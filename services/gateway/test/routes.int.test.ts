@@ -77,7 +77,7 @@ function pairs(allowed: boolean): (readonly [string, Scope, Route])[] {
   );
 }
 
-/** What of an answer the route does not announce: its status, its code, its body. */
+/** The parts of an answer that its route does not declare: its status, its code, its body. */
 async function surprises(route: Route, response: Response): Promise<string[]> {
   const answer = route.answers[response.status];
   if (answer === undefined) {

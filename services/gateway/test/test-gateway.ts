@@ -30,7 +30,7 @@ export interface TestTenant {
 
 const log = createLog({ service: 'test', level: process.env['TEST_LOG'] ?? 'silent' }); // eslint-disable-line node/no-process-env -- to look into a failing test
 
-/** A gateway as it ships, on a port of its own, over a real Redis and real files; its turns are run by a script. */
+/** A gateway as it ships, on a free port, over a real Redis and real files; its turns are run by a script. */
 export class TestGateway implements AsyncDisposable {
   readonly url: string;
   readonly dataDir: string;

@@ -30,7 +30,7 @@ const connect = async (settings: object = twilio): Promise<Response> =>
   gateway.ask(tenant.admin, '/api/channels/twilio', { method: 'PUT', body: settings });
 
 /**
- * As Twilio calls it: signed with the public address, and brought to the gateway by a proxy that takes the path in
+ * As Twilio calls it: signed with the public address, and passed to the gateway by a proxy that takes the path in
  * front away.
  */
 async function bring(fields: Readonly<Record<string, string>>, path = `/webhook/twilio/${tenant.id}`, signedPath = path): Promise<number> {

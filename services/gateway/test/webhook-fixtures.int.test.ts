@@ -72,7 +72,7 @@ function wanted(expected: ExpectedMessage, channel: MessagingChannel): object {
   };
 }
 
-/** In no order: what different people wrote at once has none. */
+/** Sorted: messages that different senders wrote at once have no order. */
 function sorted(items: readonly object[]): string[] {
   return items.map((item) => JSON.stringify(item)).toSorted();
 }
@@ -147,7 +147,7 @@ describe('a handshake', () => {
     const tenantId = fixture.binding === null ? 'nobody' : scope.tenantId;
     const answer = await gateway.ask(undefined, `/webhook/${channelOf(fixture)}/${tenantId}?${query.toString()}`);
     const challenge = fixture.expected.response_body;
-    // Whatever else is wrong, the contract has one answer for it.
+    // Whatever else is wrong with it, the contract has one answer for it.
     expect(answer.status).toBe(challenge === undefined ? 401 : 200);
     expect(answer.headers.get('content-type')).toBe(challenge === undefined ? 'application/problem+json' : 'text/plain; charset=utf-8');
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');

@@ -53,7 +53,7 @@ async function accepted(): Promise<AcceptedTurn[]> {
 
 async function counted(kind: string, reason: string): Promise<number> {
   const text = await (await gateway.ask(undefined, '/metrics')).text();
-  // Operators see numbers, and whose they are is none of them.
+  // Operators see numbers without the tenants they belong to.
   expect(text).not.toContain(tenant.id);
   const lines = text.split('\n').filter((line) => line.startsWith('concierge_inbound_items_total{'));
   const found = lines.find((line) => line.includes(`kind="${kind}"`) && line.includes(`reason="${reason}"`));

@@ -65,10 +65,7 @@ describe('a sender token', () => {
     ['an empty secret', () => forge(claims(), { by: '' })],
     ['the publishable key', () => forge(claims(), { by: key })],
     ['another hash', () => forge(claims(), { hash: 'sha512' })],
-    [
-      'another user in a signed token',
-      () => `${forge(claims({ sub: 'bob' })).split('.')[0] ?? ''}.${forge(claims()).split('.')[1] ?? ''}`,
-    ],
+    ['another user in a signed token', () => `${forge(claims({ sub: 'bob' })).split('.')[0] ?? ''}.${forge(claims()).split('.')[1] ?? ''}`],
     ['no signature', () => `${forge(claims()).split('.')[0] ?? ''}.`],
     ['no signature and no dot', () => forge(claims()).split('.')[0] ?? ''],
     ['an algorithm of its own', () => forge(claims({ alg: 'none' }))],

@@ -98,7 +98,10 @@ describe('an answer of a provider', () => {
 
   it('that is missing is one of a request that may have arrived, or of one that never left', () => {
     expect(outcomeOfSlackSend({ failure: 'lost', reason: 'Cut off.' })).toMatchObject({ kind: 'unknown', code: 'no_answer' });
-    expect(outcomeOfSlackSend({ failure: 'never_left', reason: 'Nobody there.' })).toMatchObject({ kind: 'retry', code: 'unreachable' });
+    expect(outcomeOfSlackSend({ failure: 'never_left', reason: 'Connection refused.' })).toMatchObject({
+      kind: 'retry',
+      code: 'unreachable',
+    });
   });
 });
 

@@ -4,7 +4,7 @@ import { parseTelegram } from './parse.ts';
 
 const nameless = { botToken: '300:token', secretToken: 'secret-token' };
 
-/** What becomes of a message in a group that is nothing but this. */
+/** The item for a group message with this text alone. */
 function kindOf(text: string, type: 'mention' | 'bot_command'): string | undefined {
   const message = {
     message_id: 1,

@@ -10,8 +10,8 @@ const DEBOUNCE_MS = 1500;
 export type BusyRule = Pick<TurnInput, 'busy' | 'debounceMs'>;
 
 /**
- * The rule of tenant.json for the channel, under either of its names. It does not apply to the pictures of an album,
- * which are one message that the provider delivers as several: queued, each would have an answer, and with `interrupt`
+ * The rule of tenant.json for the channel, under either of its names. The pictures of an album are collected whatever
+ * the rule: the provider delivers one message as several. Queued, each would have an answer, and with `interrupt`
  * or `reject` only one of them would be seen.
  */
 export function busyRuleOf(

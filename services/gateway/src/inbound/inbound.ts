@@ -53,7 +53,7 @@ export class Inbound {
   /**
    * When it returns, every message is accepted on disk, or is known not to be wanted. A sender's other ids go first:
    * messages beside them may come under those. Every item is attempted, also when one fails.
-   * @throws AppError `overloaded`, when the delivery is to be brought again; what was accepted of it is known then
+   * @throws AppError `overloaded`, when the delivery must be repeated; what was accepted of it is known then
    */
   async take(from: BoundChannel, items: readonly InboundItem[]): Promise<void> {
     const failures: unknown[] = [];
@@ -69,7 +69,7 @@ export class Inbound {
     for (const item of items) if (item.kind !== 'alias' && item.kind !== 'message') await attempt(this.#deal(from, item));
     const [failure] = failures;
     if (failure === undefined) return;
-    throw new AppError('overloaded', 'Not everything could be accepted; bring it again.', { cause: failure, retryAfterSeconds: 2 });
+    throw new AppError('overloaded', 'Not everything could be accepted; deliver it again.', { cause: failure, retryAfterSeconds: 2 });
   }
 
   /**

@@ -22,7 +22,7 @@ export class KnownHistories {
     this.#marks = marks;
   }
 
-  /** The session to continue, taken from every other caller that sends the same history; null when there is none. */
+  /** The session to continue, which no other caller with the same history gets then; null when there is none. */
   async take(owner: HistoryOwner, { asked, answer }: GivenHistory): Promise<HistoryCursor | null> {
     const name = nameOf(owner, asked);
     for (const mark of await this.#marks.list(name)) {

@@ -2,7 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { GatewayClient } from '../../src/chat/gateway-client.ts';
 
-/** Shown when no model is set up and the built-in demo model answers. A key for cs alone may not ask; there every reply states it. */
+/**
+ * Shown when no model is set up and the built-in demo model answers. A key for cs alone may not ask; there every reply
+ * states it.
+ */
 export function DemoNotice({ gateway, canAsk }: { readonly gateway: GatewayClient; readonly canAsk: boolean }): ReactNode {
   const tenant = useQuery({
     queryKey: ['tenant'],
