@@ -211,7 +211,7 @@ describe('what a channel answers', () => {
     expect(await stage.scope.contacts.canonicalOf('channel_c', '-1002003')).toBe('-4001');
   });
 
-  it('that this contact has blocked the bot ends this message and no other', async () => {
+  it('that this person has blocked the bot ends this message and no other', async () => {
     stage.telegram.block(4242);
     const [first, other] = [await stage.say('Hello'), await stage.say('Hello', { to: '7777' })];
     await stage.deliver(first);
@@ -260,7 +260,7 @@ describe('what a channel answers', () => {
     expect((await stage.scope.channels.find('channel_c'))?.state).toBe('enabled');
   });
 
-  it('that nothing may be sent, for a day, is reported to the owner instead of sending late', async () => {
+  it('that nothing may be sent, for a day, is told to the owner instead of sending late', async () => {
     stage.telegram.failSends(...Array.from({ length: 200 }, () => botError(401, 'Unauthorized')));
     const id = await stage.say('Hello');
     for (let hours = 0; hours < 25; hours += 0.25) {

@@ -40,9 +40,10 @@ export interface OpenCall {
 export type ConversationStart = Pick<Session, 'id' | 'summary' | 'messages' | 'messageCount' | 'contextTokens'>;
 
 /**
- * The session while a turn works on it. It changes only by `apply`, with the same steps that are journaled: a recovering attempt
- * that applies the journal stands exactly where the one before it stood. Per round: `assistant` (open calls) → `intent`,
- * `result` for each call → results in the order of the calls → `assistant` …, until a reply has no calls.
+ * The session while a turn works on it. It changes only by `apply`, with the same steps that are journaled: a
+ * recovering attempt that applies the journal stands exactly where the previous one stood. Per round: `assistant` (open
+ * calls) → `intent`, `result` for each call → results in the order of the calls → `assistant` …, until a reply has no
+ * calls.
  */
 export class Conversation {
   readonly sessionId: string;

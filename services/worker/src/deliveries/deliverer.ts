@@ -56,8 +56,9 @@ interface BegunTry {
 type Readiness = { readonly kind: 'ready'; readonly ready: Ready } | LaneStep;
 
 /**
- * Delivers what is next in a conversation. For each try: may it be sent at all → is it its time → a claim on disk → its request leaves → the result on disk.
- * A request leaves once, whichever process dies; a claim whose request has not left is tried anew.
+ * Delivers what is next in a conversation. For each attempt: check whether it may be sent at all → check its time →
+ * claim on disk → send the request → write the result to disk. A request leaves once, whichever process dies; a claim
+ * whose request has not left is tried anew.
  */
 export class Deliverer {
   readonly #options: DelivererOptions;

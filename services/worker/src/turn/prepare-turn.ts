@@ -198,7 +198,7 @@ export class TurnPreparation {
     const { log, warn } = this.#options;
     log.warn({ ...logFacts(run), err: error }, 'no summary could be had, sentences of the conversation were kept');
     const why = error instanceof ModelError ? whyItFailed(error) : 'it did not answer in time or gave no summary';
-    const message = `The model could not shorten the conversation: ${why}. Its most informative sentences were kept instead, and the turn went on.`;
+    const message = `The model could not shorten the conversation: ${why}. Its most telling sentences were kept instead, and the turn went on.`;
     warn?.(run, { code: 'summary_failed', message });
   }
 }

@@ -14,8 +14,8 @@ export type TurnRunnerOptions = TurnPreparationOptions & TurnPublicationOptions;
 const done = { status: 'done', finishReason: 'stop' } as const;
 
 /**
- * Runs turns: session → prompt → loop → session published → index → its end, in this order. A turn that the session already
- * contains was saved but not announced: it is only announced.
+ * Runs turns: session → prompt → loop → session published → index → its end, in this order. A turn that the session
+ * already contains was saved but not announced: its end alone is announced.
  */
 export class TurnRunner implements TurnHandlers {
   readonly #options: TurnRunnerOptions;

@@ -53,7 +53,7 @@ def main():
         sys.stdout.buffer.write(reply["stdout"].encode("utf-8", "replace"))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads has heard enough, as with any other program in a pipe.
+        # The reader has closed the pipe, which ends the output as for any other program.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(reply["exitCode"])
 

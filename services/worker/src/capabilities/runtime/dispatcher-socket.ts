@@ -18,7 +18,7 @@ const SOCKET_PATH_MAX_BYTES = 107;
 
 export interface DispatcherSocketOptions {
   /**
-   * The folder to make; it must not exist yet. Its parent is closed to other users; a sandbox is shown the folder itself.
+   * The folder to make; it must not exist yet. Its parent is closed to other users; a sandbox sees the folder itself.
    */
   readonly folder: string;
   readonly dispatcher: Pick<Dispatcher, 'answer'>;
