@@ -10,7 +10,7 @@ export interface RemovedTenantsOptions {
   readonly log: Log;
 }
 
-/** Finishes deletions of tenants that were cut off, at the start and now and then. */
+/** Finishes interrupted deletions of tenants, at the start and at intervals. */
 export class RemovedTenants extends Reconciler {
   readonly name = 'removed tenants';
   readonly #options: RemovedTenantsOptions;
