@@ -23,6 +23,7 @@ export const checks = [
   },
   { name: 'dead code', commands: [['knip', '--config', 'knip.json', '--no-progress', '--no-config-hints']] },
   { name: 'paths', commands: [['node', 'infra/check/paths-by-name.mjs']] },
+  { name: 'words', commands: [['node', 'infra/check/words.mjs']] },
   // Prints how many exceptions are left, even when it passes.
   { name: 'layout', commands: [['node', 'infra/check/layout.mjs']], reports: true },
   { name: 'format', commands: [['oxfmt', '--check', '.']] },

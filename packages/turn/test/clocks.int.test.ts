@@ -113,7 +113,7 @@ describe('when the clock of Redis is set', () => {
     });
   });
 
-  it('back, a conversation whose sender died is sent in again, and one that was told to wait waits no longer', async () => {
+  it('back, a conversation whose sender died is sent in again, and a paused one waits no longer', async () => {
     const [pace, queue] = [new DeliveryPace(redis), openDeliveryQueue(redis, log)];
     const place = { tenantId: 'acme', lane: 'l1' };
     const key = { tenantId: 'acme', name: 'l1' };
