@@ -7,7 +7,7 @@ describe('the check for words that were replaced', () => {
     ['/** The worker lets\n * go of it. */', 'lets go of'],
     ['const doorbells = new Doorbells();', 'doorbells'],
     ['log.info({ accountId });', 'accountId'],
-    ['import { HeldFolder } from './path-walk.ts';', 'HeldFolder'],
+    ["import { HeldFolder } from './path-walk.ts';", 'HeldFolder'],
   ])('finds %j', (text, word) => {
     expect(findOldWords('packages/turn/src/a.ts', `\n${text}`)).toContainEqual(expect.stringContaining(`:2: "${word}"`));
   });
