@@ -32,14 +32,13 @@ export type CoreConfig = Pick<ServiceSettings, 'dataDir' | 'redisUrl' | 'databas
 export interface CoreOptions {
   /** `producer` fails fast, for a service whose clients wait. */
   readonly role: RedisRole;
-  /** Makes memory found by meaning, too. */
+  /** Computes embeddings, so that memory is also found by meaning. */
   readonly embedder?: Embedder | undefined;
   readonly log: Log;
 }
 
 /**
- * The ways of turns, deliveries, webhook events and handoffs: what every process needs that accepts or moves any of
- * them.
+ * The queues of turns, deliveries, webhook events and handoffs, for every process that accepts or moves any of them.
  */
 export interface TurnPath {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
@@ -49,7 +48,7 @@ export interface TurnPath {
   readonly handoffs: { readonly desk: HandoffRequests; readonly calls: HandoffNotifications };
 }
 
-/** What gateway, worker and cron share. */
+/** The objects that gateway, worker and cron share. */
 export interface Core extends TurnPath {
   readonly redis: Redis;
   readonly index: IndexStore;
@@ -72,7 +71,7 @@ export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, 
   return { ...path, redis, index, tenants };
 }
 
-/** As part of `openCore`; alone where a command needs no tenants' files. */
+/** A part of `openCore`; called alone where a command needs no tenants' files. */
 export function openTurnPath(redis: Redis, stack: AsyncDisposableStack, log: Log): TurnPath {
   const deliveries = stack.adopt(openDeliveryQueue(redis, log), stopPart);
   const queue = { lanes: new Lanes(redis), wakeupQueue: stack.adopt(new WakeupQueue(redis, log), stopPart) };

@@ -2,7 +2,7 @@ import { McpServers } from '@concierge/mcp';
 import { eventFetchPolicy, EventSender } from '@concierge/turn';
 import { Outbound, OutboundError, type OutboundPolicy } from '@concierge/web';
 
-/** What leads out of the deployment to addresses of tenants: all of it through one guard. */
+/** Clients for addresses of tenants outside the deployment, all behind one guard. */
 export interface Outside {
   readonly outbound: Outbound;
   readonly mcpServers: McpServers;
@@ -10,9 +10,9 @@ export interface Outside {
 }
 
 export interface OutsideOptions {
-  /** `host:port`s that URLs of tenants may lead to although they are not public. */
+  /** `host:port`s that URLs of tenants may resolve to although they are not public. */
   readonly outboundAllow: readonly string[];
-  /** For calls of MCP servers; the guard's own unless given. */
+  /** The policy for calls of MCP servers; default: the guard's own. */
   readonly mcpPolicy?: Partial<OutboundPolicy>;
 }
 

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 
 /**
- * Lets the commands of one round of the event loop leave in one system call, in their order. Under load that is most of what a write costs;
- * idle, a command leaves some microseconds later.
+ * Sends the commands of one round of the event loop in one system call, in their order. Under load that is most of what
+ * a write costs; idle, a command leaves some microseconds later.
  */
 export function corkWrites(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);

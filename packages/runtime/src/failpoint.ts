@@ -4,14 +4,20 @@ type FailAction = 'kill' | 'stop' | 'throw' | 'hang';
 
 interface Armed {
   readonly action: FailAction;
-  /** Passes before it strikes. */
+  /** The number of passes before it strikes. */
   left: number;
 }
 
-/** `FAILPOINT=name:kill|stop|throw|hang[:nth],…`. Read by config.ts of a service and only under test; in production the table stays empty. */
+/**
+ * `FAILPOINT=name:kill|stop|throw|hang[:nth],…`. Read by config.ts of a service and only under test; in production the
+ * table stays empty.
+ */
 const armed = new Map<string, Armed>();
 
-/** Arms the fail points of a test run. Anything that does not parse is an error: a fail point that silently is none proves nothing. */
+/**
+ * Arms the fail points of a test run. Anything that does not parse is an error: a fail point that is silently ignored
+ * proves nothing.
+ */
 export function armFailpoints(spec: string): void {
   for (const part of spec.split(',').filter((item) => item !== '')) {
     const match = /^(?<name>[\w.-]+):(?<action>kill|stop|throw|hang)(?::(?<nth>\d+))?$/u.exec(part);
@@ -25,7 +31,10 @@ function toAction(text: string): FailAction {
   return text === 'kill' || text === 'stop' || text === 'hang' ? text : 'throw';
 }
 
-/** A named place where tests break the process: kill -9, SIGSTOP, an exception, or an event loop that never turns again. Costs one empty-map check in production. */
+/**
+ * A named place where tests break the process: kill -9, SIGSTOP, an exception, or an event loop that never turns again.
+ * Costs one empty-map check in production.
+ */
 export async function failpoint(name: string): Promise<void> {
   if (armed.size === 0) return;
   const point = armed.get(name);

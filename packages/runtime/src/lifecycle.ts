@@ -3,13 +3,11 @@ import { createLog, type Log } from './log.ts';
 import type { ProcessSettings } from './service-environment.ts';
 import { startWatchdog } from './watchdog/watchdog.ts';
 
-/** What one service has open. It is closed in the reverse of the order in which it was opened. */
+/** The open resources of one service. They are closed in the reverse of the order in which they were opened. */
 export class ServiceStack extends AsyncDisposableStack {
   #graceEndsAtMs = 0;
 
-  /**
-   * What a part that drains has left of the grace. Nothing when a start failed: there is no work yet that could end.
-   */
+  /** The rest of the grace for a part that drains. 0 when a start failed: there is no work yet that could end. */
   get graceLeftMs(): number {
     return Math.max(0, this.#graceEndsAtMs - Date.now());
   }
@@ -36,7 +34,7 @@ export interface ServiceOptions {
   readonly log: Log;
   /** How long running work may take to finish after SIGTERM. */
   readonly graceMs: number;
-  /** Opens everything on the stack. What it has opened when it rejects is closed. */
+  /** Opens everything on the stack. When it rejects, what it has opened is closed. */
   readonly wire: (stack: ServiceStack) => Promise<unknown>;
 }
 
@@ -60,7 +58,7 @@ async function stopInTime(stack: ServiceStack, graceMs: number, log: Log): Promi
   }
 }
 
-/** Of each part, in the order in which they were closed. */
+/** The failures of all parts, in the order in which they were closed. */
 function toFailures(error: unknown): unknown[] {
   return error instanceof SuppressedError ? [...toFailures(error.suppressed), error.error] : [error];
 }
@@ -95,7 +93,7 @@ export async function runService({ log, graceMs, wire }: ServiceOptions): Promis
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, (name) => void stop(name));
 }
 
-/** What a service is built with. */
+/** The arguments that a service is built with. */
 export interface ServiceParts {
   readonly stack: ServiceStack;
   readonly log: Log;
@@ -108,7 +106,10 @@ export interface StartOptions<Config extends ProcessSettings> {
   readonly wire: (config: Config, parts: ServiceParts) => Promise<unknown>;
 }
 
-/** The whole of a service's main.ts: configuration, log, graph, and its end. A bad configuration is printed line by line. */
+/**
+ * The whole of a service's main.ts: configuration, log, graph, and its end. A bad configuration is printed line by
+ * line.
+ */
 export async function startService<Config extends ProcessSettings>({ name, readConfig, wire }: StartOptions<Config>): Promise<void> {
   let config: Config;
   try {

@@ -8,7 +8,7 @@ export interface LogOptions {
   readonly level: string;
   /** Readable lines instead of JSON ones; for terminals. */
   readonly pretty?: boolean;
-  /** For commands, whose standard output is their answer. */
+  /** For commands, whose standard output is their result. */
   readonly toStderr?: boolean;
 }
 
@@ -25,7 +25,10 @@ const secretPaths = [
 ];
 const keyPattern = /ck_live_[\w-]+/gu;
 
-/** Fields, one line each, on stdout. Secrets are removed by path, and keys by their pattern wherever they turn up in a message. */
+/**
+ * Writes fields, one line per entry, to stdout. Secrets are removed by path, and keys by their pattern anywhere in a
+ * message.
+ */
 export function createLog({ service, level, pretty = false, toStderr = false }: LogOptions): Log {
   const options = {
     level,
@@ -41,16 +44,20 @@ export function createLog({ service, level, pretty = false, toStderr = false }: 
   return level === 'silent' ? pino(options) : bufferedLog(options);
 }
 
-/** Lines of so many bytes, or of so much time, leave in one system call: one for each line costs as much as making the line. */
+/**
+ * Lines are buffered up to this size or time and written in one system call: one call per line costs as much as making
+ * the line.
+ */
 const BUFFER_BYTES = 8 * 1024;
 const BUFFER_MS = 100;
 const ERROR_LEVEL = 50;
 
-/** An error leaves at once, with all that was before it: the process may not live much longer. */
+/** An error is written at once, with all lines before it: the process may not live much longer. */
 function bufferedLog(options: LoggerOptions): Log {
   const stdout = pino.destination({ fd: 1, sync: true, minLength: BUFFER_BYTES });
   const flush = (): void => {
-    // Before flushSync, which tries for ever where nobody reads any more: here that is noticed (EPIPE), and pino logs no further.
+    // Written before flushSync, which retries for ever when the reader is gone: here the write fails with EPIPE, and
+    // pino stops logging.
     stdout.flush();
     stdout.flushSync();
   };

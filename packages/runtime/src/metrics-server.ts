@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { Registry } from 'prom-client';
 
-/** Serves a service's figures for Prometheus at `/metrics`, and nothing else, for services that speak no HTTP beside that. Rejects when the port is taken. */
+/**
+ * Serves a service's metrics for Prometheus at `/metrics`, and nothing else, for services without another HTTP server.
+ * Rejects when the port is taken.
+ */
 export async function serveMetrics(
   registry: Registry,
   address: { readonly port: number; readonly host: string },

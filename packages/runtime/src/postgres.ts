@@ -6,7 +6,7 @@ export interface PostgresOptions {
   /** `postgres://…` */
   readonly url: string;
   readonly log: Log;
-  /** Connections of this process. */
+  /** The maximum of connections of this process. */
   readonly max?: number;
   /** The server ends a statement after this; a little later the client stops waiting for a server that is gone. */
   readonly statementTimeoutMs?: number;
@@ -14,7 +14,7 @@ export interface PostgresOptions {
 
 export interface PostgresConnection {
   readonly pool: Pool;
-  /** For one `Kysely`; `destroy` of that Kysely ends the pool. */
+  /** The dialect for one `Kysely`; `destroy` of that Kysely ends the pool. */
   readonly dialect: Dialect;
   close(): Promise<void>;
 }
@@ -22,13 +22,13 @@ export interface PostgresConnection {
 const POOL_MAX = 10;
 const CONNECT_TIMEOUT_MS = 3000;
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** How much longer than the server the client waits: the server's own word is the better error. */
+/** How much longer than the server the client waits: the server's own error is the better one. */
 const ANSWER_GRACE_MS = 2000;
 const IDLE_TIMEOUT_MS = 30_000;
 
 /**
- * A pool whose broken connections never end the process: an idle one is dropped, a busy one fails its query. Connects on first use.
- * `bigint` columns are read as numbers, exact up to 2⁵³.
+ * A pool whose broken connections never end the process: an idle one is dropped, a busy one fails its query. Connects
+ * on first use. `bigint` columns are read as numbers, exact up to 2⁵³.
  */
 export function openPostgres(options: PostgresOptions): PostgresConnection {
   const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
@@ -47,7 +47,8 @@ export function openPostgres(options: PostgresOptions): PostgresConnection {
   pool.on('error', (error) => {
     options.log.warn({ err: error }, 'an idle connection to postgres was lost');
   });
-  // pg takes its own listener off a client that is checked out; without one, a lost connection is an uncaught 'error' event.
+  // pg takes its own listener off a client that is checked out; without one, a lost connection is an uncaught 'error'
+  // event.
   pool.on('connect', (client) => {
     client.on('error', (error) => {
       options.log.debug({ err: error }, 'a connection to postgres was lost');
@@ -60,7 +61,10 @@ export function openPostgres(options: PostgresOptions): PostgresConnection {
 const parserOf: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === types.builtins.INT8 && format !== 'binary' ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format);
 
-/** Of SQLSTATE, https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator's intervention. */
+/**
+ * SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator's
+ * intervention.
+ */
 const unavailableClasses = new Set(['08', '53', '57']);
 const serializationFailures = new Set(['40001', '40P01', '55P03']);
 
@@ -71,8 +75,9 @@ export function postgresErrorCode(error: unknown): string | undefined {
 }
 
 /**
- * Is it the database's state and not the query that failed? Then the same query may succeed later. What pg itself throws for a
- * connection that cannot be made, is lost or stays silent is a plain `Error` without SQLSTATE; a defect of ours is a `TypeError` or its like.
+ * Whether the database's state, not the query, caused the failure: the same query may then succeed later. What pg
+ * itself throws for a connection that cannot be made, is lost or stays silent is a plain `Error` without SQLSTATE; a
+ * defect of ours is a `TypeError` or its like.
  */
 export function isPostgresUnavailable(error: unknown): boolean {
   const code = postgresErrorCode(error);

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type { DestinationStream } from 'pino';
 import type { PinoPretty } from 'pino-pretty';
 
-/** Loaded when asked for: services behind a log collector never pay for it. */
+/** Loaded on demand: services behind a log collector never pay for it. */
 export function pinoPretty(): DestinationStream {
   const require = createRequire(import.meta.url);
   const { build }: typeof PinoPretty = require('pino-pretty');

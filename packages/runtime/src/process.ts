@@ -1,4 +1,4 @@
-// What a process needs that has no database and no Redis: without the weight of their clients.
+// Exports for a process without a database and Redis: without the weight of their clients.
 export { background } from './background.ts';
 export { parseConfig } from './config.ts';
 export { ServiceStack, startService, type ServiceParts } from './lifecycle.ts';

@@ -3,7 +3,10 @@ import type { Log } from './log.ts';
 import { noteRedisFailures } from './unavailable.ts';
 import { corkWrites } from './cork-writes.ts';
 
-/** `producer`: fails fast, for whoever has a client waiting. `worker`: waits as long as it takes, for blocking reads. `subscriber`: waits, and resubscribes by itself. */
+/**
+ * `producer`: fails fast, for services whose clients wait. `worker`: waits as long as it takes, for blocking reads.
+ * `subscriber`: waits, and resubscribes by itself.
+ */
 export type RedisRole = 'producer' | 'worker' | 'subscriber';
 
 export interface RedisConnectOptions {
@@ -47,7 +50,10 @@ function optionsOf(role: RedisRole): ClientOptions {
   }
 }
 
-/** Connects with the settings that each role needs. The first failure and each change are logged once; an `error` never ends the process. */
+/**
+ * Connects with the settings that each role needs. The first failure and each change are logged once; an `error` never
+ * ends the process.
+ */
 export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   const options = optionsOf(role);
   const redis = url.startsWith('unix:') ? new Redis({ ...options, path: url.slice('unix:'.length) }) : new Redis(url, options);
@@ -65,18 +71,18 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   return redis;
 }
 
-/** Waits for the answers to what was sent; a connection that is not there is given up at once. */
+/** Waits for the answers to commands that were sent; a broken connection is closed at once. */
 async function closeRedis(redis: Redis): Promise<void> {
   if (redis.status === 'ready') await redis.quit().catch(() => undefined);
   redis.disconnect();
 }
 
-/** As `connectRedis`; the stack closes it. */
+/** Like `connectRedis`; the stack closes it. */
 export function openConnection(options: RedisConnectOptions, stack: AsyncDisposableStack): Redis {
   return stack.adopt(connectRedis(options), closeRedis);
 }
 
-/** As `openConnection`, and waits until it can be used. Rejects after `timeoutMs`. */
+/** Like `openConnection`, and waits until it can be used. Rejects after `timeoutMs`. */
 export async function openRedis(
   { timeoutMs = START_TIMEOUT_MS, ...options }: RedisConnectOptions & { readonly timeoutMs?: number },
   stack: AsyncDisposableStack,
@@ -86,7 +92,10 @@ export async function openRedis(
   return redis;
 }
 
-/** Redis has no memory for what was to be written: nothing was, and it may have some in a moment. Redis says so in words only. */
+/**
+ * Whether Redis refused a write for lack of memory: nothing was written, and a later try may succeed. Redis reports
+ * this only in the message text.
+ */
 export function isRedisFull(error: unknown): boolean {
   return error instanceof Error && /^(?:ERR )?(?:-)?OOM /u.test(error.message);
 }
@@ -107,7 +116,10 @@ export async function redisReady(redis: Redis, timeoutMs: number): Promise<void>
   });
 }
 
-/** Refuses a Redis that may evict what was accepted (design: noeviction). Unknown policies (managed services hide CONFIG) pass with a warning. */
+/**
+ * Refuses a Redis that may evict what was accepted (design: noeviction). Unknown policies (managed services hide
+ * CONFIG) pass with a warning.
+ */
 export async function assertNoEviction(redis: Redis, log: Log): Promise<void> {
   const policy = await redis.config('GET', 'maxmemory-policy').then(
     (answer: unknown) => (Array.isArray(answer) ? String(answer[1]) : null),

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 
-/** What a Lua script may answer: Redis' own types as ioredis reads them. */
+/** What a Lua script may return: Redis' own types as ioredis reads them. */
 export type ScriptReply = string | number | null | ScriptReply[];
 
 /**
- * One Lua script from a `.lua` file. Runs by its hash; a Redis that does not know it (new, or emptied) is given the text once
- * more. `#include "name.lua"` lines are replaced by that file, from the folder of the including one, once: files may include others.
+ * One Lua script from a `.lua` file. Runs by its hash; a Redis that does not know it (new, or emptied) is given the
+ * text once more. `#include "name.lua"` lines are replaced by that file, from the folder of the including one, once:
+ * files may include others.
  */
 export class RedisScript {
   readonly #text: string;

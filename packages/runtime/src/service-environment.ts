@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { ConfigError } from './config.ts';
 
 /*
- * The variables that several processes read (contract §1), each said once. The tables are spread into a service's own
- * schema, whose `transform` makes the settings of them: a service's `Config` is the type of what its schema answers.
+ * The variables that several processes read (contract §1), each defined once. The tables are spread into a service's
+ * own schema, whose `transform` turns them into settings: a service's `Config` is the output type of its schema.
  */
 
-/** Of every process. */
+/** Variables of every process. */
 export const processEnvironment = {
   SHUTDOWN_GRACE_S: z.coerce.number().nonnegative().max(3600).default(25),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -27,7 +27,7 @@ export function toProcessSettings(given: ProcessVariables) {
 
 const secret = z.string().min(32, 'must have at least 32 characters');
 
-/** Of what works on tenants' files. */
+/** Variables of processes that work on tenants' files. */
 export const dataEnvironment = {
   DATA_DIR: z
     .string()
@@ -42,7 +42,7 @@ export const dataEnvironment = {
   SECRETS_KEY: secret.optional(),
 };
 
-/** Of a service over tenants' files. */
+/** Variables of a service that works on tenants' files. */
 export const serviceEnvironment = {
   ...processEnvironment,
   ...dataEnvironment,
@@ -70,37 +70,40 @@ export function toServiceSettings(given: ServiceVariables) {
   };
 }
 
-/** Of what has figures and speaks no HTTP beside them. */
+/** Variables of services with metrics and no other HTTP server. */
 export const metricsEnvironment = {
   METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   METRICS_HOST: z.string().default('127.0.0.1'),
 };
 
-/** Where Prometheus reads the figures; undefined: nowhere. */
+/** Where Prometheus reads the metrics; undefined: nowhere. */
 export function toMetricsAddress({ METRICS_PORT: port, METRICS_HOST: host }: z.output<z.ZodObject<typeof metricsEnvironment>>) {
   return port === undefined ? undefined : { port, host };
 }
 
-/** Of what needs the names of the models. */
+/** Variables of processes that need the names of the models. */
 export const modelsEnvironment = { DATA_DIR: dataEnvironment.DATA_DIR, PROVIDERS_FILE: z.string().optional() };
 
 export function toProvidersFile({ DATA_DIR, PROVIDERS_FILE }: z.output<z.ZodObject<typeof modelsEnvironment>>): string {
   return PROVIDERS_FILE ?? join(DATA_DIR, 'providers.json');
 }
 
-/** Of what chooses who answers. */
+/** Variables of processes that choose the model provider. */
 export const demoModelEnvironment = {
   NODE_ENV: z.string().optional(),
   /** The built-in demo model may answer in production, too. */
   DEMO_MODEL: z.stringbool('must be 1 or 0').default(false),
 };
 
-/** Where no provider has a usable key: always outside of production, and there only when DEMO_MODEL=1 says so. */
+/**
+ * Whether the demo model answers when no provider has a usable key: always outside of production, and in production
+ * only with DEMO_MODEL=1.
+ */
 export function mayUseDemoModel({ NODE_ENV, DEMO_MODEL }: z.output<z.ZodObject<typeof demoModelEnvironment>>): boolean {
   return DEMO_MODEL || NODE_ENV !== 'production';
 }
 
-/** Of what runs commands, or says whether they could run. */
+/** Variables of processes that run commands or check whether commands can run. */
 export const sandboxEnvironment = {
   SANDBOX: z.enum(['auto', 'docker', 'bubblewrap', 'off']).default('auto'),
   SANDBOX_RUNTIME: z
@@ -119,11 +122,9 @@ export function toSandboxSettings(given: z.output<z.ZodObject<typeof sandboxEnvi
   return {
     kind,
     image: given.SANDBOX_IMAGE,
-    /** Of the Docker engine; undefined: the engine's own. */
+    /** The runtime of the Docker engine; undefined: the engine's default. */
     runtime: given.SANDBOX_RUNTIME,
-    /**
-     * Where the machine of the engine has what this process sees as its data directory; undefined: at the same place.
-     */
+    /** The path of this process's data directory on the engine's machine; undefined: the same path. */
     hostDataDir: given.HOST_DATA_DIR,
   };
 }

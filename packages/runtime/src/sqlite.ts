@@ -14,41 +14,49 @@ import {
 
 export interface SqliteOptions {
   /**
-   * How long a statement waits for another process's lock before it fails with SQLITE_BUSY. It waits **inside** the call and
-   * stops the event loop meanwhile: keep it short and try again from outside.
+   * How long a statement waits for another process's lock before it fails with SQLITE_BUSY. It waits **inside** the
+   * call and stops the event loop meanwhile: keep it short and try again from outside.
    */
   readonly busyTimeoutMs?: number;
   /**
-   * `normal` survives a power cut without losing its shape. `off` leaves writing to the operating system, which is as safe
-   * against a killed process, but a power cut may leave the file torn: only for what can be rebuilt.
+   * `normal` survives a power cut without losing its shape. `off` leaves writing to the operating system, which is as
+   * safe against a killed process, but a power cut may leave the file torn: only for what can be rebuilt.
    */
   readonly synchronous?: 'normal' | 'off';
-  /** `delete` where nothing is kept in it: one file instead of three, on network file systems, too. `wal` unless given. */
+  /**
+   * `delete` where nothing is kept in it: one file instead of three, on network file systems, too. `wal` unless given.
+   */
   readonly journal?: 'wal' | 'delete';
   /** False: fails with SQLITE_CANTOPEN where there is no file. True unless given. */
   readonly create?: boolean;
   /** Allows `loadExtension`. */
   readonly extensions?: boolean;
-  /** Of the page cache, per connection. */
+  /** The size of the page cache, per connection. */
   readonly cacheKib?: number;
 }
 
 export interface SqliteConnection {
   readonly database: DatabaseSync;
-  /** For one `Kysely`. Its transactions take the write lock when they begin. */
+  /** The dialect for one `Kysely`. Its transactions take the write lock when they begin. */
   readonly dialect: Dialect;
-  /** Takes in a library of functions; only where `extensions` was given. Nothing that runs as SQL can. @throws when it cannot be loaded */
+  /**
+   * Takes in a library of functions; only where `extensions` was given. Nothing that runs as SQL can.
+   * @throws when it cannot be loaded
+   */
   loadExtension(path: string): void;
   close(): void;
 }
 
 const BUSY_TIMEOUT_MS = 50;
 const CACHE_KIB = 1024;
-/** Statements kept prepared; queries come from code, so there are a few dozen shapes, but for lists of varying length. */
+/**
+ * Statements kept prepared; queries come from code, so there are a few dozen shapes, but for lists of varying length.
+ */
 const STATEMENTS_MAX = 100;
 
 /**
- * Opens a database, in WAL mode unless told otherwise, with foreign keys on. Whoever opens it closes it; `destroy` of a Kysely over the dialect closes it too.
+ * Opens a database, in WAL mode by default, with foreign keys on. The caller closes it; `destroy` of a Kysely over the
+ * dialect closes it too.
  * @throws the error of node:sqlite; `sqliteErrorCode` reads it
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): SqliteConnection {
@@ -80,13 +88,19 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteCon
   return { database, dialect: dialectOf(prepared), loadExtension, close: () => prepared.close() };
 }
 
-/** SQLite's primary result code (sqlite.org/rescode.html), as in 5 for SQLITE_BUSY; undefined for what is no error of SQLite. */
+/**
+ * SQLite's primary result code (sqlite.org/rescode.html), as in 5 for SQLITE_BUSY; undefined for what is no error of
+ * SQLite.
+ */
 export function sqliteErrorCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
   return error.errcode & 0xff;
 }
 
-/** `busy`: another process holds the lock. `lost`: the file went away under the connection. `corrupt`: no database, or a broken one. */
+/**
+ * `busy`: another process holds the lock. `lost`: the file was removed under the connection. `corrupt`: no database, or
+ * a broken one.
+ */
 export type SqliteTrouble = 'busy' | 'lost' | 'corrupt';
 
 /** By primary result code, https://www.sqlite.org/rescode.html. */
@@ -113,7 +127,10 @@ function dialectOf(database: PreparedDatabase): Dialect {
   };
 }
 
-/** A deferred transaction that reads before it writes fails at once with SQLITE_BUSY_SNAPSHOT when another process wrote in between. */
+/**
+ * A deferred transaction that reads before it writes fails at once with SQLITE_BUSY_SNAPSHOT when another process wrote
+ * in between.
+ */
 class ImmediateDriver extends SqliteDriver {
   readonly #database: PreparedDatabase;
 

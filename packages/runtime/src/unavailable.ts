@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis';
 import { isPostgresUnavailable, postgresErrorCode } from './postgres.ts';
 import { sqliteErrorCode } from './sqlite.ts';
 
-/** Of Redis' own answers, by their first word: it cannot do now what it can do later. */
+/** The first words of Redis' error answers for temporary failures. */
 const passingReplies = new Set(['OOM', 'LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'MISCONF', 'NOREPLICAS', 'BUSY', 'TRYAGAIN']);
 
-/** What the machine lacks, not what a request asks for: disk, descriptors, memory, a way to another process. */
+/** Failures of the machine, not of the request: disk, descriptors, memory, a connection to another process. */
 const machineCodes = new Set([
   'ENOSPC',
   'EDQUOT',
@@ -26,7 +26,10 @@ const sqliteCodes: ReadonlySet<number | undefined> = new Set([5, 6, 10, 13]);
 
 const ofRedis = new WeakSet<Error>();
 
-/** ioredis rejects with plain errors when a connection is gone, cut or too slow: they are known by where they come from. */
+/**
+ * ioredis rejects with plain errors when a connection is gone, cut or too slow: they are recorded where a command is
+ * rejected.
+ */
 export function noteRedisFailures(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
   redis.sendCommand = (command, stream) => {
@@ -39,7 +42,7 @@ export function noteRedisFailures(redis: Redis): void {
   };
 }
 
-/** Is it the state of what this service stands on, be it the disk, Redis or the index, so that the same request may succeed later? */
+/** Whether a failure comes from the disk, Redis or the index, so that the same request may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (ofRedis.has(at) || hasMachineCode(at) || sqliteCodes.has(sqliteErrorCode(at))) return true;

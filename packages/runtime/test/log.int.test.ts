@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 
-/** A service that says something all the time, and ends when it is told to. */
+/** A service that logs all the time and ends on SIGTERM. */
 const talkative = `
   import { createLog, runService } from '@concierge/runtime';
   const log = createLog({ service: 'talkative', level: 'info' });

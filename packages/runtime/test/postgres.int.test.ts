@@ -37,14 +37,14 @@ const log = createLog({ service: 'test', level: 'silent' });
     expect(isPostgresUnavailable(failure)).toBe(true);
   });
 
-  it('tells a wrong query from a database that is not available', async () => {
+  it('distinguishes a wrong query from a database that is not available', async () => {
     const failure = await failureOf(sql`select * from nothing`.execute(db));
     expect(postgresErrorCode(failure)).toBe('42P01');
     expect(isPostgresUnavailable(failure)).toBe(false);
     expect(isPostgresUnavailable(new TypeError('a defect of ours'))).toBe(false);
   });
 
-  it('fails when nobody listens', async () => {
+  it('fails when no server listens', async () => {
     const nowhere = openPostgres({ url: `postgres://concierge@127.0.0.1:${String(await freePort())}/concierge`, log });
     const failure = await failureOf(sql`select 1`.execute(new Kysely({ dialect: nowhere.dialect })));
     expect(postgresErrorCode(failure)).toBeUndefined();

@@ -85,7 +85,7 @@ describe('openSqlite', () => {
     expect((await db.selectFrom('notes').select('text').executeTakeFirst())?.text).toBe('20');
   });
 
-  it('takes the write lock when a transaction begins, and tells the other that it is busy', async () => {
+  it('takes the write lock when a transaction begins, and reports busy to the other', async () => {
     const [one, other] = [open(), open({ busyTimeoutMs: 1 })];
     await createNotes(one);
     const failure = one.transaction().execute(async () => other.transaction().execute(async () => Promise.resolve()));

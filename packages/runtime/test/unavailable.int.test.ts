@@ -20,7 +20,7 @@ describe('isUnavailable', () => {
       (error: unknown) => error,
     );
 
-  it('knows a command whose connection was cut, one that finds none, and one that Redis has no memory for', async () => {
+  it('recognizes a command whose connection was cut, one without a connection, and one that Redis has no memory for', async () => {
     const redis = connectRedis({ url: server.url, role: 'producer', log });
     await redisReady(redis, 10_000);
     await redis.config('SET', 'maxmemory', '1');
@@ -35,7 +35,7 @@ describe('isUnavailable', () => {
     await server.start();
   });
 
-  it('does not take a mistake of ours for it', async () => {
+  it('does not match a mistake of ours', async () => {
     const redis = connectRedis({ url: server.url, role: 'producer', log });
     await redisReady(redis, 10_000);
     await redis.set('text', 'x');
@@ -44,7 +44,7 @@ describe('isUnavailable', () => {
     await redis.quit();
   });
 
-  it.each(['ENOSPC', 'EMFILE'])('knows %s, whatever it is wrapped in', (code) => {
+  it.each(['ENOSPC', 'EMFILE'])('recognizes %s, whatever error wraps it', (code) => {
     const error = Object.assign(new Error('no'), { code });
     expect(isUnavailable(new Error('cannot write', { cause: error }))).toBe(true);
   });

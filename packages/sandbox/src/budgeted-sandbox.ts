@@ -1,16 +1,16 @@
 import type { CommandResult, RunOptions, Sandbox, SandboxCommand, WorkspaceUse } from './sandbox.ts';
 
-/** Who knows what the workspace holds. */
+/** Measures the use of the workspace. */
 export interface WorkspaceBudget {
   look(): Promise<WorkspaceUse>;
-  /** undefined when the signal ends it before the budget is used up. */
+  /** undefined when the signal aborts before the budget is used up. */
   untilOver(signal: AbortSignal): Promise<WorkspaceUse | undefined>;
 }
 
 /**
- * A sandbox whose workspace has a budget of bytes. It is looked at before each command and while commands run: one that goes over it is ended,
- * and until the workspace is below it again commands can remove, and write nothing. What is over by then is what was written between two
- * looks (README).
+ * A sandbox whose workspace has a budget of bytes. The use is measured before each command and while commands run: a
+ * command that exceeds the budget is ended, and until the workspace is below it again commands can remove, and write
+ * nothing. The excess is what was written between two measurements (README).
  */
 export class BudgetedSandbox implements Sandbox {
   readonly #sandbox: Sandbox;
@@ -40,7 +40,7 @@ export class BudgetedSandbox implements Sandbox {
       return isStopped ? { ...result, end: { kind: 'out_of_space' } } : result;
     } finally {
       ended.abort();
-      // A walk that failed is the next look's to report.
+      // A failed measurement is reported by the next one.
       await watching.catch(() => undefined);
     }
   }
@@ -51,8 +51,8 @@ export class BudgetedSandbox implements Sandbox {
 }
 
 /**
- * A hard limit on the size of files, which nothing that the command starts can raise: removing, and making empty ones, goes on. The signal is
- * ignored, so that a program hears "File too large" from its write instead of being killed by it.
+ * A hard limit on the size of files, which nothing that the command starts can raise: removing, and making empty ones,
+ * goes on. The signal is ignored, so that a program gets "File too large" from its write instead of being killed by it.
  */
 function withoutWriting(command: SandboxCommand): SandboxCommand {
   return { ...command, argv: ['sh', '-c', 'trap "" XFSZ; ulimit -f 0 && exec "$@"', 'sh', ...command.argv] };

@@ -32,7 +32,7 @@ describe('the output of a command', () => {
     expect(textOf(100, Buffer.of(0x61, 0xff, 0x00, 0x62, 0xc3))).toBe('a\uFFFD\uFFFDb\uFFFD');
   });
 
-  it('counts all bytes and tells as many as it keeps, without a gap', () => {
+  it('counts all bytes and reports as many as it keeps, without a gap', () => {
     const told: string[] = [];
     const output = new CommandOutput(10, (chunk) => told.push(chunk));
     for (const piece of ['abcdefgh', '€', 'ij', 'kl']) output.add(Buffer.from(piece));

@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 
 /**
- * What one command wrote: the beginning and the end of it, however much there was. Bytes that are no UTF-8, and NUL, become
+ * The output of one command: its beginning and its end, however long it was. Bytes that are no UTF-8, and NUL, become
  * U+FFFD, so the text is good for JSON and for every database; a character whose bytes come in two pieces stays one.
  */
 export class CommandOutput {
@@ -23,7 +23,7 @@ export class CommandOutput {
     this.#onOutput = onOutput;
   }
 
-  /** All that came, the left-out middle included. */
+  /** The size of all output, the left-out middle included. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -33,7 +33,7 @@ export class CommandOutput {
     this.#take(this.#decoder.write(chunk));
   }
 
-  /** The whole text, once nothing more comes. */
+  /** Returns the whole text, after the output has ended. */
   end(): string {
     this.#take(this.#decoder.end());
     const tail = Buffer.concat(this.#tail);
@@ -68,13 +68,14 @@ export class CommandOutput {
     const roomBytes = this.#headMaxBytes + this.#tailMaxBytes - this.#toldBytes;
     if (this.#onOutput === undefined || roomBytes <= 0) return;
     const told = firstBytes(text, roomBytes);
-    // What does not fit ends the telling, even if a smaller piece after it would fit: there are no gaps in what is told.
+    // A piece that does not fit ends the reporting, even if a smaller piece after it would fit: reported output has no
+    // gaps.
     this.#toldBytes = told.length < text.length ? Number.POSITIVE_INFINITY : this.#toldBytes + Buffer.byteLength(told);
     if (told !== '') this.#onOutput(told);
   }
 }
 
-/** As much of a text as fits, whole characters only. */
+/** Returns as much of a text as fits, whole characters only. */
 function firstBytes(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return text;

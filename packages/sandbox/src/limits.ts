@@ -1,6 +1,9 @@
 import { limits } from '@concierge/contract';
 
-/** What one turn's sandbox may use. Where something is counted for each command or process instead, the adapter's README says so. */
+/**
+ * What one turn's sandbox may use. Where something is counted for each command or process instead, the adapter's README
+ * says so.
+ */
 export interface SandboxLimits {
   /** Processes and threads at the same time. */
   readonly pids: number;
@@ -10,9 +13,9 @@ export interface SandboxLimits {
   readonly tmpBytes: number;
   /** Size of any one file. */
   readonly fileBytes: number;
-  /** Of each process. */
+  /** The limit of each process. */
   readonly openFiles: number;
-  /** Of one command's output; what is in the middle of more is left out. */
+  /** The kept size of one command's output; the middle of longer output is left out. */
   readonly outputBytes: number;
 }
 

@@ -1,6 +1,7 @@
 /**
- * System calls that are refused inside (EPERM), on top of what the missing capabilities refuse, by name: their numbers on the processors
- * that have them (Linux, `arch/x86/entry/syscalls/syscall_64.tbl` and `include/uapi/asm-generic/unistd.h`). One list for every engine.
+ * System calls that are refused inside (EPERM), on top of what the missing capabilities refuse, by name: their numbers
+ * on the processors that have them (Linux, `arch/x86/entry/syscalls/syscall_64.tbl` and
+ * `include/uapi/asm-generic/unistd.h`). One list for every engine.
  */
 export const refusedCalls: Readonly<Record<string, CallNumbers>> = {
   // Not namespaced, or a way to see another process's memory.
@@ -74,7 +75,10 @@ export interface CallNumbers {
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: a new process may have no namespace of its own. */
 export const namespaceFlags = [0x2_00_00, 0x2_00_00_00, 0x4_00_00_00, 0x8_00_00_00, 0x10_00_00_00, 0x20_00_00_00, 0x40_00_00_00] as const;
 
-/** The kernel's crypto sockets (AF_ALG), and the door to whatever runs this machine if it is virtual (AF_VSOCK): neither knows namespaces. */
+/**
+ * The kernel's crypto sockets (AF_ALG), and the socket to the hypervisor of a virtual machine (AF_VSOCK): neither knows
+ * namespaces.
+ */
 export const refusedSocketFamilies = [38, 40] as const;
 
 export const EPERM = 1;

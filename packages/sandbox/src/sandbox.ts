@@ -9,8 +9,9 @@ export interface SandboxCommand {
 }
 
 /**
- * How a command came to its end. `timed_out`: its time was over; `stopped`: the caller's signal; `out_of_memory`: the limit of the
- * sandbox; `out_of_space`: the budget of the workspace (see `BudgetedSandbox`). After each of these four nothing that it started runs any more.
+ * How a command ended. `timed_out`: its time was over; `stopped`: the caller's signal; `out_of_memory`: the limit of
+ * the sandbox; `out_of_space`: the budget of the workspace (see `BudgetedSandbox`). After each of these four nothing
+ * that it started runs any more.
  */
 export type CommandEnd =
   | { readonly kind: 'exited'; readonly exitCode: number }
@@ -19,9 +20,12 @@ export type CommandEnd =
 
 export interface CommandResult {
   readonly end: CommandEnd;
-  /** Standard output and standard error as they came, as text; head and tail when there was too much, with a line in between that says so. */
+  /**
+   * Standard output and standard error in order, as text; head and tail when there was too much, with a line in between
+   * that states it.
+   */
   readonly output: string;
-  /** Of the whole output, the left-out middle included. */
+  /** The size of the whole output, the left-out middle included. */
   readonly outputBytes: number;
   readonly durationMs: number;
   /** The workspace was over its budget before the command began, which could therefore remove and not write. */
@@ -39,7 +43,7 @@ export interface RunOptions {
   readonly onOutput?: (chunk: string) => void;
 }
 
-/** What a sandbox is made for. Fixed when it is opened: nothing a tenant can reach changes it. */
+/** The purpose and paths of a sandbox. Fixed when it is opened: nothing a tenant can reach changes it. */
 export interface SandboxRequest {
   readonly tenantId: string;
   readonly turnId: string;
@@ -58,24 +62,27 @@ export interface SandboxRequest {
 /** One turn's sandbox. Made with the first `run`, not before; everything in it ends with it. */
 export interface Sandbox extends AsyncDisposable {
   /**
-   * Runs a command to its end; several may run at once. What the command does wrong is in the result.
+   * Runs a command to its end; several may run at once. A failure of the command itself is in the result.
    * @throws SandboxUnavailable when the engine cannot make or keep the sandbox
    */
   run(command: SandboxCommand, options: RunOptions): Promise<CommandResult>;
 }
 
-/** The port: all sandboxes of one worker. Sides: Docker and bubblewrap. */
+/** The port: all sandboxes of one worker. Adapters: Docker and bubblewrap. */
 export interface Sandboxes {
   readonly kind: 'docker' | 'bubblewrap';
   open(request: SandboxRequest): Sandbox;
-  /** Removes what processes that are gone left behind; how many. `isAlive` is asked once per owner. */
+  /** Removes the sandboxes of dead processes and returns their number. `isAlive` is asked once per owner. */
   reap(isAlive: (ownerId: string) => Promise<boolean>): Promise<number>;
-  /** For start and readiness. @throws SandboxUnavailable saying what is missing */
+  /** Checks the engine, for start and readiness. @throws SandboxUnavailable naming what is missing */
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** There is no sandbox to be had: no engine, no image, no rights. The message is for operators and for the model: nothing internal in it. */
+/**
+ * There is no sandbox to be had: no engine, no image, no rights. The message is for operators and for the model:
+ * nothing internal in it.
+ */
 export class SandboxUnavailable extends Error {
   override readonly name = 'SandboxUnavailable';
 }

@@ -1,7 +1,7 @@
 /** Why a command was ended before its own end. */
 export type StopReason = 'timed_out' | 'stopped' | 'out_of_memory';
 
-/** Tells once, with the reason, when a command's time is over or its caller gives it up. */
+/** Reports once, with the reason, when a command's time is over or its caller cancels it. */
 export class StopWatch implements Disposable {
   readonly #signal: AbortSignal;
   readonly #onStop: (reason: StopReason) => void;

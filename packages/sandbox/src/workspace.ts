@@ -5,9 +5,9 @@ import { lchown, lstat, mkdir, open, readdir, type FileHandle } from 'node:fs/pr
 import { join } from 'node:path';
 import { SandboxUnavailable, type SandboxRequest } from './sandbox.ts';
 
-/** Where the tenant's folder is inside. */
+/** The path of the tenant's folder inside. */
 export const workspacePath = '/workspace';
-/** Where the dispatcher is inside. */
+/** The path of the dispatcher inside. */
 export const dispatcherPath = '/run/concierge';
 
 /** The user inside, and on this machine the owner of what is in the workspace. */
@@ -17,13 +17,14 @@ export interface Owner {
 }
 
 /**
- * The ids that a worker that runs as root gives tenants' folders to, one for each tenant: the kernel counts inotify instances, pending
- * signals, message queues and locked memory by user. Above the users of ordinary systems, below 60,000, where Debian's reserved ids begin
- * (Debian Policy 9.2.2), and within the 65,536 of an engine that remaps users. Two tenants in a few hundred share one.
+ * The ids that a worker that runs as root gives tenants' folders to, one for each tenant: the kernel counts inotify
+ * instances, pending signals, message queues and locked memory by user. Above the users of ordinary systems, below
+ * 60,000, where Debian's reserved ids begin (Debian Policy 9.2.2), and within the 65,536 of an engine that remaps
+ * users. Two tenants in a few hundred share one.
  */
 const FIRST_TENANT_ID = 10_002;
 const TENANT_IDS = 49_998;
-/** All tenants had this one before; their folders are handed over once more. */
+/** All tenants had this id before; the owner of their folders is changed once more. */
 const FORMER_ID = 10_001;
 
 function ownerForTenant(tenantId: string): Owner {
@@ -31,7 +32,7 @@ function ownerForTenant(tenantId: string): Owner {
   return { uid, gid: uid };
 }
 
-/** What stands at the top of the workspace when a sandbox is made over it. */
+/** The state of the top of the workspace when a sandbox is made over it. */
 export interface Workspace {
   readonly root: string;
   readonly owner: Owner;
@@ -51,9 +52,10 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 const handedOverDepthMax = 64;
 
 /**
- * Looks at the names to be covered, never through a link. A masked folder that is missing is made, empty, because a name that is not
- * covered could be taken by the tenant and would then be believed by whoever reads it. A link or a special file by a masked name can only
- * be the tenant's own: there is nothing behind it that is not in the sandbox, and it is left alone.
+ * Inspects the names to be covered, never through a link. A missing masked folder is made, empty, because the tenant
+ * could create an uncovered name and its readers in the service would then trust it. A link or a special file by a
+ * masked name can only be the tenant's own: there is nothing behind it that is not in the sandbox, and it is left
+ * alone.
  * @throws SandboxUnavailable when the tenant's folder is not there
  */
 export async function prepareWorkspace({ root, masked, readOnly, tenantId }: SandboxRequest): Promise<Workspace> {
@@ -71,7 +73,7 @@ export async function prepareWorkspace({ root, masked, readOnly, tenantId }: San
   return { root, owner, maskedFolders, maskedFiles, readOnly: await thoseThere(root, readOnly) };
 }
 
-/** Has one of the covered files been replaced since? Then the new one shows in the sandbox that was made before. */
+/** Whether one of the covered files has been replaced since: the new file is then visible in the older sandbox. */
 export async function isUncovered({ root, maskedFiles }: Workspace): Promise<boolean> {
   for (const { name, inode } of maskedFiles) {
     if ((await lookAt(join(root, name)))?.ino !== inode) return true;
@@ -99,7 +101,7 @@ async function lookAt(path: string): Promise<Stats | undefined> {
 /** undefined for a name with a dot, which is a file's: an empty one would be read as a broken one by its owner. */
 async function makeFolder(root: string, name: string): Promise<Stats | undefined> {
   if (name.includes('.')) return undefined;
-  // Somebody may be making it in this moment; what counts is what stands there afterwards.
+  // Another process may be making it at this moment; the state afterwards counts.
   await mkdir(join(root, name), { mode: 0o700 }).catch(() => undefined);
   const made = await lookAt(join(root, name));
   if (made === undefined) throw new SandboxUnavailable('A private part of the workspace cannot be covered.');
@@ -112,8 +114,9 @@ function assertTopName(name: string): void {
 }
 
 /**
- * An ordinary user's worker shares its own id with the sandbox. A worker that is root must not: it takes the id that the folder has, and
- * gives a folder that is root's own to the tenant's id, once; after that whatever is made in it gets the id of the folder it is in.
+ * An ordinary user's worker shares its own id with the sandbox. A worker that is root must not: it takes the id that
+ * the folder has, and gives a folder that is root's own to the tenant's id, once; after that whatever is made in it
+ * gets the id of the folder it is in.
  */
 async function ownerOf({ root, stats, masked, tenantId }: OwnedFolder): Promise<Owner> {
   const own = process.getuid?.() ?? 0;
@@ -137,7 +140,10 @@ interface HandOver {
   readonly depth: number;
 }
 
-/** What is inside first: when this is cut off, the folder is still root's, and the next sandbox begins again. Closes the folder. */
+/**
+ * What is inside first: when this is cut off, the folder is still root's, and the next sandbox begins again. Closes the
+ * folder.
+ */
 async function handOver(folder: FileHandle, { owner, except, depth }: HandOver): Promise<void> {
   try {
     const path = `/proc/self/fd/${String(folder.fd)}`;

@@ -9,7 +9,7 @@ import { outputCases } from './conformance/output-cases.ts';
 import type { Side } from './conformance/side.ts';
 import { workspaceCases } from './conformance/workspace-cases.ts';
 
-/** What both sides of the port promise. */
+/** The promises of both adapters of the port. */
 export function describeConformance(side: Side): void {
   describe('runs commands', () => {
     commandCases(side);

@@ -36,7 +36,7 @@ async function containersOf(deployment: string): Promise<Docker.ContainerInfo[]>
       expect(await containersOf(deployment)).toEqual([]);
     });
 
-    it('are removed when their owner is gone, and when it is of an earlier life; nobody else asks for them', async () => {
+    it('are removed when their owner is gone or from an earlier run; only their own deployment reaps them', async () => {
       await using workspaces = await Workspaces.make();
       const deployment = newMarker();
       const earlier = new DockerSandboxes({ deployment });
@@ -76,7 +76,7 @@ async function containersOf(deployment: string): Promise<Docker.ContainerInfo[]>
       await expect(bash(sandbox, 'true')).rejects.toThrow('The workspace is not there.');
     });
 
-    it('cannot be made without their image, and that is said', async () => {
+    it('cannot be made without their image, and the error names it', async () => {
       await using workspaces = await Workspaces.make();
       const sandboxes = new DockerSandboxes({ deployment: newMarker(), image: 'concierge-no-such-image' });
       await expect(sandboxes.check()).rejects.toThrow('The container engine has no image concierge-no-such-image.');

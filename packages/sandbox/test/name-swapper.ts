@@ -2,7 +2,9 @@ import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 
-/** Plays a tenant who swaps folders for links out of the workspace while sandboxes are made over it. Posts once it runs. */
+/**
+ * Plays a tenant who swaps folders for links out of the workspace while sandboxes are made over it. Posts once it runs.
+ */
 const [root = '', outside = '', ...names] = process.argv.slice(2);
 
 let running = true;
@@ -10,7 +12,7 @@ parentPort?.on('message', () => {
   running = false;
 });
 
-/** Whoever makes a sandbox makes folders here as well, so any step may fail. */
+/** The process that makes a sandbox makes folders here as well, so any step may fail. */
 function attempt(step: () => void): void {
   try {
     step();

@@ -11,18 +11,18 @@ export interface OwnerTask {
   readonly lines: readonly string[];
 }
 
-/** A worker in a process of its own: runs lines of bash in one sandbox, all at once, and says of each how it ended. */
+/** A worker in a process of its own: runs lines of bash in one sandbox, all at once, and reports how each ended. */
 export class OwnerProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
 
-  /** `user`: whom it runs as; its own user needs none. */
+  /** `user`: the user it runs as; default: the current one. */
   constructor(task: OwnerTask, user: { readonly uid?: number; readonly gid?: number } = {}) {
     const main = fileURLToPath(new URL('./owner-process-main.ts', import.meta.url));
     const args = ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning', main, JSON.stringify(task)];
     this.#child = spawn(process.execPath, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], ...user });
   }
 
-  /** What it says, a line each, until it ends. */
+  /** Its output, line by line, until it ends. */
   async results(): Promise<string[]> {
     const said: string[] = [];
     if (this.#child.stdout === null) return said;

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import type { CommandResult, RunOptions, Sandbox, SandboxCommand, SandboxRequest } from '../src/index.ts';
 
-export const secret = `a secret of somebody else ${randomBytes(8).toString('hex')}`;
+export const secret = `a secret of another tenant ${randomBytes(8).toString('hex')}`;
 const defaultTimeoutMs = 30_000;
 
-/** Two tenants' folders, and a folder of this machine that nobody inside has any business with. */
+/** Two tenants' folders, and a folder of this machine that no command inside may reach. */
 export class Workspaces implements AsyncDisposable {
   readonly path: string;
 
@@ -91,7 +91,10 @@ export function newMarker(): string {
   return `marked-${randomBytes(8).toString('hex')}`;
 }
 
-/** Processes of this machine, those in sandboxes included, that go by this name: the kernel's list, which nothing inside can change. */
+/**
+ * Processes of this machine, those in sandboxes included, that go by this name: the kernel's list, which nothing inside
+ * can change.
+ */
 export function processesNamed(marker: string): string[] {
   return readdirSync('/proc').filter((name) => {
     if (!/^\d+$/u.test(name)) return false;
@@ -103,7 +106,7 @@ export function processesNamed(marker: string): string[] {
   });
 }
 
-/** In a background of its own, under a name to be found by. */
+/** A sleeping process under a name that the test can find. */
 export function sleeper(marker: string): string {
   return `bash -c 'exec -a ${marker} sleep 600'`;
 }

@@ -12,11 +12,14 @@ import { freshSenderOf, newTurnId, turnIdOf } from './turn-ids.ts';
 export interface TurnReceipt {
   readonly turnId: string;
   readonly sessionId: string;
-  /** It had been accepted before, by the same request. */
+  /** The turn had been accepted before, by the same request. */
   readonly replayed: boolean;
 }
 
-/** What became of each message, in their order: `session_busy` and `too_many_waiting` are answers. With a `failure`, only of those before it. */
+/**
+ * The outcome of each message, in their order: `session_busy` and `too_many_waiting` are outcomes. With a `failure`,
+ * only the outcomes of the messages before it.
+ */
 export interface AcceptedInOrder {
   readonly outcomes: readonly (TurnReceipt | AppError)[];
   readonly failure: Error | undefined;
@@ -31,9 +34,10 @@ export interface AcceptOptions {
 }
 
 /**
- * The only way in. Order is part of the meaning: session key and limits, then the inbox file, fsynced, and from there on the
- * turn is accepted; then its place in the lane; then the wake-up. What fails after the file is no error to the caller: the reconciler
- * finishes it. A turn that gets no place in its lane gets a number on disk before the caller hears of it, so that no later one overtakes it.
+ * The only way in. Order is part of the meaning: session key and limits; then the inbox file, fsynced, from which on
+ * the turn is accepted; then its place in the lane; then the wake-up. A failure after the file is no error to the
+ * caller: the reconciler finishes the work. A turn that gets no place in its lane gets a number on disk before the
+ * caller gets its answer, so that no later turn overtakes it.
  */
 export class TurnAcceptance {
   readonly #options: AcceptOptions;
@@ -47,8 +51,8 @@ export class TurnAcceptance {
   }
 
   /**
-   * @throws AppError `not_found` (contact_id), `contact_mismatch`, `session_busy`, `too_many_waiting`, `idempotency_conflict`,
-   * `overloaded` when neither the lane nor the disk can take it
+   * @throws AppError `not_found` (contact_id), `contact_mismatch`, `session_busy`, `too_many_waiting`,
+   * `idempotency_conflict`, `overloaded` when neither the lane nor the disk can take it
    */
   async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
     const { turn, ended } = await this.#prepare(scope, input, this.#now());
@@ -63,13 +67,14 @@ export class TurnAcceptance {
   }
 
   /**
-   * As `accept`, for messages of one conversation that were brought together, in their order: their files share a sync, and the commands to Redis follow each
-   * other without a wait. Those behind a message that cannot be accepted are not accepted, either.
+   * Like `accept`, for messages of one conversation that arrived together, in their order: their files share a sync,
+   * and the commands to Redis are pipelined. Messages behind one that cannot be accepted are not accepted either.
    */
   async acceptInOrder(scope: TenantScope, inputs: readonly TurnInput[]): Promise<AcceptedInOrder> {
     const outcomes: (TurnReceipt | AppError)[] = [];
     try {
-      // The first goes alone: after it, it is known whether Redis keeps the order, and Redis knows the script.
+      // The first message goes alone: its result shows whether Redis keeps the order, and Redis has the script
+      // afterwards.
       for (const input of inputs.slice(0, 1)) outcomes.push(await orRefusal(this.accept(scope, input)));
       await this.#acceptOthers(scope, inputs.slice(1), outcomes);
       return { outcomes, failure: undefined };
@@ -80,7 +85,7 @@ export class TurnAcceptance {
 
   async #acceptOthers(scope: TenantScope, inputs: readonly TurnInput[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
     const nowMs = this.#now();
-    // Each a little later than the one before it: the times in the files tell their order.
+    // Each message is a little later than the one before it: the times in the files record their order.
     const messages = await Promise.all(inputs.map(async (input, index) => this.#prepare(scope, input, nowMs + (index + 1) / 1000)));
     const [first] = messages;
     if (first === undefined) return;
@@ -109,7 +114,7 @@ export class TurnAcceptance {
     if (failure !== undefined) throw failure;
   }
 
-  /** When one of them needs a number, so do all behind it. */
+  /** When one message needs a number, so do all behind it. */
   async #settleAll(scope: TenantScope, enqueued: readonly Enqueued[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
     const last = enqueued.at(-1);
     if (last === undefined) return;
@@ -124,16 +129,18 @@ export class TurnAcceptance {
     await this.#repair.repair(scope, last.turn).catch((error: unknown) => this.#warn(error, last.turn, 'the lane is put in order later'));
   }
 
-  /** The turn that it becomes, or the one that it was. */
+  /** Builds the new turn, or finds the one that the same request made earlier. */
   async #prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
     const turnId = input.dedupeId === null ? newTurnId() : turnIdOf(await scope.identity(), input.dedupeId);
     const sessionId = await this.#resolveSession(scope, input, turnId);
-    // What Redis knows of it is asked with its place in the lane: nearly all messages are new.
+    // The duplicate check in Redis is part of the enqueue script: nearly all messages are new.
     const ended = input.dedupeId === null ? null : await this.#findEnded(scope, turnId, sessionId);
     return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, tenantId: scope.tenantId }) };
   }
 
-  /** Null: not yet. It is on disk: accepted. The reconciler lays it as soon as Redis answers. */
+  /**
+   * Null: not enqueued yet. The turn is on disk and so accepted. The reconciler enqueues it as soon as Redis answers.
+   */
   async #enqueue({ busy, debounceMs }: TurnInput, turn: AcceptedTurn): Promise<EnqueueOutcome | null> {
     return this.#options.lanes.enqueue(turn, { busy, debounceMs, found: 'accepted' }).catch((error: unknown) => {
       this.#warn(error, turn, 'accepted, but not yet in its lane');
@@ -169,9 +176,11 @@ export class TurnAcceptance {
         throw new AppError('too_many_waiting', `At most ${bounds}.`, { retryAfterSeconds: 5 });
       }
       case 'exists': {
-        // Still on its way: the reconciler enqueued our file before we did. Ended: it was run between our look and our write.
+        // Waiting or running: the reconciler enqueued our file before this process did. Ended: the turn ran between our
+        // check and our write.
         if (placed.state === 'waiting' || placed.state === 'running') {
-          // By the time of its acceptance, perhaps: an earlier one of another clock stands before it now.
+          // The turn may be enqueued by its acceptance time: an earlier turn from another clock may stand before it
+          // now.
           await this.#number(scope, turn);
           await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
           return receipt;
@@ -183,8 +192,9 @@ export class TurnAcceptance {
   }
 
   /**
-   * Some turn of the session has a number, so this one gets the next, before its file can be seen. Those before it are put into the lane first:
-   * what becomes of this one depends on them. One that may be refused gets its number when it has its place, or none.
+   * A turn of the session has a number, so this turn gets the next one before its file is visible. The turns before it
+   * are put into the lane first: the outcome of this turn depends on them. A turn that may be refused gets its number
+   * together with its place, or none.
    */
   async #joinOrder(scope: TenantScope, { busy }: TurnInput, turn: AcceptedTurn): Promise<void> {
     const isKnown = await scope.inbox.has(turn.turnId);
@@ -206,7 +216,10 @@ export class TurnAcceptance {
     this.#options.log.warn({ err: error, turnId }, message);
   }
 
-  /** Asks a turn to stop, wherever it runs or waits. The mark on disk outlives Redis. @returns false when it is not live */
+  /**
+   * Asks a turn to stop, wherever it runs or waits. The flag on disk outlives Redis.
+   * @returns false when it is not live
+   */
   async requestCancel(scope: TenantScope, turnId: string): Promise<boolean> {
     if ((await scope.inbox.read(turnId)) === undefined) return false;
     await scope.inbox.markCancelled(turnId);
@@ -244,7 +257,7 @@ export class TurnAcceptance {
     return agent;
   }
 
-  /** The same message, accepted earlier: still known to Redis, or already part of its session file or the index. */
+  /** Finds the same message, accepted earlier: in Redis, in its session file or in the index. */
   async #findDuplicate(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
     const [requestHash, session] = await this.#options.redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
     if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
@@ -256,7 +269,7 @@ export class TurnAcceptance {
     if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
     const indexed = await scope.index.findTurn(turnId).catch((): null => null);
     if (indexed === null) {
-      // The index cannot be asked. The history is long, and the only other one that knows.
+      // The index does not answer. The history is long, and the only other record.
       const compacted = await scope.sessions.findCompactedTurn(sessionId, turnId);
       return compacted === undefined ? null : { turnId, sessionId, requestHash: compacted.requestHash };
     }
@@ -268,7 +281,7 @@ export class TurnAcceptance {
     if (first === undefined) {
       const duplicate = await this.#findDuplicate(scope, turn.turnId, turn.sessionId);
       if (duplicate !== null) return replay(duplicate, input);
-      throw new AppError('overloaded', 'The same request is just being answered; try again.', { retryAfterSeconds: 1 });
+      throw new AppError('overloaded', 'This request is already in progress. Retry in a second.', { retryAfterSeconds: 1 });
     }
     const receipt = replay(first, input);
     if (input.busy !== 'reject') await this.#enqueueDuplicate(scope, input, first);
@@ -276,8 +289,9 @@ export class TurnAcceptance {
   }
 
   /**
-   * Whoever wrote it may have died before it had its place, and somebody hears now that it is accepted: what they say next must not overtake it. With
-   * `reject` its place decides whether it is accepted at all; the reconciler comes for that one.
+   * The process that wrote the turn may have died before the turn had its place, and the caller now gets the answer
+   * that it is accepted: the caller's next message must not overtake it. With `reject`, the place decides whether the
+   * turn is accepted at all; the reconciler handles that turn.
    */
   async #enqueueDuplicate(scope: TenantScope, { busy, debounceMs }: TurnInput, first: AcceptedTurn): Promise<void> {
     try {
@@ -287,7 +301,7 @@ export class TurnAcceptance {
       if (await scope.laneOrder.isUsed(first.sessionId)) await this.#repair.repair(scope, first);
     } catch (error) {
       this.#warn(error, first, 'accepted before, and perhaps not yet in its lane');
-      // It may have had its place for long: only that it must have one is certain.
+      // The turn may have its place already; it certainly needs one.
       await scope.laneOrder.mention(first.sessionId, first.turnId);
     }
   }
@@ -310,7 +324,7 @@ export class TurnAcceptance {
 interface Prepared {
   readonly input: TurnInput;
   readonly turn: AcceptedTurn;
-  /** It was accepted before, and has ended. */
+  /** The turn was accepted before and has ended. */
   readonly ended: Duplicate | null;
 }
 
@@ -326,7 +340,7 @@ function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sess
   return { ...kept, ...collects, ...facts, version: 1 };
 }
 
-/** What the lane alone can know is no failure of those behind it. */
+/** An outcome that only the lane can decide does not fail the messages behind it. */
 async function orRefusal(accepting: Promise<TurnReceipt>): Promise<TurnReceipt | AppError> {
   return accepting.catch((error: unknown) => {
     if (error instanceof AppError && (error.code === 'session_busy' || error.code === 'too_many_waiting')) return error;

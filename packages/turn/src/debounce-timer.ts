@@ -9,8 +9,9 @@ export interface DebounceTimerOptions {
 }
 
 /**
- * Lets go of lanes that are debounced, in time: one timer for a whole process, set to the nearest. Every process that holds one back has it, and it asks for
- * all lanes there are; should it die, the reconciler does the same a little later.
+ * Starts debounced lanes when they are due: one timer per process, set to the earliest due time. Every process that
+ * debounces a lane has this timer, and it asks for all debounced lanes. When the process dies, the reconciler does the
+ * same a little later.
  */
 export class DebounceTimer {
   readonly #options: DebounceTimerOptions;
@@ -23,7 +24,7 @@ export class DebounceTimer {
     this.#options = options;
   }
 
-  /** A lane may be let go then; its time may still move. */
+  /** A lane is due then; its due time may still move. */
   expect(inMs: number): void {
     const atMs = performance.now() + inMs;
     if (this.#stopped || atMs >= this.#atMs) return;
@@ -43,7 +44,7 @@ export class DebounceTimer {
 
   #wake(): void {
     this.#atMs = Infinity;
-    // One after the other: what is due meanwhile is seen by the next.
+    // Searches run one after the other: the next one sees lanes that become due meanwhile.
     this.#dueLanes = (this.#dueLanes ?? Promise.resolve()).catch(() => undefined).then(async () => this.#findDue());
     background(this.#dueLanes, this.#options.log);
   }
@@ -51,7 +52,7 @@ export class DebounceTimer {
   async #findDue(): Promise<void> {
     const { lanes, wakeupQueue } = this.#options;
     const { wakeups, nextInMs } = await lanes.findDue();
-    // A millisecond at least: clocks of two machines round apart.
+    // At least one millisecond: the clocks of two machines round differently.
     if (nextInMs !== null) this.expect(Math.max(nextInMs, 1));
     await wakeupQueue.wake(wakeups);
   }

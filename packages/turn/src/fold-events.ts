@@ -22,7 +22,7 @@ export class TurnFold {
   #text = '';
   readonly #calls = new Map<string, OpenCall>();
 
-  /** What stands of the text so far. */
+  /** The valid text so far. */
   get text(): string {
     return this.#settled + this.#text;
   }

@@ -4,9 +4,9 @@ import { firstEntryId, toEvent, toStep, type StreamEntry } from './stream-entry.
 export interface FoldedStream {
   readonly steps: readonly TurnStep[];
   readonly lastPublicId: string;
-  /** Text after the last finished step is out: it will come again. */
+  /** Text after the last finished step is in the stream: it will come again. */
   readonly interruptedText: boolean;
-  /** Calls whose start is out and whose result is not. */
+  /** Calls whose start is in the stream and whose result is not. */
   readonly openCalls: ReadonlySet<string>;
 }
 
@@ -18,8 +18,8 @@ export function foldStream(entries: readonly StreamEntry[]): FoldedStream {
 }
 
 /**
- * A journal has no lease: a worker that was frozen between its last write to the stream and its journal adds, when it comes back, what
- * the next one has written there already. Each step counts where it stands first.
+ * A journal has no lease: a worker that froze between its last write to the stream and its journal adds, when it
+ * resumes, steps that the next worker has already written there. Each step counts where it stands first.
  */
 export function withoutRepeats(journal: readonly TurnStep[]): TurnStep[] {
   const first = new Map<string, TurnStep>();

@@ -3,7 +3,9 @@ import { keyOf, queuePrefix } from './keys.ts';
 
 const KEYS_AT_ONCE = 500;
 
-/** Kinds of keys whose name goes on with the tenant's id, and then ends, or goes on with `/` or, of a share, `@`. */
+/**
+ * Kinds of keys whose name continues with the tenant's id, and then ends or continues with `/` or, for a share, `@`.
+ */
 const kindsByTenant = new Set([
   'lane',
   'lease',
@@ -20,8 +22,8 @@ const kindsByTenant = new Set([
 ]);
 
 /**
- * Drops what Redis knows of a deleted tenant: its turns with the words that were streamed, its lanes and its due work. A tenant of the same
- * name that is made later meets nothing of it.
+ * Deletes everything of a removed tenant from Redis: its turns with the text that was streamed, its lanes and its due
+ * work. A tenant created later with the same name finds none of it.
  */
 export async function forgetTenant(redis: Redis, tenantId: string): Promise<void> {
   const pages = redis.scanStream({ match: `${queuePrefix}:*`, count: KEYS_AT_ONCE });
@@ -50,7 +52,7 @@ function isKeyOf(key: string, tenantId: string): boolean {
   return kindsByTenant.has(kind) && rest.join(':').split(/[/@]/u, 1)[0] === tenantId;
 }
 
-/** A turn's keys carry its id alone: its record says whose it is. */
+/** A turn's keys contain only its id: its record names the tenant. */
 async function turnKeysOf(redis: Redis, keys: readonly string[], tenantId: string): Promise<string[]> {
   const prefix = keyOf.turn('');
   const turnIds = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));

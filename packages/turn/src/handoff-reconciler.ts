@@ -14,7 +14,10 @@ export interface HandoffReconcilerOptions {
   readonly log: Log;
 }
 
-/** Notifies of handoffs whose requester died before everybody knew, or could not reach everybody. What two processes notify of is notified of once. */
+/**
+ * Writes missing notifications of handoffs whose requester died or failed before all were written. A notification that
+ * two processes write is sent once.
+ */
 export class HandoffReconciler extends Reconciler {
   readonly name = 'handoff watch';
   readonly #options: HandoffReconcilerOptions;
@@ -28,7 +31,7 @@ export class HandoffReconciler extends Reconciler {
     await this.share(this.#options.redis, { task: keyOf.handoffScanLock, everyMs: WATCH_EVERY_MS }, async () => this.#look());
   }
 
-  /** One look through all tenants. */
+  /** Scans all tenants once. */
   async #look(): Promise<void> {
     const { tenants, calls, log } = this.#options;
     for (const tenantId of await tenants.list()) {
@@ -36,7 +39,7 @@ export class HandoffReconciler extends Reconciler {
       try {
         if ((await tenants.pendingHandoffs(tenantId)).length > 0) await calls.tell(await tenants.open(tenantId));
       } catch (error) {
-        log.error({ err: error, tenantId }, 'cannot look for handoffs that nobody has been told of');
+        log.error({ err: error, tenantId }, 'cannot look for handoffs with pending notifications');
       }
     }
   }

@@ -19,11 +19,11 @@ export interface HandoffRequestsOptions {
   readonly calls: Pick<HandoffNotifications, 'tell'>;
 }
 
-/** What a person says in the agent's place. */
+/** A staff member's message in the agent's place. */
 export interface StaffMessage {
   readonly text: string;
   readonly by: Actor;
-  /** The surface's own id of the message; null when it has none. */
+  /** The channel's own id of the message; null when it has none. */
   readonly dedupeId: string | null;
   readonly keyId: string | null;
 }
@@ -33,7 +33,7 @@ interface Requested {
   readonly isNew: boolean;
 }
 
-/** Where conversations pass between agents and persons, whichever way somebody comes: tool, API, command line, chat app. */
+/** Passes conversations between agents and staff, for every caller: tool, API, command line, channel. */
 export class HandoffRequests {
   readonly #options: HandoffRequestsOptions;
 
@@ -41,7 +41,10 @@ export class HandoffRequests {
     this.#options = options;
   }
 
-  /** An agent asks for a person, in its turn. What it is just saying it may say to the end. @throws AppError invalid_request (hours) */
+  /**
+   * An agent requests a handoff in its turn. It may finish its current answer.
+   * @throws AppError invalid_request (hours)
+   */
   async ask(scope: TenantScope, turn: AcceptedTurn, asked: HandoffWish & { readonly sessionId: string }): Promise<Requested> {
     const { sessionId } = asked;
     const session = await scope.sessions.load(sessionId);
@@ -55,7 +58,8 @@ export class HandoffRequests {
   }
 
   /**
-   * A person takes the conversation over. What the agent is just saying in it is cancelled, also where somebody had been asked for before.
+   * A staff member takes the conversation over. The agent's running answer is cancelled, also when a handoff had been
+   * requested before.
    * @throws AppError not_found, invalid_request (hours)
    */
   async take(scope: TenantScope, sessionId: string, wish: HandoffWish & { readonly notify: boolean }): Promise<Requested> {
@@ -67,7 +71,7 @@ export class HandoffRequests {
     return requested;
   }
 
-  /** The agent has it again. Nothing is sent late. @throws AppError not_found */
+  /** Gives the conversation back to the agent. Nothing is sent late. @throws AppError not_found */
   async giveBack(scope: TenantScope, sessionId: string, by: Actor): Promise<'resumed' | 'not_paused'> {
     await mustLoad(scope, sessionId);
     return scope.handoffs.resume(sessionId, by);
@@ -81,8 +85,8 @@ export class HandoffRequests {
   }
 
   /**
-   * Accepts what a person says in the agent's place, as a turn of its conversation. The same message again is the same turn, also when the
-   * conversation has been given back in between.
+   * Accepts a staff member's message in the agent's place, as a turn of its conversation. The same message again is the
+   * same turn, also when the conversation has been given back in between.
    * @throws AppError not_found, conflict (the agent has the conversation), and what Turns.accept throws
    */
   async answer(scope: TenantScope, sessionId: string, { text, by, dedupeId, keyId }: StaffMessage): Promise<TurnReceipt> {
@@ -93,7 +97,7 @@ export class HandoffRequests {
     return this.#options.turns.accept(scope, {
       origin: 'person',
       agent,
-      // Of no use: nothing runs in it.
+      // Not used: nothing runs in this turn.
       authority: 'cs',
       channel,
       sender,
@@ -110,7 +114,7 @@ export class HandoffRequests {
     });
   }
 
-  /** Those that wait for a person, the longest wait first, with what a list shows of them. */
+  /** Conversations that wait for staff, the longest wait first, with the facts that a list shows. */
   async waiting(scope: TenantScope, limit: number): Promise<{ readonly items: WaitingHandoff[]; readonly total: number }> {
     const { handoffs } = await scope.handoffs.paused();
     const items = await Promise.all(

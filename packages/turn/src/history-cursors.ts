@@ -7,14 +7,14 @@ export interface HistoryCursor {
   readonly turnId: string;
 }
 
-/** A conversation that rests for longer goes on in a session of its own. */
+/** A conversation that rests for longer continues in a new session. */
 const TTL_SECONDS = 30 * 24 * 3600;
-/** Conversations that begin alike and rest at the same place; the oldest ones of more are not found again. */
+/** The maximum of conversations with the same history; the oldest beyond it are not found again. */
 const ALIKE_MAX = 20;
 
 /**
- * Where conversations ended whose callers tell their whole history, by a digest of it. Nothing depends on them: without its mark a conversation goes on in
- * another session, and its model is told what was said before.
+ * The ends of conversations whose callers send their whole history, by a digest of it. Nothing depends on them: without
+ * its cursor a conversation continues in another session, whose model gets the earlier messages.
  */
 export class HistoryCursors {
   readonly #redis: Redis;
@@ -23,7 +23,7 @@ export class HistoryCursors {
     this.#redis = redis;
   }
 
-  /** The newest first. */
+  /** Lists cursors, the newest first. */
   async list(name: string): Promise<HistoryCursor[]> {
     const members = await this.#redis.zrevrange(keyOf.historyCursors(name), 0, -1);
     return members.map((member) => {
@@ -42,7 +42,7 @@ export class HistoryCursors {
       .exec();
   }
 
-  /** @returns false when somebody else has taken it */
+  /** @returns false when another caller has taken it */
   async take(name: string, mark: HistoryCursor): Promise<boolean> {
     return (await this.#redis.zrem(keyOf.historyCursors(name), memberOf(mark))) === 1;
   }

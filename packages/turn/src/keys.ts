@@ -1,9 +1,9 @@
 /**
- * Names in Redis. Everything of one queue carries one hash tag, so a script's keys are in one slot of a Redis Cluster; a
- * deployment grows by hashing its tenants over several queues.
+ * Names in Redis. Everything of one queue carries one hash tag, so a script's keys are in one slot of a Redis Cluster;
+ * a deployment grows by hashing its tenants over several queues.
  */
 export const queuePrefix = 'concierge:{q0}';
-/** The queue of wakeupQueue for turns at this depth; BullMQ allows no colon in it. */
+/** The BullMQ queue of wake-ups for turns at this depth; BullMQ allows no colon in its name. */
 export function wakeupQueueName(depth: number): string {
   return depth === 0 ? 'turns' : `turns-${String(depth)}`;
 }
@@ -11,46 +11,52 @@ export function wakeupQueueName(depth: number): string {
 export const keyOf = {
   turn: (turnId: string): string => `${queuePrefix}:turn:${turnId}`,
   events: (turnId: string): string => `${queuePrefix}:events:${turnId}`,
-  /** Ids of the turns of a session that have not ended, the one that runs first. */
+  /** Ids of the turns of a session that have not ended, the running one first. */
   lane: (lane: Lane): string => `${queuePrefix}:lane:${laneMember(lane)}`,
   held: (lane: Lane): string => `${queuePrefix}:lease:${laneMember(lane)}`,
-  /** Run id of the Redis for which the lanes have been enqueued from the inboxes; missing in a Redis that came back empty. */
+  /**
+   * Run id of the Redis for which the lanes have been enqueued from the inboxes; missing in a Redis that came back
+   * empty.
+   */
   enqueued: `${queuePrefix}:ready`,
   restoreLock: `${queuePrefix}:restore-lock`,
   scanLock: `${queuePrefix}:scan-lock`,
-  /** Set by the first look through an inbox that finds the turn without a lane. */
+  /** Set by the first scan of an inbox that finds the turn without a lane. */
   seenWithoutLane: (turnId: string): string => `${queuePrefix}:seen-without-lane:${turnId}`,
   workers: `${queuePrefix}:workers`,
-  /** Lanes that a worker has leased and whose turn has not finished a step since: should the worker die, it may have been one of them. */
+  /**
+   * Lanes that a worker has leased and whose turn has not finished a step since: when the worker dies, one of them may
+   * be the cause.
+   */
   unproven: (workerId: string): string => `${queuePrefix}:unproven:${workerId}`,
   workerFacts: `${queuePrefix}:worker-facts`,
   due: `${queuePrefix}:due`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */
   heldBack: `${queuePrefix}:debounced`,
-  /** Due work of a kind, by the time at which each piece is to be looked at; rebuilt from files (due/due.lua). */
+  /** Due work of a kind, by the time at which each piece is due; rebuilt from files (due/due.lua). */
   dueWork: (kind: string): string => `${queuePrefix}:due:${kind}`,
   /** Set together with all of a kind; missing in a Redis that came back empty. */
   dueComplete: (kind: string): string => `${queuePrefix}:due-complete:${kind}`,
   handoffScanLock: `${queuePrefix}:handoff-scan-lock`,
   deliveryScanLock: `${queuePrefix}:delivery-scan-lock`,
   deliveryRetentionLock: `${queuePrefix}:delivery-retention-lock`,
-  /** What waits in a conversation's outbox, by the service time at which a worker first saw it. */
+  /** Waiting messages of a conversation's outbox, by the service time at which a worker first saw each. */
   deliveriesSeen: (member: string): string => `${queuePrefix}:deliveries-seen:${member}`,
   /** Until when nothing is tried through a binding that the provider refuses. */
   bindingTried: (member: string): string => `${queuePrefix}:binding-tried:${member}`,
-  /** How fast a conversation, or a binding, is going. */
+  /** The pace of a conversation or a binding. */
   pace: (member: string): string => `${queuePrefix}:pace:${member}`,
-  /** Until when a binding waits that an app has told to. */
+  /** Until when a binding waits because its provider asked for it. */
   throttledUntil: (member: string): string => `${queuePrefix}:pace-hold:${member}`,
-  /** Receipts of a message whose sender has not written down yet that it was sent. */
+  /** Receipts of a message that its sender has not yet recorded as sent. */
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
-  /** Of which messages of a tenant there are such, the oldest first. */
+  /** The messages of a tenant that have early receipts, the oldest first. */
   earlyReceiptsOf: (tenantId: string): string => `${queuePrefix}:early-receipts-of:${tenantId}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,
   eventClearLock: `${queuePrefix}:event-clear-lock`,
-  /** Bytes that a tenant's turns have written to their streams, in one portion of time. */
+  /** Bytes that a tenant's turns have written to their streams, in one period. */
   streamBytes: (tenantId: string, portion: number): string => `${queuePrefix}:stream-bytes:${tenantId}:${String(portion)}`,
-  /** Sessions that end where a told history does, by when. */
+  /** Sessions that end where a caller's history ends, by time. */
   historyCursors: (name: string): string => `${queuePrefix}:history-cursors:${name}`,
   requests: (tenantId: string): string => `${queuePrefix}:requests:${tenantId}`,
   /** Pub/sub: the entries of one turn, live. */
@@ -59,7 +65,7 @@ export const keyOf = {
   cancel: `${queuePrefix}:cancel`,
 } as const;
 
-/** One session's place to queue. */
+/** Identifies the lane of one session. */
 export interface Lane {
   readonly tenantId: string;
   readonly sessionId: string;

@@ -7,7 +7,7 @@ export interface LaneRepairOptions {
   readonly wakeupQueue: Pick<WakeupQueue, 'wake'>;
 }
 
-/** Makes lanes say what the disk says about the order of acceptance (docs/decisions/0004-order-of-acceptance.md). */
+/** Puts lanes into the order of acceptance that the disk records (docs/decisions/0004-order-of-acceptance.md). */
 export class LaneRepair {
   readonly #options: LaneRepairOptions;
 
@@ -16,8 +16,9 @@ export class LaneRepair {
   }
 
   /**
-   * Gives every turn of the session that is on disk and has a number its place: behind those without one, in the order of the numbers. A turn that another
-   * worker runs stays the first. `own`: the caller's lease of the head, given up when another turn comes before it.
+   * Gives every numbered turn of the session on disk its place: behind turns without a number, in the order of the
+   * numbers. A turn that another worker runs stays first. `own`: the caller's lease of the head, given up when another
+   * turn comes before it.
    * @returns whether that was so
    */
   async repair(scope: TenantScope, { sessionId }: { readonly sessionId: string }, own?: Lease): Promise<boolean> {
@@ -26,7 +27,7 @@ export class LaneRepair {
     const gone: string[] = [];
     for (const turnId of [...mentioned, ...numbered]) {
       const turn = await scope.inbox.read(turnId);
-      // Its gateway is about to write it, or has died before it could; or it has ended.
+      // The gateway is about to write the file, or died before it could; or the turn has ended.
       if (turn === undefined) {
         gone.push(turnId);
         continue;
@@ -48,7 +49,10 @@ export class LaneRepair {
   }
 }
 
-/** Of the turns behind a head, those that are next in order of acceptance: none that overtakes one which is on disk and not in the lane yet. */
+/**
+ * The turns behind a head that are next in order of acceptance: none that overtakes a turn which is on disk and not in
+ * the lane yet.
+ */
 export async function withoutOvertaking(
   scope: TenantScope,
   { sessionId, turnId: head }: { readonly sessionId: string; readonly turnId: string },

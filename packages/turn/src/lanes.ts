@@ -20,22 +20,24 @@ const scripts = {
   readiness: new RedisScript(new URL('lua/readiness.lua', import.meta.url)),
 };
 
-/** How long a wake-up may stay unanswered before the reconciler wakeups again. */
+/** How long a wake-up may stay unanswered before the reconciler sends another. */
 const FIRST_WAIT_MS = 2000;
-/** A worker that has not renewed for this long has lost its sessions. */
+/** A worker that has not renewed its leases for this long has lost them. */
 export const LEASE_MS = 8000;
 export const RENEW_EVERY_MS = 2000;
 const WORKER_GONE_MS = 10_000;
 const DUE_AT_ONCE = 500;
 
-/** A lane that may run now: somebody has to wake for it. */
+/** A lane that may run now: the caller must send a wake-up for it. */
 export interface Wakeup extends Lane {
-  /** Head of the lane, for the dashboards. */
+  /** The head of the lane, for the dashboards. */
   readonly turnId: string;
   /** Admitted lanes of the tenant at this depth: the more it has, the later it is served. */
   readonly backlog: number;
   readonly at: number;
-  /** How many turns stand above the head: who answers the wake-up has slots for each depth (see admit.lua). */
+  /**
+   * How many turns stand above the head: the worker that answers the wake-up has slots for each depth (see admit.lua).
+   */
   readonly depth: number;
 }
 
@@ -48,9 +50,9 @@ export type EnqueueOutcome =
       readonly headTurnId: string;
       readonly waitingBefore: number;
       readonly wakeups: readonly Wakeup[];
-      /** The lane is debounced, and may be let go then; null: it is not. */
+      /** When the debounced lane is due; null: the lane is not debounced. */
       readonly dueInMs: number | null;
-      /** Should Redis lose it, times of acceptance do not tell where it belongs: it needs a number on disk. */
+      /** When Redis loses the turn, times of acceptance do not determine its place: it needs a number on disk. */
       readonly isUnclear: boolean;
     };
 
@@ -62,32 +64,35 @@ export interface Lease extends Lane {
   readonly attempt: number;
   /** Redis came back empty while this turn was on its way: what was streamed before is gone. */
   readonly restored: boolean;
-  /** It was found on disk without a lane: it may have begun in an earlier life of Redis. */
+  /** The turn was found on disk without a lane: it may have begun before Redis was emptied. */
   readonly orphan: boolean;
   readonly cancelled: boolean;
-  /** For people: by Redis' clock. */
+  /** For display: by Redis' clock. */
   readonly startedAtMs: number;
-  /** Since its first start, when this lease was given. */
+  /** Time since the turn's first start, when this lease was given. */
   readonly ageMs: number;
   /**
-   * The first epoch that the turn had after Redis was started again: what was streamed before may be lost, in part or with all that tells of it. Null when
-   * Redis is the one that accepted it.
+   * The first epoch of the turn after Redis was started again: entries streamed before may be lost, in part or without
+   * a trace. Null when the Redis that accepted the turn still runs.
    */
   readonly cutEpoch: string | null;
-  /** It has crashed so often that this is its last start, whatever steps it finishes. */
+  /** The turn has crashed so often that this is its last start, whatever steps it finishes. */
   readonly isLastStart: boolean;
 }
 
 export type LeaseAnswer =
   | { readonly kind: 'idle'; readonly wakeups: readonly Wakeup[] }
   | { readonly kind: 'held' }
-  /** Not leased: it is the turn's last start, and the worker is to ask again when the turn would be alone. `voids`: deaths that did not tell whose they were. */
+  /**
+   * Not leased: it is the turn's last start, and the worker must ask again when the turn would run alone. `voids`:
+   * deaths that could not be attributed to a turn.
+   */
   | { readonly kind: 'alone'; readonly turnId: string; readonly voids: number }
   | { readonly kind: 'leased'; readonly lease: Lease };
 
 export interface DueLanes {
   readonly wakeups: readonly Wakeup[];
-  /** Until the next lane is due, which may be at once when there were many; null: none is debounced. */
+  /** Time until the next lane is due, which may be 0 when there were many; null: no lane is debounced. */
   readonly nextInMs: number | null;
 }
 
@@ -97,16 +102,16 @@ export interface Renewed {
 }
 
 export interface TurnEnding {
-  /** For live readers. */
+  /** The payload for live readers. */
   readonly payload: string;
   readonly state: TurnStatus;
-  /** Turns behind it that were answered with it: they stand in no line again. */
+  /** Turns behind it that were answered with it: they do not wait in a line again. */
   readonly answered?: readonly string[] | undefined;
 }
 
 /**
- * What became of a write. `lost`: the lease belongs to another. `cut`: the stream lacks entries that were written before. Nothing was written then.
- * `entries`: in the stream, now.
+ * The outcome of a write. `lost`: the lease belongs to another. `cut`: the stream lacks entries that were written
+ * before. Nothing was written then. `entries`: in the stream, now.
  */
 export type Appended = { readonly kind: 'written'; readonly entries: number } | { readonly kind: 'lost' | 'cut' };
 
@@ -183,7 +188,7 @@ function depthOf({ grant }: Pick<AcceptedTurn, 'grant'>): number {
   return Math.min(grant?.depth ?? 0, limits.subagentDepthMax);
 }
 
-/** Those that collect are answered together, so more of them may wait. */
+/** Collected turns are answered together, so more of them may wait. */
 export function mayWait(busy: TurnInput['busy']): number {
   return busy === 'collect' ? limits.collectMaxWaiting : limits.laneMaxWaiting;
 }
@@ -192,15 +197,18 @@ export interface EnqueueOptions {
   readonly busy: TurnInput['busy'];
   /** Only with `collect`. */
   readonly debounceMs?: number | undefined;
-  /** `accepted`: a surface's own call. `orphan`: found on disk by the reconciler. `emptied`: the same, after Redis lost everything. */
+  /**
+   * `accepted`: the call of an endpoint or channel. `orphan`: found on disk by the reconciler. `emptied`: the same,
+   * after Redis lost everything.
+   */
   readonly found: 'accepted' | 'orphan' | 'emptied';
   readonly cancelled?: boolean;
 }
 
 /**
- * Lanes, shares and leases: who may run when. Every method is one atomic script.
- * A lane is empty → waiting in its tenant's line → admitted (a wake-up wakeups) → leased → empty or back to the line.
- * Before it waits in the line, one whose first turn collects may be debounced for more of them.
+ * Lanes, shares and leases: which turn may run when. Every method is one atomic script. A lane is empty → waiting in
+ * its tenant's line → admitted (a wake-up is sent) → leased → empty or back to the line. Before it waits in the line, a
+ * lane whose first turn collects may be debounced.
  */
 export class Lanes {
   readonly #redis: Redis;
@@ -246,7 +254,7 @@ export class Lanes {
     }
   }
 
-  /** `depth`: of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
+  /** `depth`: the depth of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
   async lease(lane: Lane & { readonly depth: number }, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
     const { tenantId, sessionId, depth } = lane;
     const rules = { leaseMs: LEASE_MS, maxStarts: limits.turnMaxStarts, maxCrashes: limits.turnMaxCrashes };
@@ -288,7 +296,10 @@ export class Lanes {
     return reply[0] === 'finished' ? { kind: 'finished', wakeups: toWakeups(lease.tenantId, reply[1]) } : { kind: reply[0] };
   }
 
-  /** Hands the turn on. With a wait the reconciler wakeups after it. A charged start is one of those after which a turn is given up. */
+  /**
+   * Releases the turn for another start. With a wait, the reconciler sends the wake-up after it. A charged start counts
+   * towards the limit of starts.
+   */
   async release(lease: Lease, { waitMs, charged }: { readonly waitMs: number; readonly charged: boolean }): Promise<Wakeup[]> {
     const { tenantId, sessionId, epoch } = lease;
     const reply = await this.#runNamed('release', { tenantId, sessionId, epoch, waitMs, charged });
@@ -311,19 +322,22 @@ export class Lanes {
     return { isReady: ready === 1, runId };
   }
 
-  /** For a worker that lives, and has lost this lease: the turn is no longer among those that may kill it. */
+  /** For a living worker that has lost this lease: the turn is no longer among those that may kill the worker. */
   async outlive(lease: Lease, workerId: string): Promise<void> {
     await this.#redis.srem(keyOf.unproven(workerId), laneMember(lease));
   }
 
-  /** Every inbox has been looked through for this Redis: from now on turns run. `generation`: above all that were given before. */
+  /**
+   * Every inbox has been scanned for this Redis: from now on turns run. `generation`: above all that were given before.
+   */
   async open({ runId, generation }: { readonly runId: string; readonly generation: number }): Promise<Wakeup[]> {
     const epoch = (FIRST_GENERATION + generation) * EPOCHS_OF_GENERATION;
     return readWakeups(await this.#run('open', [FIRST_WAIT_MS, epoch, runId]));
   }
 
   /**
-   * Puts turns with a number behind all others, in their order. `own`: the caller's lease of the head, given up when that is no longer the head.
+   * Puts turns with a number behind all others, in their order. `own`: the caller's lease of the head, given up when
+   * that is no longer the head.
    * @returns whether it was
    */
   async order({ tenantId, sessionId }: Lane, numbered: readonly string[], own?: Lease): Promise<{ moved: boolean; wakeups: Wakeup[] }> {
@@ -337,18 +351,21 @@ export class Lanes {
     return readWakeups(await this.#run('sweep', [atMost, FIRST_WAIT_MS]));
   }
 
-  /** @returns the wakeups that follow from it: what was debounced with the turn runs now */
+  /** @returns the wake-ups to send: a lane that was debounced with the turn runs now */
   async cancel(turnId: string): Promise<Wakeup[]> {
     return readWakeups(await this.#run('cancel', [turnId, FIRST_WAIT_MS]));
   }
 
-  /** Lets go of the lanes that were debounced and whose time has come. */
+  /** Ends the debounce of lanes that are due. */
   async findDue(): Promise<DueLanes> {
     const [found, nextIn] = DueReply.parse(await this.#run('findDue', [DUE_AT_ONCE, FIRST_WAIT_MS]));
     return { wakeups: found.flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake])), nextInMs: nextIn < 0 ? null : nextIn };
   }
 
-  /** Ids of the turns that wait behind the one that runs, in their order. None when the lease has passed on, as far as can be seen. */
+  /**
+   * Ids of the turns that wait behind the running one, in their order. None when the lease has passed on, as far as can
+   * be seen.
+   */
   async waitingBehind({ tenantId, sessionId, turnId }: Lease, atMost: number): Promise<string[]> {
     const [head, ...others] = await this.#redis.lrange(keyOf.lane({ tenantId, sessionId }), 0, atMost);
     return head === turnId ? others : [];
@@ -363,7 +380,7 @@ export class Lanes {
     await this.#run('heartbeat', [worker.id, worker.share, WORKER_GONE_MS, JSON.stringify(worker.facts), worker.leaving ? '1' : '0']);
   }
 
-  /** For scripts that take their facts by name, as one JSON argument. */
+  /** Runs a script that takes its facts by name, as one JSON argument. */
   async #runNamed(name: 'accept' | 'lease' | 'finish' | 'release', given: object): Promise<ScriptReply> {
     return this.#run(name, [JSON.stringify({ ...given, firstWaitMs: FIRST_WAIT_MS })]);
   }

@@ -15,9 +15,10 @@ export interface TenantRemovalOptions {
 }
 
 /**
- * Deletes a tenant whose agents may be at work. Order is part of the meaning: no new turn starts (suspended), the running ones end and their
- * sandboxes with them, then its name goes, what Redis knows, the index and the files. How many turns would not end in time: what they still
- * write is lost, and leads nowhere.
+ * Deletes a tenant whose agents may be at work. Order is part of the meaning: no new turn starts (suspended), the
+ * running ones end and their sandboxes with them, then its name, its keys in Redis, its index and its files are
+ * removed.
+ * @returns how many turns did not end in time: what they still write is lost and reaches no tenant.
  * @throws AppError not_found; conflict, when its files are written as fast as they are removed
  */
 export async function removeTenant(options: TenantRemovalOptions, id: string): Promise<{ readonly stillRunning: number }> {

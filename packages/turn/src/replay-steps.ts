@@ -2,12 +2,12 @@ import { toolCallEnd, toolCallStart, type SessionMessage, type TurnEvent, type T
 import { TurnFold } from './fold-events.ts';
 import { toEvent, type StreamEntry } from './stream-entry.ts';
 
-/** ReceivedMessage before a turn is told again from its start: all that readers have of it, tool calls included, is void. */
+/** Emitted before a turn is replayed from its start: all that readers have of it, tool calls included, is void. */
 export const streamLost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
 
 type Told = SessionMessage | Omit<Extract<SessionMessage, { role: 'user' }>, 'sent'>;
 
-/** The events that a message of a turn stands for: what was streamed, but in one piece. */
+/** The events of a turn's message: the streamed content in one piece. */
 export function eventsOf(message: Told): TurnEvent[] {
   switch (message.role) {
     case 'user': {
@@ -23,7 +23,7 @@ export function eventsOf(message: Told): TurnEvent[] {
 }
 
 /**
- * Puts what the journal beside the inbox file kept into a stream that has lost it: each step, and the events that belong to it. In one
+ * Restores the steps of the journal beside the inbox file, with their events, in a stream that has lost them. One
  * write, so that there is never half of it. `begun`: calls that run now, without a result yet.
  */
 export function replaySteps(
@@ -33,7 +33,7 @@ export function replaySteps(
 ): void {
   output.emit(streamLost);
   const finished = new Set(steps.flatMap((step) => (step.kind === 'result' ? [step.message.callId] : [])));
-  // Any other call is begun by the attempt that goes on.
+  // Any other call is started by the attempt that continues.
   const hasStarted = (callId: string): boolean => finished.has(callId) || begun.has(callId);
   for (const step of steps) {
     if (step.kind === 'assistant' || step.kind === 'said') for (const event of textOf(step.message)) output.emit(event);
@@ -48,7 +48,7 @@ function eventsAfter(step: TurnStep, hasStarted: (callId: string) => boolean): T
   return calls.filter(({ id }) => hasStarted(id)).map((call) => toolCallStart(call));
 }
 
-/** Would a reader of this stream have in front of it what the session holds? Not so when another attempt's words were published. */
+/** Whether a reader of this stream sees what the session contains. Not so when another attempt's text was published. */
 export function isShown(entries: readonly StreamEntry[], messages: readonly Told[]): boolean {
   const fold = new TurnFold();
   for (const entry of entries) {

@@ -3,12 +3,13 @@ import type { TenantScope } from '@concierge/tenant';
 import { eventsOf, streamLost } from './replay-steps.ts';
 import { compareIds, firstEntryId, type StreamEntry } from './stream-entry.ts';
 
-/** The largest number that ids are compared by exactly. */
+/** The largest number that ids compare exactly. */
 const replayEpoch = String(Number.MAX_SAFE_INTEGER);
 
 /**
- * The stream of an ended turn, told again from its session file: for readers who come after the stream expired or Redis was
- * emptied. Their ids have an epoch of their own, above that of every lease, and are the same each time: a reader that is cut off in a replay resumes in it.
+ * The stream of an ended turn, replayed from its session file: for readers that come after the stream expired or Redis
+ * was emptied. Their ids have an epoch of their own, above that of every lease, and are the same each time: a reader
+ * that is cut off in a replay resumes in it.
  * @param after the last event that the reader has seen; null when it has seen none
  * @returns null when no session contains the turn; nothing when the reader has seen it all
  */
@@ -32,7 +33,7 @@ export async function replayTurn(scope: TenantScope, turnId: string, after: stri
   return [entryOf(streamLost, 1), ...told];
 }
 
-/** The terminal event that a turn's record stands for. */
+/** The terminal event of a turn's record. */
 export function endOf(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
   if (record.error !== null) {
     const { code, message, retryable = errorCodes[code].retryable } = record.error;

@@ -1,8 +1,8 @@
 /**
- * When turns may start in a process. A turn that has not finished a step since it was started here is *unproven*: should the process die, it may have
- * been that turn. A suspect, whose workers have died twice, is started when no other turn is unproven, and none is started beside it until it has finished a
- * step or was given its time: then it is known whether a death was its own (docs/decisions/0007-crash-starts.md).
- * open → closed (a suspect waits for the others, then runs) → open.
+ * When turns may start in a process. A turn that has not finished a step since it was started here is *unproven*: when
+ * the process dies, that turn may be the cause. A suspect, whose workers have died twice, starts when no other turn is
+ * unproven, and no turn starts beside it until it has finished a step or used its time: a death can then be attributed
+ * to it (docs/decisions/0007-crash-starts.md). open → closed (a suspect waits for the others, then runs) → open.
  */
 export class StartGate {
   readonly #unproven = new Set<object>();
@@ -13,12 +13,15 @@ export class StartGate {
     return this.#closed !== undefined;
   }
 
-  /** Resolves when it is opened; it may be closed again by then. */
+  /** Resolves when the gate opens; it may be closed again by then. */
   async opened(): Promise<void> {
     await this.#closed?.promise;
   }
 
-  /** Before a lease is asked for. @returns what tells that the turn is proven, has ended, or was not leased */
+  /**
+   * Call before a lease is requested.
+   * @returns a function to call when the turn is proven, has ended, or was not leased
+   */
   enter(): () => void {
     const token = {};
     this.#unproven.add(token);

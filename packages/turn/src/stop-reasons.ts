@@ -1,9 +1,9 @@
 /*
- * Why a running turn is told to stop: the reason of its AbortSignal.
- *   TurnCancelled   somebody asked for it: what was said is kept and the turn ends with `cancelled`
+ * Why a running turn must stop: the reason of its AbortSignal.
+ *   TurnCancelled   a caller cancelled it: its text is kept and the turn ends with `cancelled`
  *   TurnTimedOut    it ran longer than limits.turnTimeoutMs: it ends in an error
- *   WorkerDraining  SIGTERM and the grace is over: it goes on elsewhere after its last finished step
- *   LeaseLost       another worker has the session now: nothing this one does counts any more
+ *   WorkerDraining  SIGTERM and the grace is over: it continues in another worker after its last finished step
+ *   LeaseLost       another worker has the lane now: writes of this one are refused
  */
 export class TurnCancelled extends Error {
   override readonly name = 'TurnCancelled';

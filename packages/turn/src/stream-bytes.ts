@@ -3,15 +3,15 @@ import { limits } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { keyOf } from './keys.ts';
 
-/** Streams expire by themselves; their bytes are forgotten in portions of this time. */
+/** Streams expire by themselves; their bytes are counted in periods of this length, which expire too. */
 const PORTION_SECONDS = 600;
 const PORTIONS = Math.ceil(limits.streamTtlSeconds / PORTION_SECONDS) + 1;
-/** What many turns write is counted together. */
+/** The writes of many turns are counted together at this interval. */
 const COUNT_EVERY_MS = 1000;
-/** How old a sum may be that decides about a message. */
+/** The maximum age of a sum that decides about a message. */
 const SUM_AGE_MS = 2000;
 
-/** Tenants whose sums are known at once. */
+/** The maximum number of tenants whose sums are cached. */
 const SUMS_MAX = 10_000;
 
 interface Sum {
@@ -20,8 +20,9 @@ interface Sum {
 }
 
 /**
- * How much of Redis' memory the streams of a tenant take. Redis holds them for an hour and evicts nothing, for all tenants alike. Counted apart from the
- * writes, and asked apart from acceptance: neither waits for it, so that the bound is exceeded by what is written within seconds.
+ * How much of Redis' memory the streams of a tenant take. Redis holds them for an hour and evicts nothing, for all
+ * tenants alike. Counted apart from the writes, and asked apart from acceptance: neither waits for it, so that the
+ * bound is exceeded by what is written within seconds.
  */
 export class StreamBytes {
   readonly #redis: Redis;
@@ -40,7 +41,7 @@ export class StreamBytes {
     this.#timer ??= setTimeout(() => void this.flush(), COUNT_EVERY_MS);
   }
 
-  /** Of the last hour, as far as is known; what is not known yet is being asked. */
+  /** The bytes of the last hour, as far as known; an unknown sum is being fetched. */
   sumOf(tenantId: string): number {
     const known = this.#sums.get(tenantId) ?? { bytes: 0, askedAtMs: -Infinity };
     const nowMs = performance.now();
@@ -53,7 +54,7 @@ export class StreamBytes {
     return known.bytes;
   }
 
-  /** Counts what has not been counted yet. */
+  /** Writes the counts that are not written yet. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

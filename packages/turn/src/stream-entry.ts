@@ -21,7 +21,7 @@ export async function readEntries(redis: Redis, turnId: string, after: string | 
   return toEntries(await redis.xrange(keyOf.events(turnId), startAfter(after), '+'));
 }
 
-/** The same, the first of them only. */
+/** Reads only the first of these entries. */
 export async function readSlice(
   redis: Redis,
   turnId: string,
@@ -61,7 +61,7 @@ export function renderEntries(entries: readonly StreamEntry[]): string {
 
 const rendered = /^event: (?<type>\w+)\ndata: (?<json>[^\n]*)\nid: (?<id>.*)$/u;
 
-/** The events in what `renderEntries` has written, for readers that say them in other words. */
+/** Parses the events that `renderEntries` has written, for endpoints with another wire format. */
 export function readRendered(sse: string): TurnEvent[] {
   return sse.split('\n\n').flatMap((block) => {
     const { type = '', json = '', id = '' } = rendered.exec(block)?.groups ?? {};
@@ -74,7 +74,7 @@ function isEventType(type: string): type is TurnEventType {
   return Object.hasOwn(turnEventData, type);
 }
 
-/** Reads an entry back as the event it was; null for a journal step. */
+/** Parses an entry as its event; null for a journal step. */
 export function toEvent({ type, json }: StreamEntry): TurnEvent | null {
   if (!isEventType(type)) return null;
   const event = { type, data: turnEventData[type].parse(JSON.parse(json)) };

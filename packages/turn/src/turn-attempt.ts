@@ -22,9 +22,9 @@ export interface AttemptOptions {
   readonly wakeupQueue: WakeupQueue;
   readonly tenants: Tenants;
   readonly log: Log;
-  /** In this process, now. */
+  /** Turns that run in this process now. */
   readonly turnsRunning: () => number;
-  /** A step of the turn is in its stream. */
+  /** Called when a step of the turn is in its stream. */
   onProgress(): void;
   readonly streamBytes: StreamBytes;
 }
@@ -38,13 +38,13 @@ function stateOf(end: TurnEnd): TurnStatus {
   return end.event.data.finishReason === 'cancelled' ? 'cancelled' : 'done';
 }
 
-/** What earlier attempts left. */
+/** The results of earlier attempts. */
 interface Earlier {
   readonly journal: readonly TurnStep[];
   readonly folded: FoldedStream;
-  /** Entries in the stream; null when they were not counted. */
+  /** The number of entries in the stream; null when not counted. */
   readonly before: number | null;
-  /** The stream does not have all of it. */
+  /** The stream does not contain all of it. */
   readonly isLost: boolean;
 }
 
@@ -73,7 +73,8 @@ export class TurnAttempt {
         await this.#release(SUSPENDED_WAIT_MS, false);
         return;
       }
-      // After the lease: what was acknowledged before this turn was accepted is on disk by now, and in the lane or numbered.
+      // Checked after the lease: a turn that was acknowledged before this one was accepted is on disk by now, and in
+      // the lane or numbered.
       const { sessionId, turnId } = this.#lease;
       const [turn, isNumbered] = await Promise.all([scope.inbox.read(turnId), scope.laneOrder.isUsed(sessionId)]);
       if (isNumbered && (await new LaneRepair(this.#options).repair(scope, this.#lease, this.#lease))) {
@@ -100,13 +101,19 @@ export class TurnAttempt {
     await this.#options.wakeupQueue.wake(wakeups);
   }
 
-  /** The turn's number goes after the turn: it keeps the order of those that still wait. One that it was given since it began goes with the next repair. */
+  /**
+   * The turn's number is removed after the turn: it keeps the order of the waiting turns. A number given since the turn
+   * began is removed by the next repair.
+   */
   async #clear(scope: TenantScope, { sessionId, turnId }: AcceptedTurn, isNumbered: boolean): Promise<void> {
     await scope.inbox.remove(turnId);
     if (isNumbered) await scope.laneOrder.remove(sessionId, [turnId]);
   }
 
-  /** Where earlier attempts left it: in the stream, and where that has lost it, in the journal beside the inbox file. */
+  /**
+   * Continues where earlier attempts stopped: from the stream or, where the stream has lost entries, from the journal
+   * beside the inbox file.
+   */
   async #begin(scope: TenantScope, turn: AcceptedTurn): Promise<{ run: TurnRun; writer: TurnWriter }> {
     const lease = this.#lease;
     const { journal, folded, before, isLost } = await this.#earlierAttempts(scope);
@@ -119,7 +126,7 @@ export class TurnAttempt {
       signal: this.#stop.signal,
     };
     if (isLost) {
-      // No steps yet: they are recorded again as they are told again.
+      // The writer starts without steps: the replay records them again.
       const writer = this.#writer(scope, { folded: { ...folded, openCalls: new Set() }, steps: [], persisted: journal.length, before });
       const known = journal.length >= folded.steps.length ? journal : folded.steps;
       replaySteps(writer, known);
@@ -145,12 +152,12 @@ export class TurnAttempt {
 
   async #waitingBehind(scope: TenantScope, atMost: number): Promise<readonly string[]> {
     const behind = await this.#options.lanes.waitingBehind(this.#lease, atMost);
-    // After the lane: what came before any of these is numbered by now, if it is not among them.
+    // Checked after the lane: an earlier turn that is not among these is numbered by now.
     if (behind.length === 0 || !(await scope.laneOrder.isUsed(this.#lease.sessionId))) return behind;
     return await withoutOvertaking(scope, this.#lease, behind);
   }
 
-  /** What was published is what counts: a stream that says anything else, or not all of it, is told again. */
+  /** The published session is the truth: a stream that differs from it or lacks a part is replayed. */
   async #replaySaved({ scope, turn }: TurnRun, writer: TurnWriter): Promise<void> {
     await writer.flush();
     const session = await scope.sessions.view(turn.sessionId);
@@ -191,8 +198,9 @@ export class TurnAttempt {
   }
 
   /**
-   * It has ended, and Redis has lost that: readers get what the session file says. One that no session contains was removed by hand, or
-   * a backup was restored: there is nothing to answer, and readers are told so.
+   * Ends a turn that has ended and whose end Redis has lost: readers get the content of the session file. A turn that
+   * no session contains was removed by hand, or a backup was restored: there is nothing to answer, and readers get an
+   * error.
    */
   async #endWithoutInbox(scope: TenantScope): Promise<void> {
     const { sessionId, turnId } = this.#lease;
@@ -241,12 +249,15 @@ export class TurnAttempt {
   }
 }
 
-/** Redis was started again since the turn was accepted, and no attempt has told readers so: what they heard may be among what it has lost. */
+/**
+ * Redis was started again since the turn was accepted, and no attempt has emitted a reset since: readers may have seen
+ * entries that are lost.
+ */
 function isCut(entries: readonly StreamEntry[], { cutEpoch }: Lease): boolean {
   return cutEpoch !== null && !entries.some(({ id }) => compareIds(id, `${cutEpoch}-0`) > 0);
 }
 
-/** Redis came back without it, or without all of it: a step is in the stream before it is in the journal. */
+/** Redis came back without all of the stream: a step is in the stream before it is in the journal. */
 function isStreamLost(folded: FoldedStream, journal: readonly TurnStep[], lease: Lease): boolean {
   const isEmpty = folded.steps.length === 0 && folded.lastPublicId === firstEntryId;
   return (lease.restored && isEmpty) || journal.length > folded.steps.length;

@@ -8,7 +8,10 @@ export interface FollowSink {
   readonly after: string | null;
   /** Rendered SSE, in order, each event once. */
   write(sse: string): void;
-  /** Resolves when the reader has taken what it was given; undefined while it has room for more. Without it there is always room. */
+  /**
+   * Resolves when the reader has consumed its buffer; undefined while the buffer has room. Without this function there
+   * is always room.
+   */
   room?(): Promise<void> | undefined;
   /** The terminal event has been written. */
   end(): void;
@@ -19,27 +22,30 @@ export interface FollowerOptions {
   readonly turnId: string;
   readonly sink: FollowSink;
   readonly log: Log;
-  /** For a stream that is gone, or has lost its end: what the reader lacks of the ended turn, from its session file; null while it is still on its way. */
+  /**
+   * For a stream that is gone or has lost its end: the events of the ended turn that the reader lacks, from its session
+   * file; null while the turn has not ended.
+   */
   readonly replay: (after: string | null) => Promise<StreamEntry[] | null>;
 }
 
 const RETRY_MS = 500;
-/** Entries that are in memory at once for one reader: a tool result has 16 KiB. */
+/** The maximum of entries in memory for one reader: a tool result has 16 KiB. */
 const SLICE = 64;
 
 /**
- * One reader's place in one turn.
- * filling (reading the stream; live messages wait) → live (messages are passed on as they come) → filling again on a gap → ended.
+ * One reader's place in one turn. filling (reading the stream; live messages wait) → live (messages are passed on as
+ * they come) → filling again on a gap → ended.
  */
 export class TurnFollower {
   readonly #options: FollowerOptions;
   #last: string | null;
-  /** The stream has more entries than were read, from here on. */
+  /** The stream has more unread entries after this id. */
   #more: string | null = null;
   #state: 'filling' | 'live' | 'ended' = 'filling';
   #reading = false;
   #readAgain = false;
-  /** The session file is asked even when the stream goes on: its end may be lost. */
+  /** The session file is read even when the stream continues: its end may be lost. */
   #asksDisk = false;
   #isSilent = false;
   #retry: NodeJS.Timeout | undefined;
@@ -50,7 +56,9 @@ export class TurnFollower {
     this.#last = options.sink.after;
   }
 
-  /** A live message: passed on when it follows what was written last and the reader has room, else the stream is read. */
+  /**
+   * A live message: passed on when it follows the last written entry and the reader has room, else the stream is read.
+   */
   receive(payload: string): void {
     if (this.#state === 'ended') return;
     this.#isSilent = false;
@@ -62,13 +70,13 @@ export class TurnFollower {
     }
   }
 
-  /** Called every few seconds: a reader that has heard nothing since the last time looks whether the turn has ended. */
+  /** Called every few seconds: a reader without a message since the last call checks whether the turn has ended. */
   checkSilence(): void {
     if (this.#isSilent && this.#state === 'live') void this.fill({ asksDisk: true });
     this.#isSilent = true;
   }
 
-  /** Reads what the stream has beyond the last entry written. Called again while it reads, it reads once more. */
+  /** Reads the stream after the last written entry. A call during a read causes one more read. */
   async fill({ asksDisk = false } = {}): Promise<void> {
     if (this.#state === 'ended') return;
     this.#state = 'filling';
@@ -114,7 +122,8 @@ export class TurnFollower {
     const asksDisk = this.#asksDisk;
     this.#asksDisk = false;
     const entries = await this.#entries();
-    // One that has nothing but its first entry has just been accepted, nearly always; if not, a reader finds that out when it hears nothing.
+    // A stream with only its first entry nearly always belongs to a turn that was just accepted; if not, the reader
+    // finds out by the check for silence.
     const isNew = this.#last === null && entries.length === 1 && !this.#isSilent;
     if (this.#isWhole(entries) || ((!asksDisk || isNew) && entries.length > 0)) {
       await this.#passEntries(entries);
@@ -132,12 +141,13 @@ export class TurnFollower {
     }
     const newest = await this.#newest();
     if (this.#isSeenEnd(newest)) this.#pass('', this.#last, true);
-    // Accepted, but not in its lane yet (or enqueued again in a moment): no write to the stream will be heard of.
+    // Accepted, but not in its lane yet (or enqueued again in a moment): no live message announces writes to the
+    // stream.
     else if (newest === null) this.#tryLater();
   }
 
   async #passEnded(told: readonly StreamEntry[]): Promise<void> {
-    // It may have ended while the disk was asked: then the stream has it all.
+    // The turn may have ended while the disk was read: then the stream has it all.
     const entries = await this.#entries();
     if (this.#isWhole(entries)) {
       await this.#passEntries(entries);
@@ -153,12 +163,14 @@ export class TurnFollower {
     return await newestEntry(this.#options.redis, this.#options.turnId);
   }
 
-  /** A reader whose last event the stream does not have has heard what the stream has lost, and perhaps not its end. */
+  /**
+   * A reader whose last event is not in the stream has seen entries that the stream has lost, and perhaps not the end.
+   */
   #isSeenEnd(newest: StreamEntry | null): boolean {
     return newest !== null && isTerminal(newest) && newest.id === this.#last;
   }
 
-  /** Do these lead on to more entries, or to the end? */
+  /** Whether these entries lead to more entries or to the end. */
   #isWhole(entries: readonly StreamEntry[]): boolean {
     return this.#more !== null || hasEnd(entries);
   }
@@ -170,7 +182,7 @@ export class TurnFollower {
     return entries;
   }
 
-  /** As fast as the reader takes them, and no faster. */
+  /** Writes entries as fast as the reader takes them, and no faster. */
   async #passEntries(entries: readonly StreamEntry[]): Promise<void> {
     for (let from = 0; from < entries.length; from += SLICE) {
       await this.#options.sink.room?.();

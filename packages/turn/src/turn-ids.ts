@@ -7,8 +7,8 @@ function hash32(parts: readonly string[]): string {
 }
 
 /**
- * Random, or derived where the surface has an id of its own, so that the same message is the same turn wherever it is accepted. `identity`: of the
- * tenant's scope.
+ * A turn id is random, or derived where the channel or caller has an id of its own, so that the same message is the
+ * same turn wherever it is accepted. `identity`: the identity of the tenant's scope.
  */
 export function turnIdOf(identity: string, dedupeId: string): string {
   return `t_${hash32(['turn', identity, dedupeId])}`;
@@ -18,7 +18,10 @@ export function newTurnId(): string {
   return `t_${randomBytes(16).toString('hex')}`;
 }
 
-/** The 128-bit sender of an admin or anonymous session. Follows from the turn that starts it: accepted twice, it is one session. */
+/**
+ * The 128-bit sender of an admin or anonymous session. Follows from the turn that starts it: accepted twice, it is one
+ * session.
+ */
 export function freshSenderOf(turnId: string): string {
   return hash32(['sender', turnId]);
 }

@@ -12,9 +12,12 @@ import { takeTask } from './take-task.ts';
 const SWEEP_EVERY_MS = 2000;
 const LANES_PER_SWEEP = 500;
 const SCAN_EVERY_MS = 3000;
-/** Prolonged with every tenant: whoever dies while it lays is soon followed by another. */
+/** Prolonged with every tenant: when the restoring process dies, another soon takes over. */
 const LAY_LOCK_MS = 5000;
-/** A turn that one look finds without a lane is just being accepted, perhaps. One that the next look finds again, within this time, is not. */
+/**
+ * A turn that one scan finds without a lane may just be being accepted. A turn that the next scan finds again, within
+ * this time, is not.
+ */
 const SEEN_FOR_MS = 10 * 60_000;
 const STATES_AT_ONCE = 500;
 
@@ -27,8 +30,8 @@ export interface TurnReconcilerOptions {
 }
 
 /**
- * Repairs what a crash left, in every worker and cron replica: a lane without a wake-up, a lease without a worker, an inbox file
- * without a lane, a Redis that came back empty.
+ * Repairs what a crash left, in every worker and cron replica: a lane without a wake-up, a lease without a worker, an
+ * inbox file without a lane, a Redis that came back empty.
  */
 export class TurnReconciler extends Reconciler {
   readonly name = 'reconciler';
@@ -45,10 +48,10 @@ export class TurnReconciler extends Reconciler {
     const { redis, lanes, wakeupQueue } = this.#options;
     const { isReady, runId } = await lanes.readiness({ notesTime: true });
     if (!isReady) await this.#restoreAll(runId);
-    // Another is still laying: until every turn is in its place nothing runs, and none is an orphan.
+    // Another process is still restoring lanes: until every turn has its place nothing runs, and no turn is an orphan.
     if (!isReady && !(await lanes.readiness()).isReady) return;
     await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
-    // Whoever was to let go of them may have died.
+    // The process whose timer should start debounced lanes may have died.
     await wakeupQueue.wake((await lanes.findDue()).wakeups);
     await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => void (await this.#restoreLanes('orphan')));
   }
@@ -82,18 +85,23 @@ export class TurnReconciler extends Reconciler {
       const turns = await Promise.all(lost.map(async (turnId) => await scope.inbox.read(turnId)));
       const inOrder = turns.filter((turn) => turn !== undefined).toSorted((left, right) => left.acceptedAtMs - right.acceptedAtMs);
       for (const turn of inOrder) await this.#enqueue(scope, turn, found);
-      // After all files have been read: one that is seen there has its number by now, if it gets one before it is written.
+      // Repaired after all files have been read: a turn that gets a number before its file is written has the number by
+      // now.
       for (const sessionId of await scope.laneOrder.sessionIds()) await this.#repair.repair(scope, { sessionId });
       return inOrder.length;
     } catch (error) {
-      // One tenant's broken folder does not hold up the others. A Redis that takes no more does: what is missing in it would be overtaken.
+      // One tenant's broken folder does not stop the others. A Redis that refuses writes does: later turns would
+      // overtake the missing ones.
       if (found === 'emptied' && !(error instanceof Error && 'path' in error)) throw error;
       log.error({ err: error, tenantId }, 'cannot look through the inbox');
       return 0;
     }
   }
 
-  /** Those that Redis knows nothing of. One that has ended was announced by a worker that died before it could clear up. */
+  /**
+   * Finds turns that are not in Redis. An ended turn was announced by a worker that died before it could remove the
+   * inbox file.
+   */
   async #withoutLane(scope: TenantScope, turnIds: readonly string[]): Promise<string[]> {
     const missing: string[] = [];
     for (let at = 0; at < turnIds.length; at += STATES_AT_ONCE) {
@@ -108,7 +116,10 @@ export class TurnReconciler extends Reconciler {
     return missing;
   }
 
-  /** Those that an earlier look, of any process, has found without a lane: no clock tells how old a file is. */
+  /**
+   * Filters turns that an earlier scan, by any process, has also found without a lane: no clock gives the age of a file
+   * reliably.
+   */
   async #seenBefore(turnIds: readonly string[]): Promise<string[]> {
     const { redis } = this.#options;
     const seen: string[] = [];

@@ -1,19 +1,22 @@
 import type { AcceptedTurn, ErrorCode, TerminalEvent, TurnOutput, TurnStep } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
-/** One attempt at a turn: what `runTurn` gets. */
+/** One attempt at a turn: the argument of `runTurn`. */
 export interface TurnRun {
   readonly scope: TenantScope;
   readonly turn: AcceptedTurn;
-  /** Starts so far, this one included. */
+  /** The number of starts so far, this one included. */
   readonly attempt: number;
   /** When the first attempt began. */
   readonly startedAtMs: number;
-  /** What earlier attempts finished. */
+  /** The steps that earlier attempts finished. */
   readonly steps: readonly TurnStep[];
-  /** Text after the last finished step is already out: `text_reset` comes before anything else is said. Null when none is. */
+  /**
+   * Set when text after the last finished step is already in the stream: `text_reset` comes before any other event.
+   * Null when there is no such text.
+   */
   readonly reset: 'worker_lost' | null;
-  /** Calls whose `tool_call_start` is out and whose result is not. */
+  /** Calls whose `tool_call_start` is in the stream and whose result is not. */
   readonly openCalls: ReadonlySet<string>;
   /** Ids of the turns that wait behind this one in its session, the next one first. */
   waitingBehind(atMost: number): Promise<readonly string[]>;
@@ -25,7 +28,10 @@ export interface TurnRun {
 /** Returned after the session file that contains the turn has been published; only then is the end announced. */
 export interface TurnEnd {
   readonly event: TerminalEvent;
-  /** The session contained the turn already: an earlier attempt published it, and readers may have been told something else since. */
+  /**
+   * The session contained the turn already: an earlier attempt published it, and readers may have seen other text
+   * since.
+   */
   readonly isRepeated?: true;
   /** Turns that the session contains as answered together with this one. */
   readonly answered?: readonly string[];

@@ -10,20 +10,20 @@ import { compareIds, isTerminal, newestEntry, readEntries, toEvent } from './str
 const LIVE_PREFIX = `${queuePrefix}:live:`;
 /** A subscriber connection that does not answer within this is replaced. */
 const PING_EVERY_MS = 5000;
-/** Turns end in great numbers: one command for those of so much time. */
+/** Many turns end at once: one command unsubscribes from all that ended within this time. */
 const LEAVE_TOGETHER_MS = 50;
 
 export interface TurnStreamsOptions {
-  /** For reading streams. */
+  /** The connection that reads streams. */
   readonly redis: Redis;
-  /** One connection of its own: it only subscribes. */
+  /** A separate connection: it only subscribes. */
   readonly subscriber: Redis;
   readonly log: Log;
 }
 
 /**
- * Readers of turns: any number on one subscriber connection. The stream is the log, pub/sub carries the same entries live; a
- * reader that sees a gap, reconnects or joins late fills from the stream.
+ * Readers of turns: any number on one subscriber connection. The stream is the log, pub/sub carries the same entries
+ * live; a reader that sees a gap, reconnects or joins late fills from the stream.
  */
 export class TurnStreams {
   readonly #redis: Redis;
@@ -31,7 +31,7 @@ export class TurnStreams {
   readonly #log: Log;
   readonly #followers = new Map<string, Set<TurnFollower>>();
   readonly #ping: NodeJS.Timeout;
-  /** No longer followed, still subscribed to. */
+  /** Turns that are no longer followed and still subscribed to. */
   readonly #left = new Set<string>();
   #leaving: NodeJS.Timeout | undefined;
 
@@ -79,14 +79,17 @@ export class TurnStreams {
     return leave;
   }
 
-  /** Has the turn ended, and has a reader that holds the event `after` seen its end? While that cannot be known: no. */
+  /**
+   * Whether the turn has ended and a reader that holds the event `after` has seen its end; false while that cannot be
+   * determined.
+   */
   async isReadToEnd(scope: TenantScope, turnId: string, after: string): Promise<boolean> {
     try {
       const newest = await newestEntry(this.#redis, turnId);
       if (newest !== null) return isTerminal(newest) && compareIds(after, newest.id) >= 0;
       return (await this.#replay(scope, turnId, after))?.length === 0;
     } catch (error) {
-      this.#log.debug({ err: error, turnId }, 'cannot tell yet whether a turn has been read to its end');
+      this.#log.debug({ err: error, turnId }, 'cannot determine yet whether a turn has been read to its end');
       return false;
     }
   }
@@ -146,7 +149,9 @@ export class TurnStreams {
     }, LEAVE_TOGETHER_MS);
   }
 
-  /** Of everything that was left lately, in one command; what somebody follows again meanwhile stays. */
+  /**
+   * Unsubscribes from all turns that were left lately, in one command; a turn that is followed again meanwhile stays.
+   */
   #unsubscribe(): void {
     this.#leaving = undefined;
     const gone = [...this.#left].filter((turnId) => !this.#followers.has(turnId));
@@ -164,7 +169,7 @@ export class TurnStreams {
     for (const followers of this.#followers.values()) for (const follower of followers) void follower.fill({ asksDisk: true });
   }
 
-  /** Of a turn that is not in the inbox any more: it has ended, whatever Redis says of it. */
+  /** Replays a turn that is not in the inbox any more: it has ended, whatever state Redis has. */
   async #replay(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
     if (await scope.inbox.has(turnId)) return null;
     return await replayTurn(scope, turnId, after);

@@ -11,34 +11,37 @@ import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-r
 import { StreamBytes } from './stream-bytes.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
-/** A suspect waits so long for the others to finish a step, and has so long to finish one of its own; twice as long after each death that told nothing. */
+/**
+ * How long a suspect waits for the others to finish a step, and has to finish one of its own; twice as long after each
+ * death that could not be attributed.
+ */
 const ALONE_MS = 10_000;
 const ALONE_DOUBLINGS_MAX = 6;
 
 export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
-  /** One connection of its own: it hears of cancels. */
+  /** A separate connection: it subscribes to cancels. */
   readonly subscriber: Redis;
   readonly capacity: WorkerCapacity;
   readonly about: WorkerFacts;
 }
 
-/** What a worker says of itself beside its heartbeat. */
+/** The facts that a worker publishes with its heartbeat. */
 export interface WorkerFacts {
-  /** As `newId` makes it; one is made when it is not given. */
+  /** An id from `newId`; generated when omitted. */
   readonly id?: string;
   readonly version: string;
-  /** The built-in demo model answers. */
+  /** Whether the built-in demo model answers. */
   readonly isDemo?: boolean;
 }
 
 export interface WorkerCapacity {
   /**
-   * Turns this worker runs at once, at each depth: a turn keeps its slot while it waits for those it started, which need slots of the
-   * next depth only.
+   * Turns this worker runs at once, at each depth: a turn keeps its slot while it waits for the turns it started, which
+   * need slots of the next depth only.
    */
   readonly concurrency: number;
-  /** Of these, of one tenant. */
+  /** The maximum of these for one tenant. */
   readonly tenantShare: number;
 }
 
@@ -49,14 +52,17 @@ interface RunningTurn {
   readonly stop: AbortController;
 }
 
-/** Answers wakeupQueue: takes a lane's lease, runs its head, announces the end. Renews the leases it holds and says that it lives. */
+/**
+ * Answers wake-ups: takes a lane's lease, runs its head, announces the end. Renews the leases it holds and sends
+ * heartbeats.
+ */
 export class TurnWorker {
   readonly id: string;
   readonly #options: TurnWorkerOptions;
   readonly #attempts: Omit<AttemptOptions, 'onProgress'>;
   readonly #streamBytes: StreamBytes;
   readonly #gate = new StartGate();
-  /** Lanes whose head is to be alone, while another is. */
+  /** Lanes whose head must run alone and waits while another such head runs. */
   readonly #suspects = new Map<string, Wakeup>();
   readonly #running = new Map<string, RunningTurn>();
   readonly #wakeups: readonly Worker[];
@@ -80,7 +86,7 @@ export class TurnWorker {
     });
   }
 
-  /** For what needs the id before the worker is there. */
+  /** For parts that need the id before the worker exists. */
   static newId(): string {
     return `w_${randomUUID()}`;
   }
@@ -99,7 +105,7 @@ export class TurnWorker {
     for (const wakeups of this.#wakeups) background(wakeups.run(), this.#options.log);
   }
 
-  /** No new turns; running ones get the grace, then go on elsewhere after their last finished step. */
+  /** No new turns; running ones get the grace, then continue in another worker after their last finished step. */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
     await failpoint('worker.draining');
@@ -132,7 +138,7 @@ export class TurnWorker {
     }
   }
 
-  /** One suspect after the other: whichever is alone when the process dies has killed it. */
+  /** Runs suspects one after the other: the one that is alone when the process dies has killed it. */
   async #answerAlone(lane: DepthLane, { turnId, voids }: { readonly turnId: string; readonly voids: number }): Promise<void> {
     if (this.#draining) return;
     if (this.#gate.isClosed) {
@@ -157,7 +163,7 @@ export class TurnWorker {
     try {
       const answer = await lanes.lease(lane, this.id, { alone: true });
       if (answer.kind === 'idle') await wakeupQueue.wake(answer.wakeups);
-      // A turn that has crashed often in spite of its steps keeps the others out for the whole time.
+      // A turn that has crashed often in spite of its steps blocks other starts for the whole time.
       if (answer.kind === 'leased') await this.#run(answer.lease, answer.lease.isLastStart ? () => undefined : proven);
     } finally {
       proven();
@@ -182,10 +188,11 @@ export class TurnWorker {
       Math.max(1, limits.turnTimeoutMs - lease.ageMs),
     );
     const running = { lease, stop };
-    // The lease can come back to the same worker while its old attempt still waits for something: that one has lost it.
+    // The same worker can get the lease again while its old attempt still waits for something: the old attempt has lost
+    // its lease.
     this.#running.get(lease.turnId)?.stop.abort(new LeaseLost('this worker has a newer lease'));
     this.#running.set(lease.turnId, running);
-    // A wake-up that was being answered when the grace ended.
+    // The wake-up was being answered when the grace ended.
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
       const { turnId, tenantId } = lease;

@@ -10,15 +10,15 @@ import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
 
 /** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */
 const COALESCE_MIN_MS = 12;
-/** Nobody reads faster than twenty times a second. */
+/** A reader notices at most twenty updates a second. */
 const COALESCE_MAX_MS = 50;
-/** Each turn that runs beside adds so much: what many turns write is most of what a busy worker does. */
+/** Each other running turn adds this much: stream writes are most of a busy worker's work. */
 const COALESCE_MS_PER_TURN = 0.4;
 
-/** A Redis without memory is asked again after this long. */
+/** How long to wait before a write is repeated to a Redis without memory. */
 const FULL_WAIT_MS = 250;
 
-/** How long deltas wait for one another in a worker that runs so many turns. */
+/** How long deltas are coalesced in a worker that runs this many turns. */
 export function coalesceMs(turnsRunning: number): number {
   return Math.min(COALESCE_MAX_MS, COALESCE_MIN_MS + turnsRunning * COALESCE_MS_PER_TURN);
 }
@@ -39,26 +39,26 @@ export interface TurnWriterOptions {
   readonly steps: readonly TurnStep[];
   /** The last public entry of the stream so far. */
   readonly lastPublicId: string;
-  /** Calls that earlier attempts began. */
+  /** Calls that earlier attempts started. */
   readonly openCalls: ReadonlySet<string>;
-  /** Entries in the stream so far; null when nobody has counted them. */
+  /** The number of entries in the stream so far; null when not counted. */
   readonly entriesBefore: number | null;
-  /** Of the attempt: one that is to go on elsewhere does not wait for a Redis that takes no more. */
+  /** The attempt's signal: an attempt that will continue in another worker does not wait for a Redis without memory. */
   readonly signal: AbortSignal;
   readonly log: Log;
-  /** Turns that run in this process now. */
+  /** The number of turns that run in this process now. */
   readonly turnsRunning: () => number;
-  /** A step is in the stream. */
+  /** Called when a step is in the stream. */
   onProgress(): void;
   onLost(reason: LeaseLost): void;
-  /** So many characters went into the stream. */
+  /** Called with the number of characters written to the stream. */
   onWritten(characters: number): void;
 }
 
 /**
- * The only output of a running turn. Events and steps go to the stream in the order they were given, several in one write;
- * each write is refused once the lease has passed on. While Redis has no memory a write waits. When the stream has lost entries (Redis was killed before its
- * last second was on disk), the whole turn is told again.
+ * The only output of a running turn. Events and steps go to the stream in the order they were given, several in one
+ * write; each write is refused once the lease has passed on. While Redis has no memory a write waits. When the stream
+ * has lost entries (Redis was killed before its last second was on disk), the whole turn is replayed.
  */
 export class TurnWriter {
   readonly #options: TurnWriterOptions;
@@ -74,7 +74,7 @@ export class TurnWriter {
   #persisting: Promise<void> | undefined;
   #lost: LeaseLost | undefined;
   #entries: number | null;
-  /** What was said since the last step with words; calls whose start is out and whose result is not. */
+  /** The text since the last step with text; calls whose start is emitted and whose result is not. */
   #openText = '';
   readonly #openCalls: Set<string>;
 
@@ -87,7 +87,7 @@ export class TurnWriter {
     this.#openCalls = new Set(options.openCalls);
   }
 
-  /** Says something to whoever reads the turn. Text is coalesced; everything else goes out with the next write. */
+  /** Emits an event to the turn's readers. Text is coalesced; everything else goes out with the next write. */
   emit(event: TurnEvent): void {
     const last = this.#pending.at(-1);
     if (event.type === 'text_delta') {
@@ -105,7 +105,8 @@ export class TurnWriter {
   }
 
   /**
-   * Records a finished step, with the events that belong to it, after everything emitted before. Resolves once the stream has it.
+   * Records a finished step, with the events that belong to it, after everything emitted before. Resolves once the
+   * stream has it.
    * @throws LeaseLost
    */
   async step(step: TurnStep, events: readonly TurnEvent[] = []): Promise<void> {
@@ -114,7 +115,7 @@ export class TurnWriter {
     await this.flush();
   }
 
-  /** Records a step that a crash may forget: it costs no write of its own but goes out with the next one. */
+  /** Records a step that a crash may lose: it costs no write of its own but goes out with the next one. */
   record(step: TurnStep): void {
     this.#steps.push(step);
     this.#pending.push(pendingStep(step));
@@ -122,9 +123,9 @@ export class TurnWriter {
     if (step.kind === 'assistant' || step.kind === 'said' || step.kind === 'result') this.#progress = true;
   }
 
-  /** Puts all steps so far beside the inbox file, fsynced: an emptied Redis must not make a side effect happen again. */
+  /** Writes all steps so far beside the inbox file, fsynced: an emptied Redis must not repeat a side effect. */
   async persist(): Promise<void> {
-    // Calls that run side by side persist side by side; what one of them is writing the other must neither repeat nor count.
+    // Parallel calls persist in parallel; a call must neither repeat nor count the steps that another is writing.
     while (this.#persisting !== undefined) await this.#persisting;
     if (this.#persisted === this.#steps.length) return;
     this.#persisting = this.#persist().finally(() => {
@@ -157,13 +158,13 @@ export class TurnWriter {
     await this.flush();
   }
 
-  /** Announces the end and frees the lane: call only when the session file has been published. @throws LeaseLost */
+  /** Announces the end and frees the lane: call only after the session file has been published. @throws LeaseLost */
   async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<Wakeup[]> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     while (this.#writing !== undefined) await this.#writing;
     if (this.#lost !== undefined) throw this.#lost;
-    // What is still pending goes out in the same write.
+    // Pending entries go out in the same write.
     const finished = await this.#finish([...this.#pending, pendingOf(event)], end);
     const told = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), pendingOf(event)], end) : finished;
     if (told.kind !== 'finished') throw this.#loseLease();
@@ -214,7 +215,10 @@ export class TurnWriter {
     return appended;
   }
 
-  /** A write that a full Redis refused has changed nothing, and is sent again. What fails otherwise is gone: the next attempt has a whole stream. */
+  /**
+   * A write that a full Redis refused has changed nothing and is sent again. Entries of any other failed write are
+   * dropped: the next attempt restores the whole stream.
+   */
   async #patiently<Reply>(write: () => Promise<Reply>): Promise<Reply> {
     for (;;) {
       try {
@@ -231,7 +235,9 @@ export class TurnWriter {
     return reason instanceof LeaseLost || reason instanceof WorkerDraining;
   }
 
-  /** All of the turn so far, for a stream that has lost some of it; `text_reset` comes first. What was still pending is in it. */
+  /**
+   * All of the turn so far, for a stream that has lost entries; `text_reset` comes first. Pending entries are included.
+   */
   #wholeTurn(): Pending[] {
     const whole: Pending[] = [];
     const output = {
@@ -242,7 +248,7 @@ export class TurnWriter {
     if (this.#openText !== '') whole.push({ type: 'text_delta', json: '', delta: this.#openText });
     this.#pending = [];
     this.#entries = null;
-    this.#options.log.warn({ turnId: this.#options.lease.turnId }, 'the stream has lost entries and is told again');
+    this.#options.log.warn({ turnId: this.#options.lease.turnId }, 'the stream has lost entries and is replayed');
     return whole;
   }
 

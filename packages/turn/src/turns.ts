@@ -7,7 +7,7 @@ import { keyOf } from './keys.ts';
 import { toStep, readEntries } from './stream-entry.ts';
 import { isTurnId, turnIdOf } from './turn-ids.ts';
 
-/** Live turns looked at for one page; a tenant with more of them sees the newest. */
+/** The maximum of live turns read for one page; a tenant with more of them sees the newest. */
 const LIVE_AT_MOST = 1000;
 const STOPPED_LOOK_EVERY_MS = 100;
 
@@ -15,7 +15,7 @@ function isAskedFor(turn: TurnView, { status, contact_id: contactId }: TurnsQuer
   return (status === undefined || turn.status === status) && (contactId === undefined || turn.contact_id === contactId);
 }
 
-/** Who asks for a turn: a key that may only see its own names itself here. */
+/** The caller that asks for a turn: a key that may see only its own turns is named here. */
 export interface TurnViewer {
   readonly onlyKeyId?: string;
 }
@@ -60,7 +60,7 @@ export class Turns extends TurnAcceptance {
     const after = query.cursor === undefined ? null : decodeCursor('turns', query.cursor);
     const live = wantsLive ? await this.#live(scope) : [];
     const ended = wantsEnded ? await scope.index.listTurns(query) : { items: [], nextCursor: null };
-    // A turn that ends while we look may be in both: the record is the later truth.
+    // A turn that ends meanwhile may be in both: the record is newer.
     const seen = new Set(ended.items.map(({ id }) => id));
     const fitting = live.filter((turn) => !seen.has(turn.id) && isAskedFor(turn, query) && isBehind(turn, after));
     const all = [...fitting, ...ended.items].toSorted(newestFirst);
@@ -78,12 +78,12 @@ export class Turns extends TurnAcceptance {
     return turn;
   }
 
-  /** The turn that was accepted under this id of its surface, if there ever was one. */
+  /** The turn that was accepted under this id of its channel or caller, if there ever was one. */
   async findAccepted(scope: TenantScope, dedupeId: string): Promise<TurnView | undefined> {
     return this.find(scope, turnIdOf(await scope.identity(), dedupeId));
   }
 
-  /** Cancels what the agent is just answering in a conversation; what waits there stays, and what a person says is said. */
+  /** Cancels the agent's running answer in a conversation; waiting turns stay, and a staff member's message is sent. */
   async cancelRunning(scope: TenantScope, sessionId: string): Promise<void> {
     for (const turnId of await scope.inbox.turnIds()) {
       const turn = await scope.inbox.read(turnId);
@@ -92,7 +92,7 @@ export class Turns extends TurnAcceptance {
     }
   }
 
-  /** Cancels what a turn has started and is still on its way: the truth is in the inbox, whoever accepted it. */
+  /** Cancels live turns that a turn has started: the inbox is the truth, whichever process accepted them. */
   async cancelChildren(scope: TenantScope, parentTurnId: string): Promise<void> {
     for (const turnId of await scope.inbox.turnIds()) {
       const turn = await scope.inbox.read(turnId);
@@ -101,8 +101,9 @@ export class Turns extends TurnAcceptance {
   }
 
   /**
-   * Cancels all that a tenant has on its way, and waits until nothing of it runs any more, its sandboxes included: a worker clears those away
-   * before it announces a turn's end. How many still run when the time is over.
+   * Cancels all live turns of a tenant and waits until none of them runs, sandboxes included: a worker removes those
+   * before it announces a turn's end.
+   * @returns how many still run when the time is over
    */
   async stopAll(scope: TenantScope, timeoutMs: number): Promise<number> {
     const until = Date.now() + timeoutMs;

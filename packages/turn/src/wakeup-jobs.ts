@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { duringActivity, type Log } from '@concierge/runtime';
 import { queuePrefix } from './keys.ts';
 
-/** What BullMQ keeps of wakeups that have been answered. */
+/** What BullMQ keeps of answered wake-ups. */
 export type KeptWakeups = Required<Pick<WorkerOptions, 'removeOnComplete' | 'removeOnFail'>>;
 
 /** Enough for the dashboards. */
@@ -13,7 +13,7 @@ export const keptForDashboards = {
   removeOnFail: { age: 24 * 3600, count: 1000 },
 } as const satisfies KeptWakeups;
 
-/** A take names a place in a few ids, is tried once, and is woken again by a reconciler where nobody heard it. */
+/** A wake-up contains a few ids and is tried once; a reconciler sends another where it was lost. */
 export function wakeupOptions(kept: KeptWakeups): JobsOptions {
   return { attempts: 1, sizeLimit: 1024, ...kept };
 }
@@ -24,7 +24,7 @@ export interface WakeupQueueOptions {
   readonly log: Log;
 }
 
-/** Whoever opens it closes it. */
+/** The caller closes the queue. */
 export function openWakeupQueue(name: string, { redis, kept, log }: WakeupQueueOptions): Queue {
   const queue = new Queue(name, {
     connection: redis,
@@ -34,20 +34,23 @@ export function openWakeupQueue(name: string, { redis, kept, log }: WakeupQueueO
     skipWaitingForReady: true,
   });
   queue.on('error', (error) => {
-    log.debug({ err: error, queue: name }, 'take queue');
+    log.debug({ err: error, queue: name }, 'wake-up queue');
   });
   return queue;
 }
 
 export interface WakeupWorkerOptions<Payload> extends WakeupQueueOptions {
   readonly concurrency: number;
-  /** What a take names. */
+  /** The payload of a wake-up. */
   readonly schema: z.ZodType<Payload>;
-  /** The signal is aborted when the take's own lock is lost; whoever answers has a lease of its own that decides. */
+  /** The signal aborts when the job's own lock is lost; the handler's lease decides. */
   readonly answer: (take: Payload, signal: AbortSignal | undefined) => Promise<void>;
 }
 
-/** Answers wakeups, so many at once, when it is run. Settings: design/reliability, "Settings that the defaults get wrong". */
+/**
+ * Answers wake-ups, `concurrency` at once, after `run`. Settings: design/reliability, "Settings that the defaults get
+ * wrong".
+ */
 export function openWakeupWorker<Payload>(name: string, options: WakeupWorkerOptions<Payload>): Worker {
   const { redis, kept, log, concurrency, schema, answer } = options;
   const worker = new Worker(
@@ -68,7 +71,7 @@ export function openWakeupWorker<Payload>(name: string, options: WakeupWorkerOpt
     },
   );
   worker.on('error', (error) => {
-    log.debug({ err: error, queue: name }, 'take worker');
+    log.debug({ err: error, queue: name }, 'wake-up worker');
   });
   return worker;
 }

@@ -8,17 +8,17 @@ import { wakeupQueueName, type Lane } from './keys.ts';
 import type { Wakeup } from './lanes.ts';
 
 /**
- * A job is a wake-up: it names a lane, and whoever answers takes the lane's lease and runs its head. Losing, doubling or
- * reordering jobs changes nothing (docs/decisions/0002-wake-ups-and-leases.md).
+ * A job is a wake-up: it names a lane, and the worker that answers takes the lane's lease and runs its head. Losing,
+ * doubling or reordering jobs changes nothing (docs/decisions/0002-wake-ups-and-leases.md).
  */
 const WakeupJob = z.object({ tenantId: z.string(), sessionId: z.string(), turnId: z.string() });
 
 const jobOptions = wakeupOptions(keptForDashboards);
 
-/** BullMQ's largest priority is 2^21; all wakeupQueue carry one, since none would beat them all. */
+/** BullMQ's largest priority is 2^21; all wake-ups carry one, since a job without one would go before all others. */
 const MAX_PRIORITY = 1000;
 
-/** The more a tenant has to be done, the later each of it is: whoever has little is not behind whoever has much. */
+/** The larger a tenant's backlog, the lower its priority: a tenant with few jobs does not wait behind one with many. */
 export function priorityOf(backlog: number): number {
   return Math.min(Math.max(backlog, 1), MAX_PRIORITY);
 }
@@ -41,18 +41,21 @@ function toJob(wake: Wakeup): { name: string; data: z.infer<typeof WakeupJob>; o
 export const depths: readonly number[] = Array.from({ length: limits.subagentDepthMax + 1 }, (_, depth) => depth);
 
 export class WakeupQueue {
-  /** By depth. */
+  /** The queues, by depth. */
   readonly queues: readonly Queue[];
 
   constructor(redis: Redis, log: Log) {
     this.queues = depths.map((depth) => openWakeupQueue(wakeupQueueName(depth), { redis, kept: keptForDashboards, log }));
   }
 
-  /** A tenant with many admitted lanes is served after those with few. A wake-up that is not heard is woken again by the reconciler. */
+  /**
+   * A tenant with many admitted lanes is served after tenants with few. The reconciler repeats a wake-up that is not
+   * answered.
+   */
   async wake(wakeups: readonly Wakeup[]): Promise<void> {
     const [first] = wakeups;
     if (first === undefined) return;
-    // Nearly always it is one, which needs no transaction.
+    // Nearly always there is one wake-up, which needs no transaction.
     if (wakeups.length === 1) {
       await this.queues[first.depth]?.add(jobName, dataOf(first), optionsOf(first));
       return;
@@ -70,11 +73,11 @@ export interface AnswerOptions {
   readonly concurrency: number;
   readonly log: Log;
   readonly depth: number;
-  /** The signal is aborted when the wake-up's own lock is lost; the lane's lease decides all the same. */
+  /** The signal aborts when the job's own lock is lost; the lane's lease decides all the same. */
   readonly answer: (lane: Lane, signal: AbortSignal | undefined) => Promise<void>;
 }
 
-/** Takes wakeupQueue of one depth, so many at once. */
+/** Answers wake-ups of one depth, `concurrency` at once. */
 export function takeWakeups({ redis, depth, concurrency, log, answer }: AnswerOptions): Worker {
   return openWakeupWorker(wakeupQueueName(depth), { redis, concurrency, log, kept: keptForDashboards, schema: WakeupJob, answer });
 }

@@ -59,7 +59,10 @@ describe('when the clock of Redis is set', () => {
     await stage[Symbol.asyncDispose]();
   });
 
-  /** What was written before is that much later than the clock, as if it had been set back; earlier for less than nothing. */
+  /**
+   * What was written before is that much later than the clock, as if it had been set back; earlier for less than
+   * nothing.
+   */
   async function setBack(byMs: number): Promise<void> {
     await redis.hincrby(`${queuePrefix}:clock`, 'last', byMs);
     await redis.hincrby(keyOf.held(lane), 'until', byMs);
@@ -110,7 +113,7 @@ describe('when the clock of Redis is set', () => {
     });
   });
 
-  it('back, a conversation whose sender died is sent in again, and one that was told to wait waits no longer', async () => {
+  it('back, a conversation whose sender died is sent in again, and a paused one waits no longer', async () => {
     const [pace, queue] = [new DeliveryPace(redis), openDeliveryQueue(redis, log)];
     const place = { tenantId: 'acme', lane: 'l1' };
     const key = { tenantId: 'acme', name: 'l1' };

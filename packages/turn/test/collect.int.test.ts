@@ -5,10 +5,10 @@ import { eventually } from '@concierge/testing';
 import { WakeupQueue, keyOf, Lanes, Turns, type TurnReceipt } from '../src/index.ts';
 import { input, log, Rig } from './rig.ts';
 
-// One lane is let go by the reconciler, which comes round every two seconds.
+// The reconciler, which runs every two seconds, starts one of the lanes.
 jest.setTimeout(40_000);
 
-/** Nobody waits for it: a later message or somebody else lets go. */
+/** Longer than any test: a later message or another process ends the debounce. */
 const HOUR_MS = 3_600_000;
 const SOON_MS = 100;
 
@@ -30,12 +30,12 @@ afterEach(async () => {
   await rig[Symbol.asyncDispose]();
 });
 
-/** As a message from a chat app is accepted. */
+/** Accepts a message as a channel does. */
 async function say(text: string, { debounceMs = SOON_MS, turns = rig.turns } = {}): Promise<TurnReceipt> {
   return await turns.accept(scope, input(text, { busy: 'collect', debounceMs }));
 }
 
-/** Nobody has noticed it yet. */
+/** The loss has not been noticed yet. */
 async function timeHasCome(sessionId: string): Promise<void> {
   const redis = rig.server.client();
   await redis.zadd(keyOf.heldBack, 'XX', 0, `acme/${sessionId}`);
@@ -71,7 +71,7 @@ describe('quick messages', () => {
     expect(behind[0]).toEqual(others);
   });
 
-  it('are let go at once by one with a picture', async () => {
+  it('run at once when one with a picture arrives', async () => {
     await rig.worker();
     const { turnId: first } = await say('look at this', { debounceMs: HOUR_MS });
     const { turnId: picture } = await say('', { debounceMs: 0 });
@@ -79,7 +79,7 @@ describe('quick messages', () => {
     expect(behind[0]).toEqual([picture]);
   });
 
-  it('are found by the reconciler when the gateway that would have let them go has died', async () => {
+  it('are found by the reconciler when the gateway whose timer would have started them has died', async () => {
     await rig.worker();
     await using gateway = await startGateway();
     const { turnId, sessionId } = await say('anybody?', { debounceMs: HOUR_MS, turns: gateway.turns });

@@ -24,7 +24,7 @@ const take = async (...lane: Parameters<LaneStage['take']>): Promise<Lease> => a
 
 const collect = async (...given: Parameters<LaneStage['collect']>): ReturnType<LaneStage['collect']> => await stage.collect(...given);
 
-/** As if the time of a lane that is debounced had come. */
+/** Makes a debounced lane due. */
 async function due(sessionId: string): Promise<void> {
   await redis.zadd(keyOf.heldBack, 0, `acme/${sessionId}`);
 }
@@ -32,7 +32,7 @@ async function due(sessionId: string): Promise<void> {
 describe('a lane that is debounced', () => {
   const long = 60_000;
 
-  it('wakeups for its first turn when its time has come, and has the others behind it', async () => {
+  it('is woken for its first turn when it is due, and has the others behind it', async () => {
     const turns = Array.from({ length: 5 }, () => turn('s1'));
     for (const given of turns) expect((await collect(given, long)).wakeups).toEqual([]);
     expect((await lanes.findDue()).wakeups).toEqual([]);
@@ -64,7 +64,7 @@ describe('a lane that is debounced', () => {
     expect(await redis.hexists(held, 'debouncedSince')).toBe(0);
   });
 
-  it('tells when the next one is due', async () => {
+  it('reports when the next one is due', async () => {
     await collect(turn('s1'), long);
     await collect(turn('s2'), 2 * long);
     await due('s1');
@@ -120,7 +120,7 @@ describe('a lane that is debounced', () => {
     await place(turn('s2'));
     const end = { payload: 'x', state: 'done', answered: [first.turnId, second.turnId] } as const;
     expect((await stage.finish(await take('s1'), end))?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
-    // Should that wake-up be lost, it is woken again.
+    // A lost wake-up is repeated.
     await redis.zadd(keyOf.due, 0, 'acme/s1');
     expect((await lanes.sweep(10)).map(({ turnId }) => turnId)).toEqual([second.turnId]);
     expect((await stage.finish(await take('s1'), end))?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
@@ -128,14 +128,14 @@ describe('a lane that is debounced', () => {
     expect(wakeups?.map(({ turnId }) => turnId)).toEqual([third.turnId]);
   });
 
-  it('is nothing that the sweep looks after', async () => {
+  it('is not woken by the reconciler', async () => {
     await collect(turn('s1'), long);
     expect(await lanes.sweep(10)).toEqual([]);
     expect(await redis.zcard(keyOf.due)).toBe(0);
     expect(await redis.zscore(keyOf.heldBack, 'acme/s1')).not.toBeNull();
   });
 
-  it('is let go when one of its turns is cancelled, once', async () => {
+  it('becomes due when one of its turns is cancelled, once', async () => {
     const [first, second] = [turn('s1'), turn('s1')];
     await collect(first, long);
     await collect(second, long);
@@ -167,7 +167,7 @@ describe('a lane that is debounced', () => {
     expect(await lanes.waitingBehind(await take('s1'), 20)).toEqual([second.turnId, fresh.turnId]);
   });
 
-  it('runs in order when only the mark of a enqueued Redis was lost', async () => {
+  it('runs in order when only the `ready` flag of Redis was lost', async () => {
     const [first, second] = [turn('s1'), turn('s1')];
     await collect(second, long);
     await redis.del(keyOf.enqueued);

@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await closing.disposeAsync());
 
-/** What one process has. */
+/** The objects of one process. */
 function open({ claimMs = 10_000, wakes = true } = {}): DueQueue {
   const opened = new DueQueue({ redis, kind: 'letters', claimMs, wakes, log });
   closing.defer(async () => await opened.stop());
@@ -53,7 +53,7 @@ describe('a member', () => {
     expect(claims.map((claim) => claim !== undefined && (!('claims' in claim) || claim.claims.length > 0)).filter(Boolean)).toHaveLength(1);
   });
 
-  it('is looked at at the sooner of two times', async () => {
+  it('is processed at the sooner of two times', async () => {
     await queue.add([{ ...ann, delayMs: HOUR_MS }]);
     await queue.add([{ ...ann, delayMs: 60_000 }]);
     await queue.add([{ ...ann, delayMs: HOUR_MS }]);
@@ -76,7 +76,7 @@ describe('a member', () => {
     expect(claim).toBeUndefined();
   });
 
-  it('that is added while it is claimed is looked at again, by one at a time', async () => {
+  it('that is added while it is claimed is processed again, by one at a time', async () => {
     await queue.add([{ ...ann, delayMs: 0 }]);
     const claim = await queue.claimOne(ann);
     await queue.add([{ ...ann, delayMs: 0 }]);
@@ -96,7 +96,7 @@ describe('a member', () => {
 });
 
 describe('a claim', () => {
-  it('of a process that is gone is another’s after a while, with a higher number, and its own word counts no more', async () => {
+  it('of a process that is gone is another’s after a while, with a higher number, and its own writes are refused', async () => {
     await queue.add([{ ...ann, delayMs: 0 }]);
     const first = await queue.claimOne(ann);
     await later(9000);
@@ -131,7 +131,7 @@ describe('a claim', () => {
 });
 
 describe('a worker', () => {
-  it('is woken when there is work, and again when it says so', async () => {
+  it('is woken when there is work, and again at the time that it returns', async () => {
     const looks: number[] = [];
     worker(async () => {
       looks.push(performance.now());
@@ -153,7 +153,7 @@ describe('a worker', () => {
     expect(await eventually(async () => (await queue.unknown([ann])).length === 1 && looks)).toBe(2);
   });
 
-  it('finds by itself what is due where nobody is woken', async () => {
+  it('polls for due members where there are no wake-ups', async () => {
     const quiet = open({ wakes: false });
     const seen: string[] = [];
     const polling = worker(async ({ name }) => Promise.resolve(void seen.push(name)).then(() => null), { from: quiet });

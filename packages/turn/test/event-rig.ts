@@ -23,7 +23,7 @@ const usage = { inputTokens: 12, outputTokens: 3 };
 interface WorkerFacts {
   readonly allow: readonly string[];
   readonly concurrency?: number;
-  /** Of its machine. */
+  /** The offset of its machine's clock. */
   readonly clockOffMs?: number;
 }
 
@@ -89,7 +89,7 @@ export class EventRig implements AsyncDisposable {
     return this.#stack.use(await WebhookReceiver.start());
   }
 
-  /** What one worker has; `allow`: places that its operator has opened. */
+  /** The objects of one worker; `allow`: hosts that its operator has opened. */
   worker({ allow, concurrency, clockOffMs = 0 }: WorkerFacts): EventWorker {
     const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
     const now = (): number => this.now() + clockOffMs;
@@ -109,12 +109,12 @@ export class EventRig implements AsyncDisposable {
     return worker;
   }
 
-  /** A turn that has ended, as its worker tells of it. */
+  /** Emits the event of an ended turn, as a worker does. */
   async turnEnds(key: string, reply = 'Hello.'): Promise<void> {
     await this.outgoing.emit(await this.scope(), turnEnded(key, reply));
   }
 
-  /** The clocks go forward, that of the service, too, and whoever looks after what waits looks. */
+  /** Moves all clocks forward, also service time, and runs the reconciler. */
   async later(ms: number): Promise<void> {
     // What was tried is planned by then.
     await eventually(async () => (await this.#client.zcard(`${keyOf.dueWork('events')}:claimed`)) === 0);
@@ -128,7 +128,7 @@ export class EventRig implements AsyncDisposable {
     return (await (await this.scope()).events.list({ limit: 100 })).items;
   }
 
-  /** The only event there is, as soon as it is so. */
+  /** The only event, as soon as it matches. */
   async eventThat(isSo: (event: EventView) => boolean): Promise<EventView> {
     return eventually(
       async () => {

@@ -6,7 +6,7 @@ import { Outbound } from '@concierge/web';
 import { EventQueue, eventFetchPolicy, EventSender, EventWorker, WebhookEvents } from '../src/index.ts';
 import { secrets, turnEnded } from './event-rig.ts';
 
-/** A process of its own that tells of one webhookEvent and sends it, until its fail point breaks it. */
+/** A separate process that emits one webhook event and sends it, until its fail point stops it. */
 const [, , redisUrl = '', dataDir = '', allow = '', failpoints = ''] = argv;
 const log = createLog({ service: 'test', level: env['TEST_LOG'] ?? 'silent' });
 armFailpoints(failpoints);

@@ -59,7 +59,7 @@ describe('an event', () => {
     expect(rig.tried).toEqual(['turn.completed sent']);
   });
 
-  it('goes to those who want it, with the reply where they ask for it, and to nobody else', async () => {
+  it('goes only to endpoints that subscribe to it, with the reply where they ask for it', async () => {
     const other = await rig.receiver();
     await endpoint({ url: other.url('/failures'), types: ['turn.failed'] });
     await endpoint({ url: other.url('/schedules'), types: [] });
@@ -79,7 +79,7 @@ describe('an event', () => {
     expect(other.received).toEqual([]);
   });
 
-  it('is one, however often and by whomever the same webhookEvent is told', async () => {
+  it('is one, however often and by whichever process it is emitted', async () => {
     await endpoint();
     await Promise.all([rig.turnEnds('t_1'), rig.turnEnds('t_1'), rig.turnEnds('t_1')]);
     startWorker();

@@ -29,7 +29,7 @@ export function enqueuedTurn(sessionId: string, facts: Partial<AcceptedTurn> = {
   };
 }
 
-/** Lanes over a real Redis, without anybody who runs them. */
+/** Lanes over a real Redis, without workers. */
 export class LaneStage implements AsyncDisposable {
   readonly server: TestRedis;
   readonly redis: Redis;
@@ -46,13 +46,13 @@ export class LaneStage implements AsyncDisposable {
     return new LaneStage(await TestRedis.start());
   }
 
-  /** Nothing is in it, and turns run. */
+  /** Empties Redis and marks it ready. */
   async empty(): Promise<void> {
     await this.redis.flushall();
     await this.open();
   }
 
-  /** As a reconciler does when it has looked through all inboxes. */
+  /** Marks Redis ready, as a reconciler does after it has scanned all inboxes. */
   async open(): Promise<Wakeup[]> {
     const { runId } = await this.lanes.readiness();
     this.#generation += 1;
@@ -65,7 +65,7 @@ export class LaneStage implements AsyncDisposable {
     return [...placed.wakeups];
   }
 
-  /** Lays a turn that collects. @returns what was woken for, and when the lane is due */
+  /** Enqueues a turn that collects. @returns the wake-ups, and when the lane is due */
   async collect(given: AcceptedTurn, debounceMs: number): Promise<{ wakeups: readonly Wakeup[]; dueInMs: number | null }> {
     const placed = await this.lanes.enqueue({ ...given, collects: true }, { busy: 'collect', debounceMs, found: 'accepted' });
     if (placed.kind !== 'enqueued') throw new Error(`was ${placed.kind}`);
@@ -83,7 +83,7 @@ export class LaneStage implements AsyncDisposable {
     return (await this.lanes.append(lease, { entries, before: null }, { payload: '', progress })).kind;
   }
 
-  /** @returns what is woken for; null when the lease belongs to another */
+  /** @returns the wake-ups; null when the lease belongs to another */
   async finish(lease: Lease, end: TurnEnding): Promise<readonly Wakeup[] | null> {
     const finished = await this.lanes.finish(lease, { entries: [{ seq: 1000, type: 'done', json: '{}' }], before: null }, end);
     return finished.kind === 'finished' ? finished.wakeups : null;

@@ -24,7 +24,7 @@ const place = async (...given: Parameters<LaneStage['place']>): Promise<Wakeup[]
 const take = async (...lane: Parameters<LaneStage['take']>): Promise<Lease> => await stage.take(...lane);
 
 describe('a lane', () => {
-  it('wakeups for its first turn only and runs turns in order of acceptance', async () => {
+  it('is woken for its first turn only and runs turns in order of acceptance', async () => {
     const [first, second] = [turn('s1'), turn('s1')];
     expect((await place(first)).map(({ turnId }) => turnId)).toEqual([first.turnId]);
     expect(await place(second)).toEqual([]);
@@ -93,7 +93,7 @@ describe('a tenant with as many conversations in its line as may be', () => {
   const accept = async (given: AcceptedTurn, found: 'accepted' | 'orphan' = 'accepted'): Promise<string> =>
     (await lanes.enqueue(given, { busy: 'queue', found })).kind;
 
-  it('gets no more of them, goes on in those it has, and keeps nobody else out', async () => {
+  it('gets no more of them, continues in those it has, and blocks no other tenant', async () => {
     const known = turn('known');
     await place(known);
     // As if so many had been accepted.
@@ -156,7 +156,7 @@ describe('a share of turns that others started', () => {
     expect(await stage.finish(await take('s2'), { payload: 'x', state: 'done' })).toMatchObject([{ turnId: later.turnId, depth: 0 }]);
   });
 
-  it('is swept at its own depth', async () => {
+  it('is reconciled at its own depth', async () => {
     await place(turn('s1', grant(2)));
     await redis.zadd(keyOf.due, 0, 'acme/s1');
     expect(await lanes.sweep(10)).toMatchObject([{ sessionId: 's1', depth: 2 }]);
@@ -166,7 +166,7 @@ describe('a share of turns that others started', () => {
 });
 
 describe('a lease', () => {
-  it('lets nobody else write: neither entries nor an end', async () => {
+  it('lets no other worker write: neither entries nor an end', async () => {
     await place(turn('s1'));
     const lease = await take('s1');
     const stale = { ...lease, epoch: String(Number(lease.epoch) - 1) };
@@ -213,7 +213,7 @@ describe('a lease', () => {
     expect(await stage.append(before, [])).toBe('lost');
   });
 
-  it('tells a worker what it lost and what was cancelled', async () => {
+  it('reports to a worker what it lost and what was cancelled', async () => {
     await place(turn('s1'));
     await place(turn('s2'));
     const [kept, lost] = [await take('s1'), await take('s2')];
@@ -225,8 +225,8 @@ describe('a lease', () => {
   });
 });
 
-describe('the sweep', () => {
-  it('wakeups again for a wake-up that nobody answered, later each time', async () => {
+describe('the reconciler’s check of lanes', () => {
+  it('repeats a wake-up that was not answered, later each time', async () => {
     const given = turn('s1');
     await place(given);
     expect(await lanes.sweep(10)).toEqual([]);
@@ -290,7 +290,7 @@ describe('a lane that is put in order', () => {
     expect((await lanes.renew([lease])).lost).toEqual([]);
   });
 
-  it('takes the caller’s lease back as if it had not been given, and wakeups for the new head', async () => {
+  it('takes the caller’s lease back as if it had not been given, and sends a wake-up for the new head', async () => {
     const [later, earlier] = [turn('s1'), turn('s1')];
     for (const given of [later, earlier]) await place(given);
     const lease = await take('s1');

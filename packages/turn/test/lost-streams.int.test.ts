@@ -5,7 +5,7 @@ import { readRendered, type TurnRun } from '../src/index.ts';
 import { compareIds } from '../src/stream-entry.ts';
 import { input, parse, Rig, textDelta } from './rig.ts';
 
-// A reader that hears nothing asks the disk after some seconds; leases run out.
+// A reader without messages reads the disk after some seconds; leases expire.
 jest.setTimeout(60_000);
 
 let rig: Rig;
@@ -29,7 +29,7 @@ function say(run: TurnRun, from: number, to: number): string {
   return said;
 }
 
-/** What a client has in front of it that has heard these events. */
+/** What a client shows after these events. */
 function heard(sse: string): string {
   let text = '';
   for (const event of readRendered(sse)) {
@@ -56,7 +56,7 @@ function expectRising(sse: string): void {
   expect(new Set(ids).size).toBe(ids.length);
 }
 
-describe('every reader ends with what the session file says', () => {
+describe('every reader ends with the content of the session file', () => {
   it('when Redis has no memory for a while in mid-sentence', async () => {
     rig.play = async (run) => {
       let said = say(run, 0, 14);

@@ -163,7 +163,7 @@ describe('a turn that was acknowledged first is answered first', () => {
   });
 });
 
-describe('messages of one person that are brought together', () => {
+describe('messages of one contact that arrive together', () => {
   const lines = (...texts: string[]) => texts.map((text) => input(text, { dedupeId: text }));
   async function bring(gateway: Turns, ...texts: string[]): Promise<TurnReceipt[]> {
     const { outcomes, failure } = await gateway.acceptInOrder(scope, lines(...texts));

@@ -42,7 +42,7 @@ function stepsOf(turnId: string): TurnStep[] {
   ];
 }
 
-/** A play whose first start journals four steps and gets no further; tells how many steps each start found. */
+/** A play whose first start journals four steps and gets no further; records how many steps each start found. */
 function interrupted(): { seen: number[]; begun: ReturnType<typeof gate> } {
   const seen: number[] = [];
   const begun = gate();
@@ -59,7 +59,7 @@ function interrupted(): { seen: number[]; begun: ReturnType<typeof gate> } {
 }
 
 describe('a turn whose stream is lost on the way', () => {
-  it('is told again from its journal, so that old and new readers have the same in front of them', async () => {
+  it('is replayed from its journal, so that old and new readers see the same', async () => {
     const scope = await rig.scope();
     const begun = gate();
     rig.play = async (run) => {
@@ -67,7 +67,7 @@ describe('a turn whose stream is lost on the way', () => {
         for (const step of stepsOf(run.turn.turnId)) run.writer.record(step);
         await run.writer.persist();
         await run.writer.flush();
-        // As a worker would that was frozen just before it.
+        // Writes as a worker that froze just before it would.
         await run.scope.inbox.appendJournal(run.turn.turnId, stepsOf(run.turn.turnId).slice(0, 3));
         begun.open();
         await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
@@ -135,7 +135,7 @@ describe('a Redis that came back empty', () => {
 });
 
 describe('a turn that was published, but not announced', () => {
-  it('is told as it was published, when its readers were told something else', async () => {
+  it('is replayed as it was published, when its readers had seen other text', async () => {
     const scope = await rig.scope();
     rig.play = async (run) => {
       run.writer.emit(textDelta('what was never publ'));
@@ -167,7 +167,7 @@ describe('a turn that was published, but not announced', () => {
 });
 
 describe('a contact_id while Redis is being filled again', () => {
-  it('is not said to be unknown: its first turn may wait in the inbox', async () => {
+  it('is not refused as unknown: its first turn may wait in the inbox', async () => {
     const scope = await rig.scope();
     const { sessionId } = await rig.turns.accept(scope, input('x', { sender: null }));
     await rig.server.flush();

@@ -22,7 +22,7 @@ export class Rig implements AsyncDisposable {
   readonly streams: TurnStreams;
   readonly reconciler: TurnReconciler;
   readonly started: string[] = [];
-  /** What workers were answered that asked for a lease. */
+  /** The answers to workers that asked for a lease. */
   readonly answers: { readonly sessionId: string; readonly kind: LeaseAnswer['kind'] }[] = [];
   play: Play = async (run) => {
     run.writer.emit({ type: 'text_delta', data: { delta: run.turn.text } });
@@ -79,7 +79,10 @@ export class Rig implements AsyncDisposable {
     return worker;
   }
 
-  /** Another gateway. `refuses`: its places in lanes are not heard of, but for the first so many, and are given when the test lets them. */
+  /**
+   * Another gateway. `refuses`: all its enqueue calls but the first ones fail, and take effect when the test releases
+   * them.
+   */
   async gateway({
     now = Date.now,
     refuses,
@@ -152,7 +155,7 @@ class WatchedLanes extends Lanes {
   }
 }
 
-/** As of a gateway whose commands time out, and that of its own turn arrives all the same. */
+/** Lanes of a gateway whose commands time out, and whose enqueue command arrives all the same. */
 class UnheardLanes extends Lanes {
   readonly #arrival: Promise<void>;
   #heard: number;

@@ -8,7 +8,7 @@ import { turnIdOf } from '../src/turn-ids.ts';
 import { enqueuedTurn, LaneStage } from './lane-stage.ts';
 import { input, parse, Rig } from './rig.ts';
 
-// The reconciler wakeups for turns whose worker died.
+// The reconciler sends wake-ups for turns whose worker died.
 jest.setTimeout(40_000);
 
 describe('what a death of its worker is to a turn', () => {
@@ -151,7 +151,7 @@ describe('a worker', () => {
     return await rig.turns.accept(scope, input(sender, { sender, dedupeId }));
   }
 
-  /** So many wakeupQueue are being answered. */
+  /** Waits until this many wake-ups are being answered. */
   function wakeupsTaken(count: number): () => Promise<boolean> {
     return async () => (await redis.llen(`${queuePrefix}:${wakeupQueueName(0)}:active`)) >= count;
   }

@@ -25,7 +25,7 @@ async function remove(id: string, stopTimeoutMs?: number): Promise<{ stillRunnin
   );
 }
 
-/** Keys of the turn path, and words in them, that still speak of a tenant. */
+/** Keys of the turn path that still contain a tenant's id or text. */
 async function leftOf(tenantId: string, word: string): Promise<string[]> {
   const left: string[] = [];
   for (const key of await redis.keys('concierge:*')) {
@@ -37,7 +37,7 @@ async function leftOf(tenantId: string, word: string): Promise<string[]> {
   return left;
 }
 
-/** All that is left of tenants, folders on their way out included; what the service keeps beside them for itself is none of it. */
+/** All that is left of tenants, folders under removal included; files of the service itself do not count. */
 async function tenantFolders(): Promise<string[]> {
   return (await readdir(join(rig.dataDir, 'tenants'))).filter((name) => name !== '.generations');
 }
@@ -120,7 +120,7 @@ describe('a tenant of the name of a deleted one', () => {
     expect(await rig.turns.accept(await rig.scope('acme'), asked())).toMatchObject({ replayed: false });
   });
 
-  it('is met by no work that was left for the old one', async () => {
+  it('gets no work that was left for the old one', async () => {
     const old = await rig.scope('acme');
     const bolt = await rig.scope('bolt');
     for (const scope of [old, bolt]) await rig.turns.accept(scope, input('waits'));

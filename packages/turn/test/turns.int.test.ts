@@ -8,7 +8,7 @@ import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts
 import { turnIdOf } from '../src/turn-ids.ts';
 import { input, parse, Rig, textDelta } from './rig.ts';
 
-// Recovery is made of waits: leases run out, the reconciler comes round.
+// Recovery consists of waits: leases expire, the reconciler runs.
 jest.setTimeout(40_000);
 
 let rig: Rig;
@@ -47,7 +47,7 @@ describe('an accepted turn', () => {
     for (const [index, { id }] of all.entries()) expect(parse(await rig.read(scope, turnId, id))).toEqual(all.slice(index + 1));
   });
 
-  it('is told again from its session when the stream is gone', async () => {
+  it('is replayed from its session when the stream is gone', async () => {
     const scope = await rig.scope();
     await rig.worker();
     const { turnId } = await rig.turns.accept(scope, input('hello'));
@@ -61,7 +61,7 @@ describe('an accepted turn', () => {
     expect(resumed.map(({ type }) => type)).toEqual(['text_reset', 'text_delta', 'done']);
   });
 
-  it('is told again without a repeat to a reader who was cut off in the replay', async () => {
+  it('is replayed without a repeat to a reader that was cut off in the replay', async () => {
     const scope = await rig.scope();
     await rig.worker();
     const { turnId } = await rig.turns.accept(scope, input('hello'));
@@ -136,7 +136,7 @@ describe('the same message', () => {
     expect(rig.started).toEqual([again.turnId, next.turnId]);
   });
 
-  it('is a conflict when it says something else', async () => {
+  it('is a conflict when its content differs', async () => {
     const scope = await rig.scope();
     await rig.turns.accept(scope, input('one', { dedupeId: 'k' }));
     await expect(rig.turns.accept(scope, input('two', { dedupeId: 'k' }))).rejects.toMatchObject({ code: 'idempotency_conflict' });
@@ -201,7 +201,7 @@ describe('cancelling', () => {
 });
 
 describe('what a crash leaves', () => {
-  it('is an inbox file without a lane: the reconciler lays it', async () => {
+  it('is an inbox file without a lane: the reconciler enqueues it', async () => {
     const scope = await rig.scope();
     await rig.worker();
     const turnId = turnIdOf(await scope.identity(), 'orphan');
@@ -237,7 +237,7 @@ describe('what a crash leaves', () => {
     expect(stepsSeen).toEqual([0, 1]);
   });
 
-  it('is a frozen worker: what it says after its lease is gone reaches nobody', async () => {
+  it('is a frozen worker: its writes after its lease is gone reach no reader', async () => {
     const scope = await rig.scope();
     const begun = gate();
     const thaw = gate();

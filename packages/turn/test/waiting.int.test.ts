@@ -37,7 +37,7 @@ async function ask(rig: Rig, tenant: string, text: string): Promise<string> {
   return folded.kind === 'done' ? folded.reply.reply : folded.error.message;
 }
 
-/** Three children each, and two grandchildren each of those: everyone says how many it heard of, itself included. */
+/** Three children each, and two grandchildren each of those: each answers how many turns it counts, itself included. */
 function family(rig: Rig): (run: TurnRun) => Promise<string> {
   return async (run) => {
     const count = depthOf(run) === limits.subagentDepthMax ? 0 : 3 - depthOf(run);
@@ -83,7 +83,7 @@ describe('a turn that waits for turns it has started', () => {
     await loud;
   }, 60_000);
 
-  it('takes those that are on their way along when they are cancelled in its name', async () => {
+  it('has all its live child turns cancelled by one call', async () => {
     await using rig = await Rig.start();
     const scope = await rig.scope();
     rig.play = async (run) => {

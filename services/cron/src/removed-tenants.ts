@@ -10,7 +10,7 @@ export interface RemovedTenantsOptions {
   readonly log: Log;
 }
 
-/** Finishes deletions of tenants that were cut off, at the start and now and then. */
+/** Finishes interrupted deletions of tenants, at the start and at intervals. */
 export class RemovedTenants extends Reconciler {
   readonly name = 'removed tenants';
   readonly #options: RemovedTenantsOptions;
@@ -23,6 +23,6 @@ export class RemovedTenants extends Reconciler {
   override async reconcile(): Promise<void> {
     const { tenants, forget, log } = this.#options;
     const swept = await tenants.sweepRemoved(forget);
-    if (swept > 0) log.info({ swept }, 'deletions of tenants that were cut off are finished');
+    if (swept > 0) log.info({ swept }, 'interrupted deletions of tenants are finished');
   }
 }

@@ -16,7 +16,7 @@ const log = createLog({ service: 'test', level: 'silent' });
 export class CronRig implements AsyncDisposable {
   readonly redis: TestRedis;
   readonly tenants: Tenants;
-  /** Of all replicas together: each of them adds to the same figures. */
+  /** The metrics of all replicas together: each adds to the same ones. */
   readonly registry = newMetrics('cron');
   nowMs = Date.parse('2027-03-01T00:00:00Z');
   readonly #metrics = new ScheduleMetrics(this.registry);
@@ -51,7 +51,7 @@ export class CronRig implements AsyncDisposable {
     return rig;
   }
 
-  /** What one process of the service has, with nothing shared but files and Redis. */
+  /** The objects of one process of the service, which shares only files and Redis. */
   replica(): ScheduleClock {
     const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
     const wakeupQueue = new WakeupQueue(redis, log);

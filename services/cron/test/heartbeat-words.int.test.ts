@@ -33,8 +33,8 @@ async function sent(): Promise<(readonly [string, string])[]> {
   return [...new Map((await (await rig.scope()).outbox.waiting()).map(({ to, text }) => [to, text] as const))];
 }
 
-describe('what a heartbeat has to say', () => {
-  it('reaches the owner where conversations are handed over to, unless told otherwise', async () => {
+describe('the answer of a heartbeat', () => {
+  it('reaches the recipient of handoffs by default', async () => {
     const scope = await rig.scope();
     await scope.updateSettings({ handoff: { notify: { channel: 'telegram', to: '9001' } }, heartbeat: { every: '10m' } });
     await beat('The inbox is full.');
@@ -42,7 +42,7 @@ describe('what a heartbeat has to say', () => {
     expect((await scope.schedules.runs.list(id, 5)).find(({ delivery }) => delivery !== null)?.delivery).toMatchObject({ status: 'kept' });
   });
 
-  it('goes where tenant.json says', async () => {
+  it('goes to the recipient that tenant.json names', async () => {
     const scope = await rig.scope();
     const deliver = { channel: 'telegram', to: '4242' };
     await scope.updateSettings({ handoff: { notify: { channel: 'telegram', to: '9001' } }, heartbeat: { every: '10m', deliver } });
@@ -50,7 +50,7 @@ describe('what a heartbeat has to say', () => {
     expect(await sent()).toEqual([['4242', 'The inbox is full.']]);
   });
 
-  it('is an event with its words, also for an owner without a chat app', async () => {
+  it('is an event with its text, also for an owner without a channel', async () => {
     const scope = await rig.scope();
     await scope.updateSettings({ heartbeat: { every: '10m' } });
     await beat('The inbox is full.');

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await rig[Symbol.asyncDispose]());
 
-/** Every replica looks at files and clock, all at the same moment. */
+/** Every replica checks files and clock, all at the same moment. */
 async function look(): Promise<void> {
   await Promise.all(replicas.map(async (replica) => replica.scan()));
   await Promise.all(replicas.map(async (replica) => replica.fire()));
@@ -34,7 +34,7 @@ async function turns(): Promise<AcceptedTurn[]> {
 }
 
 describe('a schedule', () => {
-  it('fires one turn at its time, with three replicas, and tells how it ended', async () => {
+  it('fires one turn at its time, with three replicas, and records how it ended', async () => {
     const schedule = await rig.schedule({ authority: 'cs', tools: ['read_file'], message: 'Sum up.' });
     await look();
     await lookAt('00:59:59');
@@ -112,7 +112,7 @@ describe('a schedule', () => {
     await rig.answerAll();
     const { schedules } = await rig.scope();
     await schedules.remove(schedule.id);
-    // As a replica does that was in the middle of it.
+    // Like a replica that was in the middle of it.
     await schedules.runs.decide(schedule.id, {
       id: runIdOf(rig.nowMs),
       scheduledAt: '2027-03-01T01:05:00Z',
@@ -161,7 +161,7 @@ describe('a schedule', () => {
     expect(await rig.runsOf(schedule)).toEqual(['01:00 ran done', '02:00 ran done']);
   });
 
-  it('runs when somebody asks, paused or not, beside its times', async () => {
+  it('runs on request, paused or not, beside its times', async () => {
     const schedule = await rig.schedule({ enabled: false });
     await look();
     const { schedules } = await rig.scope();
@@ -179,11 +179,11 @@ describe('a schedule', () => {
 describe('the reply of a run', () => {
   const deliver = { channel: 'channel_c', to: '4242' } as const;
 
-  it('goes into the outbox once, and it is told when it could not', async () => {
+  it('goes into the outbox once, and the run records when it could not', async () => {
     const schedule = await rig.schedule({ deliver });
     const scope = await rig.scope();
     await lookAt('01:00:00');
-    await rig.answerAll({ reply: 'Nobody gets this.' });
+    await rig.answerAll({ reply: 'This is not delivered.' });
     await lookAt('01:00:05');
     await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
     await lookAt('02:00:00');
@@ -197,7 +197,7 @@ describe('the reply of a run', () => {
     ]);
   });
 
-  it('is followed up when somebody looks at the run', async () => {
+  it('is followed up in the view of the run', async () => {
     const schedule = await rig.schedule({ deliver });
     const scope = await rig.scope();
     await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
@@ -219,7 +219,7 @@ describe('the reply of a run', () => {
     expect(await delivered()).toMatchObject({ status: 'failed', reason: 'The app could not deliver it.' });
   });
 
-  it('that keeps failing is told to whoever gets it, and then not again for a while', async () => {
+  it('that keeps failing is reported to its recipient, and then not again for a while', async () => {
     const schedule = await rig.schedule({ deliver, alert: { afterFailures: 2, cooldown: '3h' } });
     const scope = await rig.scope();
     await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
@@ -238,7 +238,7 @@ describe('the reply of a run', () => {
 });
 
 describe('a schedule that delivers nowhere', () => {
-  it('and keeps failing is told to the tenant’s own systems', async () => {
+  it('and keeps failing is reported to the tenant’s own systems', async () => {
     const scope = await rig.scope();
     await scope.events.endpoints.create({ url: 'https://example.com/failing', types: ['schedule.failing'] });
     const schedule = await rig.schedule({ alert: { afterFailures: 2, cooldown: '3h' } });
@@ -256,7 +256,7 @@ describe('a schedule that delivers nowhere', () => {
 describe('a schedule that delivers to a webhook', () => {
   const webhook = 'https://example.com/report';
 
-  it('makes one event of each reply, and its runs tell how the sending of it ended', async () => {
+  it('makes one event of each reply, and its runs record how the sending of it ended', async () => {
     const scope = await rig.scope();
     await scope.events.endpoints.ensure(webhook);
     const schedule = await rig.schedule({ deliver: { webhook } });
@@ -281,16 +281,16 @@ describe('a schedule that delivers to a webhook', () => {
     expect((await scope.schedules.history(schedule.id, 10))[0]?.delivery).toMatchObject({ status: 'sent', reason: null });
   });
 
-  it('says so when its endpoint has gone', async () => {
+  it('records it when its endpoint has gone', async () => {
     const schedule = await rig.schedule({ deliver: { webhook } });
     await lookAt('01:00:00');
-    await rig.answerAll({ reply: 'Nobody gets this.' });
+    await rig.answerAll({ reply: 'This is not delivered.' });
     await lookAt('01:00:05');
     const [run] = await (await rig.scope()).schedules.history(schedule.id, 10);
     expect(run?.delivery).toMatchObject({ status: 'failed', reason: expect.stringContaining('no event endpoint with this URL') });
   });
 
-  it('tells the same place that it keeps failing, and it is counted', async () => {
+  it('reports to the same URL that it keeps failing, and it is counted', async () => {
     const scope = await rig.scope();
     await scope.events.endpoints.ensure(webhook);
     await rig.schedule({ deliver: { webhook }, alert: { afterFailures: 2, cooldown: '3h' } });
@@ -309,7 +309,7 @@ describe('a schedule that delivers to a webhook', () => {
 });
 
 describe('a missed run', () => {
-  it('is told once to those who want to know, whatever number of replicas sees it', async () => {
+  it('is reported once to subscribers, whatever number of replicas sees it', async () => {
     const scope = await rig.scope();
     await scope.events.endpoints.create({ url: 'https://example.com/missed', types: ['schedule.missed'] });
     const schedule = await rig.schedule({ missed: 'skip' });
@@ -323,7 +323,7 @@ describe('a missed run', () => {
     ]);
   });
 
-  it('is told by another when the one that wrote it down died before it could', async () => {
+  it('is reported by another replica when the one that recorded it died before it could', async () => {
     const scope = await rig.scope();
     await scope.events.endpoints.create({ url: 'https://example.com/missed', types: ['schedule.missed'] });
     const schedule = await rig.schedule({ missed: 'skip' });
@@ -345,7 +345,7 @@ describe('the heartbeat', () => {
     await look();
   }
 
-  /** The clock goes on by so many minutes, and every one of them is looked at. */
+  /** Moves the clock forward by this many minutes and checks every one of them. */
   async function pass(minutes: number): Promise<void> {
     for (let minute = 0; minute < minutes; minute += 1) {
       rig.nowMs += 60_000;
@@ -391,7 +391,7 @@ describe('the heartbeat', () => {
     expect(kept).toEqual([false, true]);
   });
 
-  it('is left out when HEARTBEAT.md says nothing, outside its hours, and while a turn is under way', async () => {
+  it('is skipped when HEARTBEAT.md is empty, outside its hours, and while a turn is under way', async () => {
     await begin({ every: '10m' }, '<!-- nothing -->');
     await pass(10);
     expect(await outcomes()).toEqual(['HEARTBEAT.md says nothing']);
@@ -404,7 +404,7 @@ describe('the heartbeat', () => {
     expect(await turns()).toHaveLength(1);
   });
 
-  it('is not there when nobody asked for it, or the tenant is suspended', async () => {
+  it('does not exist when no setting asks for it, or the tenant is suspended', async () => {
     await begin({ every: '10m' }, 'Look after the inbox.');
     await rig.tenants.setSuspended('acme', true);
     await pass(10);

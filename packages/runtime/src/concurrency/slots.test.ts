@@ -74,7 +74,7 @@ describe('KeyedSlots', () => {
 });
 
 describe('TenantSlots', () => {
-  it('a tenant that brings more than there is room for keeps nobody else waiting, and gets all of it done', async () => {
+  it('a tenant with more tasks than there is room for blocks no other tenant, and gets all of them done', async () => {
     const slots = new TenantSlots({ count: 4, perTenant: 3 });
     const disk = gate();
     const done: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Room for so many tasks at once, in this process. What finds none waits, in order of arrival, or is refused: the
- * caller's choice.
+ * Room for a number of tasks at once, in this process. A task without room waits, in order of arrival, or is refused:
+ * the caller's choice.
  */
 export class Slots {
   readonly #count: number;
@@ -37,7 +37,7 @@ export class Slots {
     }
   }
 
-  /** Handed over, not given back: what comes now is not before those who wait. */
+  /** Hands the slot to the next waiting task: a new task does not overtake waiting ones. */
   #release(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#taken -= 1;
@@ -51,7 +51,7 @@ export class Slots {
   }
 }
 
-/** So many slots for each key. A key is known only while it has tasks. */
+/** A number of slots for each key. A key is stored only while it has tasks. */
 export class KeyedSlots {
   readonly #perKey: number;
   readonly #byKey = new Map<string, Slots>();
@@ -81,13 +81,13 @@ export class KeyedMutex extends KeyedSlots {
 export interface TenantSlotsOptions {
   /** Tasks at once, over all tenants. */
   readonly count: number;
-  /** Of one tenant: fewer, so that the others never find all of them taken. */
+  /** Tasks of one tenant at once: fewer, so that other tenants always find a slot. */
   readonly perTenant: number;
 }
 
 /**
- * Room for so many tasks at once, of which no tenant has all: a tenant that brings thousands waits for itself, and no
- * other waits for it.
+ * Room for a number of tasks at once, of which no tenant has all: a tenant with thousands of tasks waits for its own
+ * tasks, and no other tenant waits for it.
  */
 export class TenantSlots {
   readonly #all: Slots;

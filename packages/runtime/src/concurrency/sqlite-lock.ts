@@ -5,11 +5,11 @@ const LOCK_WAIT_MS = 10_000;
 const LOCK_TRY_EVERY_MS = 20;
 
 /**
- * One holder among all processes of the machine, for rare moments such as those in which index files are created, replaced or removed. It is a lock of the
- * operating system, through an empty SQLite file: the death of its holder frees it.
+ * One holder among all processes of the machine, for rare operations such as creating, replacing or removing index
+ * files. It is a lock of the operating system, through an empty SQLite file: the death of its holder frees it.
  */
 export class SqliteLock {
-  /** In a folder that is there. */
+  /** The lock file, in an existing folder. */
   readonly #path: string;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -45,7 +45,7 @@ export class SqliteLock {
     }
   }
 
-  /** Waits outside, where the event loop goes on. */
+  /** Waits outside SQLite, so that the event loop continues. */
   #tryOnce(): SqliteConnection {
     const lock = openSqlite(this.#path, { busyTimeoutMs: 0, journal: 'delete' });
     try {

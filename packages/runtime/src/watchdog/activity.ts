@@ -1,6 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What a process does on behalf of somebody, in a few ids: a turn, a request, a schedule. Never text or keys: it ends in the log. */
+/**
+ * The current work of a process, in a few ids: a turn, a request, a schedule. Never text or keys: it ends up in the
+ * log.
+ */
 export type Activity = Readonly<Record<string, string>>;
 
 const SLOTS = 128;
@@ -9,7 +12,7 @@ const SLOT_BYTES = 256;
 const LENGTH_BYTES = 2;
 
 const current = new AsyncLocalStorage<Activity>();
-/** The watchdog's thread asks the main thread for it in the middle of whatever does not end. */
+/** The watchdog's thread reads it from the main thread while that thread hangs in JavaScript. */
 Object.defineProperty(globalThis, Symbol.for('concierge.activity'), { value: () => current.getStore() });
 
 const encoder = new TextEncoder();
@@ -21,7 +24,10 @@ const scratch = new Uint8Array(SLOT_BYTES);
 const owners = Array.from({ length: SLOTS }, () => 0);
 let begun = 0;
 
-/** Runs `work` under a name that the watchdog's log line shows if `work` stops the event loop. Costs about a microsecond. */
+/**
+ * Runs `work` under a name that the watchdog's log line shows if `work` stops the event loop. Costs about a
+ * microsecond.
+ */
 export async function duringActivity<Result>(activity: Activity, work: () => Promise<Result>): Promise<Result> {
   // The newest take the place of the oldest: what stops the event loop has usually just begun.
   begun += 1;

@@ -7,9 +7,10 @@ const lookEveryMs = 200;
 const run = promisify(execFile);
 
 /**
- * Looks at what a tree of processes holds in memory, several times a second, and tells when it is too much. Slower than the kernel: what is
- * taken between two looks is bounded by the limit of each process. For machines that let this process make no control groups, and for
- * processes that get none. Without /proc (macOS) it looks at the first process alone.
+ * Measures the memory of a tree of processes several times a second, and reports when it exceeds the limit. Slower than
+ * the kernel: growth between two measurements is bounded by the limit of each process. For machines where this process
+ * may make no control groups, and for processes that get none. Without /proc (macOS) it measures the first process
+ * alone.
  */
 export class MemoryWatch implements Disposable {
   readonly #rootId: number;
@@ -56,7 +57,7 @@ async function heldBytes(rootId: number): Promise<number> {
   return bytes;
 }
 
-/** Of all its threads. */
+/** The children of all its threads. */
 async function childrenOf(processId: number): Promise<number[]> {
   const threads = await readdir(`/proc/${String(processId)}/task`).catch(() => []);
   const lists = await Promise.all(threads.map(async (thread) => readIfThere(`/proc/${String(processId)}/task/${thread}/children`)));

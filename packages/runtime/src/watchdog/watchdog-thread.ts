@@ -1,4 +1,5 @@
-// The watchdog's thread. Its clock counts only while the thread itself is scheduled: each look adds at most two intervals.
+// The watchdog's thread. Its clock counts only while the thread itself is scheduled: each look adds at most two
+// intervals.
 import { writeSync } from 'node:fs';
 import { Session, type Debugger } from 'node:inspector';
 import { workerData } from 'node:worker_threads';
@@ -35,7 +36,7 @@ const looking = setInterval(() => {
   findCulprit(endProcess);
 }, TICK_EVERY_MS);
 
-/** Keeps the longest stall of the last while where the main thread can read it: for readiness and the worker's heartbeat. */
+/** Keeps the longest recent stall where the main thread can read it: for readiness and the worker's heartbeat. */
 function reportStall(ranMs: number): void {
   // One interval without a tick is the rule, as both threads look equally often.
   const stallMs = Math.round(Math.max(0, silentMs - TICK_EVERY_MS));
@@ -50,7 +51,7 @@ interface Culprit {
   readonly stack?: readonly string[];
 }
 
-/** Stops the main thread where it is and asks what it is at. Nothing is known where it hangs in native code. */
+/** Interrupts the main thread and reads its activity and position. The result is empty when it hangs in native code. */
 function findCulprit(tell: (culprit: Culprit) => void): void {
   const session = new Session();
   session.connectToMainThread();
@@ -75,7 +76,7 @@ function describeFrame({ functionName, url, location }: Debugger.CallFrame): str
   return `${functionName === '' ? '(anonymous)' : functionName} ${url.replace(/^file:\/\//u, '')}:${String(location.lineNumber + 1)}`;
 }
 
-/** One line as the service's log writes them; then kill -9, since a hung process hears no other signal. */
+/** One line as the service's log writes them; then kill -9, since a hung process handles no other signal. */
 function endProcess({ activity, stack }: Culprit): void {
   const running = readActivityBoard(board);
   const line = {

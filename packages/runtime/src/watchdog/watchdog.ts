@@ -5,12 +5,14 @@ import type { Log } from '../log.ts';
 
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './watchdog-thread.ts' : './watchdog-thread.js', import.meta.url);
 
-/** How often the event loop says that it turns, and how often the thread looks. */
+/** How often the event loop ticks, and how often the thread checks. */
 export const TICK_EVERY_MS = 500;
-/** Without a tick for this long the process is ended: a hung event loop neither serves nor renews what it has leased. */
+/**
+ * Without a tick for this long the process is ended: a hung event loop neither serves nor renews what it has leased.
+ */
 export const HUNG_AFTER_MS = 10_000;
 
-/** What the two threads share, as 32-bit integers. */
+/** The cells that the two threads share, as 32-bit integers. */
 export const WatchdogCell = { ticks: 0, stallMs: 1, debugged: 2, count: 3 } as const;
 
 export interface WatchdogThreadData {
@@ -21,14 +23,15 @@ export interface WatchdogThreadData {
 
 const cells = new Int32Array(new SharedArrayBuffer(WatchdogCell.count * Int32Array.BYTES_PER_ELEMENT));
 
-/** For how long the event loop of this process stood still, at most, in the last ten seconds; in ms, as its watchdog saw it. */
+/** The longest stall of this process's event loop in the last ten seconds, in ms, as measured by its watchdog. */
 export function eventLoopStallMs(): number {
   return Atomics.load(cells, WatchdogCell.stallMs);
 }
 
 /**
- * Watches this process's event loop from a thread of its own and ends the process when it hangs, with a log line that names what hung.
- * Only time in which that thread ran counts: a machine that slept, a frozen process and a paused debugger are no hung event loop.
+ * Watches this process's event loop from a separate thread and ends the process when it hangs, with a log line that
+ * names the hung work. Only time in which that thread ran counts: a machine that slept, a frozen process and a paused
+ * debugger are no hung event loop.
  */
 export function startWatchdog(service: string, log: Log): void {
   const tick = (): void => {

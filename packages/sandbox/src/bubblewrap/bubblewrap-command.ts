@@ -19,21 +19,21 @@ const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 
 export interface BubblewrapRun {
   readonly plan: CommandPlan;
-  /** What joins the control group and makes or enters the turn's namespace, before bubblewrap's own words. */
+  /** The arguments before bubblewrap's own: they join the control group and make or enter the turn's namespace. */
   readonly before: readonly string[];
   readonly command: SandboxCommand;
   readonly options: RunOptions;
   readonly cgroup: CommandCgroup | undefined;
   readonly pipe: OutputPipe;
-  /** Told the process that is in the turn's namespace, before the command starts. */
+  /** Called with the process that is in the turn's namespace, before the command starts. */
   readonly onMade: (processId: number) => void;
 }
 
 /**
- * One bubblewrap process and the tree of its command. The tree is a pid namespace: when its first process ends, the kernel kills all
- * others, whatever they did to get away, and that one is gone after them.
+ * One bubblewrap process and the tree of its command. The tree is a pid namespace: when its first process ends, the
+ * kernel kills all others, whatever they did to escape, and the first one is gone after them.
  *
- *   spawned -> made (the shell inside says so on the gate) -> started (it may become the command) -> ended
+ *   spawned -> made (the shell inside reports it on the gate) -> started (it may become the command) -> ended
  */
 export class BubblewrapCommand {
   readonly #run: BubblewrapRun;
@@ -70,7 +70,8 @@ export class BubblewrapCommand {
     using _ = this.#watchMemory(watch);
     await closed;
     await written;
-    // A command that ends by itself: bubblewrap tells its end, and ends, while the kernel still kills what the command left.
+    // A command that ends by itself: bubblewrap reports its end, and ends, while the kernel still kills what the
+    // command left.
     if (this.#status.firstProcessId !== undefined) await namespaceEnded(this.#status.firstProcessId);
     const output = this.#output.end();
     return { end: this.#endOf(watch), output, outputBytes: this.#output.bytes, durationMs: performance.now() - startedMs };
@@ -80,7 +81,7 @@ export class BubblewrapCommand {
     try {
       await this.#start();
     } catch (error) {
-      // A command that was stopped meanwhile has taken away what was looked at.
+      // The processes of a command that was stopped meanwhile are gone, so its checks fail.
       if (watch.reason === undefined)
         this.#failure = error instanceof SandboxUnavailable ? error : new SandboxUnavailable(failed, { cause: error });
       this.#kill();
@@ -124,8 +125,9 @@ export class BubblewrapCommand {
   }
 
   /**
-   * The first process inside, and the kernel takes the rest along. Never bubblewrap itself: ended between making that
-   * process and letting it go on, it would leave it waiting for ever. What has not begun yet ends at the gate, where nobody is any more.
+   * Kills the first process inside; the kernel kills the rest. Never bubblewrap itself: ended between making that
+   * process and letting it go on, it would leave it waiting for ever. A command that has not started yet ends at the
+   * gate, whose other end is closed.
    */
   #kill(): void {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
@@ -143,7 +145,7 @@ export class BubblewrapCommand {
   }
 }
 
-/** What bubblewrap says about its sandbox: JSON objects, one in a line. */
+/** Bubblewrap's status of its sandbox: JSON objects, one per line. */
 class StatusLines {
   readonly firstProcess: Promise<number>;
   #text = '';

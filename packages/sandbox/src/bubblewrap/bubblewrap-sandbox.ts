@@ -23,8 +23,8 @@ export interface BubblewrapSandboxOptions {
 }
 
 /**
- * One turn: each command is a bubblewrap process of its own, over the same workspace, the same /tmp and the same limits. When a command
- * ends, so does whatever it started; other commands of the turn do not notice.
+ * The sandbox of one turn: each command is a separate bubblewrap process, over the same workspace, the same /tmp and
+ * the same limits. When a command ends, everything it started ends; other commands of the turn are not affected.
  */
 export class BubblewrapSandbox implements Sandbox {
   readonly #request: SandboxRequest;
@@ -73,7 +73,7 @@ export class BubblewrapSandbox implements Sandbox {
       if (namespace !== undefined) return this.#runIn(namespace, command, options);
     }
     const { promise, resolve, reject } = Promise.withResolvers<SharedNamespace>();
-    // Commands that come meanwhile wait for it; when it fails, the next of them tries again.
+    // Commands that arrive meanwhile wait for it; when it fails, the next of them tries again.
     promise.catch(() => undefined);
     this.#namespace = promise;
     try {
@@ -116,7 +116,7 @@ export class BubblewrapSandbox implements Sandbox {
   }
 }
 
-/** How a command comes into the turn's namespace. */
+/** The arguments by which a command enters the turn's namespace. */
 interface Entrance {
   readonly before: (doors: readonly string[]) => readonly string[];
   readonly onMade: (processId: number) => void;

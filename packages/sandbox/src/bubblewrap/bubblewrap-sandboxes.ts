@@ -10,7 +10,10 @@ import { SharedNamespace } from './shared-namespace.ts';
 const checkTimeoutMs = 10_000;
 
 export interface BubblewrapSandboxesOptions {
-  /** Tells this deployment's sandboxes from others' on the same machine: reaping leaves those alone. The data directory is a good one. */
+  /**
+   * Distinguishes this deployment's sandboxes from others' on the same machine: reaping ignores those. The data
+   * directory is a good value.
+   */
   readonly deployment: string;
   readonly limits?: Partial<SandboxLimits> | undefined;
   /** false: as on a machine where this process may make no control groups. */

@@ -14,9 +14,10 @@ const leaveTries = 100;
 const leaveEveryMs = 20;
 
 /**
- * The control groups of this machine, when this process may make some: `concierge-sandbox/<deployment>/<owner>/<turn>/<command>`. The turn's has the
- * limits, the command's its processes. Version 2 is one tree; version 1 is one tree for each controller, all with the same folders.
- * The calls are synchronous: the kernel answers from memory, and a detour over the thread pool takes longer.
+ * The control groups of this machine, when this process may make some:
+ * `concierge-sandbox/<deployment>/<owner>/<turn>/<command>`. The turn's has the limits, the command's its processes.
+ * Version 2 is one tree; version 1 is one tree for each controller, all with the same folders. The calls are
+ * synchronous: the kernel answers from memory, and a detour over the thread pool takes longer.
  */
 export class Cgroups {
   readonly #trees: readonly string[];
@@ -115,15 +116,16 @@ export class CommandCgroup {
   }
 
   /**
-   * The files by which a process puts itself into the group, writing 0 to each: whatever it becomes and makes is in there from the beginning.
-   * To move another process, or one of several threads, the kernel first waits for a quiet moment of all processors, which takes longer
-   * than making a sandbox. A single thread that moves itself need not wait, through the file that only version 1 has.
+   * The files by which a process puts itself into the group, writing 0 to each: whatever it becomes and makes is in
+   * there from the beginning. To move another process, or one of several threads, the kernel first waits for a quiet
+   * moment of all processors, which takes longer than making a sandbox. A single thread that moves itself need not
+   * wait, through the file that only version 1 has.
    */
   get doors(): readonly string[] {
     return this.#folders.map((folder) => join(folder, existsSync(join(folder, 'tasks')) ? 'tasks' : 'cgroup.procs'));
   }
 
-  /** Has the kernel killed any of its processes for want of memory? */
+  /** Whether the kernel has killed any of its processes for lack of memory. */
   get ranOutOfMemory(): boolean {
     return this.#folders.some((folder) =>
       ['memory.oom_control', 'memory.events'].some(
@@ -132,7 +134,7 @@ export class CommandCgroup {
     );
   }
 
-  /** For a command that has ended. What cannot go yet goes with the turn. */
+  /** Removes the group of an ended command. A group that cannot be removed yet is removed with the turn. */
   discard(): void {
     for (const folder of this.#folders) removeIfEmpty(folder);
   }
@@ -235,7 +237,7 @@ function killAll(folders: readonly string[]): void {
     try {
       process.kill(Number(processId), 'SIGKILL');
     } catch {
-      // It is gone already.
+      // The process is already gone.
     }
   }
 }

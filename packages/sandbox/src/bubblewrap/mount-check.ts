@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { workspacePath, type Workspace } from '../workspace.ts';
 
 interface Mount {
-  /** What of its file system is mounted. */
+  /** The part of its file system that is mounted. */
   readonly source: string;
   readonly device: string;
   readonly isReadOnly: boolean;
 }
 
 /**
- * Is every name covered that was to be covered? Asked after the sandbox has been made and before the command starts: whatever somebody
- * swapped for a link in between, the cover is where the name is, or the command never runs. The kernel answers from memory: a detour over
- * the thread pool would take longer.
+ * Whether every name is covered that must be covered. Checked after the sandbox has been made and before the command
+ * starts: even when a name was swapped for a link in between, the cover is where the name is, or the command never
+ * runs. The kernel answers from memory: a detour over the thread pool would take longer.
  */
 export function isCovered(processId: number, { maskedFolders, maskedFiles, readOnly }: Workspace): boolean {
   const mounts = parseMounts(readFileSync(`/proc/${String(processId)}/mountinfo`, 'utf8'));
@@ -26,7 +26,7 @@ export function isCovered(processId: number, { maskedFolders, maskedFiles, readO
   });
 }
 
-/** The last one on a place is the one that shows. */
+/** The last mount on a path is the visible one. */
 function parseMounts(text: string): Map<string, Mount> {
   const mounts = new Map<string, Mount>();
   for (const line of text.split('\n')) {

@@ -11,8 +11,9 @@ const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
 const holdOnly = 0o10_000_000;
 
 /**
- * Pipes for the output of commands. What Node gives a child is a socket, and a socket cannot be opened by name: `tee /dev/stderr` would
- * fail inside. Named pipes can; each is held open and its name removed at once, so nothing of them stays on disk. They are used again.
+ * Pipes for the output of commands. What Node gives a child is a socket, and a socket cannot be opened by name: `tee
+ * /dev/stderr` would fail inside. Named pipes can; each is held open and its name removed at once, so nothing of them
+ * stays on disk. They are used again.
  */
 export class OutputPipes {
   readonly #free: number[] = [];
@@ -29,10 +30,10 @@ export class OutputPipes {
   }
 }
 
-/** One command's. */
+/** The pipes of one command. */
 export class OutputPipe {
   readonly reader: Socket;
-  /** For the child to inherit. */
+  /** The descriptors that the child inherits. */
   readonly writer: number;
   readonly #giveBack: () => void;
 
@@ -44,12 +45,12 @@ export class OutputPipe {
     this.#giveBack = giveBack;
   }
 
-  /** Once the child has it: when the last process inside has ended, the reader ends. */
+  /** Call once the child has the writers: when the last process inside has ended, the reader ends. */
   closeWriter(): void {
     closeSync(this.writer);
   }
 
-  /** When nobody writes any more. */
+  /** Resolves when no writer is left. */
   done(): void {
     this.reader.destroy();
     this.#giveBack();
@@ -60,7 +61,8 @@ async function makePipe(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'concierge-pipe-'));
   try {
     const path = join(folder, 'pipe');
-    // Whoever the sandbox's user is; nobody else comes by its name, which is in a folder of ours and gone at once.
+    // Writable for any user of the sandbox; no other process reaches it by its name, which is in a private folder and
+    // removed at once.
     await promisify(execFile)('mkfifo', ['-m', '666', path]);
     return openSync(path, holdOnly);
   } finally {

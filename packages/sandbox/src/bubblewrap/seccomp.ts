@@ -1,6 +1,6 @@
 import { ENOSYS, EPERM, namespaceFlags, refusedCalls, refusedSocketFamilies } from '../refused-calls.ts';
 
-/** Of the calls that are looked at more closely, and what the kernel calls the processor. */
+/** The numbers of the calls whose arguments are checked, and the kernel's name of the processor. */
 const processors = {
   x64: { architecture: 0xc0_00_00_3e, clone: 56, clone3: 435, socket: 41 },
   arm64: { architecture: 0xc0_00_00_b7, clone: 220, clone3: 435, socket: 198 },
@@ -19,14 +19,17 @@ const JUMP_AT_LEAST = 0x35;
 const JUMP_ANY_BIT = 0x45;
 const RETURN = 0x06;
 
-/** Where in `struct seccomp_data`. */
+/** Offsets in `struct seccomp_data`. */
 const callOffset = 0;
 const architectureOffset = 4;
 const firstArgumentOffset = 16;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
-/** The refused calls as a classic BPF program, which bubblewrap takes ready-made. undefined on a processor whose numbers are not listed. */
+/**
+ * The refused calls as a classic BPF program, which bubblewrap takes ready-made. undefined on a processor whose numbers
+ * are not listed.
+ */
 export function seccompProgram(processor: string = process.arch): Buffer | undefined {
   if (processor !== 'x64' && processor !== 'arm64') return undefined;
   const { architecture, clone, clone3, socket } = processors[processor];

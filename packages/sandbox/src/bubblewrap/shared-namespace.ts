@@ -6,8 +6,9 @@ import { sharedTmp } from './template.ts';
 const stepIn = 'until [ "$1" = -- ]; do echo 0 >"$1" || exit 1; shift; done; shift';
 
 /**
- * The mount namespace that the commands of one turn are made in: this machine's files, and the turn's /tmp, of limited size. No process
- * holds it and nothing of it is on disk: it is there as long as these descriptors are open, and with this process it is gone.
+ * The mount namespace that the commands of one turn are made in: this machine's files, and the turn's /tmp, of limited
+ * size. No process holds it and nothing of it is on disk: it is there as long as these descriptors are open, and with
+ * this process it is gone.
  */
 export class SharedNamespace implements Disposable {
   readonly #mounts: number;
@@ -18,13 +19,16 @@ export class SharedNamespace implements Disposable {
     this.#users = users;
   }
 
-  /** The words before the first command of a turn: it makes the namespace. `doors` are those of its control group. */
+  /**
+   * The arguments before the first command of a turn, which makes the namespace. `doors` are the files of its control
+   * group.
+   */
   static making(limits: SandboxLimits, asRoot: boolean, doors: readonly string[] = []): string[] {
     const script = `${stepIn}; mount -t tmpfs -o size=${String(limits.tmpBytes)},mode=1777,nosuid,nodev tmp ${sharedTmp} && exec "$@"`;
     return ['unshare', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user']), '/bin/sh', '-c', script, 'sh', ...doors, '--'];
   }
 
-  /** Takes hold of what the first command made, while it lives. */
+  /** Opens the namespace that the first command made, while that command lives. */
   static of(processId: number, asRoot: boolean): SharedNamespace {
     const folder = `/proc/${String(processId)}/ns`;
     const mounts = openSync(`${folder}/mnt`, 'r');
@@ -36,7 +40,9 @@ export class SharedNamespace implements Disposable {
     }
   }
 
-  /** The words before each further command. By path: a descriptor that it inherited would be open inside as well. */
+  /**
+   * The arguments before each further command. By path: a descriptor that it inherited would be open inside as well.
+   */
   entering(doors: readonly string[]): string[] {
     const joining = doors.length === 0 ? [] : ['/bin/sh', '-c', `${stepIn}; exec "$@"`, 'sh', ...doors, '--'];
     const users = this.#users === undefined ? [] : [`--user=${pathOf(this.#users)}`, '--preserve-credentials'];

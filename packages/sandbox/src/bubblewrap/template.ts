@@ -4,17 +4,19 @@ import type { SandboxLimits } from '../limits.ts';
 import { dispatcherPath, workspacePath, type Workspace } from '../workspace.ts';
 import { seccompProgram } from './seccomp.ts';
 
-/** A descriptor of the bubblewrap process, by what goes through it. */
+/** The descriptors of the bubblewrap process, by purpose. */
 export const descriptors = { status: 3, gate: 4, seccomp: 5, passwd: 6, group: 7 } as const;
 
-/** Where the turn's /tmp is mounted in the namespace that its commands share: a place that no workspace is ever below. */
+/**
+ * Where the turn's /tmp is mounted in the namespace that its commands share: a path that no workspace is ever below.
+ */
 export const sharedTmp = '/sys';
 
-/** What a sandbox is made of, whatever runs in it. */
+/** The parts of a sandbox, independent of the command in it. */
 export interface SandboxPlan {
   readonly workspace: Workspace;
   readonly dispatcherFolder: string | undefined;
-  /** Inside. */
+  /** The path inside. */
   readonly cwd: string;
   /** Whether bubblewrap runs as root: it then makes no user namespace, and the command becomes the owner at the end. */
   readonly asRoot: boolean;
@@ -31,7 +33,7 @@ export interface CommandPlan extends SandboxPlan {
 /** Programs and libraries; a link on this machine is a link inside. */
 const systemFolders = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
 
-/** What programs look for in /etc, and nothing that says anything about this machine's users or services. */
+/** Files in /etc that programs need, and none that reveals this machine's users or services. */
 const systemSettings = [
   '/etc/ld.so.cache',
   '/etc/alternatives',
@@ -56,7 +58,7 @@ export function bubblewrapArguments(plan: CommandPlan): string[] {
   return ['bwrap', ...bubblewrapFlags(plan, ['--bind', sharedTmp, '/tmp']), '--', ...becomeOwner(plan), ...program(plan)];
 }
 
-/** All that bubblewrap is told about a sandbox; `tmp` are the words that make /tmp. */
+/** All of bubblewrap's arguments for a sandbox; `tmp` are the arguments that make /tmp. */
 export function bubblewrapFlags(plan: SandboxPlan, tmp: readonly string[]): string[] {
   return [...isolation(plan), ...environment(), ...system(), ...tmp, ...places(plan), ...covers(plan.workspace), '--chdir', plan.cwd];
 }
@@ -76,7 +78,7 @@ function isolation({ asRoot, filtersCalls, workspace }: SandboxPlan): string[] {
   return [
     ['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
     ['--die-with-parent', '--new-session', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
-    // What it takes to become somebody else; gone as soon as it has.
+    // The capabilities to change the user; dropped as soon as it has changed.
     asRoot
       ? ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((capability) => ['--cap-add', capability])
       : ['--unshare-user', '--disable-userns', '--uid', String(uid), '--gid', String(gid)],
@@ -94,7 +96,7 @@ function system(): string[] {
   const { passwd, group } = descriptors;
   return [
     ['--ro-bind', '/usr', '/usr'],
-    // Folders that bubblewrap makes on the way to others are root's alone.
+    // Parent folders that bubblewrap creates by itself are accessible to root only, so these are created explicitly.
     ['/etc', '/etc/ssl', '/run'].flatMap((path) => ['--perms', '0755', '--dir', path]),
     systemFolders.flatMap(systemFolder),
     systemSettings.flatMap((path) => ['--ro-bind-try', path, path]),
@@ -131,7 +133,10 @@ function covers({ root, maskedFolders, maskedFiles, readOnly }: Workspace): stri
   ];
 }
 
-/** Waits at the gate, sets what is counted for each process, makes one stream of the two outputs, and becomes the command. */
+/**
+ * Waits at the gate, sets what is counted for each process, makes one stream of the two outputs, and becomes the
+ * command.
+ */
 function program({ inCgroup, limits, argv }: CommandPlan): string[] {
   const gate = String(descriptors.gate);
   const start = [
@@ -150,7 +155,7 @@ function program({ inCgroup, limits, argv }: CommandPlan): string[] {
   return ['/bin/sh', '-c', start, 'sh', ...argv];
 }
 
-/** The words before a program: as root, bubblewrap makes no user namespace that could name another user. */
+/** The arguments before a program: as root, bubblewrap makes no user namespace that could name another user. */
 export function becomeOwner({ asRoot, workspace }: SandboxPlan): string[] {
   const { uid, gid } = workspace.owner;
   if (!asRoot) return [];

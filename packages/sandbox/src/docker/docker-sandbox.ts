@@ -14,8 +14,8 @@ import { TurnContainer } from './turn-container.ts';
 const containersMax = 3;
 
 /**
- * One turn: a container made with the first command; each further command is an exec in it. When a command could not be ended alone, or a
- * file that was covered has been replaced, the next one gets a new container.
+ * The sandbox of one turn: a container made with the first command; each further command is an exec in it. When a
+ * command could not be ended alone, or a covered file has been replaced, the next command gets a new container.
  */
 export class DockerSandbox implements Sandbox {
   readonly #docker: Docker;
@@ -44,7 +44,7 @@ export class DockerSandbox implements Sandbox {
     }
   }
 
-  /** The containers go first: what runs in them ends with them, and its callers hear that it was stopped. */
+  /** The containers are removed first: commands end with their container, and their callers get `stopped`. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     const containers = await Promise.allSettled(this.#containers);

@@ -12,7 +12,10 @@ const reapedMax = 200;
 const defaultImage = 'concierge-sandbox';
 
 export interface DockerSandboxesOptions {
-  /** Tells this deployment's sandboxes from others' on the same engine: reaping leaves those alone. The data directory is a good one. */
+  /**
+   * Distinguishes this deployment's sandboxes from others' on the same engine: reaping ignores those. The data
+   * directory is a good value.
+   */
   readonly deployment: string;
   readonly image?: string | undefined;
   /** SANDBOX_RUNTIME */
@@ -39,7 +42,7 @@ export class DockerSandboxes implements Sandboxes {
     return new DockerSandbox(this.#docker, this.#engine, request);
   }
 
-  /** Several workers may do it at once: what another one removes meanwhile is gone as well. */
+  /** Several workers may do it at once: a container that another worker removes meanwhile counts as removed. */
   async reap(isAlive: (ownerId: string) => Promise<boolean>): Promise<number> {
     const label = [`${labels.deployment}=${this.#engine.deployment}`];
     const found = await this.#docker

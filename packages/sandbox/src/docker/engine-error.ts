@@ -3,17 +3,17 @@ import { SandboxUnavailable } from '../sandbox.ts';
 const NOT_FOUND = 404;
 const CONFLICT = 409;
 
-/** There is no such thing for the engine. */
+/** The engine does not know the object. */
 export function isMissing(error: unknown): boolean {
   return statusOf(error) === NOT_FOUND;
 }
 
-/** Not there, not running, or being removed already. */
+/** The object is missing, not running, or being removed already. */
 export function isGone(error: unknown): boolean {
   return isMissing(error) || statusOf(error) === CONFLICT;
 }
 
-/** What the model and the operator may read; what the engine said is in the cause. */
+/** A message that the model and the operator may read; the engine's own message is in the cause. */
 export function engineError(error: unknown, image: string): SandboxUnavailable {
   if (error instanceof SandboxUnavailable) return error;
   const status = statusOf(error);

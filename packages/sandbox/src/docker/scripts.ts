@@ -2,8 +2,9 @@
 const subreaper = ['/sbin/docker-init', '-s', '--'] as const;
 
 /**
- * Runs the command as one stream of output; then ends what it left behind. Orphans, also those that took a session of their own, have
- * become children of the subreaper, so they are found by reading its list. Only what the shell itself can do: no program is started.
+ * Runs the command as one stream of output; then ends what it left behind. Orphans, also those that took a session of
+ * their own, have become children of the subreaper, so they are found by reading its list. Only what the shell itself
+ * can do: no program is started.
  */
 const launch = `
 exec 2>/dev/null
@@ -22,9 +23,10 @@ done
 exit $code`;
 
 /**
- * Ends every process of the container but its own two and those of the commands named by the arguments: also what hid from its
- * command. A process belongs to a command when the topmost above it (an exec: its parent is outside) carries that command's mark.
- * Stopped first, so that nothing multiplies while it is being counted. 0: nothing was left at the last look.
+ * Ends every process of the container but its own two and those of the commands named by the arguments: also what hid
+ * from its command. A process belongs to a command when the topmost above it (an exec: its parent is outside) carries
+ * that command's mark. Stopped first, so that nothing multiplies while it is being counted. 0: nothing was left at the
+ * last look.
  */
 const sweep = `
 kept=" $* "
@@ -77,7 +79,7 @@ for file in /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.event
 done
 exit 0`;
 
-/** The mark stands in the first line of what the process says about itself: only that line is read when it is looked for. */
+/** The mark stands in the first line of the process's command line: the search reads only that line. */
 export function launchOf(mark: string, argv: readonly string[]): string[] {
   return [...subreaper, '/bin/sh', '-c', `: ${mark}${launch}`, 'sh', ...argv];
 }
@@ -86,7 +88,7 @@ export function sweepBut(marks: readonly string[]): string[] {
   return ['/bin/sh', '-c', sweep, 'sh', ...marks];
 }
 
-/** Writes how many processes the kernel has killed for want of memory. */
+/** Writes how many processes the kernel has killed for lack of memory. */
 export function countOfMemoryKills(): string[] {
   return ['/bin/sh', '-c', countKills];
 }

@@ -1,8 +1,8 @@
 import { ENOSYS, EPERM, namespaceFlags, refusedCalls, refusedSocketFamilies } from '../refused-calls.ts';
 
 /**
- * The refused calls as a profile for the engine (docs.docker.com/engine/security/seccomp). It takes the place of the engine's own list,
- * which differs between versions: that of 20.10 allows io_uring and AF_VSOCK.
+ * The refused calls as a profile for the engine (docs.docker.com/engine/security/seccomp). It takes the place of the
+ * engine's own list, which differs between versions: that of 20.10 allows io_uring and AF_VSOCK.
  */
 export function seccompProfile(): string {
   const names = Object.keys(refusedCalls);

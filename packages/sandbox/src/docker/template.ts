@@ -13,16 +13,16 @@ export const labels = {
   turn: 'concierge.turn',
 } as const;
 
-/** Of the engine, for everything that a container is made with. */
+/** The settings of the engine for every container. */
 export interface EngineSettings {
   readonly image: string;
-  /** Such as `runsc`; undefined: what the engine takes by itself. */
+  /** Such as `runsc`; undefined: the engine's default. */
   readonly runtime: string | undefined;
   /** Where the data directory is for the engine, when this process is in a container itself. */
   readonly dataFolder: { readonly here: string; readonly onHost: string } | undefined;
   readonly limits: SandboxLimits;
   readonly deployment: string;
-  /** This process's adapter: what has its owner but not its instance is of an earlier life. */
+  /** This process's adapter: a container with its owner but another instance is left from an earlier run. */
   readonly instance: string;
 }
 
@@ -32,7 +32,7 @@ export interface ContainerPlan {
   readonly workspace: Workspace;
 }
 
-/** What the engine covers of its own accord; naming more replaces its list. */
+/** The paths that the engine covers by default; naming more replaces its list. */
 const maskedByEngine = [
   '/proc/asound',
   '/proc/acpi',
@@ -56,9 +56,10 @@ const sharedMemoryBytes = 64 * 1024 * 1024;
 const path = [dispatcherPath, '/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin'].join(':');
 
 /**
- * The one template of a container. Nothing in it comes from configuration that a tenant can reach. Its first process is `cat` over a
- * stream that this process holds open: with this process the stream ends, and with it the container, which the engine then removes. It
- * belongs to another user than the commands, which could otherwise hide in it (ptrace) from one to the next.
+ * The one template of a container. Nothing in it comes from configuration that a tenant can reach. Its first process is
+ * `cat` over a stream that this process holds open: with this process the stream ends, and with it the container, which
+ * the engine then removes. It belongs to another user than the commands, which could otherwise hide in it (ptrace) from
+ * one to the next.
  */
 export function containerOptions({ engine, request, workspace }: ContainerPlan): ContainerCreateOptions {
   return {
@@ -121,8 +122,9 @@ function resources(limits: SandboxLimits): ContainerCreateOptions['HostConfig'] 
 }
 
 /**
- * The only paths of the host are folders that no tenant can swap for something else. What is at the top of the workspace is covered by
- * its path inside: the runtime resolves that within the container's own root, whatever it may be a link to by then.
+ * The only paths of the host are folders that no tenant can swap for something else. What is at the top of the
+ * workspace is covered by its path inside: the runtime resolves that within the container's own root, whatever it may
+ * be a link to by then.
  */
 function places({ engine, request, workspace }: ContainerPlan): ContainerCreateOptions['HostConfig'] {
   const inside = (name: string): string => posix.join(workspacePath, name);
@@ -143,7 +145,9 @@ function places({ engine, request, workspace }: ContainerPlan): ContainerCreateO
   };
 }
 
-/** @throws SandboxUnavailable for a folder that the engine cannot have: the operator put it outside the data directory */
+/**
+ * @throws SandboxUnavailable for a folder that the engine cannot have: the operator put it outside the data directory
+ */
 function onHost({ dataFolder }: EngineSettings, folder: string): string {
   if (dataFolder === undefined) return folder;
   const below = relative(dataFolder.here, folder);

@@ -15,7 +15,7 @@ import { containerOptions, type ContainerPlan } from './template.ts';
 
 const engineTimeoutMs = 30_000;
 const sweepTimeoutMs = 10_000;
-/** After a clean sweep the engine says so within milliseconds. */
+/** After a clean sweep the engine reports the end within milliseconds. */
 const lastWordsMs = 5000;
 const exitTries = 100;
 const exitEveryMs = 10;
@@ -86,7 +86,7 @@ export class TurnContainer {
     }
   }
 
-  /** Everything in it ends. */
+  /** Ends everything in the container. */
   async remove(): Promise<void> {
     this.#isGone = true;
     await remove(this.#container);
@@ -126,7 +126,10 @@ export class TurnContainer {
     stream.destroy();
   }
 
-  /** Ends a command's processes, the other commands' not; when that cannot be done, the container ends, and them with it. */
+  /**
+   * Ends a command's processes, the other commands' not; when that cannot be done, the container ends, and them with
+   * it.
+   */
   async #stop(mark: string): Promise<void> {
     this.#marks.delete(mark);
     const sweeping = this.#sweeping.then(async () => {
@@ -141,7 +144,7 @@ export class TurnContainer {
     return swept?.code === 0;
   }
 
-  /** How many it was before counts too: the count is of the container. */
+  /** Compared with the count before: it is the count of the whole container. */
   async #ranOutOfMemory(): Promise<boolean> {
     const answer = await this.#ask(countOfMemoryKills(), engineTimeoutMs).catch(() => undefined);
     const kills = Number(answer?.output.trim() ?? 0);
@@ -150,7 +153,7 @@ export class TurnContainer {
     return isMore;
   }
 
-  /** One of our own programs, to its end. */
+  /** Runs one of our own programs to its end. */
   async #ask(argv: string[], timeoutMs: number): Promise<{ readonly code: number; readonly output: string } | undefined> {
     const exec = await this.#exec(argv, {});
     if (exec === undefined) return undefined;
@@ -201,7 +204,7 @@ export class TurnContainer {
   }
 }
 
-/** What the container knows of it; how long it took began before there was one. */
+/** The end that the container reports; the duration began before there was a container. */
 export type CommandOutcome = Omit<CommandResult, 'durationMs'>;
 
 interface RunningCommand {
@@ -212,7 +215,10 @@ interface RunningCommand {
   readonly signal: AbortSignal;
 }
 
-/** Gone when this returns; that it was gone before, or going, is as good. @throws SandboxUnavailable */
+/**
+ * Removes the container; it is gone when this returns. A container that was gone or being removed is no error.
+ * @throws SandboxUnavailable
+ */
 export async function remove(container: Docker.Container): Promise<void> {
   const abortSignal = AbortSignal.timeout(engineTimeoutMs);
   try {

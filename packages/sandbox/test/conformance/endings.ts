@@ -3,7 +3,9 @@ import { eventually } from '@concierge/testing';
 import type { Side } from './side.ts';
 import { bash, newMarker, processesNamed, sleeper, Workspaces } from '../workspaces.ts';
 
-/** Ways to get away from the process that is waited for: a session of one's own, no environment, a parent that has gone. */
+/**
+ * Ways to escape from the process that is waited for: a session of one's own, no environment, a parent that has gone.
+ */
 function escapees(marker: string): string {
   return [
     `${sleeper(marker)} &`,
@@ -74,12 +76,12 @@ export function endingCases(side: Side): void {
     expect(processesNamed(marker)).toEqual([]);
   });
 
-  it('tells the end of a command when what it left has ended, not before', async () => {
+  it('reports the end of a command when what it left has ended, not before', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
     for (let round = 0; round < rounds; round += 1) {
       const marker = newMarker();
-      // They hold none of its streams: nobody waits for them by accident.
+      // They hold none of its streams: the run does not wait for them by accident.
       const leave = `for i in $(seq ${String(quietCount)}); do setsid ${sleeper(marker)} </dev/null >/dev/null 2>&1 & done`;
       await bash(sandbox, `${leave}; ${untilThere(marker, quietCount)}`);
       expect(processesNamed(marker)).toEqual([]);

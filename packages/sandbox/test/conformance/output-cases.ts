@@ -21,7 +21,7 @@ export function outputCases(side: Side): void {
     expect((await bash(sandbox, 'echo one | tee /dev/stderr; cat <(echo two) >/proc/self/fd/1')).output).toBe('one\none\ntwo\n');
   });
 
-  it('keeps the beginning and the end of a flood, and says how much it left out', async () => {
+  it('keeps the beginning and the end of a flood, and states how much it left out', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
     const whole = Array.from({ length: 200_000 }, (_, index) => `${String(index + 1)}\n`).join('');
@@ -45,7 +45,7 @@ export function outputCases(side: Side): void {
     expect((await bash(sandbox, String.raw`printf '\303'; sleep 0.2; printf '\251'`)).output).toBe('é');
   });
 
-  it('tells output while the program runs', async () => {
+  it('reports output while the program runs', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
     const heard = gate();

@@ -26,7 +26,7 @@ export function workspaceCases(side: Side): void {
     expect((await readdir(workspaces.root)).toSorted()).toEqual(['keys', 'notes', 'sessions', 'skills', 'tenant.json']);
   });
 
-  it('covers a folder that is not there yet, so that nobody can make one', async () => {
+  it('covers a folder that is not there yet, so that a command cannot make one', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request({ masked: ['sessions', 'cron', 'missing.json'] }));
     await bash(sandbox, 'mkdir cron; echo planted > cron/job.json; mv notes cron; ln -sfn /etc cron');

@@ -12,7 +12,10 @@ const scripts = {
 
 /** Longer than a message waits. */
 const SEEN_KEPT_MS = 7 * 24 * 3_600_000;
-/** What a person may have mended at the provider is not reported to us: one message of all that wait is tried so often. */
+/**
+ * The provider does not report that an operator has repaired the binding: one of the waiting messages is tried at this
+ * interval.
+ */
 const BINDING_TRY_EVERY_MS = 15 * 60_000;
 
 export interface PaceRules {
@@ -21,13 +24,16 @@ export interface PaceRules {
   readonly bindingPerSecond: number;
 }
 
-/** The binding that a conversation is on. */
+/** The channel binding of the conversation. */
 export interface PacedBinding {
   readonly tenantId: string;
   readonly channel: string;
 }
 
-/** How fast is sent, and since when what waits is known. All of it can be emptied: a pace begins anew then, and what waits is taken as just seen. */
+/**
+ * The pace of sending, and when each waiting message was first seen. All of it can be lost: a pace then starts afresh,
+ * and waiting messages count as just seen.
+ */
 export class DeliveryPace {
   readonly #redis: Redis;
 
@@ -35,7 +41,7 @@ export class DeliveryPace {
     this.#redis = redis;
   }
 
-  /** How long a message has to wait so that the app does not refuse it; 0 when it may go, and is counted then. */
+  /** How long a message has to wait so that the provider does not refuse it; 0 when it may go, and is then counted. */
   async pace(lane: OutboxLane, channel: string, rules: PaceRules): Promise<number> {
     const { tenantId } = lane;
     const binding = `${tenantId}/${channel}`;
@@ -51,14 +57,14 @@ export class DeliveryPace {
       );
   }
 
-  /** Nothing is sent through this binding for so long. */
+  /** Pauses all sending through this binding for this long. */
   async hold({ tenantId, channel }: PacedBinding, ms: number): Promise<void> {
     await takeTask(this.#redis, keyOf.throttledUntil(`${tenantId}/${channel}`), { forMs: Math.max(1, ms), keeps: true });
   }
 
   /**
-   * For how long the names have been known in the conversation, by service time: 0 for those that no worker has asked about before, or that Redis has lost.
-   * Names that are not given are forgotten.
+   * How long each name has been known in the conversation, by service time: 0 for names that no worker has asked about
+   * before or that Redis has lost. Names that are not given are forgotten.
    */
   async ages(lane: OutboxLane, names: readonly string[]): Promise<readonly number[]> {
     const keys = [keyOf.deliveriesSeen(memberOf(lane)), queuePrefix];

@@ -6,35 +6,41 @@ import { ReceiptState, type MessagingChannel, type DeliveryProblem, type Deliver
 import type { Delivery, SentPart, TenantScope } from '@concierge/tenant';
 import { keyOf } from '../keys.ts';
 
-/** An app may tell sooner than the answer to our request has been written down. */
+/** A provider may send a receipt before the answer to our request is recorded. */
 const EARLY_SECONDS = 3600;
 const EARLY_MAX = 20;
-/** Messages of a tenant that early ones are kept of: they are early by moments, and whoever signs for a tenant may name messages that never were. */
+/**
+ * The number of a tenant's messages whose early receipts are kept: receipts are early by moments, and a signer for a
+ * tenant may name messages that never existed.
+ */
 const EARLY_MESSAGES_MAX = 2000;
 const CODE_MAX_CHARACTERS = 100;
 const ID_MAX_CHARACTERS = 512;
 
 const keepEarly = new RedisScript(new URL('../lua/early-receipt.lua', import.meta.url));
-/** A receipt that is brought again so soon may be that of somebody who died before all was told. */
+/** A receipt that is repeated within this time may come after a process that died before it reported the state. */
 const TOLD_AGAIN_MS = 24 * 3600 * 1000;
 
-/** What an app tells of messages of ours, as its adapter reads it. */
+/** A provider's receipt for messages of ours, as the channel adapter reads it. */
 const Receipt = z.object({
   /** null: all to this recipient up to `upToMs`. */
   messageId: z.string().nullable(),
   upToMs: z.number().nullable(),
   recipient: z.string().nullable(),
   state: ReceiptState,
-  /** Only of `failed`. */
+  /** Only for `failed`. */
   errorCodes: z.array(z.string()).readonly(),
-  /** As it went out with the message, where the app gives it back: `<message id>.<part>`. */
+  /** The mark sent with the message, where the provider returns it: `<message id>.<part>`. */
   mark: z.string().optional(),
 });
 export type DeliveryReceipt = Readonly<z.infer<typeof Receipt>>;
 
 const ownMark = /^(?<messageId>m_[0-9a-f]{32})\.(?<part>\d{1,6})$/u;
 
-/** A state that a message has reached: called once it is on disk, and again by whoever repeats the work of one that died. */
+/**
+ * Reports a state that a message has reached. Called once the state is on disk, and again by a process that repeats the
+ * work of a dead one.
+ */
 export type DeliveryReported = (scope: TenantScope, delivery: Delivery) => Promise<void>;
 
 export interface DeliveryReceiptsOptions {
@@ -49,7 +55,10 @@ interface OneReceipt {
   readonly receipt: DeliveryReceipt;
 }
 
-/** Receipts: what the apps tell of messages after they took them. They come late, early, twice and in any order; a state only moves forward. */
+/**
+ * Receipts: what providers report about messages after they accepted them. Receipts come late, early, twice and in any
+ * order; a state only moves forward.
+ */
 export class DeliveryReceipts {
   readonly #options: DeliveryReceiptsOptions;
 
@@ -57,7 +66,10 @@ export class DeliveryReceipts {
     this.#options = options;
   }
 
-  /** On disk when it returns, where it says something new. What it does not know of is forgotten after an hour, or when much more comes. */
+  /**
+   * Records a receipt; news is on disk when it returns. A receipt for an unknown message is dropped after an hour, or
+   * sooner when many more arrive.
+   */
   async note(scope: TenantScope, channel: MessagingChannel, receipt: DeliveryReceipt): Promise<void> {
     const { messageId } = receipt;
     if (messageId === null) {
@@ -71,11 +83,11 @@ export class DeliveryReceipts {
       [key, keyOf.earlyReceiptsOf(scope.tenantId)],
       [JSON.stringify(essenceOf(receipt)), EARLY_MAX, EARLY_SECONDS, EARLY_MESSAGES_MAX],
     );
-    // Its sender may have looked for early ones right before this one was enqueued down.
+    // The sender may have looked for early receipts right before this one was kept.
     await this.#noteOne(scope, { channel, messageId, receipt });
   }
 
-  /** Those that came before their message was known by this name: call once it is. */
+  /** Applies receipts that arrived before their message was known by this id. Call it once the id is recorded. */
   async catchUp(scope: TenantScope, channel: MessagingChannel, messageId: string): Promise<void> {
     const key = earlyKey(scope, channel, messageId);
     for (const text of await this.#options.redis.lrange(key, 0, -1)) {
@@ -92,8 +104,9 @@ export class DeliveryReceipts {
   }
 
   /**
-   * The app's answer to our request never arrived, or is not written down yet; that it tells of the message with our mark on it says that it has it. That
-   * it does is kept like an answer that comes late, and with it the app's own id, by which the next receipt finds the message.
+   * The provider's answer to our request never arrived or is not recorded yet; a receipt that carries our mark proves
+   * that the provider has the message. This is recorded like a late answer, together with the provider's own id, by
+   * which the next receipt finds the message.
    */
   async #findByMark(scope: TenantScope, { channel, messageId: providerMessageId, receipt }: OneReceipt): Promise<SentPart | undefined> {
     const marked = providerMessageId.length > ID_MAX_CHARACTERS ? undefined : partOfMark(receipt.mark);
@@ -145,29 +158,29 @@ function partOfMark(mark = ''): SentPart | undefined {
   return messageId === undefined ? undefined : { messageId, part: Number(part) };
 }
 
-/** Would the message's view change by it? */
+/** Would the receipt change the message's view? */
 function isNews(delivery: Delivery, step: DeliveryStep): boolean {
   if (step.kind !== 'receipt') return false;
   return delivery.with([step]).parts?.[step.part]?.receipt !== delivery.parts?.[step.part]?.receipt;
 }
 
-/** It says what the last one said. */
+/** The receipt repeats the last state. */
 function isKnown({ parts }: Delivery, step: DeliveryStep): boolean {
   return step.kind === 'receipt' && parts?.[step.part]?.receipt === step.state;
 }
 
 function problemOf({ errorCodes }: DeliveryReceipt): DeliveryProblem {
   const code = errorCodes[0] ?? 'failed';
-  return { code: code.slice(0, CODE_MAX_CHARACTERS), message: 'The app took the message and could not deliver it.' };
+  return { code: code.slice(0, CODE_MAX_CHARACTERS), message: 'The provider took the message and could not deliver it.' };
 }
 
-/** As much of it as is used, however much was sent. */
+/** Only the fields that are used, however much was sent. */
 function essenceOf({ state, errorCodes }: DeliveryReceipt): DeliveryReceipt {
   const codes = errorCodes.slice(0, 1).map((code) => code.slice(0, CODE_MAX_CHARACTERS));
   return { messageId: null, upToMs: null, recipient: null, state, errorCodes: codes };
 }
 
-/** The app's own id may be of any length. */
+/** The provider's own id may be of any length. */
 function earlyKey({ tenantId }: TenantScope, channel: MessagingChannel, messageId: string): string {
   return keyOf.earlyReceipts(`${tenantId}/${channel}/${hash('sha256', messageId, 'base64url')}`);
 }

@@ -7,7 +7,7 @@ import { keyOf } from '../keys.ts';
 
 const EVERY_MS = 2000;
 const SCAN_EVERY_MS = 5000;
-/** What is kept for days is cleared away once a day. */
+/** Records that are kept for days are removed once a day. */
 const RETENTION_EVERY_MS = 24 * 3600_000;
 
 export interface DeliveryReconcilerOptions {
@@ -17,7 +17,7 @@ export interface DeliveryReconcilerOptions {
   readonly log: Log;
 }
 
-/** Finds what is to be sent and Redis does not know: a wake-up was lost, a worker died, Redis came back empty. */
+/** Finds messages to be sent that Redis does not know: a wake-up was lost, a worker died, Redis came back empty. */
 export class DeliveryReconciler extends Reconciler {
   readonly name = 'delivery reconciler';
   readonly #options: DeliveryReconcilerOptions;

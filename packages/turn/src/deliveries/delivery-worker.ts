@@ -4,15 +4,15 @@ import type { WakeOutbox, OutboxLane, Tenants, TenantScope } from '@concierge/te
 import { DueQueue, type DueClaim, type DueKey } from '../due/due-queue.ts';
 import { DueWorker } from '../due/due-worker.ts';
 
-/** A disk or a Redis that fails is given so long. */
+/** The wait after a failure of the disk or of Redis. */
 const AFTER_FAILURE_MS = 10_000;
 
-/** Conversations in whose outbox something is to be sent, named after their lanes. */
+/** Conversations with messages to send in their outbox, named after their lanes. */
 export function openDeliveryQueue(redis: Redis, log: Log): DueQueue {
   return new DueQueue({ redis, kind: 'deliveries', log });
 }
 
-/** Wakes a worker for what is new in an outbox. */
+/** Wakes a worker for new messages in an outbox. */
 export function outboxBellOf(queue: DueQueue): WakeOutbox {
   return async (lane) => queue.add([{ ...dueKeyOf(lane), delayMs: 0 }]);
 }
@@ -22,14 +22,14 @@ export function dueKeyOf({ tenantId, lane: name }: OutboxLane): DueKey {
 }
 
 /**
- * What is to be done next in a conversation. `again`: something was done, and there may be more. `parked`: nothing before that time.
- * `empty`: nothing at all.
+ * The result of one step in a conversation. `again`: something was done, and there may be more. `parked`: there is
+ * nothing to do before that time. `empty`: there is nothing to do at all.
  */
 export type LaneStep = { readonly kind: 'again' } | { readonly kind: 'empty' } | { readonly kind: 'parked'; readonly untilMs: number };
 
 /**
- * Does one thing in a conversation: tries a part, or ends a message. The caller has claimed the conversation. The signal is aborted when the worker must
- * stop at once.
+ * Does one thing in a conversation: tries a part, or ends a message. The caller has claimed the conversation. The
+ * signal aborts when the worker must stop at once.
  */
 export type DeliverNext = (scope: TenantScope, lane: string, signal: AbortSignal) => Promise<LaneStep>;
 
@@ -44,7 +44,7 @@ export interface DeliveryWorkerOptions {
   readonly now?: () => number;
 }
 
-/** Sends what is due in outboxes: one thing in one conversation, and then whatever is most urgent by then. */
+/** Sends what is due in outboxes: one thing in one conversation, then the most urgent thing at that time. */
 export class DeliveryWorker {
   readonly name = 'delivery worker';
   readonly #options: DeliveryWorkerOptions;
@@ -61,13 +61,18 @@ export class DeliveryWorker {
     this.#worker.start();
   }
 
-  /** A part that is being sent is finished; after the grace nobody waits for its answer any more, and it counts as unknown. */
+  /**
+   * A part that is being sent is finished; after the grace the worker stops waiting for its answer, and the part counts
+   * as unknown.
+   */
   async stop(graceMs: number): Promise<void> {
     await failpoint('delivery.draining');
     await this.#worker.stop(graceMs);
   }
 
-  /** A lost claim stops nothing: what is being sent is finished, and nobody can send it a second time. */
+  /**
+   * A lost claim stops nothing: a part that is being sent is finished, and no other worker can send it a second time.
+   */
   async #deliver({ tenantId, name }: DueClaim, signal: AbortSignal): Promise<number | null> {
     const { tenants, deliverNext, now = Date.now } = this.#options;
     const scope = await tenants.find(tenantId);

@@ -1,9 +1,10 @@
--- Notes when members are to be looked at. One that is due sooner stays so.
+-- Records when members are to be processed. A member that is due sooner stays so.
 -- KEYS  1 prefix with the hash tag  2 the due set
--- ARGV  1 JSON, as in due.lua: members, a list of {member, delayMs, or at for a time before every clock}; onlyNew, when those that are in the set stay as they are;
---         mark, a key that is set with them
--- Returns a list of {member, time, ms until then, backlog}: the wake-ups that follow
--- Atomic because a member may be claimed or added by another meanwhile, and because a Redis that is emptied has all of them or no mark.
+-- ARGV  1 JSON, as in due.lua: members, a list of {member, delayMs, or at for a time before every clock}; onlyNew, when
+--       members in the set stay as they are; mark, a key that is set with them
+-- Returns a list of {member, time, ms until then, backlog}: the wake-ups to send
+-- Atomic because another process may claim or add a member meanwhile, and because a Redis that is emptied has all
+-- members or no mark.
 #include "due.lua"
 local wakeups = {}
 for _, item in ipairs(given.members) do

@@ -1,16 +1,16 @@
--- Claims members that are due, and those whose claimant is gone.
+-- Claims members that are due, and members whose claimant is gone.
 -- KEYS  1 prefix with the hash tag  2 the due set
 -- ARGV  1 JSON, as in due.lua: member, or limit and lateMs, by which members are overdue; claimMs
 -- Returns {a list of {member, number of the claim}, ms until the next member is due or the next claim ends, or -1}
 -- Atomic because every process asks at once.
 #include "due.lua"
--- A wake-up by another machine's clock, or one that rounds, may be early by so much.
+-- A wake-up by another machine's clock, or a rounded one, may be this early.
 local early_ms = 20
 local found = {}
 
 local function claim(member)
   local counter = prefix .. ':due-claims'
-  -- In a Redis that came back empty numbers begin above those that were given before.
+  -- In a Redis that came back empty, numbers begin above all that were given before.
   if redis.call('EXISTS', counter) == 0 then redis.call('SET', counter, in_text(wall_ms() * 1000)) end
   local number = redis.call('INCR', counter)
   redis.call('ZREM', due, member)
@@ -26,7 +26,7 @@ if given.member then
   if is_due and not is_claimed(given.member) then claim(given.member) end
 else
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', claimed, '-inf', in_text(service_now), 'LIMIT', 0, given.limit)) do claim(member) end
-  -- Those that were added while they are claimed are passed over.
+  -- Members that were added while they are claimed are skipped.
   local most = given.limit + redis.call('ZCARD', claimed)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', in_text(now - given.lateMs), 'LIMIT', 0, most)) do
     if #found >= given.limit then break end

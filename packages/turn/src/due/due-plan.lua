@@ -1,8 +1,10 @@
--- Keeps a claim, or gives it back and says when its member is to be looked at again.
+-- Keeps a claim, or releases it and plans when its member is to be processed again.
 -- KEYS  1 prefix with the hash tag  2 the due set
--- ARGV  1 JSON, as in due.lua: member; claim, its number; claimMs, to keep it for so long; or delayMs, at, or neither: nothing is left to come
--- Returns {} when the claim is another's, or gone; {member, time, ms until then, backlog} when it is to be looked at again; else {member}
--- Atomic because a claim that has passed on must stay as it is, and what was added meanwhile counts.
+-- ARGV  1 JSON, as in due.lua: member; claim, its number; claimMs, to keep it for so long; or delayMs, at, or neither:
+--       nothing is left to do
+-- Returns {} when the claim is another's, or gone; {member, time, ms until then, backlog} when it is to be processed
+--        again; else {member}
+-- Atomic because a claim that has passed on must stay as it is, and a time that was added meanwhile counts.
 #include "due.lua"
 local member = given.member
 if redis.call('HGET', numbers, member) ~= in_text(given.claim) then return {} end

@@ -13,13 +13,13 @@ const scripts = {
 
 /** A claimant that has not kept its claim for this long has lost it. */
 const CLAIM_MS = 10_000;
-/** A wake-up that is this late was lost, or its worker was. */
+/** A wake-up that is this late was lost, or its worker died. */
 const LATE_MS = 3000;
 const LATE_AT_ONCE = 500;
-/** BullMQ's largest priority is 2^21; all jobs carry one, since none would go before them all. */
+/** BullMQ's largest priority is 2^21; all jobs carry one, since a job without one would go before all others. */
 const MAX_PRIORITY = 1000;
 const jobOptions = wakeupOptions(keptForDashboards);
-/** An id that is used again must be free when its job has ended. */
+/** A job id is used again, so it must be free when its job has ended. */
 const forgotten = { removeOnComplete: true, removeOnFail: true } as const;
 
 /** One piece of due work: a schedule, the outbox of a conversation, an endpoint. */
@@ -28,7 +28,7 @@ export interface DueKey {
   readonly name: string;
 }
 
-/** The right to look at a member, for a while. `number` only rises: a later claim has a higher one. */
+/** The right to process a member, for a while. `number` only rises: a later claim has a higher one. */
 export interface DueClaim extends DueKey {
   readonly number: number;
 }
@@ -37,7 +37,7 @@ export interface DueMember extends DueKey {
   readonly delayMs: number;
 }
 
-/** What a job of a wake-up names: which work there is stands in files. */
+/** The payload of a wake-up job: the work itself stands in files. */
 export const DueJob = z.object({ tenantId: z.string(), name: z.string() });
 
 const Wakeup = z.tuple([z.string(), z.string(), z.number(), z.number()]);
@@ -50,20 +50,24 @@ export interface DueQueueOptions {
   /** Names the due set, and the BullMQ queue of its wake-ups. */
   readonly kind: string;
   readonly log: Log;
-  /** False: nobody is woken; members are found by whoever polls. */
+  /** False: no worker is woken; workers poll for members. */
   readonly wakes?: boolean;
-  /** Where times are times of day: the clock by which they are due. Otherwise they are durations, counted in service time. */
+  /**
+   * Set where times are times of day: the clock by which they are due. Otherwise times are durations, counted in
+   * service time.
+   */
   readonly clock?: () => number;
   readonly claimMs?: number;
 }
 
 /**
- * What is to be done at or after a time, each piece by one process at a time. A member is: (unknown) → due at a time → claimed → due again, or unknown. A claim
- * ends by itself when its process does. All of it can be thrown away: what is true stands in files, and a reconciler adds what is missing here.
+ * Work to be done at or after a time, each piece by one process at a time. A member is: (unknown) → due at a time →
+ * claimed → due again, or unknown. A claim expires when its process dies. All of it can be thrown away: the truth
+ * stands in files, and a reconciler adds what is missing here.
  */
 export class DueQueue {
   readonly kind: string;
-  /** Of the wake-ups, for dashboards; none where nobody is woken. */
+  /** The queue of wake-ups, for dashboards; none where workers poll. */
   readonly queues: readonly Queue[];
   readonly #options: DueQueueOptions;
 
@@ -74,19 +78,24 @@ export class DueQueue {
     this.queues = wakes ? [openWakeupQueue(kind, { redis, kept: keptForDashboards, log })] : [];
   }
 
-  /** To be looked at after their delays, or sooner where that is planned. `onlyNew`: those that wait for their time stay as they are. */
+  /**
+   * Plans members after their delays; an earlier plan stays. `onlyNew`: members that wait for their time stay as they
+   * are.
+   */
   async add(members: readonly DueMember[], { onlyNew = false } = {}): Promise<void> {
     if (members.length === 0) return;
     await this.#wake(AddReply.parse(await this.#run('add', { members: members.map((member) => this.#timed(member)), onlyNew })));
   }
 
-  /** All there are, at once and in one step with a mark: a Redis that is emptied meanwhile has all of them, or no mark. */
+  /**
+   * Adds all members at once, atomically with a mark: a Redis that is emptied meanwhile has all of them, or no mark.
+   */
   async addAll(keys: readonly DueKey[]): Promise<void> {
     const members = keys.map((key) => this.#timed({ ...key, delayMs: 0 }));
     await this.#wake(AddReply.parse(await this.#run('add', { members, mark: keyOf.dueComplete(this.kind) })));
   }
 
-  /** Of these members those that are neither due nor claimed. */
+  /** Finds the given members that are neither planned nor claimed. */
   async unknown(keys: readonly DueKey[]): Promise<DueKey[]> {
     if (keys.length === 0) return [];
     const due = keyOf.dueWork(this.kind);
@@ -100,24 +109,30 @@ export class DueQueue {
     return (await this.#options.redis.exists(keyOf.dueComplete(this.kind))) === 1;
   }
 
-  /** Of those that are due, or whose claimant is gone; and how long until there is another, null when none is known. */
+  /**
+   * Claims members that are due or whose claimant is gone, and returns how long until the next; null when none is
+   * known.
+   */
   async claim(limit: number, { lateMs = 0 } = {}): Promise<{ readonly claims: DueClaim[]; readonly nextInMs: number | null }> {
     const [claims, nextInMs] = ClaimReply.parse(await this.#run('claim', { limit, lateMs, claimMs: this.#claimMs }));
     return { claims: claims.map(([member, number]) => ({ ...keyOfMember(member), number })), nextInMs: nextInMs < 0 ? null : nextInMs };
   }
 
-  /** undefined when it is not due, or another's. */
+  /** undefined when the member is not due, or claimed by another process. */
   async claimOne(key: DueKey): Promise<DueClaim | undefined> {
     const [[claim]] = ClaimReply.parse(await this.#run('claim', { member: memberOf(key), claimMs: this.#claimMs }));
     return claim && { ...key, number: claim[1] };
   }
 
-  /** False when it has passed to another. */
+  /** False when the claim has passed to another process. */
   async keep(claim: DueClaim): Promise<boolean> {
     return (await this.#plan(claim, { claimMs: this.#claimMs })).length > 0;
   }
 
-  /** Gives a claim back: when to look again, null for never. What was added meanwhile counts. False when it had passed to another. */
+  /**
+   * Releases a claim and plans the next time, null for never. A time that was added meanwhile counts. False when the
+   * claim had passed to another process.
+   */
   async plan(claim: DueClaim, delayMs: number | null): Promise<boolean> {
     const { tenantId, name } = claim;
     const { member: _member, ...time } = delayMs === null ? { member: '' } : this.#timed({ tenantId, name, delayMs });
@@ -126,7 +141,7 @@ export class DueQueue {
     return reply.length > 0;
   }
 
-  /** Wakes for what is overdue: its wake-up was lost, or its claimant is gone. */
+  /** Wakes workers for overdue members: the wake-up was lost, or the claimant is gone. */
   async wakeLate(): Promise<void> {
     const { claims } = await this.claim(LATE_AT_ONCE, { lateMs: LATE_MS });
     for (const claim of claims) {
@@ -143,7 +158,7 @@ export class DueQueue {
     return this.#options.claimMs ?? CLAIM_MS;
   }
 
-  /** At once is before every clock, where times are due by those of several machines. */
+  /** "At once" is before every clock, where times are due by the clocks of several machines. */
   #timed({ delayMs, ...key }: DueMember): { readonly member: string; readonly delayMs?: number; readonly at?: number } {
     const { clock } = this.#options;
     if (clock === undefined) return { member: memberOf(key), delayMs };
@@ -160,7 +175,7 @@ export class DueQueue {
     return scripts[name].run(redis, [queuePrefix, keyOf.dueWork(this.kind)], [JSON.stringify(facts)]);
   }
 
-  /** The more a tenant has to be done, the later each of it is done. Another wake-up for the same time adds nothing. */
+  /** The larger a tenant's backlog, the later each piece is done. Another wake-up for the same time adds nothing. */
   async #wake(wakeups: readonly z.infer<typeof Wakeup>[], again?: 'again'): Promise<void> {
     const [queue] = this.queues;
     if (queue === undefined || wakeups.length === 0) return;
@@ -172,7 +187,7 @@ export class DueQueue {
       return { name: this.kind, data: key, opts };
     });
     const [first] = jobs;
-    // Nearly always it is one, which needs no transaction.
+    // Nearly always there is one wake-up, which needs no transaction.
     if (jobs.length === 1 && first !== undefined) await queue.add(first.name, first.data, first.opts);
     else await queue.addBulk(jobs);
   }

@@ -6,12 +6,13 @@ import { DueJob, type DueClaim, type DueKey, type DueQueue } from './due-queue.t
 
 const KEEP_EVERY_MS = 3000;
 const POLLED_AT_ONCE = 32;
-/** Of one poll: the next one goes on. */
+/** The limit of one poll; the next poll continues. */
 const ROUNDS_PER_POLL = 50;
 
 /**
- * Does one piece of due work. The caller has the claim, and keeps it meanwhile. The signal is aborted when the worker must stop at once.
- * @returns how long until it is to be looked at again, null when nothing is left to come
+ * Does one piece of due work. The caller holds and keeps the claim meanwhile. The signal aborts when the worker must
+ * stop at once.
+ * @returns how long until the next time, null when nothing is left to do
  */
 export type DueHandler = (claim: DueClaim, signal: AbortSignal) => Promise<number | null>;
 
@@ -19,14 +20,14 @@ export interface DueWorkerOptions {
   readonly redis: Redis;
   readonly queue: DueQueue;
   readonly handle: DueHandler;
-  /** Members that this worker looks at at once, when it is woken. */
+  /** Members that a woken worker processes at the same time. */
   readonly concurrency: number;
-  /** A disk or a Redis that fails is given so long. */
+  /** The wait after a failure of the disk or of Redis. */
   readonly afterFailureMs: number;
   readonly log: Log;
 }
 
-/** Looks at members that are due: those that a wake-up names, or, where nobody wakes it, those that a poll finds. */
+/** Processes due members: the member that a wake-up names or, without wake-ups, the members that a poll finds. */
 export class DueWorker {
   readonly name: string;
   readonly #options: DueWorkerOptions;
@@ -50,7 +51,7 @@ export class DueWorker {
     if (this.#wakeups !== undefined) background(this.#wakeups.run(), log);
   }
 
-  /** What is being done is finished; after the grace it is told to stop at once. */
+  /** Running work finishes; after the grace its signal aborts. */
   async stop(graceMs: number): Promise<void> {
     const timer = setTimeout(() => this.#stop.abort(new Error('the worker stops')), graceMs);
     await this.#wakeups?.close();
@@ -58,13 +59,13 @@ export class DueWorker {
     clearInterval(this.#pulse);
   }
 
-  /** One wake-up. */
+  /** Answers one wake-up. */
   async look(key: DueKey): Promise<void> {
     const claim = await this.#options.queue.claimOne(key);
     if (claim !== undefined) await this.#handle(claim);
   }
 
-  /** Everything that is due, once. */
+  /** Processes everything that is due, once. */
   async poll(): Promise<void> {
     for (let round = 0; round < ROUNDS_PER_POLL && !this.#stop.signal.aborted; round += 1) {
       const { claims } = await this.#options.queue.claim(POLLED_AT_ONCE);
@@ -79,7 +80,7 @@ export class DueWorker {
     const facts = { kind: queue.kind, tenantId, name };
     this.#held.add(claim);
     const delayMs = await duringActivity(facts, async () => handle(claim, this.#stop.signal)).catch((error: unknown) => {
-      // It goes on elsewhere.
+      // The work continues in another process.
       if (this.#stop.signal.aborted) return 0;
       log.error({ ...facts, err: error }, 'due work failed');
       return afterFailureMs;

@@ -1,7 +1,7 @@
--- Included by the scripts of due work.
--- A due set has its members by the time at which each is to be looked at. A member that is claimed stands in `:claimed` instead, by the service time at which
--- the claim ends, and its claim's number in `:numbers`; numbers only rise, over all sets. A member that is added while it is claimed stands in the due set as
--- well: it is looked at again when the claim is given back.
+-- Included by the scripts of due work. A due set scores its members by the time at which each is to be processed. A
+-- claimed member stands in `:claimed` instead, scored by the service time at which the claim ends, with its claim's
+-- number in `:numbers`; numbers only rise, over all sets. A member that is added while it is claimed stands in the due
+-- set as well: it is processed again when the claim is released.
 -- ARGV  1 JSON. In each: nowMs, when times are due by the caller's clock; kind, when tenants' backlogs are counted
 #include "../lua/clock.lua"
 local prefix, due = KEYS[1], KEYS[2]
@@ -9,7 +9,7 @@ local claimed, numbers = due .. ':claimed', due .. ':numbers'
 local given = cjson.decode(ARGV[1])
 local service_now = now_ms(prefix)
 local now = given.nowMs or service_now
--- What waits for its pace, or is claimed, is of a tenant's backlog as well.
+-- Members that wait for their pace, or are claimed, count in a tenant's backlog as well.
 local backlog_ms = 10000
 
 local function in_text(number)
@@ -21,7 +21,7 @@ local function is_claimed(member)
   return until_ms and tonumber(until_ms) > service_now
 end
 
--- How many members of the same tenant are due by then; nil: nothing is due of this one any more.
+-- How many members of the same tenant are due by then; nil: this member is no longer due.
 local function note_backlog(member, at)
   if not given.kind then return 0 end
   local key = prefix .. ':due-of:' .. string.match(member, '^[^/]+') .. '/' .. given.kind

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { background, type Log } from '@concierge/runtime';
 import { takeTask } from '../take-task.ts';
 
-/** A look through all tenants costs at most a twentieth of one process's time. */
+/** A scan of all tenants costs at most a twentieth of one process's time. */
 const LOAD = 20;
 
 export interface ReconcilerOptions {
@@ -10,7 +10,10 @@ export interface ReconcilerOptions {
   readonly log: Log;
 }
 
-/** Compares files with Redis and repairs, again and again, one round at a time. Speed never depends on it, truth always does. */
+/**
+ * Compares files with Redis and repairs, again and again, one round at a time. Speed never depends on it, truth always
+ * does.
+ */
 export abstract class Reconciler {
   abstract readonly name: string;
   readonly #everyMs: number;
@@ -37,15 +40,15 @@ export abstract class Reconciler {
     await this.#round?.catch(() => undefined);
   }
 
-  /** A long look ends between two tenants. */
+  /** Whether a long scan should stop; asked between two tenants. */
   protected get isStopped(): boolean {
     return this.#isStopped;
   }
 
-  /** One round. */
+  /** Runs one round. */
   abstract reconcile(): Promise<void>;
 
-  /** A step that one of all processes does, not more often than this, and the less often the longer it takes. */
+  /** Runs a task in one of all processes, at most this often, and less often the longer it takes. */
   protected async share(
     redis: Redis,
     { task, everyMs }: { readonly task: string; readonly everyMs: number },
@@ -56,7 +59,7 @@ export abstract class Reconciler {
     await this.#measure(task, step);
   }
 
-  /** The same for a step that each process does. */
+  /** The same for a task that each process runs. */
   protected async atTimes(
     { task, everyMs }: { readonly task: string; readonly everyMs: number },
     step: () => Promise<void>,

@@ -23,7 +23,10 @@ afterEach(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-/** Called for each state that the message reaches, the last one twice: by whoever repeats the work of one that died. */
+/**
+ * Called for each state that the message reaches, and twice for the last one, as by a process that repeats the work of
+ * a dead one.
+ */
 async function tell(facts: Partial<NewOutbound>, ...steps: readonly DeliveryStep[]): Promise<void> {
   const { message } = await scope.outbox.accept({
     kind: 'answer',
@@ -61,14 +64,14 @@ const receipt = (second: number, state: 'delivered' | 'read' | 'failed'): Delive
 });
 
 describe('a message that arrives', () => {
-  it('is told of once, as of when it arrived, although it is read later', async () => {
+  it('is reported once, with the time it arrived, although it is read later', async () => {
     await tell({}, parts, sent, receipt(2, 'delivered'), receipt(3, 'read'));
     expect(await events()).toMatchObject([
       { type: 'message.delivered', timestamp: at(2), data: { channel: 'channel_a', turnId: 't_1', state: 'delivered' } },
     ]);
   });
 
-  it('is not told of while an app that gives receipts has only taken it', async () => {
+  it('is not reported while a provider with receipts has only accepted it', async () => {
     await tell({}, parts, sent);
     expect(await events()).toEqual([]);
   });
@@ -78,26 +81,26 @@ describe('a message that arrives', () => {
     expect(await events()).toMatchObject([{ type: 'message.delivered', timestamp: at(1), data: { channel, state: 'sent' } }]);
   });
 
-  it('of no turn, such as the notice that a person will answer, names none', async () => {
+  it('names no turn when it has none, such as the notice that staff will answer', async () => {
     await tell({ kind: 'notice', turnId: `h_${'1'.repeat(32)}`, callId: 'notice' }, parts, sent, receipt(2, 'delivered'));
     expect(await events()).toMatchObject([{ data: { turnId: null } }]);
   });
 });
 
 describe('a message that does not arrive', () => {
-  it('is told of with the app’s own code', async () => {
+  it('is reported with the provider’s own code', async () => {
     await tell({}, parts, { ...attempt, at: at(1), outcome: 'refused', problem: { code: '131026', message: 'Undeliverable.' } });
     expect(await events()).toMatchObject([
       { type: 'message.failed', timestamp: at(1), data: { state: 'failed', error: { code: '131026', message: 'Undeliverable.' } } },
     ]);
   });
 
-  it.each(['expired', 'withheld'] as const)('because it is %s is told of with our own', async (state) => {
+  it.each(['expired', 'withheld'] as const)('because it is %s is reported with our own code', async (state) => {
     await tell({}, { kind: 'end', at: at(1), state, problem: { code: 'handoff', message: 'A person has it.' } });
     expect(await events()).toMatchObject([{ type: 'message.failed', data: { state, error: { code: 'handoff' } } }]);
   });
 
-  it('as far as anybody knew, and then does, is told of as both', async () => {
+  it('as far as was known, and then arrives, is reported as both', async () => {
     const unknown = { code: 'interrupted', message: 'It may have arrived.' };
     await tell({}, parts, { ...attempt, at: at(1), outcome: 'unknown', problem: unknown }, { ...sent, at: at(2) }, receipt(3, 'delivered'));
     expect(await events()).toMatchObject([
@@ -106,7 +109,7 @@ describe('a message that does not arrive', () => {
     ]);
   });
 
-  it('after it was sent anew, either, is told of once', async () => {
+  it('after it was sent anew, either, is reported once', async () => {
     const refused: DeliveryStep = { ...attempt, at: at(1), outcome: 'refused', problem: { code: '400', message: 'No.' } };
     const redrive: DeliveryStep = { kind: 'redrive', at: at(2), by: { kind: 'operator' }, expiresAt: '2026-11-22T20:00:00.000Z' };
     await tell({}, parts, refused, redrive, { ...refused, at: at(3), try: 2 });

@@ -7,15 +7,15 @@ import { DueQueue, type DueKey, type DueMember } from '../due/due-queue.ts';
 const EVENT_CLAIM_MS = limits.eventTimeoutMs + 5000;
 const UNKNOWN_AT_ONCE = 500;
 
-/** An event that waits, and how long until it is tried. */
+/** A waiting event, and how long until it is tried. */
 export interface PlannedEvent {
   readonly id: string;
   readonly delayMs: number;
 }
 
 /**
- * When webhook events are tried: the endpoints that have something due, each for one sender at a time, and for each of them its events. All of it can be thrown
- * away: what is true stands in the files.
+ * When webhook events are tried: the endpoints that have something due, each for one sender at a time, and for each of
+ * them its events. All of it can be thrown away: the truth stands in files.
  */
 export class EventQueue {
   /** Members are named after their endpoints. */
@@ -29,13 +29,13 @@ export class EventQueue {
     this.endpoints = new DueQueue({ redis, kind: 'events', log });
   }
 
-  /** Events of one endpoint. Nobody is woken for them: who has the endpoint looks. */
+  /** The events of one endpoint. No worker is woken for them: the claimant of the endpoint polls. */
   eventsOf({ tenantId, name }: DueKey): DueQueue {
     const kind = `events/${tenantId}/${name}`;
     return new DueQueue({ redis: this.#redis, kind, wakes: false, claimMs: EVENT_CLAIM_MS, log: this.#log });
   }
 
-  /** Those that are planned already stay where they are. */
+  /** Events that are planned already keep their times. */
   async add(endpoint: DueKey, events: readonly PlannedEvent[]): Promise<void> {
     if (events.length === 0) return;
     const { tenantId } = endpoint;
@@ -44,7 +44,7 @@ export class EventQueue {
     await this.endpoints.add([{ ...endpoint, delayMs: Math.min(...events.map(({ delayMs }) => delayMs)) }]);
   }
 
-  /** Of these events those that are not planned. */
+  /** Finds the given events that are not planned. */
   async unknown(endpoint: DueKey, ids: readonly string[]): Promise<string[]> {
     const queue = this.eventsOf(endpoint);
     const unknown: string[] = [];

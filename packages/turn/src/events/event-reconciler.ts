@@ -18,7 +18,10 @@ export interface EventReconcilerOptions {
   readonly now?: () => number;
 }
 
-/** Finds webhook events that wait and that Redis does not know: their sender died, Redis came back empty. Clears away those that were kept long enough. */
+/**
+ * Finds waiting webhook events that Redis does not know: their sender died, Redis came back empty. Removes events past
+ * their retention.
+ */
 export class EventReconciler extends Reconciler {
   readonly name = 'event reconciler';
   readonly #options: EventReconcilerOptions;
@@ -39,7 +42,7 @@ export class EventReconciler extends Reconciler {
     });
   }
 
-  /** Plans all that waits of one tenant. */
+  /** Plans all waiting events of one tenant. */
   async addMissing(tenantId: string): Promise<void> {
     const { queue, tenants } = this.#options;
     const ids = await tenants.waitingEventIds(tenantId);
@@ -69,8 +72,8 @@ export class EventReconciler extends Reconciler {
 }
 
 /**
- * How long an event that Redis has lost still waits. At most as long as its last try said, by the clock that wrote both times: where this machine's clock is
- * another, it is tried sooner, never later.
+ * How long an event that Redis has lost still waits: at most as long as its last try recorded, by the clock that wrote
+ * both times. Where this machine's clock differs, the event is tried sooner, never later.
  */
 function delayLeftMs({ tries, log, nextTryAt }: EventRecord, nowMs: number): number {
   const last = log.at(-1);

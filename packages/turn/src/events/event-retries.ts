@@ -2,7 +2,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** As Standard Webhooks proposes, after the first try, which is made at once. */
+/** The waits that Standard Webhooks proposes, after the first try, which is made at once. */
 const delaysMs = [
   5 * SECOND_MS,
   5 * MINUTE_MS,
@@ -15,10 +15,13 @@ const delaysMs = [
   24 * HOUR_MS,
 ] as const;
 const LONGEST_MS = 24 * HOUR_MS;
-/** So much later at most, so that what failed together is not tried together. */
+/** The largest jitter, so that events that failed together are not tried together. */
 const JITTER = 0.2;
 
-/** How long to wait after so many tries; undefined when there is no further one. What the endpoint itself asks for is the least. */
+/**
+ * How long to wait after this many tries; undefined when there is no further one. The wait that the endpoint asks for
+ * is the minimum.
+ */
 export function retryDelayMs(
   tries: number,
   { random, retryAfterMs }: { readonly random: number; readonly retryAfterMs: number },

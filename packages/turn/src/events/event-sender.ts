@@ -9,23 +9,26 @@ export type EventFetch = (url: string, init: RequestInit) => Promise<Response>;
 export interface EventSenderOptions {
   /** Guarded: an endpoint's URL is a tenant's. Ends after `limits.eventTimeoutMs`. */
   readonly fetch: EventFetch;
-  /** Why nothing came back, in words for the tenant; undefined for what is not theirs to know. */
+  /** Explains to the tenant why no answer came; undefined for causes that the tenant must not see. */
   readonly explain: (error: unknown) => string | undefined;
   readonly now?: () => number;
 }
 
-/** What is sent: the same id and the same bytes at every try. */
+/** The request: the same id and the same bytes at every try. */
 export type EventMessage = Pick<EventRecord, 'id' | 'type' | 'timestamp' | 'data'>;
 
 export interface SentEvent extends EventTry {
-  /** The endpoint wants nothing more, ever. */
+  /** The endpoint refuses all further events for good. */
   readonly isGone: boolean;
   readonly retryAfterMs: number;
 }
 
 const GONE = 410;
 
-/** One attempt at telling an endpoint, signed as Standard Webhooks says. A redirect is a failure: what is signed for one place goes to no other. */
+/**
+ * One attempt at notifying an endpoint, signed according to Standard Webhooks. A redirect is a failure: a request
+ * signed for one URL goes to no other.
+ */
 export class EventSender {
   readonly #options: EventSenderOptions;
 
@@ -33,7 +36,7 @@ export class EventSender {
     this.#options = options;
   }
 
-  /** Rejects with nothing but the reason of the signal. */
+  /** Rejects only with the reason of the signal. */
   async send({ url, secrets }: OpenEndpoint, { id, type, timestamp, data }: EventMessage, signal: AbortSignal): Promise<SentEvent> {
     const body = JSON.stringify({ type, timestamp, data });
     const startedMs = this.#nowMs();
@@ -48,7 +51,7 @@ export class EventSender {
     const facts = (): Pick<SentEvent, 'at' | 'ms'> => ({ at: at.toISOString(), ms: Math.max(0, Math.round(this.#nowMs() - startedMs)) });
     try {
       const response = await this.#options.fetch(url, { method: 'POST', headers, body, redirect: 'error', signal });
-      // What it says beside its status is of no use to anybody here.
+      // The body of the response is not used.
       await response.body?.cancel();
       const { status } = response;
       const retryAfter = retryAfterMs(response.headers.get('retry-after'), this.#nowMs());
@@ -70,11 +73,11 @@ export class EventSender {
   }
 }
 
-/** For an owner who wants to see whether an endpoint works. */
+/** Lets an owner test whether an endpoint works. */
 export function testMessage(tenantId: string): EventMessage {
   const timestamp = new Date().toISOString();
   return { id: `e_test_${randomBytes(12).toString('hex')}`, type: 'endpoint.test', timestamp, data: { tenant: tenantId } };
 }
 
-/** What the guarded `fetch` is to keep to. */
+/** Limits for the guarded `fetch`. */
 export const eventFetchPolicy = { timeoutMs: limits.eventTimeoutMs, maxRedirects: 0 } as const;

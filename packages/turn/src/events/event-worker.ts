@@ -8,11 +8,11 @@ import type { EventQueue } from './event-queue.ts';
 import { retryDelayMs } from './event-retries.ts';
 import type { EventSender, SentEvent } from './event-sender.ts';
 
-/** Endpoints that one worker sends to at once; each of them waits for its answers most of the time. */
+/** Endpoints that one worker sends to at once; each mostly waits for responses. */
 const ENDPOINTS_AT_ONCE = 100;
-/** Of one endpoint, before others have their turn. */
+/** Events of one endpoint before other endpoints get a slot. */
 const ROUNDS = 20;
-/** After a failure of our own, such as a disk that is full. */
+/** The wait after a failure of our own, such as a full disk. */
 const AGAIN_AFTER_MS = 30_000;
 
 export interface EventWorkerOptions {
@@ -23,15 +23,15 @@ export interface EventWorkerOptions {
   /** Endpoints that this worker sends to at once. */
   readonly concurrency?: number;
   readonly log: Log;
-  /** For figures: `failed` is tried again, `dead` is not. */
+  /** For metrics: `failed` is tried again, `dead` is not. */
   readonly onTried?: (type: EventType, outcome: 'sent' | 'failed' | 'dead') => void;
   readonly now?: () => number;
   readonly random?: () => number;
 }
 
 /**
- * Sends webhook events: has an endpoint for itself, tries what is due there, a few at a time, and writes down what came of it. The file is the truth: a sender
- * that dies in between leaves an event that is sent again, with the same id.
+ * Sends webhook events: claims an endpoint, tries what is due there, a few at a time, and records the outcome. The file
+ * is the truth: a sender that dies in between leaves an event that is sent again, with the same id.
  */
 export class EventWorker {
   readonly name = 'event worker';
@@ -50,7 +50,7 @@ export class EventWorker {
     this.#worker.start();
   }
 
-  /** Requests under way get the grace; what had no answer then is sent again elsewhere. */
+  /** Requests under way get the grace; a request without an answer by then is sent again by another process. */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
     await this.#worker.stop(graceMs);
@@ -71,24 +71,24 @@ export class EventWorker {
           return delayMs;
         }),
       );
-      // It may well have hung till the end of our patience: others first, then the next few.
+      // The endpoint may have taken the whole timeout: other endpoints go first, then its next few events.
       if (!delays.includes(undefined)) break;
     }
     return (await events.claim(0)).nextInMs;
   }
 
-  /** How long until the event is tried again; undefined when nothing more is to come for it. */
+  /** How long until the event is tried again; undefined when it is not tried again. */
   async #attend(scope: TenantScope | undefined, id: string, signal: AbortSignal): Promise<number | undefined> {
     try {
       return scope === undefined ? undefined : await this.#send(scope, id, signal);
     } catch (error) {
       if (signal.aborted) return 0;
-      this.#options.log.error({ err: error, tenantId: scope?.tenantId, eventId: id }, 'an event could not be looked after');
+      this.#options.log.error({ err: error, tenantId: scope?.tenantId, eventId: id }, 'an event could not be processed');
       return AGAIN_AFTER_MS;
     }
   }
 
-  /** How long until it is tried again; undefined when nothing more is to come. */
+  /** How long until it is tried again; undefined when it is not tried again. */
   async #send(scope: TenantScope, id: string, signal: AbortSignal): Promise<number | undefined> {
     const { files, endpoints } = scope.events;
     const endpointId = endpointIdOfEvent(id);
@@ -135,7 +135,7 @@ export class EventWorker {
     this.#tell(scope, event, outcome);
   }
 
-  /** The history of a schedule says how the sending of its replies ended. */
+  /** Records in a schedule's history how the sending of its reply ended. */
   async #noteRun(
     scope: TenantScope,
     { id, type, data }: EventRecord,

@@ -1,7 +1,9 @@
 import type { AcceptedTurn, MessagingChannel, Handoff, Schedule, ScheduleRun, TurnRecord, TurnWarning } from '@concierge/contract';
 import type { WebhookEventInput } from '@concierge/tenant';
 
-/** Of a turn that has ended; undefined for one that was answered together with another, which tells of both. */
+/**
+ * The event of an ended turn; undefined for a turn that was answered together with another, whose event covers both.
+ */
 export function turnEnded(
   turn: AcceptedTurn,
   record: TurnRecord,
@@ -17,8 +19,9 @@ export function turnEnded(
 }
 
 /**
- * Of something that its owner should know about a turn that went on.
- * @param subject what the warning is about, where it holds for every turn until it is mended: it is then one event a day, dated to its beginning
+ * The event of a warning to the owner about a turn that continued.
+ * @param subject what the warning is about, where it holds for every turn until it is repaired: it is then one event a
+ * day, dated to the start of the day
  */
 export function turnWarned(
   turn: AcceptedTurn,
@@ -35,7 +38,7 @@ export function turnWarned(
 
 const DAY_MS = 86_400_000;
 
-/** A person was asked to take a conversation over. */
+/** The event of a request that staff take over a conversation. */
 export function handoffRequested({
   id,
   sessionId,
@@ -55,17 +58,20 @@ export interface MessageState {
   readonly messageId: string;
   readonly channel: MessagingChannel;
   readonly sessionId: string;
-  /** null for one that no turn has said. */
+  /** null for a message that belongs to no turn. */
   readonly turnId: string | null;
-  /** As deliveries call it: `delivered`, `read`, `failed`, `expired` … */
+  /** The state of the delivery: `delivered`, `read`, `failed`, `expired` … */
   readonly state: string;
-  /** When it came to this, as it is kept with the message: whoever tells of it again gives the same. */
+  /** When the message reached this state, as stored with it: every repeated event has the same time. */
   readonly at: string;
-  /** Of one that has not arrived: why, without anything that was said. */
+  /** Why the message has not arrived, without any of its text. */
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** A message to a contact has arrived, or will not. One event of each kind for a message, whatever it goes through afterwards. */
+/**
+ * The event of a message to a contact that has arrived or will not: one event of each kind per message, whatever states
+ * follow.
+ */
 export function messageState(message: MessageState): WebhookEventInput<'message.delivered'> | WebhookEventInput<'message.failed'> {
   const { messageId, channel, sessionId, turnId, state, at, error } = message;
   const data = { messageId, channel, contact_id: sessionId, turnId, state };
@@ -73,7 +79,7 @@ export function messageState(message: MessageState): WebhookEventInput<'message.
   return { type: 'message.failed', key: messageId, at, data: { ...data, error: { ...error } } };
 }
 
-/** A time of a schedule went by at which nothing ran. */
+/** The event of a schedule's time at which nothing ran. */
 export function scheduleMissed(
   schedule: Pick<Schedule, 'id' | 'name'>,
   run: Pick<ScheduleRun, 'id' | 'scheduledAt'> & Partial<Pick<ScheduleRun, 'missedSince' | 'reason'>>,
@@ -93,7 +99,7 @@ export interface EndedRun {
   readonly turn: { readonly id: string; readonly contact_id: string };
 }
 
-/** The reply of a schedule's run, for the URL that the schedule names. */
+/** The event with the reply of a schedule's run, for the URL that the schedule names. */
 export function scheduleCompleted({ schedule, run, turn }: EndedRun, text: string): WebhookEventInput<'schedule.completed'> {
   const data = { ...runFacts(schedule, run), turnId: turn.id, contact_id: turn.contact_id };
   return {
@@ -105,7 +111,7 @@ export function scheduleCompleted({ schedule, run, turn }: EndedRun, text: strin
   };
 }
 
-/** The heartbeat had something to tell the owner. */
+/** The event of a heartbeat with a message to the owner. */
 export function heartbeatReported({ schedule, run, turn }: EndedRun, text: string): WebhookEventInput<'heartbeat.reported'> {
   const data = { runId: run.id, scheduledAt: run.scheduledAt, turnId: turn.id, contact_id: turn.contact_id };
   return {
@@ -117,7 +123,7 @@ export function heartbeatReported({ schedule, run, turn }: EndedRun, text: strin
   };
 }
 
-/** So many runs in a row have failed. */
+/** The event of this many failed runs in a row. */
 export function scheduleFailing(
   { schedule, run, turn }: EndedRun,
   { failures, error }: { readonly failures: number; readonly error: string | null },

@@ -8,7 +8,7 @@ export interface WebhookEventsOptions {
   readonly log: Log;
 }
 
-/** Tells a tenant's own systems what has happened: a file first, then a wake-up. One that is lost costs seconds and nothing else. */
+/** Notifies a tenant's own systems: a file first, then a wake-up. A lost wake-up costs seconds and nothing else. */
 export class WebhookEvents {
   readonly #options: WebhookEventsOptions;
 
@@ -16,20 +16,24 @@ export class WebhookEvents {
     this.#options = options;
   }
 
-  /** On disk when it returns, for every endpoint that wants it. */
+  /** Emits an event to every endpoint that subscribes to it; it is on disk when this returns. */
   async emit<Type extends EventType>(scope: TenantScope, webhookEvent: WebhookEventInput<Type>): Promise<void> {
     const events = await scope.events.emit(webhookEvent);
     if (events.length > 0) background(this.wake(scope, events), this.#options.log);
   }
 
-  /** For one URL, which has an endpoint. The id of the event. @throws AppError conflict when there is none that can be sent to */
+  /**
+   * Emits an event to one URL, which has an endpoint.
+   * @returns the id of the event.
+   * @throws AppError conflict when no endpoint with this URL can be sent to
+   */
   async emitTo<Type extends EventType>(scope: TenantScope, url: string, webhookEvent: WebhookEventInput<Type>): Promise<string> {
     const event = await scope.events.emitTo(url, webhookEvent);
     background(this.wake(scope, [event]), this.#options.log);
     return event.id;
   }
 
-  /** For events that wait, whoever put them there. */
+  /** Wakes workers for waiting events, whichever process wrote them. */
   async wake({ tenantId }: TenantScope, events: readonly KeptEvent[]): Promise<void> {
     await failpoint('events.before-wake-up');
     for (const [endpointId, some] of Map.groupBy(events, (event) => event.endpointId)) {

@@ -1,15 +1,15 @@
 -- Gives an accepted turn its `session` event and its place in the session's lane.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 as JSON: turnId, tenantId, sessionId, acceptedAtMs, requestHash, keyId or '', agent, depth, collects, cancelled;
---       sessionEvent: data of the session event; busy: queue, reject, interrupt or collect; found: accepted, orphan or emptied;
---       maxWaiting: turns that may wait in the lane; maxLine: lanes of the tenant that may stand in its line;
---       debounceMs: how long an idle lane is debounced with it, 0: not at all; firstWaitMs: of the reconciler
+-- ARGV  1 as JSON: turnId, tenantId, sessionId, acceptedAtMs, requestHash, keyId or '', agent, depth, collects,
+--       cancelled; sessionEvent: data of the session event; busy: queue, reject, interrupt or collect; found: accepted,
+--       orphan or emptied; maxWaiting: turns that may wait in the lane; maxLine: lanes of the tenant that may stand in
+--       its line; debounceMs: how long an idle lane is debounced, 0: not at all; firstWaitMs: of the reconciler
 -- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'}
---       | {'enqueued', head turn id, waiting before it, wakeups, ms until the lane is due that is debounced, or -1,
---          '1' when its place cannot be told from the times of acceptance: should Redis lose it, only a number on disk says where it belongs}
--- Atomic because the check for a duplicate, the limit, the order in the lane and the share must be one decision.
--- A Redis that is not ready (ready.lua) runs nothing until every inbox has been looked through (open.lua). What is accepted meanwhile is `late`: behind
--- all that is found. What is found stands in order of acceptance.
+--       | {'enqueued', head turn id, waiting before it, wakeups, ms until the lane is due that is debounced, or -1, '1'
+--         when times of acceptance do not determine its place: when Redis loses it, only a number on disk does}
+-- Atomic because the check for a duplicate, the limit, the order in the lane and the share must be one decision. A
+-- Redis that is not ready (ready.lua) runs nothing until every inbox has been scanned (open.lua). Turns accepted
+-- meanwhile are `late`: behind all that are found. Found turns stand in order of acceptance.
 #include "admit.lua"
 #include "ready.lua"
 #include "add-entry.lua"
@@ -24,7 +24,7 @@ local turn, events, lane = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .
 local known = redis.call('HMGET', turn, 'state', 'requestHash', 'session')
 if known[1] then return { 'exists', known[1], known[2], known[3] } end
 
--- Turns that collect are answered together: those that do not wait in their own number.
+-- Turns that collect are answered together and have a limit of their own.
 local function those_alone()
   local count = 0
   for _, other in ipairs(redis.call('LRANGE', lane, 0, -1)) do
@@ -44,7 +44,7 @@ end
 local now = now_ms(prefix)
 local held = prefix .. ':lease:' .. member
 
--- Never before a turn that runs.
+-- A turn is never placed before a running one.
 local function place_in_order(accepted_at)
   local lease = redis.call('HMGET', held, 'turn', 'until')
   for index, other in ipairs(redis.call('LRANGE', lane, 0, -1)) do
@@ -67,9 +67,10 @@ local open = is_ready(prefix, run)
 local late = (found == 'accepted' and not open) and '1' or '0'
 local accepted_at = given.acceptedAtMs
 local latest = waiting > 0 and tonumber(redis.call('HGET', held, 'latest') or '0') or 0
--- Another process with another clock accepted one before it that still waits.
+-- Another process with another clock accepted an earlier turn that still waits.
 local unclear = (found == 'accepted' and (late == '1' or latest >= accepted_at)) and '1' or '0'
--- 1: what was streamed of it is gone. 2: it has no lane, and nobody knows why; the journal beside its file tells whether it had begun.
+-- 1: its stream is gone. 2: it has no lane for an unknown reason; the journal beside its file shows whether it had
+-- begun.
 local restored = '0'
 if found ~= 'accepted' then restored = (found == 'emptied' or not open) and '1' or '2' end
 redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', string.format('%.0f', accepted_at),
@@ -98,7 +99,7 @@ local pool = pool_of(prefix, account, session)
 if debounced then
   pool = end_debounce(prefix, account, session)
 elseif waiting > 0 and head == turn_id and pool ~= pool_at(account, depth) then
-  -- It went before a turn of another depth, which had put the lane into its own line.
+  -- The turn went before one of another depth, which had put the lane into its own line.
   redis.call('LREM', prefix .. ':line:' .. pool, 0, session)
   redis.call('SREM', prefix .. ':admitted:' .. pool, session)
   waiting = 0

@@ -1,14 +1,15 @@
--- Included by the scripts that may free a place in a tenant's share.
--- All keys carry one hash tag (KEYS[1] ends in it), so every name built from it lives in the same slot of a Redis Cluster.
+-- Included by the scripts that may free a place in a tenant's share. All keys carry one hash tag (KEYS[1] ends in it),
+-- so every name built from it lives in the same slot of a Redis Cluster.
 --
--- A tenant has a share, and a line of lanes that wait for it, at each depth: turns that nobody but a surface asked for stand at depth
--- 0, turns that a turn of depth d started at d + 1. A turn that waits for others keeps its place while it waits, and they need none
--- of its own depth: depth d waits for d + 1 only, and the deepest waits for nothing, so no two ever wait for one another.
--- A lane stands where its head belongs; the lane's `held` says where that is.
+-- A tenant has a share, and a line of lanes that wait for it, at each depth: turns that came from an endpoint or
+-- channel stand at depth 0, turns that a turn of depth d started at d + 1. A turn that waits for others keeps its place
+-- while it waits, and they need none of its own depth: depth d waits for d + 1 only, and the deepest waits for nothing,
+-- so no two ever wait for one another. A lane stands where its head belongs; the lane's lease key (`held`) records the
+-- depth.
 
 #include "clock.lua"
 
--- A tenant's place at a depth, as in `acme` or `acme@1`: `@` is in no account id.
+-- A tenant's pool at a depth, as in `acme` or `acme@1`: no tenant id contains `@`.
 local function pool_at(account, depth)
   if depth == '0' then return account end
   return account .. '@' .. depth
@@ -36,7 +37,8 @@ local function line_up(prefix, account, session, head)
   return pool
 end
 
--- A wake-up is about to be woken for this lane: until it is answered the reconciler looks again, a little later each time.
+-- A wake-up is about to be sent for this lane: until it is answered the reconciler checks again, a little later each
+-- time.
 local function wake(prefix, pool, session, now, first_wait)
   local member = account_of(pool) .. '/' .. session
   local woken = redis.call('HINCRBY', prefix .. ':lease:' .. member, 'woken', 1)
@@ -46,7 +48,7 @@ local function wake(prefix, pool, session, now, first_wait)
   return { session, head or '', redis.call('SCARD', prefix .. ':admitted:' .. pool), now, tonumber(depth_of(pool)) }
 end
 
--- Fills the share from its line, oldest first. Answers a list of wakeups.
+-- Fills the share from its line, oldest first. Returns a list of wake-ups.
 local function admit(prefix, pool, now, first_wait)
   local admitted, line = prefix .. ':admitted:' .. pool, prefix .. ':line:' .. pool
   local share = tonumber(redis.call('GET', prefix .. ':share') or '16')

@@ -1,11 +1,13 @@
--- Writes entries to a turn's stream and tells live readers, if the writer still holds the lease and the stream is as the writer left it.
+-- Writes entries to a turn's stream and publishes them to live readers, if the writer still holds the lease and the
+-- stream is as the writer left it.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 account/session  2 turn id  3 epoch  4 live payload or ''  5 '1' when a step was finished
 --       6 entries that the writer knows to be in the stream; -1 when it does not know  then per entry: seq, type, data
--- Returns the number of entries in the stream, 0 when the lease belongs to another, -1 when entries are missing: nothing was written
--- Atomic because a worker that lost its lease must not speak between the check and the write. The epoch has one writer: when all of these
--- entries are there already, this is the same call, sent again by a client that reconnected. Entries go missing when Redis is killed before its last
--- second is on disk.
+-- Returns the number of entries in the stream, 0 when the lease belongs to another, -1 when entries are missing:
+-- nothing was written
+-- Atomic because a worker must not lose its lease between the check and the write. The epoch has one writer: when all
+-- of these entries are there already, this is the same call, sent again by a reconnected client. Entries go missing
+-- when Redis is killed before its last second is on disk.
 #include "add-entry.lua"
 local prefix, epoch, known = KEYS[1], ARGV[3], tonumber(ARGV[6])
 local held, events = prefix .. ':lease:' .. ARGV[1], prefix .. ':events:' .. ARGV[2]
@@ -21,11 +23,12 @@ for index = first, #ARGV, 3 do
   local failure = add_entry(events, epoch .. '-' .. ARGV[index], ARGV[index + 1], ARGV[index + 2])
   if failure then return failure end
 end
--- Progress: the count of fruitless starts begins anew, and should its worker die it was not this turn. Unless it has crashed so often that no step says so.
+-- Progress: the count of fruitless starts begins anew, and this turn is not blamed when its worker dies; unless it has
+-- crashed so often that a step proves nothing.
 if ARGV[5] == '1' and lease[4] ~= '1' then
   redis.call('HSET', held, 'starts', 0, 'voids', 0)
   redis.call('SREM', prefix .. ':unproven:' .. (lease[3] or ''), ARGV[1])
 end
 if ARGV[4] ~= '' then redis.call('PUBLISH', prefix .. ':live:' .. ARGV[2], ARGV[4]) end
--- Some of them may have been there, where the writer did not know.
+-- Some entries may have been there when the writer did not know the count.
 return known >= 0 and length + count or redis.call('XLEN', events)

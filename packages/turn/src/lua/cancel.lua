@@ -1,4 +1,4 @@
--- Marks a turn as cancelled and tells whoever runs it. A lane that is debounced with it is let go: its end is not waited for.
+-- Marks a turn as cancelled and notifies the worker that runs it. A lane that is debounced with it becomes due at once.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 turn id  2 first wait of the reconciler, ms
 -- Returns a list of {account id, wake}

@@ -1,7 +1,7 @@
--- Included by the scripts that compare times.
--- Service time, in ms: Redis' clock, but it never goes back and never jumps ahead, whatever is done to that clock. The reconcilers and heartbeats note
--- it every two seconds (`clock`); what Redis' clock does beyond that between two notes is left out. A lease of a dead worker therefore ends after
--- its length, and one of a living worker does not end because a clock was set. For people there is `wall_ms`.
+-- Included by the scripts that compare times. Service time, in ms: Redis' clock, but it never goes back and never jumps
+-- ahead, whatever is done to that clock. The reconcilers and heartbeats note it every two seconds (`clock`); what
+-- Redis' clock does beyond that between two notes is left out. A lease of a dead worker therefore ends after its
+-- length, and one of a living worker does not end because a clock was set. For people there is `wall_ms`.
 
 local function wall_ms()
   local time = redis.call('TIME')

@@ -1,8 +1,8 @@
--- Included, after admit.lua, by the scripts that meet a lane which is debounced.
--- A lane whose turns collect may wait for more of them before its first one runs: it has turns, and stands in no line and no share, so that
--- nothing of it is woken for, swept or counted. `debounced` has it with the time at which it is due, its `held` since when it is there.
+-- Included, after admit.lua, by the scripts that meet a lane which is debounced. A lane whose turns collect may wait
+-- for more of them before its first one runs: it has turns and stands in no line and no share, so it is not woken,
+-- reconciled or counted. `debounced` scores it by its due time; its lease key (`held`) records since when it waits.
 
--- It may be held for four times as long as one message holds it, from the first of them on.
+-- A lane is debounced for at most four times the debounce of one message, from the first message on.
 local function debounce(prefix, member, now, hold, is_first)
   local held = prefix .. ':lease:' .. member
   if is_first then redis.call('HSET', held, 'debouncedSince', now) end
@@ -16,7 +16,7 @@ local function is_debounced(prefix, member)
   return redis.call('ZSCORE', prefix .. ':debounced', member) ~= false
 end
 
--- From now on it is a lane like any other. Answers where it stands, or nil when there is nothing in it.
+-- Makes the lane a normal one again. Returns its pool, or nil when the lane is empty.
 local function end_debounce(prefix, account, session)
   local member = account .. '/' .. session
   redis.call('ZREM', prefix .. ':debounced', member)

@@ -1,14 +1,14 @@
--- Lets go of the lanes that were debounced for more messages and whose time has come.
+-- Ends the debounce of lanes that are due.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 lanes at most  2 first wait of the reconciler, ms
 -- Returns {a list of {account id, wake}, ms until the next one is due, or -1 when none is debounced}
--- Atomic because every gateway and the reconciler ask at once, and a message may move the time while we look.
+-- Atomic because every gateway and the reconciler ask at once, and a message may move the due time meanwhile.
 #include "admit.lua"
 #include "debounced.lua"
 #include "ready.lua"
 local prefix = KEYS[1]
 local debounced = prefix .. ':debounced'
--- One that is not ready runs nothing yet.
+-- A Redis that is not ready runs nothing yet.
 if not is_ready(prefix) then return { {}, -1 } end
 local now = now_ms(prefix)
 local found = {}

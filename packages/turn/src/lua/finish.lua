@@ -1,8 +1,8 @@
--- Announces the end of a turn, takes it out of its lane and admits whoever is next.
+-- Announces the end of a turn, takes it out of its lane and admits the next lane.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 as JSON: tenantId, sessionId, turnId, epoch, state; payload: for live readers; entries: of seq, type, json;
---       before: entries that the writer knows to be in the stream, -1 when it does not know; answered: ids of the turns that
---       were answered with it; streamTtlSeconds, recordTtlSeconds; firstWaitMs: of the reconciler
+--       before: entries that the writer knows to be in the stream, -1 when it does not know; answered: ids of the turns
+--       that were answered with it; streamTtlSeconds, recordTtlSeconds; firstWaitMs: of the reconciler
 -- Returns {'lost'} | {'cut'}: entries are missing in the stream, nothing was written | {'finished', wakeups}
 -- Atomic because the terminal event, the lane and the share change together or not at all.
 #include "admit.lua"
@@ -13,7 +13,7 @@ local member = account .. '/' .. session
 local lane, held = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member
 local turn, events = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .. turn_id
 
--- The same call, sent again by a client that reconnected.
+-- The same call, sent again by a reconnected client.
 if redis.call('HGET', turn, 'endedBy') == epoch then return { 'finished', {} } end
 if redis.call('HGET', held, 'epoch') ~= epoch or redis.call('LINDEX', lane, 0) ~= turn_id then return { 'lost' } end
 
@@ -40,7 +40,8 @@ local function was_answered(id)
   return false
 end
 if head and was_answered(head) then
-  -- Its answer is out, and only its end is to be told: it keeps the place, or whoever says much would stand in line for each message.
+  -- The next turn is already answered and only its end is to be announced: the lane keeps its place, or a contact with
+  -- many messages would wait in line for each.
   return { 'finished', { wake(prefix, pool, session, now, given.firstWaitMs) } }
 end
 redis.call('SREM', prefix .. ':admitted:' .. pool, session)

@@ -1,8 +1,8 @@
--- Tells for how long the given names of a place have been known, and forgets its other names.
+-- Returns for how long the given names of a place have been known, and deletes its other names.
 -- KEYS  1 the names of the place, by the service time at which each was first seen  2 prefix with the hash tag
 -- ARGV  1 JSON: names; keepMs, after which a place that is not asked about is cleared away
 -- Returns the ages in ms, in the order of the names; 0 for one that is new
--- Atomic because several workers may look at once, and the first look counts.
+-- Atomic because several workers may ask at once, and the first time counts.
 #include "clock.lua"
 local now, given = now_ms(KEYS[2]), cjson.decode(ARGV[1])
 local ages, seen = {}, {}

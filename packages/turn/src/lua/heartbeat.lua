@@ -1,6 +1,7 @@
--- A worker says that it lives; a tenant's share grows with the workers.
+-- Records a worker's heartbeat; a tenant's share grows with the workers.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 worker id  2 share of one worker  3 silence after which a worker counts as gone, ms  4 what it is doing, JSON  5 '1' when it leaves
+-- ARGV  1 worker id  2 share of one worker  3 silence after which a worker counts as gone, ms  4 what it is doing,
+--       JSON  5 '1' when it leaves
 -- Returns the number of workers.
 -- Atomic because several workers count one another.
 #include "clock.lua"
@@ -14,7 +15,7 @@ else
   redis.call('ZADD', workers, now, ARGV[1])
   redis.call('HSET', about, ARGV[1], ARGV[4])
 end
--- Beats from the future were noted before Redis' clock was set back: who lives beats again in a moment.
+-- Heartbeats from the future were recorded before Redis' clock was set back: a living worker beats again in a moment.
 for _, range in ipairs({ { '-inf', now - tonumber(ARGV[3]) }, { now + tonumber(ARGV[3]), '+inf' } }) do
   for _, gone in ipairs(redis.call('ZRANGEBYSCORE', workers, range[1], range[2])) do
     redis.call('ZREM', workers, gone)

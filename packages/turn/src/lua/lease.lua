@@ -1,13 +1,16 @@
 -- Takes the lease of a session and with it the head of its lane.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 as JSON: tenantId, sessionId, workerId, leaseMs; depth: of the wake-up; maxStarts: that a turn has without a finished
---       step; maxCrashes: that a turn may have; alone: no other turn of the worker may be what kills it; firstWaitMs: of the reconciler
+-- ARGV  1 as JSON: tenantId, sessionId, workerId, leaseMs; depth: of the wake-up; maxStarts: that a turn has without a
+--       finished step; maxCrashes: that a turn may have; alone: no other turn of the worker may be what kills it;
+--       firstWaitMs: of the reconciler
 -- Returns {'idle', wakeups} | {'held'}
---       | {'alone', turn id, deaths that told nothing}: this is its last start; the worker is to ask again when the turn would be alone
---       | {'leased', turn id, epoch, starts without a finished step, attempts, restored (see accept.lua), cancelled, started at, ms since then,
---          epoch of the first lease after Redis was started again, or '', '1' when this is its last start whatever steps it finishes}
--- Atomic because two workers may answer two wakeupQueue of one lane. The epoch is a counter that open.lua sets above all that was ever drawn from it, so it
--- rises over a Redis that came back empty, or without its last second.
+--       | {'alone', turn id, deaths that could not be attributed}: this is its last start; the worker must ask again
+--         when the turn would run alone
+--       | {'leased', turn id, epoch, starts without a finished step, attempts, restored (see accept.lua), cancelled,
+--         started at, ms since then, epoch of the first lease after Redis was started again, or '', '1' when this is
+--         its last start whatever steps it finishes}
+-- Atomic because two workers may answer two wake-ups of one lane. The epoch is a counter that open.lua sets above all
+-- epochs ever drawn, so it also rises when Redis comes back empty or without its last second.
 #include "admit.lua"
 #include "ready.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
@@ -17,7 +20,7 @@ local pool = pool_of(prefix, account, session)
 local lane, held, admitted, due = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member, prefix .. ':admitted:' .. pool, prefix .. ':due'
 local now = now_ms(prefix)
 
--- The reconciler wakeups again when it is.
+-- The reconciler sends another wake-up when Redis is ready.
 local run = run_id()
 if not is_ready(prefix, run) then return { 'held' } end
 
@@ -28,7 +31,8 @@ if not head then
   return { 'idle', admit(prefix, pool, now, given.firstWaitMs) }
 end
 if redis.call('SISMEMBER', admitted, session) == 0 then return { 'idle', {} } end
--- An old wake-up, of a head that has ended: a slot of one depth never holds a turn of another. Its own wake-up wakeups for this head.
+-- An old wake-up, of a head that has ended: a slot of one depth never holds a turn of another. This head has a wake-up
+-- of its own.
 if depth_of(pool) ~= tostring(given.depth) then return { 'idle', {} } end
 
 local lease = redis.call('HMGET', held, 'until', 'turn', 'starts', 'worker', 'voids')
@@ -36,15 +40,15 @@ if lease[1] and tonumber(lease[1]) > now then return { 'held' } end
 
 local turn = prefix .. ':turn:' .. head
 local starts, most, voids = 1, given.maxStarts, tonumber(lease[5] or '0')
--- Of the whole turn: a finished step takes nothing off.
+-- Counts over the whole turn: a finished step does not reset it.
 local crashes, most_crashes = tonumber(redis.call('HGET', turn, 'crashes') or '0'), given.maxCrashes
 if lease[2] == head then
   starts = tonumber(lease[3] or '0') + 1
-  -- It was not given back: its process died or froze.
+  -- The lease was not released: its process died or froze.
   local crashed = lease[1] ~= '0'
   if crashed then crashes = crashes + 1 end
   if crashes >= most_crashes then starts = math.max(starts, most + 1) end
-  -- Only a turn that was alone there is charged with its last start.
+  -- Only a turn that was alone in its worker is charged with its last start.
   if starts > most and crashed then
     local unproven = prefix .. ':unproven:' .. (lease[4] or '')
     if redis.call('SCARD', unproven) ~= 1 or redis.call('SISMEMBER', unproven, member) == 0 then
@@ -67,7 +71,7 @@ local unproven = prefix .. ':unproven:' .. given.workerId
 redis.call('SADD', unproven, member)
 redis.call('EXPIRE', unproven, 3600)
 redis.call('ZADD', due, now + given.leaseMs, member)
--- It was here when Redis was started again: what was streamed of it, and that it was leased, may be among what is lost.
+-- The turn was here when Redis was started again: its stream entries and the record of its lease may be lost.
 if redis.call('HGET', turn, 'run') ~= run then redis.call('HSET', turn, 'cut', epoch) end
 redis.call('HSET', turn, 'state', 'running', 'run', run, 'crashes', crashes)
 redis.call('HSETNX', turn, 'startedAt', wall_ms())

@@ -1,8 +1,9 @@
--- Every inbox has been looked through, and what was missing enqueued into lanes: from now on turns run.
+-- Marks Redis as ready: every inbox has been scanned and missing turns enqueued, so turns run from now on.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 first wait of the reconciler, ms  2 an epoch above all that were given before  3 run id of the Redis for which it was done
+-- ARGV  1 first wait of the reconciler, ms  2 an epoch above all that were given before  3 run id of the Redis for
+--       which it was done
 -- Returns a list of {account id, wake}; an empty one, too, when Redis has been started again since
--- Atomic because an acceptance in between must either be in a lane that is opened here, or see the mark.
+-- Atomic because an acceptance in between must either be in a lane that is opened here, or see the `ready` flag.
 #include "admit.lua"
 #include "ready.lua"
 local prefix = KEYS[1]
@@ -12,7 +13,7 @@ if ARGV[3] ~= run then return {} end
 local epoch = redis.call('GET', prefix .. ':epoch')
 if not epoch or tonumber(epoch) < tonumber(ARGV[2]) then redis.call('SET', prefix .. ':epoch', ARGV[2]) end
 redis.call('SET', prefix .. ':ready', run)
--- Wakeups that were not answered meanwhile.
+-- Wake-ups that were not answered meanwhile.
 for _, member in ipairs(redis.call('ZRANGE', prefix .. ':due', 0, -1)) do
   if tonumber(redis.call('HGET', prefix .. ':lease:' .. member, 'until') or '0') <= now then redis.call('ZADD', prefix .. ':due', now, member) end
 end

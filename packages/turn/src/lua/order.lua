@@ -1,7 +1,10 @@
--- Puts a lane in order of acceptance: turns without a number as they stand, then those with one (packages/tenant, lane-order.ts).
+-- Puts a lane in order of acceptance: turns without a number as they stand, then numbered ones (packages/tenant,
+-- lane-order.ts).
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 account id  2 session id  3 epoch of the caller's lease of its head, or ''  4 first wait of the reconciler, ms  then ids of numbered turns, in order
--- Returns {1 when the caller's head is no longer the head, and its lease is given back as if it had not been taken, else 0, wakeups}
+-- ARGV  1 account id  2 session id  3 epoch of the caller's lease of its head, or ''  4 first wait of the reconciler,
+--       ms  then ids of numbered turns, in order
+-- Returns {1 when the caller's head is no longer the head, and its lease is given back as if it had not been taken,
+--        else 0, wakeups}
 -- Atomic because turns come and go meanwhile. A head that another worker runs stays where it is.
 #include "admit.lua"
 #include "debounced.lua"

@@ -1,5 +1,6 @@
--- Lets one message go when both its conversation and its binding may send (GCRA), and the binding is not held.
--- KEYS  1 the conversation's pace  2 the binding's pace  3 until when the binding is held (take.lua)  4 prefix with the hash tag
+-- Admits one message when both its conversation and its binding may send (GCRA), and the binding is not paused.
+-- KEYS  1 the conversation's pace  2 the binding's pace  3 until when the binding is paused (take.lua)  4 prefix with
+--       the hash tag
 -- ARGV  1 between messages of the conversation, ms  2 its burst  3 between messages of the binding, ms  4 its burst
 -- Returns ms to wait; 0 when it may go, and is counted then
 -- Atomic because several workers send for one binding, and a message counts for both or for none.

@@ -1,4 +1,4 @@
--- Tells whether this Redis has all that was accepted, and which Redis it is.
+-- Returns whether this Redis has all accepted turns, and its run id.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 '1' from a reconciler, which notes the time
 -- Returns {1 when it is ready else 0, run id}

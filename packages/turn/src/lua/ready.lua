@@ -1,8 +1,9 @@
--- Included by the scripts that must know whether this Redis has all that was accepted.
--- `enqueued` has the run id of the Redis in which the lanes were restored from the inboxes. It is missing in a Redis that came back empty, and is another's in
--- one that was started again and may have lost its last second: until the inboxes have been looked through (open.lua), nothing starts.
+-- Included by the scripts that must know whether this Redis has all that was accepted. `:ready` has the run id of the
+-- Redis in which the lanes were restored from the inboxes. It is missing in a Redis that came back empty, and is
+-- another's in one that was started again and may have lost its last second: until the inboxes have been scanned
+-- (open.lua), nothing starts.
 
--- A Redis that does not tell its run id has none: then only an empty one is noticed.
+-- A Redis that does not expose its run id has none here: then only an empty one is noticed.
 local function run_id()
   local info = redis.pcall('INFO', 'server')
   if type(info) ~= 'string' then return '' end

@@ -1,7 +1,7 @@
--- Gives a lease back without an end: the worker drains, or cannot go on for a reason that is not the turn's.
+-- Releases a lease without an end of the turn: the worker drains, or cannot continue for a reason outside the turn.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 as JSON: tenantId, sessionId, epoch; waitMs: before the next start; charged: the start counts against the turn;
---       firstWaitMs: of the reconciler
+-- ARGV  1 as JSON: tenantId, sessionId, epoch; waitMs: before the next start; charged: the start counts against the
+--       turn; firstWaitMs: of the reconciler
 -- Returns {} or {wake}: woken at once when the wait is 0, by the reconciler after it otherwise.
 -- Atomic because a lease that has moved on must stay as it is.
 #include "admit.lua"
@@ -13,7 +13,7 @@ if redis.call('HGET', held, 'epoch') ~= given.epoch or not redis.call('HGET', he
 local now = now_ms(prefix)
 redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
 redis.call('HSET', held, 'until', 0)
--- A finished step has taken it off already.
+-- A finished step has already reset the count.
 if not given.charged and tonumber(redis.call('HGET', held, 'starts') or '0') > 0 then redis.call('HINCRBY', held, 'starts', -1) end
 local turn = redis.call('HGET', held, 'turn')
 if turn then

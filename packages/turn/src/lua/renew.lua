@@ -1,4 +1,4 @@
--- Keeps the leases of one worker alive, and hears of cancels that pub/sub lost.
+-- Renews the leases of one worker, and finds cancels that pub/sub lost.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 lease, ms  then per lease: account/session, epoch, turn id
 -- Returns {members whose lease is lost, turn ids that are cancelled}

@@ -1,4 +1,4 @@
--- Looks after the lanes whose time has come: a wake-up nobody answered, a lease nobody renews.
+-- Wakes lanes that are due again: a wake-up was not answered, or a lease was not renewed.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 lanes at most  2 first wait, ms
 -- Returns a list of {account id, wake}

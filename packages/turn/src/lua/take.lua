@@ -1,8 +1,9 @@
--- Takes a task for a while, so that one of many processes does it.
+-- Claims a task for a while, so that one of many processes does it.
 -- KEYS  1 prefix with the hash tag  2 the task
 -- ARGV  1 for how long, ms  2 '1' when the caller has it and keeps it
 -- Returns 1 when it is the caller's, else 0
--- Atomic because another may take it between the look and the write. It ends by service time; Redis' own expiry only clears away.
+-- Atomic because another may take it between the look and the write. It ends by service time; Redis' own expiry only
+-- clears away.
 #include "clock.lua"
 local now = now_ms(KEYS[1])
 local length = math.ceil(tonumber(ARGV[1]))

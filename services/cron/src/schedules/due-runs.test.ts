@@ -30,7 +30,7 @@ function scheduleOf(more: Partial<Schedule>): Schedule {
   };
 }
 
-/** Times and what becomes of them, as `05:00 waiting`. */
+/** Times and their outcomes, as `05:00 waiting`. */
 function decided(schedule: Partial<Schedule>, nowText: string, situation: Partial<RunsSituation> = {}): string[] {
   const whole = scheduleOf(schedule);
   const idle = { afterMs: at(whole.countsFrom), nowMs: at(nowText), isRunning: false, isWaiting: false, blockedReason: null };
@@ -42,7 +42,7 @@ describe('after a stop of five hours', () => {
     ['run_once', ['01:00 missed', '02:00 missed', '03:00 missed', '04:00 missed', '05:00 waiting']],
     ['skip', ['01:00 missed', '02:00 missed', '03:00 missed', '04:00 missed', '05:00 missed']],
     ['run_all', ['01:00 waiting', '02:00 waiting', '03:00 waiting', '04:00 waiting', '05:00 waiting']],
-  ] as const)('a schedule of the policy %s does with each time what it says', (missed, expected) => {
+  ] as const)('a schedule with the policy %s handles each time accordingly', (missed, expected) => {
     expect(decided({ missed }, '2027-01-01T05:30:00Z')).toEqual(expected);
   });
 
@@ -66,7 +66,7 @@ describe('after a stop of five hours', () => {
 });
 
 describe('after a stop of months', () => {
-  it('the newest are told singly, and since when there were others', () => {
+  it('the newest are listed singly, with the time since when there were others', () => {
     const found = decideDue(scheduleOf({ schedule: { every: '1m' }, missed: 'run_all' }), {
       afterMs: at('2027-01-01T00:00:00Z'),
       nowMs: at('2027-04-01T00:00:30Z'),
@@ -122,7 +122,7 @@ describe('the clock', () => {
     expect(decided({}, '2027-01-01T02:10:00Z', { afterMs: at('2027-01-01T03:00:00Z') })).toEqual([]);
   });
 
-  it('is waited for as long as the jitter says, and no run is late for that', () => {
+  it('is waited for as long as the jitter, and no run is late because of it', () => {
     const jittered = scheduleOf({ jitterSeconds: 3600, missed: 'skip' });
     const decideAt = (nowMs: number): string[] => decided(jittered, new Date(nowMs).toISOString());
     const first = Array.from({ length: 120 }, (_, minute) => at('2027-01-01T01:00:00Z') + minute * minuteMs).find(

@@ -2,21 +2,21 @@ import { limits, type Schedule } from '@concierge/contract';
 import { dueTicks, jitterMs, runIdOf, type RunDecision } from '@concierge/tenant';
 
 const DAY_MS = 86_400_000;
-/** Times that are counted one by one: more than a day has. */
+/** The maximum of times that are listed one by one: more than a day has. */
 const COUNTED_MAX = 2000;
 
 export interface RunsSituation {
-  /** Up to here all is decided. */
+  /** All times up to here are decided. */
   readonly afterMs: number;
   readonly nowMs: number;
-  /** A run is under way, or waits: the first of those that are due meets the schedule's overlap rule. */
+  /** A run is under way or waits: the first due time meets the schedule's overlap rule. */
   readonly isRunning: boolean;
   readonly isWaiting: boolean;
-  /** Why none of them may run; null when they may. */
+  /** Why no run may start; null when runs may start. */
   readonly blockedReason: string | null;
 }
 
-/** What becomes of each time that is due, the oldest first. What is `waiting` afterwards runs, one after another. */
+/** Decides each due time, the oldest first. Runs that are `waiting` afterwards run one after another. */
 export function decideDue(schedule: Schedule, situation: RunsSituation): RunDecision[] {
   const { nowMs, blockedReason } = situation;
   const { ticks, missedSince } = dueTimes(schedule, situation);
@@ -33,7 +33,7 @@ export function decideDue(schedule: Schedule, situation: RunsSituation): RunDeci
   return [...told, ...decideTimely(schedule, timely, { ...situation, isWaiting })];
 }
 
-/** Each of them; of very many those of the last day, and since when there were others. */
+/** Lists each missed time; of very many, those of the last day and since when there were others. */
 function dueTimes(schedule: Schedule, { afterMs, nowMs }: RunsSituation): { ticks: number[]; missedSince: string | null } {
   const timesAfter = (fromMs: number): number[] =>
     dueTicks(schedule, { afterMs: fromMs, nowMs, limit: COUNTED_MAX }).map(({ atMs }) => atMs);
@@ -61,7 +61,7 @@ function decideMissed({ missed }: Schedule, late: readonly number[], isRunNow: b
 function decideTimely({ overlap }: Schedule, timely: readonly number[], situation: RunsSituation): RunDecision[] {
   let { isRunning, isWaiting } = situation;
   return timely.map((atMs) => {
-    // One may queue behind a run, and behind one that is made up for.
+    // One run may queue behind a running one, and behind one that makes up for missed times.
     const isLeftOut = overlap === 'skip' ? isRunning || isWaiting : isRunning && isWaiting;
     if (isLeftOut) return decision(atMs, 'skipped', 'the run before it had not ended');
     isRunning = isRunning || isWaiting;

@@ -10,10 +10,10 @@ import {
 } from '@concierge/contract';
 import { jitterMs, minDistanceMs, ZoneClock, type TenantScope } from '@concierge/tenant';
 
-/** What a schedule is called for by in Redis when it is the tenant's heartbeat. */
+/** The name of the tenant's heartbeat in the due set in Redis. */
 export const heartbeatName = 'heartbeat';
 
-/** The agent's whole answer when nothing is to be done: its conversation is then taken away again. */
+/** The agent's whole answer when nothing is to be done: its conversation is then removed. */
 export const heartbeatToken = 'HEARTBEAT_OK';
 
 const DEFAULT_EVERY = '30m';
@@ -23,8 +23,9 @@ const DAY_MINUTES = 24 * 60;
 const message = `This is your heartbeat: nobody has written. HEARTBEAT, above, says what to look after. Do what is due now, as far as your tools allow, and tell the owner only what they should know: your answer is sent to them. When nothing is to be done, answer with ${heartbeatToken} and nothing else.`;
 
 /**
- * The heartbeat that tenant.json asks for, as a schedule; undefined when it asks for none. Its times are at the same distance from each other for ever, and
- * each tenant's at moments of its own. None is made up for: it counts from the last one that could still be in time.
+ * The heartbeat that tenant.json asks for, as a schedule; undefined when it asks for none. Its times have a fixed
+ * interval, with an offset for each tenant. No missed time is made up for: it counts from the last one that could still
+ * be in time.
  */
 export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Schedule | undefined> {
   const { heartbeat, plan, handoff } = await scope.settings();
@@ -59,19 +60,22 @@ export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Sc
   };
 }
 
-/** By default the place of `handoff.notify`, which is the owner's; null where there is none. */
+/**
+ * The recipient of a heartbeat's answer: `heartbeat.deliver`, by default `handoff.notify` (the owner); null where there
+ * is none.
+ */
 function destinationOf(asked: NonNullable<TenantSettings['heartbeat']>['deliver']): Schedule['deliver'] {
   if (asked === undefined) return null;
   const channel = channelSynonyms[asked.channel];
   return { channel, to: recipientOf(channel, asked.to) ?? asked.to };
 }
 
-/** Did the agent say that nothing is to be done, and nothing else? */
+/** Whether the agent only answered that nothing is to be done. */
 export function isQuiet(text: string): boolean {
   return text.trim() === heartbeatToken;
 }
 
-/** Where its runs are kept: beside those of the schedules. */
+/** The folder of its runs: beside those of the schedules. */
 export function heartbeatIdOf(tenantId: string): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([heartbeatName, tenantId]))
@@ -79,7 +83,7 @@ export function heartbeatIdOf(tenantId: string): string {
   return ScheduleId.parse(`s_${digest.slice(0, 32)}`);
 }
 
-/** Why a heartbeat that is due is left out; null when it is not. */
+/** Why a due heartbeat is skipped; null when it is not. */
 export async function heartbeatBlockedReason(scope: TenantScope, nowMs: number): Promise<string | null> {
   const { heartbeat, timezone = 'UTC' } = await scope.settings();
   if (heartbeat?.activeHours !== undefined && !isWithin(heartbeat.activeHours, new ZoneClock(timezone).wallAt(nowMs)))
@@ -89,7 +93,7 @@ export async function heartbeatBlockedReason(scope: TenantScope, nowMs: number):
   return (await scope.inbox.turnIds()).length > 0 ? 'a turn is under way' : null;
 }
 
-/** Takes the conversation of a heartbeat away that had nothing to say. */
+/** Removes the conversation of a heartbeat without a message to the owner. */
 export async function silence(scope: TenantScope, { turn }: ScheduleRun): Promise<void> {
   if (turn?.status !== 'done') return;
   const session = await scope.sessions.view(turn.contact_id);
@@ -97,7 +101,7 @@ export async function silence(scope: TenantScope, { turn }: ScheduleRun): Promis
   if (last?.role === 'assistant' && isQuiet(last.text)) await scope.removeSession(turn.contact_id);
 }
 
-/** `08:00-20:00`, the end left out; over midnight when it ends before it begins, the whole day when both are one. */
+/** `08:00-20:00`, the end left out; over midnight when it ends before it begins, the whole day when both are equal. */
 function isWithin(hours: string, wallMs: number): boolean {
   const [from = 0, to = 0] = hours.split('-').map((text) => {
     const [hour = 0, minute = 0] = text.split(':').map(Number);

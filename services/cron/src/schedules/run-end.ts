@@ -30,7 +30,10 @@ export interface RunInScope {
   readonly run: ScheduleRun;
 }
 
-/** Puts the reply into the outbox, or makes an event of it, where one asked for that. The same run delivers once, however often this is called. */
+/**
+ * Puts the reply into the outbox, or emits it as an event, where the schedule asks for that. The same run delivers
+ * once, however often this is called.
+ */
 export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<RunDelivery | null> {
   const { scope, schedule, run } = ended;
   const { deliver } = schedule;
@@ -38,7 +41,7 @@ export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<Ru
   if (deliver === null && !isHeartbeat) return null;
   const reply = turn.status === 'done' ? await replyOf(scope, turn) : '';
   const text = isHeartbeat && isQuiet(reply) ? '' : reply;
-  // Besides its destination: it reaches an owner without a chat app, too.
+  // Emitted besides the delivery: it also reaches an owner without a channel.
   if (isHeartbeat && text !== '') await ended.webhookEvents.emit(scope, heartbeatReported({ schedule, run, turn }, text));
   if (deliver === null) return null;
   if (text === '') return { status: 'nothing_to_send', messageId: null, eventId: null, reason: turn.error };
@@ -46,7 +49,7 @@ export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<Ru
   return keep(scope, { ...deliver, agent: schedule.agent }, { turn, callId: 'delivery', text });
 }
 
-/** Tells whoever gets the replies, and the tenant's own systems that want to know, that the schedule keeps failing. */
+/** Notifies the recipient of the replies and the tenant's subscribed systems that the schedule keeps failing. */
 export async function deliverAlert(ended: RunInScope, { turn, failures }: FailedRuns): Promise<void> {
   const { scope, webhookEvents, schedule, run } = ended;
   const { deliver } = schedule;
@@ -68,7 +71,10 @@ export interface FailedRuns {
   readonly failures: number;
 }
 
-/** Failed runs in a row up to now, when the owner is to be told of them; undefined when not. `earlier`: the newest first. */
+/**
+ * Failed runs in a row up to now, when the owner must be notified of them; undefined when not. `earlier`: the newest
+ * first.
+ */
 export function failuresToReport(
   { alert }: Schedule,
   turn: RunTurn,
@@ -82,7 +88,7 @@ export function failuresToReport(
   return failures >= alert.afterFailures && !isToldAlready ? { turn, failures } : undefined;
 }
 
-/** Up to now; `earlier`: the newest first. */
+/** Counts failed runs in a row up to now; `earlier`: the newest first. */
 export function failuresInARow(turn: RunTurn, earlier: readonly ScheduleRun[]): number {
   if (turn.status !== 'failed') return 0;
   const ran = earlier.filter((run) => run.outcome === 'ran');
@@ -104,7 +110,7 @@ interface ReceivedMessage {
 interface Recipient {
   readonly channel: MessagingChannel;
   readonly to: string;
-  /** Who says it. */
+  /** The agent that sends it. */
   readonly agent: string;
 }
 

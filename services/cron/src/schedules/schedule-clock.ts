@@ -7,7 +7,7 @@ import type { ScheduleRunner } from './schedule-runner.ts';
 const TICK_EVERY_MS = 500;
 const SCAN_EVERY_MS = 2000;
 const CLAIM_MS = 5000;
-/** After a failure that may pass. */
+/** The wait after a transient failure. */
 const AGAIN_AFTER_MS = 2000;
 
 export interface ScheduleClockOptions {
@@ -19,8 +19,9 @@ export interface ScheduleClockOptions {
 }
 
 /**
- * Looks after schedules, in every replica: those whose time has come, by the due set in Redis, and those whose files have changed. What this
- * process knows are only the marks of files; a replica that is started, or a Redis that came back empty, has every schedule looked at once.
+ * Processes schedules, in every replica: those that are due, by the due set in Redis, and those whose files have
+ * changed. The process keeps only the versions of files; when a replica starts or Redis comes back empty, every
+ * schedule is processed once.
  */
 export class ScheduleClock extends Reconciler {
   readonly name = 'schedules';
@@ -33,7 +34,7 @@ export class ScheduleClock extends Reconciler {
     const { redis, now, log } = options;
     super({ everyMs: TICK_EVERY_MS, log });
     this.#options = options;
-    // What people wrote are times of day: nobody is woken for them, and the clock is that of the replica that looks.
+    // Schedules have times of day: replicas poll for them, by their own clock.
     this.#due = new DueQueue({ redis, kind: 'schedules', wakes: false, clock: now, claimMs: CLAIM_MS, log });
     const handle = async (claim: DueClaim): Promise<number | null> => this.#reconcile(claim);
     this.#worker = new DueWorker({ redis, queue: this.#due, handle, concurrency: 1, afterFailureMs: AGAIN_AFTER_MS, log });
@@ -54,7 +55,7 @@ export class ScheduleClock extends Reconciler {
     await this.fire();
   }
 
-  /** Calls for every schedule whose files have changed since the last time. */
+  /** Plans every schedule whose files have changed since the last call. */
   async scan(): Promise<void> {
     const { tenants } = this.#options;
     const isComplete = await this.#due.isComplete();
@@ -72,7 +73,7 @@ export class ScheduleClock extends Reconciler {
     else await this.#due.addAll(changed);
   }
 
-  /** Looks at everything that is due, once. */
+  /** Processes everything that is due, once. */
   async fire(): Promise<void> {
     await this.#worker.poll();
   }

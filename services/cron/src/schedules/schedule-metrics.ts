@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 
-/** Figures about schedules; no tenant and no schedule is named. */
+/** Metrics of schedules; labels name no tenant and no schedule. */
 export class ScheduleMetrics {
   readonly #runs: Counter<'outcome'>;
   readonly #failing: Counter;

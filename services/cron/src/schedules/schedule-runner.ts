@@ -8,9 +8,9 @@ import { heartbeatBlockedReason, heartbeatIdOf, heartbeatName, heartbeatOf, sile
 import { deliverAlert, deliverReply, endOfTurn, failuresInARow, failuresToReport } from './run-end.ts';
 import type { ScheduleMetrics } from './schedule-metrics.ts';
 
-/** How soon a run that waits or is under way is looked at again. */
+/** How soon a waiting or running run is checked again. */
 const OPEN_RUN_MS = 1000;
-/** So many failed runs in a row count as a schedule that keeps failing, where its owner has not said otherwise. */
+/** This many failed runs in a row count as a schedule that keeps failing, unless its owner has set another number. */
 const FAILING_RUNS = 3;
 const SUSPENDED = 'the tenant is suspended';
 
@@ -23,10 +23,12 @@ export interface ScheduleRunnerOptions {
 }
 
 /**
- * What is to be done about one schedule, whenever somebody looks: end what has ended, decide about the times that are due, start the oldest run that
- * waits. Every step is a file that is made once or a turn whose id follows from the run, so that several who do it at the same moment do it once.
+ * Handles one schedule at any time: ends runs whose turns have ended, decides about due times, starts the oldest
+ * waiting run. Every step is a file that is made once or a turn whose id is derived from the run, so several processes
+ * that do it at the same moment do it once.
  *
- * A run: (none) → waiting → ran, its turn not accepted → ran, its turn under way → ran, with the end of its turn. Or missed, or skipped.
+ * A run: (none) → waiting → ran, its turn not accepted → ran, its turn under way → ran, with the end of its turn. Or
+ * missed, or skipped.
  */
 export class ScheduleRunner {
   readonly #options: ScheduleRunnerOptions;
@@ -35,7 +37,10 @@ export class ScheduleRunner {
     this.#options = options;
   }
 
-  /** When to look again; null when nothing is left to come. `name`: the id of a schedule, or the heartbeat's name. */
+  /**
+   * Returns when to check again; null when nothing is left to do. `name`: the id of a schedule, or the heartbeat's
+   * name.
+   */
   async reconcile(scope: TenantScope, name: string): Promise<number | null> {
     const isHeartbeat = name === heartbeatName;
     const schedule = isHeartbeat ? await heartbeatOf(scope, this.#nowMs()) : await scope.schedules.find(name);
@@ -88,7 +93,7 @@ export class ScheduleRunner {
     return isHeartbeat ? heartbeatBlockedReason(scope, this.#nowMs()) : null;
   }
 
-  /** Those that waited when their schedule was paused, or their tenant suspended. */
+  /** Skips runs that waited when their schedule was paused or their tenant suspended. */
   async #leaveOut(scope: TenantScope, open: readonly ScheduleRun[], why: BlockedReason): Promise<ScheduleRun[]> {
     const left: ScheduleRun[] = [];
     for (const run of open) {
@@ -127,7 +132,7 @@ export class ScheduleRunner {
     return accepted;
   }
 
-  /** What is still open afterwards. */
+  /** @returns the runs that are still open afterwards */
   async #endRuns(scope: TenantScope, schedule: Schedule, open: readonly ScheduleRun[]): Promise<ScheduleRun[]> {
     const left: ScheduleRun[] = [];
     for (const run of open) {
@@ -153,7 +158,7 @@ export class ScheduleRunner {
     const alertedAt = failed === undefined ? null : new Date(this.#nowMs()).toISOString();
     await failpoint('schedule.before-end');
     const ended: ScheduleRun = { ...run, turn, delivery, alertedAt };
-    // Another replica may have ended it since, and taken a silent conversation away.
+    // Another replica may have ended it since and removed the conversation.
     if (turn.status !== 'lost' || (await runs.find(schedule.id, run.id))?.turn?.status === 'waiting') await runs.put(ended);
     if (schedule.id === heartbeatIdOf(scope.tenantId)) await silence(scope, ended);
     return true;
@@ -183,7 +188,7 @@ interface BlockedReason {
   readonly isPaused: boolean;
 }
 
-/** Each run is a conversation of its own, with the rights and at most the tools that the schedule was made with. */
+/** Each run is a separate conversation, with the rights and at most the tools that the schedule was made with. */
 function inputOf({ id, agent, authority, message, tools }: Schedule, run: ScheduleRun, origin: 'schedule' | 'heartbeat'): TurnInput {
   const dedupeId = `schedule:${id}:${run.id}`;
   return {
@@ -197,7 +202,8 @@ function inputOf({ id, agent, authority, message, tools }: Schedule, run: Schedu
     attachments: [],
     busy: 'queue',
     dedupeId,
-    // Of the run alone: a message that was changed while its turn was being accepted does not make another turn of it.
+    // The hash covers the run alone: a message that changed while its turn was being accepted does not make another
+    // turn.
     requestHash: createHash('sha256').update(dedupeId).digest('hex'),
     keyId: null,
     ...(tools === null ? {} : { tools }),
