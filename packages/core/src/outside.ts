@@ -12,7 +12,7 @@ export interface Outside {
 export interface OutsideOptions {
   /** `host:port`s that URLs of tenants may resolve to although they are not public. */
   readonly outboundAllow: readonly string[];
-  /** For calls of MCP servers; the guard's own unless given. */
+  /** The policy for calls of MCP servers; default: the guard's own. */
   readonly mcpPolicy?: Partial<OutboundPolicy>;
 }
 

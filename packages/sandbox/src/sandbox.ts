@@ -25,7 +25,7 @@ export interface CommandResult {
    * that states it.
    */
   readonly output: string;
-  /** Of the whole output, the left-out middle included. */
+  /** The size of the whole output, the left-out middle included. */
   readonly outputBytes: number;
   readonly durationMs: number;
   /** The workspace was over its budget before the command began, which could therefore remove and not write. */

@@ -106,7 +106,7 @@ export function processesNamed(marker: string): string[] {
   });
 }
 
-/** In a background of its own, under a name to be found by. */
+/** A sleeping process under a name that the test can find. */
 export function sleeper(marker: string): string {
   return `bash -c 'exec -a ${marker} sleep 600'`;
 }

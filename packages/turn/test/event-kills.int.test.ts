@@ -8,7 +8,7 @@ jest.setTimeout(120_000);
 
 const teller = fileURLToPath(new URL('./event-teller.ts', import.meta.url));
 
-/** What was sent before the process died at this place; all of it is over when this returns. */
+/** Runs a process that emits an event and dies at the fail point; it has exited when this returns. */
 async function tellAndDie(rig: EventRig, place: string, failpoint: string): Promise<void> {
   const args = ['--conditions=@concierge/source', '--no-warnings', teller, rig.redis.url, rig.dataDir, place, `${failpoint}:kill`];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
@@ -16,7 +16,7 @@ async function tellAndDie(rig: EventRig, place: string, failpoint: string): Prom
   expect(signal).toBe('SIGKILL');
 }
 
-/** Dies there; another worker and its reconciler go on. */
+/** A process dies at this place; another worker and its reconciler continue. */
 async function sentBy(failpoint: string): Promise<{ ids: Set<string | undefined>; requests: number; sent: number }> {
   await using rig = await EventRig.start();
   const receiver = await rig.receiver();

@@ -23,7 +23,7 @@ const usage = { inputTokens: 12, outputTokens: 3 };
 interface WorkerFacts {
   readonly allow: readonly string[];
   readonly concurrency?: number;
-  /** Of its machine. */
+  /** The offset of its machine's clock. */
   readonly clockOffMs?: number;
 }
 

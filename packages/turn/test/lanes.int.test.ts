@@ -225,7 +225,7 @@ describe('a lease', () => {
   });
 });
 
-describe('the sweep', () => {
+describe('the reconciler’s check of lanes', () => {
   it('repeats a wake-up that was not answered, later each time', async () => {
     const given = turn('s1');
     await place(given);

@@ -167,7 +167,7 @@ describe('a turn that was published, but not announced', () => {
 });
 
 describe('a contact_id while Redis is being filled again', () => {
-  it('is not said to be unknown: its first turn may wait in the inbox', async () => {
+  it('is not refused as unknown: its first turn may wait in the inbox', async () => {
     const scope = await rig.scope();
     const { sessionId } = await rig.turns.accept(scope, input('x', { sender: null }));
     await rig.server.flush();

@@ -37,10 +37,7 @@ async function leftOf(tenantId: string, word: string): Promise<string[]> {
   return left;
 }
 
-/**
- * All that is left of tenants, folders on their way out included; what the service keeps beside them for itself is none
- * of it.
- */
+/** All that is left of tenants, folders under removal included; files of the service itself do not count. */
 async function tenantFolders(): Promise<string[]> {
   return (await readdir(join(rig.dataDir, 'tenants'))).filter((name) => name !== '.generations');
 }

@@ -83,7 +83,7 @@ describe('a turn that waits for turns it has started', () => {
     await loud;
   }, 60_000);
 
-  it('cancels the live turns below it when they are cancelled in its name', async () => {
+  it('has all its live child turns cancelled by one call', async () => {
     await using rig = await Rig.start();
     const scope = await rig.scope();
     rig.play = async (run) => {

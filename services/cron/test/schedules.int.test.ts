@@ -345,7 +345,7 @@ describe('the heartbeat', () => {
     await look();
   }
 
-  /** The clock goes on by so many minutes, and every one of them is looked at. */
+  /** Moves the clock forward by this many minutes and checks every one of them. */
   async function pass(minutes: number): Promise<void> {
     for (let minute = 0; minute < minutes; minute += 1) {
       rig.nowMs += 60_000;

@@ -81,7 +81,7 @@ export class BubblewrapCommand {
     try {
       await this.#start();
     } catch (error) {
-      // A command that was stopped meanwhile has taken away what was looked at.
+      // The processes of a command that was stopped meanwhile are gone, so its checks fail.
       if (watch.reason === undefined)
         this.#failure = error instanceof SandboxUnavailable ? error : new SandboxUnavailable(failed, { cause: error });
       this.#kill();

@@ -10,12 +10,12 @@ import { bash, newMarker, Workspaces } from '../workspaces.ts';
 export function commandCases(side: Side): void {
   const sandboxes = side.make({ deployment: newMarker() });
 
-  it('says that it is usable', async () => {
+  it('reports that it is usable', async () => {
     expect(sandboxes.kind).toBe(side.kind);
     await sandboxes.check();
   });
 
-  it('runs in the workspace, and says how the program ended', async () => {
+  it('runs in the workspace, and reports how the program ended', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
     expect(await bash(sandbox, 'pwd; cat notes/today.md')).toMatchObject({
@@ -79,7 +79,7 @@ export function commandCases(side: Side): void {
     expect((await bash(sandbox, 'touch /run/concierge/x 2>/dev/null && echo written')).output).toBe('');
   });
 
-  it('says so when the workspace is not there', async () => {
+  it('reports an error when the workspace is not there', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request({ root: join(workspaces.path, 'none') }));
     await expect(bash(sandbox, 'true')).rejects.toThrow(SandboxUnavailable);

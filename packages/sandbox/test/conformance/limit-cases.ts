@@ -30,7 +30,7 @@ export function limitCases(side: Side): void {
     expect((await bash(sandbox, 'echo on')).output).toBe('on\n');
   });
 
-  it('ends a command that takes too much memory, and says so', async () => {
+  it('ends a command that takes too much memory, and reports it', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
     expect((await bash(sandbox, 'exec tail /dev/zero')).end).toEqual({ kind: 'out_of_memory' });

@@ -28,7 +28,7 @@ const Receipt = z.object({
   upToMs: z.number().nullable(),
   recipient: z.string().nullable(),
   state: ReceiptState,
-  /** Only of `failed`. */
+  /** Only for `failed`. */
   errorCodes: z.array(z.string()).readonly(),
   /** The mark sent with the message, where the provider returns it: `<message id>.<part>`. */
   mark: z.string().optional(),
@@ -171,7 +171,7 @@ function isKnown({ parts }: Delivery, step: DeliveryStep): boolean {
 
 function problemOf({ errorCodes }: DeliveryReceipt): DeliveryProblem {
   const code = errorCodes[0] ?? 'failed';
-  return { code: code.slice(0, CODE_MAX_CHARACTERS), message: 'The app took the message and could not deliver it.' };
+  return { code: code.slice(0, CODE_MAX_CHARACTERS), message: 'The provider took the message and could not deliver it.' };
 }
 
 /** Only the fields that are used, however much was sent. */

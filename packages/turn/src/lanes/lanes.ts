@@ -102,7 +102,7 @@ export interface Renewed {
 }
 
 export interface TurnEnding {
-  /** For live readers. */
+  /** The payload for live readers. */
   readonly payload: string;
   readonly state: TurnStatus;
   /** Turns behind it that were answered with it: they do not wait in a line again. */

@@ -90,8 +90,8 @@ export class TurnReconciler extends Reconciler {
       for (const sessionId of await scope.laneOrder.sessionIds()) await this.#repair.repair(scope, { sessionId });
       return inOrder.length;
     } catch (error) {
-      // One tenant's broken folder does not hold up the others. A Redis that takes no more does: what is missing in it
-      // would be overtaken.
+      // One tenant's broken folder does not stop the others. A Redis that refuses writes does: later turns would
+      // overtake the missing ones.
       if (found === 'emptied' && !(error instanceof Error && 'path' in error)) throw error;
       log.error({ err: error, tenantId }, 'cannot look through the inbox');
       return 0;

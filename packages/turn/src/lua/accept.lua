@@ -44,7 +44,7 @@ end
 local now = now_ms(prefix)
 local held = prefix .. ':lease:' .. member
 
--- Never before a running turn.
+-- A turn is never placed before a running one.
 local function place_in_order(accepted_at)
   local lease = redis.call('HMGET', held, 'turn', 'until')
   for index, other in ipairs(redis.call('LRANGE', lane, 0, -1)) do

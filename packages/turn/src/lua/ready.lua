@@ -1,4 +1,4 @@
--- Included by the scripts that must know whether this Redis has all that was accepted. `enqueued` has the run id of the
+-- Included by the scripts that must know whether this Redis has all that was accepted. `:ready` has the run id of the
 -- Redis in which the lanes were restored from the inboxes. It is missing in a Redis that came back empty, and is
 -- another's in one that was started again and may have lost its last second: until the inboxes have been scanned
 -- (open.lua), nothing starts.

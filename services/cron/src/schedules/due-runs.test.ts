@@ -122,7 +122,7 @@ describe('the clock', () => {
     expect(decided({}, '2027-01-01T02:10:00Z', { afterMs: at('2027-01-01T03:00:00Z') })).toEqual([]);
   });
 
-  it('is waited for as long as the jitter says, and no run is late for that', () => {
+  it('is waited for as long as the jitter, and no run is late because of it', () => {
     const jittered = scheduleOf({ jitterSeconds: 3600, missed: 'skip' });
     const decideAt = (nowMs: number): string[] => decided(jittered, new Date(nowMs).toISOString());
     const first = Array.from({ length: 120 }, (_, minute) => at('2027-01-01T01:00:00Z') + minute * minuteMs).find(

@@ -60,7 +60,10 @@ export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Sc
   };
 }
 
-/** By default the place of `handoff.notify`, which is the owner's; null where there is none. */
+/**
+ * The recipient of a heartbeat's answer: `heartbeat.deliver`, by default `handoff.notify` (the owner); null where there
+ * is none.
+ */
 function destinationOf(asked: NonNullable<TenantSettings['heartbeat']>['deliver']): Schedule['deliver'] {
   if (asked === undefined) return null;
   const channel = channelSynonyms[asked.channel];

@@ -188,7 +188,7 @@ interface BlockedReason {
   readonly isPaused: boolean;
 }
 
-/** Each run is a conversation of its own, with the rights and at most the tools that the schedule was made with. */
+/** Each run is a separate conversation, with the rights and at most the tools that the schedule was made with. */
 function inputOf({ id, agent, authority, message, tools }: Schedule, run: ScheduleRun, origin: 'schedule' | 'heartbeat'): TurnInput {
   const dedupeId = `schedule:${id}:${run.id}`;
   return {
