@@ -29,7 +29,7 @@ const tolerated = {
     'packages/sandbox': 2,
     'packages/web': 5,
     'services/gateway': 19,
-    'services/ui': 6,
+    'services/ui': 4,
     'services/worker': 2,
   },
   folders: {},

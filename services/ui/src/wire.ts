@@ -1,19 +1,21 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ServiceParts } from '@concierge/runtime/process';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
-import { GatewayForwarder } from './gateway-forwarder.ts';
-import { PageFiles } from './page-files.ts';
+import { GatewayProxy } from './gateway-proxy.ts';
+import { servePages } from './pages.ts';
 
 /** Where `build.mjs` puts the pages; the same from `src` and from `dist`. */
 const pagesFolder = fileURLToPath(new URL('../dist/web', import.meta.url));
 
-async function close(server: Server, forwarder: GatewayForwarder, graceMs: number): Promise<void> {
+async function close(server: Server, gateway: GatewayProxy, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  forwarder.stop();
+  gateway.stop();
   const deadline = setTimeout(() => {
     server.closeAllConnections();
   }, graceMs);
@@ -23,13 +25,13 @@ async function close(server: Server, forwarder: GatewayForwarder, graceMs: numbe
 
 /** Answers with the port on which it listens. `folder`: of the built pages; tests bring their own. */
 export async function wire(config: Config, { stack, log }: ServiceParts, folder = pagesFolder): Promise<number> {
-  const pages = await PageFiles.load(folder);
-  if (!pages.isBuilt) log.warn('the pages of the console have not been built: run node services/ui/build.mjs');
-  const forwarder = new GatewayForwarder({ gatewayUrl: config.gatewayUrl, log });
+  const isBuilt = existsSync(join(folder, 'index.html'));
+  if (!isBuilt) log.warn('the pages of the console have not been built: run node services/ui/build.mjs');
+  const gateway = new GatewayProxy({ gatewayUrl: config.gatewayUrl, log });
   // The time-outs of a proxy's own side stay above the gateway's, so that the gateway's answer is the one that is seen.
   const server = createServer(
     { headersTimeout: 15_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 },
-    createApp({ pages, forwarder, opsTokenIsSet: config.opsTokenIsSet }),
+    createApp({ pages: servePages(folder, isBuilt), gateway, opsTokenIsSet: config.opsTokenIsSet }),
   );
   // A connection whose answer ends while the server closes would stay open, idle, until its time-out.
   server.on('request', (_request, response) => {
@@ -37,7 +39,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, folder 
       if (!server.listening) setImmediate(() => server.closeIdleConnections());
     });
   });
-  stack.defer(async () => close(server, forwarder, stack.graceLeftMs));
+  stack.defer(async () => close(server, gateway, stack.graceLeftMs));
   server.listen(config.port, config.host);
   await once(server, 'listening');
   const { port } = addressOf(server);
