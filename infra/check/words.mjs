@@ -72,7 +72,9 @@ const stored = {
 
 const escape = (text) => text.replaceAll(' ', '[ \\n]+(?:(?://|\\*|--|#) ?)?');
 const rules = [
+  // bounded-expression: built from the words of this file
   ...Object.entries(prose).map(([word, instead]) => ({ word, instead, pattern: new RegExp(`\\b${escape(word)}\\b`, 'giu') })),
+  // bounded-expression: as above
   ...Object.entries(identifiers).map(([word, instead]) => ({ word, instead, pattern: new RegExp(`\\b${word}\\b`, 'gu') })),
 ];
 

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, constants, open as openFile, writeFile } from 'node:fs';
 import { link, open, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isNativeError } from 'node:util/types';
 import { promisify } from 'node:util';
 import type { FolderSync } from './folder-sync.ts';
 import { namesIn } from './names-in.ts';
@@ -118,7 +117,7 @@ export async function createFiles({ folder, files, folders, mode }: AtomicWrites
   try {
     for (const [index, { name }] of files.entries()) created.push(await linkNew(writtenAt(written, index), join(folder, name)));
   } catch (error) {
-    failure = isNativeError(error) ? error : new Error(String(error));
+    failure = Error.isError(error) ? error : new Error(String(error));
   }
   // The temporary names are of no use to anyone by now; they go while the disk is busy with the folder.
   const cleared = Promise.all(temporaries.map(async (path) => ignoreMissing(unlink(path)).catch(() => undefined)));

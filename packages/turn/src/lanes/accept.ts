@@ -1,4 +1,3 @@
-import { isNativeError } from 'node:util/types';
 import type { Redis } from 'ioredis';
 import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
@@ -80,7 +79,7 @@ export class TurnAcceptance {
       await this.#acceptOthers(scope, inputs.slice(1), outcomes);
       return { outcomes, failure: undefined };
     } catch (error) {
-      return { outcomes, failure: isNativeError(error) ? error : new Error(String(error)) };
+      return { outcomes, failure: Error.isError(error) ? error : new Error(String(error)) };
     }
   }
 
