@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { FolderSync } from './folder-sync.ts';
 import { namesIn } from './names-in.ts';
-import { ignoreMissing, isSystemError } from './system-error.ts';
+import { ignoreMissing, isSystemError, toError } from './system-error.ts';
 
 /** Names that begin like this are left-overs of a write that was cut off, or of one that is under way. */
 export const temporaryPrefix = '.tmp-';
@@ -117,7 +117,7 @@ export async function createFiles({ folder, files, folders, mode }: AtomicWrites
   try {
     for (const [index, { name }] of files.entries()) created.push(await linkNew(writtenAt(written, index), join(folder, name)));
   } catch (error) {
-    failure = Error.isError(error) ? error : new Error(String(error));
+    failure = toError(error);
   }
   // The temporary names are of no use to anyone by now; they go while the disk is busy with the folder.
   const cleared = Promise.all(temporaries.map(async (path) => ignoreMissing(unlink(path)).catch(() => undefined)));

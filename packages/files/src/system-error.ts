@@ -12,3 +12,10 @@ export async function ignoreMissing(task: Promise<unknown>): Promise<void> {
     if (!isSystemError(error, 'ENOENT', 'ENOTDIR')) throw error;
   }
 }
+
+/** The error as it is; one of another realm, such as a test's, as an error of this one with the same code. */
+export function toError(error: unknown): Error {
+  if (error instanceof Error) return error;
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return Object.assign(new Error(String(error), { cause: error }), { code });
+}

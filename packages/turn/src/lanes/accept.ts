@@ -79,7 +79,7 @@ export class TurnAcceptance {
       await this.#acceptOthers(scope, inputs.slice(1), outcomes);
       return { outcomes, failure: undefined };
     } catch (error) {
-      return { outcomes, failure: Error.isError(error) ? error : new Error(String(error)) };
+      return { outcomes, failure: error instanceof Error ? error : new Error('acceptance failed', { cause: error }) };
     }
   }
 
