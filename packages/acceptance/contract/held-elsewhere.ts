@@ -59,7 +59,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'C/7/10': [
     chaos('redis/redis.test.ts', 'a Redis that loses what readers wait for'),
-    { file: 'packages/turn/test/lost-streams.int.test.ts', name: 'is told from its session file, to early and late readers' },
+    { file: 'packages/turn/test/lost-streams.int.test.ts', name: 'is replayed from its session file, to early and late readers' },
   ],
   'C/7/11': [
     { file: 'packages/acceptance/e2e/channels/channels.test.ts', name: 'is taken while its app lets nothing be sent' },
