@@ -19,7 +19,7 @@ import {
   handoffRequested,
   Lanes,
   openDeliveryQueue,
-  outboxBellOf,
+  wakeOutboxBy,
   WebhookEvents,
   Turns,
   type DueQueue,
@@ -66,7 +66,7 @@ export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, 
   await assertNoEviction(redis, log);
   const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
   const path = openTurnPath(redis, stack, log);
-  const wakeOutbox = outboxBellOf(path.deliveries);
+  const wakeOutbox = wakeOutboxBy(path.deliveries);
   const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, log });
   return { ...path, redis, index, tenants };
 }

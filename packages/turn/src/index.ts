@@ -54,7 +54,7 @@ export {
   DeliveryWorker,
   dueKeyOf,
   openDeliveryQueue,
-  outboxBellOf,
+  wakeOutboxBy,
   type DeliverNext,
   type LaneStep,
 } from './deliveries/delivery-worker.ts';

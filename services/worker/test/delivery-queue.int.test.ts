@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { botError, eventually, gate } from '@concierge/testing';
 import { sessionIdOf } from '@concierge/tenant';
-import { dueKeyOf, keyOf, outboxBellOf, type DueKey } from '@concierge/turn';
+import { dueKeyOf, keyOf, wakeOutboxBy, type DueKey } from '@concierge/turn';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
 
 let stage: DeliveryStage;
@@ -30,7 +30,7 @@ it('several parts and messages in one conversation are in order, however many wo
 
 it('what waited for a channel to be connected goes out when it is, and not some time later', async () => {
   const { worker, queue } = stage.queue();
-  stage.wakeOutbox = outboxBellOf(queue);
+  stage.wakeOutbox = wakeOutboxBy(queue);
   await stage.scope.channels.setDisabled('channel_c', 'for a test');
   const id = await stage.say('Hello');
   worker();

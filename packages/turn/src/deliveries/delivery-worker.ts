@@ -13,7 +13,7 @@ export function openDeliveryQueue(redis: Redis, log: Log): DueQueue {
 }
 
 /** Wakes a worker for new messages in an outbox. */
-export function outboxBellOf(queue: DueQueue): WakeOutbox {
+export function wakeOutboxBy(queue: DueQueue): WakeOutbox {
   return async (lane) => queue.add([{ ...dueKeyOf(lane), delayMs: 0 }]);
 }
 
