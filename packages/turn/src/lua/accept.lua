@@ -73,10 +73,10 @@ local unclear = (found == 'accepted' and (late == '1' or latest >= accepted_at))
 -- begun.
 local restored = '0'
 if found ~= 'accepted' then restored = (found == 'emptied' or not open) and '1' or '2' end
-redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', string.format('%.0f', accepted_at),
+redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', string.format('%.3f', accepted_at),
   'requestHash', given.requestHash, 'restored', restored, 'key', given.keyId, 'attempts', '0', 'cancelled', given.cancelled and '1' or '0',
   'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run)
-redis.call('HSET', held, 'agent', given.agent, 'latest', string.format('%.0f', math.max(latest, accepted_at)))
+redis.call('HSET', held, 'agent', given.agent, 'latest', string.format('%.3f', math.max(latest, accepted_at)))
 redis.call('PERSIST', held)
 
 local debounced = is_debounced(prefix, member)
