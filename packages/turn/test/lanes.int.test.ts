@@ -267,6 +267,16 @@ describe('a Redis that came back empty', () => {
     });
     expect(order).toEqual([old.turnId, middle.turnId, fresh.turnId]);
   });
+
+  it('keeps the order of turns that were accepted in one millisecond, whichever of them is found first', async () => {
+    const atMs = Date.now();
+    const [first, second, third] = [1, 2, 3].map((place) => turn('s1', { acceptedAtMs: atMs + place / 1000 }));
+    await redis.flushall();
+    for (const given of [third, first, second]) if (given !== undefined) await place(given, 'emptied');
+    const placed = await redis.lrange(keyOf.lane({ tenantId: 'acme', sessionId: 's1' }), 0, -1);
+    expect(placed).toEqual([first?.turnId, second?.turnId, third?.turnId]);
+    await stage.open();
+  });
 });
 
 describe('a lane that is put in order', () => {
