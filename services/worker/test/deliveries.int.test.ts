@@ -1,11 +1,10 @@
+import { HOUR_MS } from '@concierge/contract';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { armFailpoints } from '@concierge/runtime';
 import { botError, eventually } from '@concierge/testing';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
-
-const HOUR_MS = 3_600_000;
 
 let stage: DeliveryStage;
 

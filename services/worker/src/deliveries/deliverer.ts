@@ -145,7 +145,9 @@ export class Deliverer {
     return { leftMs, retryInMs: Math.max(0, (next?.part.retryAfterMs ?? 0) - retryAge) };
   }
 
-  /** The ages of the message, of its wait for a retry and, where one is given, of the try that is leaving or has left. */
+  /**
+   * The ages of the message, of its wait for a retry and, where one is given, of the try that is leaving or has left.
+   */
   async #ages(scope: TenantScope, delivery: Delivery, sending?: Try): Promise<Ages> {
     const { message, wantedAt, next } = delivery;
     const lane = laneOfDelivery(scope, delivery);
