@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { AppError, type TurnInput } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnReceipt, Turns } from '@concierge/turn';
@@ -36,7 +36,7 @@ export async function retryTurn({ scope, turns }: RetryContext, turnId: string):
     attachments: asked.attachments ?? [],
     busy: 'queue',
     dedupeId: `retry:${turnId}`,
-    requestHash: createHash('sha256').update(`retry:${turnId}`).digest('hex'),
+    requestHash: hash('sha256', `retry:${turnId}`),
     keyId: record.keyId,
   };
   return await turns.accept(scope, input);

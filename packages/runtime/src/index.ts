@@ -14,6 +14,7 @@ export {
   type ServiceParts,
   type StartOptions,
 } from './lifecycle.ts';
+export { hashParts } from './hash-parts.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
 export { MemoryWatch } from './watchdog/memory-watch.ts';
 export { newMetrics } from './metrics.ts';

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { EventEndpointId, EventId } from '@concierge/contract';
+import { hashParts } from '@concierge/runtime';
 
 const TIME_DIGITS = 12;
 const ENDPOINT_DIGITS = 12;
@@ -18,11 +18,9 @@ export interface WebhookEventKey {
 
 /** The same webhook event has the same id, however often and by whichever process it is reported. */
 export function eventIdOf({ tenantId, endpointId, type, key, atMs }: WebhookEventKey): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify(['event', tenantId, endpointId, type, key]))
-    .digest('hex');
+  const digits = hashParts(['event', tenantId, endpointId, type, key], { separator: 'json', digits: 16 });
   const time = atMs.toString(16).padStart(TIME_DIGITS, '0');
-  return EventId.parse(`e_${time}${endpointId.slice('ep_'.length)}${digest.slice(0, 16)}`);
+  return EventId.parse(`e_${time}${endpointId.slice('ep_'.length)}${digits}`);
 }
 
 export function endpointIdOfEvent(eventId: string): string {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { appendFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ignoreMissing, makeStoreFolder, namesIn, readIfThere } from '@concierge/files';
@@ -43,7 +43,7 @@ export class OutboxPointers {
   }
 
   #place(key: string): { readonly folder: string; readonly name: string } {
-    const digest = createHash('sha256').update(key).digest('hex');
+    const digest = hash('sha256', key);
     return { folder: join(this.#folder, digest.slice(0, 2)), name: digest.slice(2, 34) };
   }
 }

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, limits, OutboundId, OutboundMessage, type Actor, type MessagingChannel, type DeliveryStep } from '@concierge/contract';
 import type { FolderSync } from '@concierge/files';
-import { background, failpoint, type Log } from '@concierge/runtime';
+import { background, failpoint, hashParts, type Log } from '@concierge/runtime';
 import type { Delivery } from './delivery.ts';
 import { laneOf, OutboxFiles } from './outbox-files.ts';
 import { OutboxPointers } from './outbox-pointers.ts';
@@ -99,8 +98,8 @@ export class Outbox {
   }
 
   idOf({ channel, to, thread, turnId, callId }: Pick<NewOutbound, 'channel' | 'to' | 'thread' | 'turnId' | 'callId'>): string {
-    const said = hashOf(['outbound', this.#options.tenantId, turnId, callId]);
-    return OutboundId.parse(`m_${laneIdOf({ channel, to, thread })}${said.slice(0, 20)}`);
+    const said = hashParts(['outbound', this.#options.tenantId, turnId, callId], { separator: 'json', digits: 20 });
+    return OutboundId.parse(`m_${laneIdOf({ channel, to, thread })}${said}`);
   }
 
   /** On its way or ended; undefined when there is none, or it was long ago. */
@@ -301,7 +300,7 @@ export class Outbox {
 
 /** The conversation a message stands in line in: everything to one place on one channel. */
 export function laneIdOf({ channel, to, thread }: Pick<NewOutbound, 'channel' | 'to' | 'thread'>): string {
-  return hashOf([channel, to, thread ?? null]).slice(0, 12);
+  return hashParts([channel, to, thread ?? null], { separator: 'json', digits: 12 });
 }
 
 function hasArrived({ parts = [] }: Delivery): boolean {
@@ -310,10 +309,6 @@ function hasArrived({ parts = [] }: Delivery): boolean {
 
 function sentKey(channel: MessagingChannel, providerMessageId: string): string {
   return JSON.stringify([channel, providerMessageId]);
-}
-
-function hashOf(parts: readonly (string | null)[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
 /** A day may have thousands: so many files are open at once and no more. */

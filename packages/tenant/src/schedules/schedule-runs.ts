@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
 import { RecordFolder, removeFolderIn, type FolderSync, type RecordFolderOptions } from '@concierge/files';
-import type { Log } from '@concierge/runtime';
+import { hashParts, type Log } from '@concierge/runtime';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
 const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;
@@ -214,10 +214,7 @@ export function runIdOf(tickMs: number): string {
 
 function askedIdOf(scheduleId: string, requestId: string | undefined): string {
   if (requestId === undefined) return `n_${randomBytes(16).toString('hex')}`;
-  const digest = createHash('sha256')
-    .update(JSON.stringify(['run', scheduleId, requestId]))
-    .digest('hex');
-  return `n_${digest.slice(0, 32)}`;
+  return `n_${hashParts(['run', scheduleId, requestId], { separator: 'json', digits: 32 })}`;
 }
 
 /** Nothing more is to come. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -21,7 +21,7 @@ import {
   type TenantSettings,
 } from '@concierge/contract';
 import { isSystemError, namesIn, RecordFolder, type FolderSync } from '@concierge/files';
-import { KeyedMutex, type Log } from '@concierge/runtime';
+import { hashParts, KeyedMutex, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import type { Outbox } from '../outbox/outbox.ts';
 import { ScheduleRuns } from './schedule-runs.ts';
@@ -226,10 +226,7 @@ export class Schedules {
 
 function idOf(tenantId: string, requestId: string | undefined): string {
   if (requestId === undefined) return ScheduleId.parse(`s_${randomBytes(16).toString('hex')}`);
-  const digest = createHash('sha256')
-    .update(JSON.stringify(['schedule', tenantId, requestId]))
-    .digest('hex');
-  return ScheduleId.parse(`s_${digest.slice(0, 32)}`);
+  return ScheduleId.parse(`s_${hashParts(['schedule', tenantId, requestId], { separator: 'json', digits: 32 })}`);
 }
 
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {

@@ -1,19 +1,18 @@
-import { hash } from 'node:crypto';
+import { hashParts } from '@concierge/runtime';
 
-const idHexDigits = 32;
-const unitSeparator = '\u001f';
+const idHash = { separator: 'unit', digits: 32 } as const;
 
 /**
  * The stable session id, which is also the `contact_id` (contract §3): the first 32 hex digits of a SHA-256 over the
  * three parts.
  */
 export function sessionIdOf(agent: string, channel: string, sender: string): string {
-  return firstDigits([agent, channel, sender].join(unitSeparator));
+  return hashParts([agent, channel, sender], idHash);
 }
 
 /** The name below `contacts/` of what is known about one sender; the sender's own spelling never becomes a path. */
 export function contactFolderOf(sender: string): string {
-  return firstDigits(sender);
+  return hashParts([sender], idHash);
 }
 
 /**
@@ -21,14 +20,10 @@ export function contactFolderOf(sender: string): string {
  * session's id is known.
  */
 export function contactOf({ sender, sessionId }: { readonly sender: string | null; readonly sessionId: string }): string {
-  return sender ?? `anonymous${unitSeparator}${sessionId}`;
+  return sender ?? `anonymous\u001f${sessionId}`;
 }
 
 /** The only names that sessions and contacts have on disk. */
 export function isHashedName(name: string): boolean {
   return /^[0-9a-f]{32}$/u.test(name);
-}
-
-function firstDigits(text: string): string {
-  return hash('sha256', text).slice(0, idHexDigits);
 }

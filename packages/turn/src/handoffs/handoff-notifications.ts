@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   appNameOf,
   channelDefinitions,
@@ -116,7 +116,7 @@ export class HandoffNotifications {
       attachments: [],
       busy: 'queue',
       dedupeId: `handoff:${handoffId}`,
-      requestHash: createHash('sha256').update(handoffId).digest('hex'),
+      requestHash: hash('sha256', handoffId),
       keyId: null,
       tools: preparingTools,
     });

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { AppError, limits } from '@concierge/contract';
 import { readSenderToken, sessionIdOf, type OpenWidget, type TenantScope } from '@concierge/tenant';
@@ -53,5 +53,5 @@ function keptSender(visitor: string | string[] | undefined, { requireSenderToken
   if (requireSenderToken) throw new AppError('invalid_signature', 'This widget asks for a sender token.');
   if (typeof visitor !== 'string' || !visitorPattern.test(visitor))
     throw new AppError('invalid_request', 'X-Widget-Visitor must be a random text of 32 to 128 letters, digits, - and _.');
-  return { sender: `visitor:${createHash('sha256').update(visitor).digest('hex')}`, name: null };
+  return { sender: `visitor:${hash('sha256', visitor)}`, name: null };
 }
