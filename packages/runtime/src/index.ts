@@ -46,6 +46,7 @@ export {
   type SandboxSettings,
   type ServiceSettings,
 } from './service-environment.ts';
+export { isSameSecret } from './same-secret.ts';
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { isUnavailable } from './unavailable.ts';

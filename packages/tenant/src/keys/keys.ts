@@ -1,9 +1,9 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, KeyScope, TenantId, type KeyView } from '@concierge/contract';
 import { isSystemError, RecordFolder, type FolderSync } from '@concierge/files';
-import { background, type Log } from '@concierge/runtime';
+import { background, isSameSecret, type Log } from '@concierge/runtime';
 import type { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { encodeKey, keyIdPattern, type KeyClaims } from './key-token.ts';
@@ -87,7 +87,7 @@ export class Keys {
       version: 1,
       id,
       accountId: tenantId,
-      hash: hashOf(key),
+      hash: hash('sha256', key),
       label: request.label ?? '',
       scopes,
       createdAt,
@@ -135,7 +135,7 @@ export class Keys {
    */
   async verify(raw: string, claims: KeyClaims): Promise<KeyRecord> {
     const record = await this.#cached(claims.keyId);
-    const isSame = hashesEqual(hashOf(raw), record?.hash ?? noHash);
+    const isSame = isSameSecret(hash('sha256', raw), record?.hash ?? noHash);
     if (record === null || !isSame || record.accountId !== claims.accountId) throw new AppError('invalid_key');
     if (record.revokedAt !== null) throw new AppError('revoked_key');
     if (record.expiresAt !== null && Date.parse(record.expiresAt) <= Date.now())
@@ -213,13 +213,4 @@ async function touch(path: string, at: Date): Promise<void> {
     if (!isSystemError(error, 'ENOENT')) throw error;
     await writeFile(path, '', { mode: 0o600 });
   }
-}
-
-function hashOf(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
-}
-
-function hashesEqual(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one, 'hex'), Buffer.from(other, 'hex')];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

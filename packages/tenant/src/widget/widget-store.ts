@@ -1,8 +1,8 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, WidgetBody, WidgetRecord, widgetKeyPrefix, type WidgetAppearance, type WidgetView } from '@concierge/contract';
 import { RecordFolder, StatCache, type FolderSync, type Parsed } from '@concierge/files';
-import { KeyedMutex, type Log } from '@concierge/runtime';
+import { isSameSecret, KeyedMutex, type Log } from '@concierge/runtime';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 
 const fileName = 'widget';
@@ -89,7 +89,7 @@ export class WidgetStore {
     const read = await this.#read();
     if (read?.status !== 'ok') return undefined;
     const { enabled, origins, requireSenderToken, appearance, sealedSecret } = read.value;
-    if (!isSame(key, read.value.key) || !enabled) return undefined;
+    if (!isSameSecret(key, read.value.key) || !enabled) return undefined;
     return { origins, requireSenderToken, appearance, secret: sealedSecret === null ? null : (this.#opened(sealedSecret) ?? null) };
   }
 
@@ -140,9 +140,4 @@ function bodyOf(record: WidgetRecord | undefined): WidgetBody {
   if (record === undefined) return WidgetBody.parse({});
   const { enabled, origins, requireSenderToken, appearance } = record;
   return { enabled, origins, requireSenderToken, appearance };
-}
-
-function isSame(left: string, right: string): boolean {
-  const [one, other] = [Buffer.from(left), Buffer.from(right)];
-  return one.length === other.length && timingSafeEqual(one, other);
 }
