@@ -10,14 +10,14 @@ export function failureLine(error: unknown): string {
   return onOneLine([line, ...details].join(' '));
 }
 
-function codeOf(error: unknown): ErrorCode {
+function toErrorCode(error: unknown): ErrorCode {
   if (error instanceof AppError) return error.code;
   return error instanceof ConfigError ? 'invalid_request' : 'internal_error';
 }
 
 /** The same problem document that the API answers with (RFC 9457). */
-export function problemOf(error: unknown): Problem {
-  const code = codeOf(error);
+export function describeFailure(error: unknown): Problem {
+  const code = toErrorCode(error);
   const { status, title } = errorCodes[code];
   const errors = error instanceof AppError && error.errors !== undefined ? { errors: [...error.errors] } : {};
   return { type: `urn:concierge:problem:${code}`, title, status, detail: failureLine(error), code, requestId: randomUUID(), ...errors };

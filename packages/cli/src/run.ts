@@ -4,7 +4,7 @@ import { CommanderError, type Command } from 'commander';
 import { printAnswer, type Answer } from './answer.ts';
 import type { Config } from './config.ts';
 import { Deployment } from './deployment.ts';
-import { failureLine, problemOf } from './failure.ts';
+import { failureLine, describeFailure } from './failure.ts';
 import { createProgram } from './program.ts';
 
 export interface RunOptions {
@@ -42,7 +42,7 @@ export async function run(args: readonly string[], { readConfig, out, err }: Run
     for (const answer of answers) printAnswer(answer, { json, out });
     return answers.some(({ failed }) => failed === true) ? 1 : 0;
   } catch (error) {
-    err.write(json ? `${JSON.stringify(problemOf(error))}\n` : `concierge: ${failureLine(error)}\n`);
+    err.write(json ? `${JSON.stringify(describeFailure(error))}\n` : `concierge: ${failureLine(error)}\n`);
     return 1;
   } finally {
     await deployment?.close();

@@ -18,11 +18,11 @@ export { parseJson, parseLines, readFreshIfThere, readIfThere, type Parsed } fro
 export { namesIn } from './names-in.ts';
 export { foldName, invalidPath, nameProblem, parsePath } from './path-rules.ts';
 export { FolderHandle, isPlainFile } from './path-walk.ts';
-export { appendPlainFile, assertNoDuplicate, etagMatches, etagOf, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
+export { appendPlainFile, assertNoDuplicate, etagMatches, toEtag, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
 export { lstatIfThere, quickReaddir } from './stat-policy.ts';
 export { RecordFolder, type RecordFolderOptions } from './record-folder.ts';
 export { SharedRun } from './shared-run.ts';
-export { signatureOf, StatCache } from './stat-cache.ts';
+export { toStatSignature, StatCache } from './stat-cache.ts';
 export { keepFolders, makeStoreFolder } from './store-folder.ts';
 export { ignoreMissing, isSystemError } from './system-error.ts';
 export { readContent, walkTree, type TreeContent, type TreeEntry } from './tree-walk.ts';

@@ -104,7 +104,7 @@ export async function assertNoDuplicate(folder: FolderHandle, name: string): Pro
 }
 
 /** The strong entity tag of a file's content: quoted, as it stands in the header. */
-export function etagOf(content: Uint8Array | string): string {
+export function toEtag(content: Uint8Array | string): string {
   return `"${createHash('sha256').update(content).digest('hex').slice(0, etagHexDigits)}"`;
 }
 

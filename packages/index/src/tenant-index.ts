@@ -57,7 +57,7 @@ export class TenantIndex {
     await this.#backend.write(this.tenantId, async (db) => new SessionUpserts(db, this.#backend.queries, this.tenantId).put(puts));
   }
 
-  /** Call it after the session's files are gone and `removed` (`removedSessionOf`) is on disk. */
+  /** Call it after the session's files are gone and `removed` (`toRemovedSession`) is on disk. */
   async removeSession(removed: RemovedSession): Promise<void> {
     await this.#backend.writeAlone(this.tenantId, async (db) => removeSession(db, this.tenantId, removed));
   }

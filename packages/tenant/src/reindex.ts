@@ -26,7 +26,7 @@ export class FilesSource implements IndexSource {
       try {
         const session = await sessions.load(id);
         if (session === undefined) continue;
-        yield { session, turns: await sessions.turnsOf(session) };
+        yield { session, turns: await sessions.readSessionTurns(session) };
       } catch (error) {
         log.error({ tenantId, sessionId: id, err: error }, 'session cannot be read, the index is rebuilt without it');
       }

@@ -5,7 +5,7 @@ import type { TenantPlan, TenantSettings } from '@concierge/contract';
 import { FolderSync, readContent, walkTree } from '@concierge/files';
 import type { z } from 'zod';
 import { markIncarnation } from './incarnation.ts';
-import { textOf } from './settings/settings-files.ts';
+import { formatSettings } from './settings/settings-files.ts';
 
 /** Beside src and dist, so that both find it. */
 const starterFolder = fileURLToPath(new URL('../starter/', import.meta.url));
@@ -50,7 +50,7 @@ export async function writeStarter(root: string, plan: z.infer<typeof TenantPlan
   }
   await markIncarnation(root);
   const settings: TenantSettings = { plan };
-  await writeFile(join(root, 'tenant.json'), textOf(settings), { mode: 0o600, flush: true });
+  await writeFile(join(root, 'tenant.json'), formatSettings(settings), { mode: 0o600, flush: true });
   const sync = new FolderSync();
   await Promise.all([...folders].map(async (folder) => sync.sync(folder)));
 }

@@ -107,7 +107,7 @@ export class TenantScope {
     this.secrets = new TenantSecrets(tenantId, secretsKey);
     this.#incarnation = new Incarnation(tenantId, root);
     this.#settings = new Settings({ tenantId, root, folders, log });
-    const quota = new MemoryQuota({ root, folders, maxBytes: async () => memoryLimitOf(await this.settings()) });
+    const quota = new MemoryQuota({ root, folders, maxBytes: async () => readMemoryLimit(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
@@ -240,6 +240,6 @@ export class TenantScope {
   }
 }
 
-function memoryLimitOf({ plan, limits: own }: TenantSettings): number | undefined {
+function readMemoryLimit({ plan, limits: own }: TenantSettings): number | undefined {
   return own?.memoryBytes ?? (plan === 'preview' ? limits.previewMemoryBytes : undefined);
 }

@@ -28,7 +28,7 @@ async function publishUpTo(store: SessionStore, id: string, revision: number): P
   return session;
 }
 
-async function removedOf(store: SessionStore): Promise<RemovedSession[]> {
+async function listRemoved(store: SessionStore): Promise<RemovedSession[]> {
   const removed: RemovedSession[] = [];
   for await (const one of store.removed()) removed.push(one);
   return removed;
@@ -271,7 +271,7 @@ describe('removing a session', () => {
     expect(removed?.usage).toEqual([
       expect.objectContaining({ day: '2026-11-20', agent: 'admin', channel: 'web', model: 'demo/demo', turns: 2, calls: 4, costUsd: 1 }),
     ]);
-    expect(await removedOf(store)).toEqual([removed]);
+    expect(await listRemoved(store)).toEqual([removed]);
     expect(await store.load(id)).toBeUndefined();
     expect(await store.view(id)).toBeUndefined();
     expect(await store.remove(id)).toBeUndefined();

@@ -160,14 +160,14 @@ export class SqliteBackend implements IndexBackend {
   }
 
   async #openFile(tenantId: string): Promise<SqliteFile> {
-    const path = join(this.#folderOf(tenantId), 'data.db');
+    const path = join(this.#toFolder(tenantId), 'data.db');
     const options = { tenantId, path, bootId: this.#options.bootId, log: this.#options.log };
     const file = (await openIndexFile(options)) ?? (await this.#locked(async () => prepareIndexFile(options)));
     this.#open.set(tenantId, file);
     return file;
   }
 
-  #folderOf(tenantId: string): string {
+  #toFolder(tenantId: string): string {
     return join(this.#options.folder, tenantId);
   }
 }

@@ -33,7 +33,7 @@ export class SessionUpserts {
 
   async put(puts: readonly SessionPut[]): Promise<void> {
     const context = { tenantId: this.#tenantId, generation: await this.#generation() };
-    const { sessions, turns, usageByTurn } = rowsOf(context, await this.#withoutRemoved(puts));
+    const { sessions, turns, usageByTurn } = buildRows(context, await this.#withoutRemoved(puts));
     await this.#insert('put sessions', sessions, (rows) => upsertSessions(this.#db, rows));
     const inserted = new Set((await this.#insert('put turns', turns, (rows) => insertTurns(this.#db, rows))).map((row) => row.id));
     const known = turns.filter((turn) => !inserted.has(turn.id));
@@ -96,7 +96,7 @@ export class SessionUpserts {
  * One row per key, as one statement may touch it once; in the order of their keys, so that two groups never wait for
  * each other.
  */
-function rowsOf(context: RowContext, puts: readonly SessionPut[]): Rows {
+function buildRows(context: RowContext, puts: readonly SessionPut[]): Rows {
   const sessions = new Map<string, SessionRow>();
   const turns = new Map<string, TurnRow>();
   const usageByTurn = new Map<string, UsageRow[]>();

@@ -51,12 +51,12 @@ function shortenMarks(text: string): string {
 }
 
 /** The terms of a text that is looked through, in order. What is written without spaces becomes pairs of characters. */
-export function termsOf(text: string): string[] {
+export function readTerms(text: string): string[] {
   return foldedWords(text).flatMap((word) => (isUnspaced(word) ? pieces(word, true) : [word]));
 }
 
 /** The terms of a question. A single character of an unspaced script stands for every pair that begins with it. */
-export function queryTermsOf(text: string): string[] {
+export function readQueryTerms(text: string): string[] {
   return foldedWords(text).flatMap((word) => (isUnspaced(word) ? pieces(word, false) : [word]));
 }
 

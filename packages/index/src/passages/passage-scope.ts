@@ -21,7 +21,7 @@ export interface PassageScope {
 const MARK = '§';
 
 /** Stand before the words of a passage: whose it is, as terms that a search must match. */
-export function marksOf(source: { readonly kind: PassageKind; readonly owner: string; readonly ref: string }): string[] {
+export function listScopeTerms(source: { readonly kind: PassageKind; readonly owner: string; readonly ref: string }): string[] {
   return source.kind === 'note' ? [`${MARK}n${source.owner}`] : [`${MARK}s`, `${MARK}s${source.ref}`];
 }
 

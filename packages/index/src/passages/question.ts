@@ -1,4 +1,4 @@
-import { isUnspaced, queryTermsOf } from './fold-text.ts';
+import { isUnspaced, readQueryTerms } from './fold-text.ts';
 
 /** One word of a question, with the words it also stands for. */
 export interface QuestionTerm {
@@ -26,7 +26,7 @@ const MEANT_WEIGHT = 0.6;
 
 /** The words of a question, each once. Single letters count only where there is nothing else. */
 export function readQuestion(text: string): QuestionTerm[] {
-  const all = queryTermsOf(text);
+  const all = readQueryTerms(text);
   const telling = all.filter((term) => term.length > 1 || isUnspaced(term) || /\p{N}/u.test(term));
   const said = telling.length > 0 ? telling : all;
   return [...new Set(said)].slice(0, TERMS_MAX).map((term) => ({ ...termFor(term), joined: joinedWith(term, said) }));
@@ -34,7 +34,7 @@ export function readQuestion(text: string): QuestionTerm[] {
 
 /** A word by itself, as a question would have it. */
 export function termFor(text: string): QuestionTerm {
-  return { text, stem: stemOf(text), joined: [], meant: [] };
+  return { text, stem: cutStem(text), joined: [], meant: [] };
 }
 
 function joinedWith(term: string, said: readonly string[]): string[] {
@@ -53,7 +53,7 @@ function joinedWith(term: string, said: readonly string[]): string[] {
  * recognised by their common beginning, which serves every language that inflects at the end, and none worse than
  * another; so are compounds that begin with the word.
  */
-export function weightOf({ text, stem, joined, meant }: QuestionTerm, word: string): number {
+export function weighTerm({ text, stem, joined, meant }: QuestionTerm, word: string): number {
   if (word === text || joined.includes(word)) return 1;
   if (meant.includes(word)) return MEANT_WEIGHT;
   if (joined.some((whole) => word.startsWith(whole))) return FORM_WEIGHT;
@@ -64,7 +64,7 @@ export function weightOf({ text, stem, joined, meant }: QuestionTerm, word: stri
   return shared >= FORM_SHARED_MIN || isCompound ? FORM_WEIGHT * shared : 0;
 }
 
-function stemOf(term: string): string | null {
+function cutStem(term: string): string | null {
   if (isUnspaced(term)) return Array.from(term).length === 1 ? term : null;
   if (term.length < STEM_MIN_CHARACTERS || /\p{N}/u.test(term)) return null;
   return term.slice(0, Math.max(STEM_MIN_CHARACTERS, term.length - ENDING_MAX_CHARACTERS));

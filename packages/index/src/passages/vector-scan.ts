@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { cosineOf, vectorOf } from './vectors.ts';
+import { computeCosine, toVector } from './vectors.ts';
 import { DISTANCE_DIGITS, selectEmbedded, type PassageQueries, type PassageRank } from './passage-queries.ts';
 import type { PassageScope } from './passage-scope.ts';
 
@@ -36,11 +36,11 @@ export class VectorScan {
     { model, vector, limit }: NearestQuery,
   ): Promise<(PassageRank & { readonly similarity: number })[]> {
     const embedded = await selectEmbedded(queries, scope, model);
-    const vectors = await this.#vectorsOf(queries, model, [...new Set(embedded.map(({ hash }) => hash))]);
+    const vectors = await this.#readVectors(queries, model, [...new Set(embedded.map(({ hash }) => hash))]);
     const compared: (PassageRank & { readonly similarity: number })[] = [];
     for (const [place, { hash, ...rank }] of embedded.entries()) {
       const other = vectors.get(hash);
-      const similarity = other === undefined ? undefined : cosineOf(vector, other);
+      const similarity = other === undefined ? undefined : computeCosine(vector, other);
       if (similarity !== undefined) compared.push({ ...rank, similarity: Number(similarity.toFixed(DISTANCE_DIGITS)) });
       if (place % COMPARED_AT_ONCE === COMPARED_AT_ONCE - 1) await nextTurn();
     }
@@ -48,11 +48,11 @@ export class VectorScan {
     return compared.toSorted((one, other) => other.similarity - one.similarity).slice(0, limit);
   }
 
-  async #vectorsOf({ db, tenantId }: PassageQueries, model: string, hashes: readonly string[]): Promise<Map<string, Float32Array>> {
-    const keyOf = (hash: string): string => `${this.#tenantId} ${model} ${hash}`;
+  async #readVectors({ db, tenantId }: PassageQueries, model: string, hashes: readonly string[]): Promise<Map<string, Float32Array>> {
+    const toCacheKey = (hash: string): string => `${this.#tenantId} ${model} ${hash}`;
     const found = new Map<string, Float32Array>();
     const missing = hashes.filter((hash) => {
-      const known = kept.get(keyOf(hash));
+      const known = kept.get(toCacheKey(hash));
       if (known !== undefined) found.set(hash, known);
       return known === undefined;
     });
@@ -65,8 +65,8 @@ export class VectorScan {
         .where('hash', 'in', missing.slice(from, from + FETCHED_AT_ONCE))
         .execute();
       for (const row of rows) {
-        const vector = vectorOf(row.vector);
-        kept.set(keyOf(row.hash), vector);
+        const vector = toVector(row.vector);
+        kept.set(toCacheKey(row.hash), vector);
         found.set(row.hash, vector);
       }
       await nextTurn();

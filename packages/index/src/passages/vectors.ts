@@ -15,13 +15,13 @@ export function vectorBytes(vector: Float32Array): Uint8Array {
   return bytes;
 }
 
-export function vectorOf(bytes: Uint8Array): Float32Array {
+export function toVector(bytes: Uint8Array): Float32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return Float32Array.from({ length: Math.floor(bytes.byteLength / 4) }, (_, place) => view.getFloat32(place * 4, true));
 }
 
 /** Undefined for vectors of different lengths, which no comparison fits. */
-export function cosineOf(one: Float32Array, other: Float32Array): number | undefined {
+export function computeCosine(one: Float32Array, other: Float32Array): number | undefined {
   if (one.length !== other.length) return undefined;
   let sum = 0;
   for (let place = 0; place < one.length; place += 1) sum += (one[place] ?? 0) * (other[place] ?? 0);

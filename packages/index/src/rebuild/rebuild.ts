@@ -23,7 +23,7 @@ export async function rebuildIndex(backend: IndexBackend, tenantId: string, sour
     await stageSource({ db: own.db, queries: backend.queries }, context, source);
     if (backend.dialect === 'postgres') await analyzeStaged(own.db);
     const skills: Skill[] = [];
-    for await (const skill of readSource(skillsOf(source))) skills.push(skill);
+    for await (const skill of readSource(readSkills(source))) skills.push(skill);
     return own.settled(async (db) => {
       await settleRemovals(db, context);
       const replacement = new TableSync(db, backend.dialect, context);
@@ -38,7 +38,7 @@ export async function rebuildIndex(backend: IndexBackend, tenantId: string, sour
   });
 }
 
-async function* skillsOf(source: IndexSource): AsyncGenerator<Skill> {
+async function* readSkills(source: IndexSource): AsyncGenerator<Skill> {
   yield* await source.skills();
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { RowContext } from '../lists/rows.ts';
-import { columnsOf, type StagedName } from './staging.ts';
+import { listColumns, type StagedName } from './staging.ts';
 import type { IndexDialect, IndexTables } from '../database/tables.ts';
 import type { TableDrift } from '../types.ts';
 
@@ -51,12 +51,12 @@ export class TableSync {
   }
 
   async #write(name: StagedName, slice: RawBuilder<unknown>): Promise<number> {
-    const all = refs(columnsOf(name, 'tenant', 'key', 'content', 'generation'));
-    const taken = columnsOf(name, 'content', 'generation').map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`);
-    const differing = columnsOf(name, 'content').map(
+    const all = refs(listColumns(name, 'tenant', 'key', 'content', 'generation'));
+    const taken = listColumns(name, 'content', 'generation').map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`);
+    const differing = listColumns(name, 'content').map(
       (column) => sql`${sql.ref(`${name}.${column}`)} is distinct from ${sql.ref(`excluded.${column}`)}`,
     );
-    const key = refs(columnsOf(name, 'tenant', 'key'));
+    const key = refs(listColumns(name, 'tenant', 'key'));
     // In the order of keys, as `SessionUpserts` writes: two that lock rows in another order would wait for each other.
     const written =
       await sql`insert into ${sql.table(name)} (${all}) select ${all} from ${stagedDuplicate(name)} where ${slice} order by ${key}
@@ -79,7 +79,7 @@ function stagedDuplicate(name: StagedName): RawBuilder<unknown> {
 }
 
 function sameKey(name: StagedName): RawBuilder<unknown> {
-  const equal = columnsOf(name, 'tenant', 'key').map(
+  const equal = listColumns(name, 'tenant', 'key').map(
     (column) => sql`${sql.ref(`${name}.${column}`)} = ${sql.ref(`staged_${name}.${column}`)}`,
   );
   return sql.join(equal, sql` and `);

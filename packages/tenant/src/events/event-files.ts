@@ -12,7 +12,7 @@ import {
   type FolderSync,
 } from '@concierge/files';
 import { failpoint, type Log } from '@concierge/runtime';
-import { endOfHour, endpointIdOfEvent, hourNames, hourOf, timeOfEvent } from './event-id.ts';
+import { endOfHour, endpointIdOfEvent, hourNames, toEventHour, timeOfEvent } from './event-id.ts';
 
 const DAY_MS = 86_400_000;
 const names = /^e_[0-9a-f]{40}$/u;
@@ -61,7 +61,7 @@ export class EventFiles {
 
   /** On disk when it returns; does nothing for one that is known, whatever has become of it. */
   async keep(event: EventRecord): Promise<void> {
-    for (const status of ['sent', 'dead'] as const) if ((await lstatIfThere(this.#pathOf(status, event.id))) !== undefined) return;
+    for (const status of ['sent', 'dead'] as const) if ((await lstatIfThere(this.#toEventPath(status, event.id))) !== undefined) return;
     const records = this.#records('waiting', hourOfEvent(event.id));
     try {
       await records.create(event.id, event);
@@ -116,12 +116,12 @@ export class EventFiles {
 
   /** Ids of what waits, the oldest first. Reads no file. */
   async waitingIds(): Promise<string[]> {
-    return this.#idsOf('waiting', () => true);
+    return this.#listIds('waiting', () => true);
   }
 
   /** Ids of an endpoint's dead letters that happened since then, the oldest first. */
-  async deadOf(endpointId: string, sinceMs: number): Promise<string[]> {
-    const ids = await this.#idsOf('dead', (hour) => endOfHour(hour) > sinceMs);
+  async listDeadEvents(endpointId: string, sinceMs: number): Promise<string[]> {
+    const ids = await this.#listIds('dead', (hour) => endOfHour(hour) > sinceMs);
     return ids.filter((id) => timeOfEvent(id) >= sinceMs && endpointIdOfEvent(id) === endpointId);
   }
 
@@ -130,11 +130,11 @@ export class EventFiles {
     const wanted = status === undefined ? statuses : [status];
     const items: EventView[] = [];
     let read = 0;
-    for await (const [id, place] of this.#placesBefore(cursorOf(cursor), wanted)) {
+    for await (const [id, place] of this.#placesBefore(parseEventCursor(cursor), wanted)) {
       if (endpoint !== undefined && endpointIdOfEvent(id) !== endpoint) continue;
       const event = await this.#read(place, id);
       read += 1;
-      if (event !== undefined && (type === undefined || event.type === type)) items.push(viewOf({ status: place, event }));
+      if (event !== undefined && (type === undefined || event.type === type)) items.push(toEventView({ status: place, event }));
       if (items.length >= limit || read >= READ_PER_PAGE) return { items, nextCursor: id };
     }
     return { items, nextCursor: null };
@@ -158,14 +158,14 @@ export class EventFiles {
     const records = this.#records(status, hour);
     for (const id of await records.names()) {
       // What was sent anew is kept as long as what happened that day.
-      const facts = await stat(this.#pathOf(status, id)).catch(() => undefined);
+      const facts = await stat(this.#toEventPath(status, id)).catch(() => undefined);
       if (facts !== undefined && facts.mtimeMs <= beforeMs) await records.remove(id);
     }
   }
 
   async #move(id: string, from: EventStatus, to: EventStatus): Promise<void> {
     const { folder, folders } = this.#options;
-    const [source, target] = [this.#pathOf(from, id), this.#pathOf(to, id)];
+    const [source, target] = [this.#toEventPath(from, id), this.#toEventPath(to, id)];
     // Again when the folder, which was empty, was cleared away before the file was in it.
     for (let attempt = 1; attempt <= MOVES && (await lstatIfThere(source)) !== undefined; attempt += 1) {
       await keepFolders(await makeStoreFolder(dirname(target), { store: folder }), folders);
@@ -180,7 +180,7 @@ export class EventFiles {
     return event?.id === id ? event : undefined;
   }
 
-  async #idsOf(status: EventStatus, isWanted: (hour: string) => boolean): Promise<string[]> {
+  async #listIds(status: EventStatus, isWanted: (hour: string) => boolean): Promise<string[]> {
     const ids: string[] = [];
     for (const hour of (await this.#hours([status])).toReversed()) {
       if (isWanted(hour)) ids.push(...(await this.#records(status, hour).names()));
@@ -212,7 +212,7 @@ export class EventFiles {
     return [...places].toSorted(([a], [b]) => (a < b ? 1 : -1));
   }
 
-  #pathOf(status: EventStatus, id: string): string {
+  #toEventPath(status: EventStatus, id: string): string {
     return join(this.#options.folder, status, hourOfEvent(id), `${id}.json`);
   }
 
@@ -226,7 +226,7 @@ export class EventFiles {
   }
 }
 
-export function viewOf({ status, event }: FoundEvent): EventView {
+export function toEventView({ status, event }: FoundEvent): EventView {
   const { version: _version, outcome: _outcome, nextTryAt, ...shown } = event;
   return { ...shown, endpointId: endpointIdOfEvent(event.id), status, nextTryAt: status === 'waiting' ? nextTryAt : null };
 }
@@ -236,10 +236,10 @@ export function noSuchEvent(): AppError {
 }
 
 function hourOfEvent(id: string): string {
-  return hourOf(timeOfEvent(id));
+  return toEventHour(timeOfEvent(id));
 }
 
-function cursorOf(cursor: string | undefined): string | undefined {
+function parseEventCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const id = EventId.safeParse(cursor);
   if (id.success) return id.data;

@@ -17,7 +17,7 @@ export interface WebhookEventKey {
 }
 
 /** The same webhook event has the same id, however often and by whichever process it is reported. */
-export function eventIdOf({ tenantId, endpointId, type, key, atMs }: WebhookEventKey): string {
+export function deriveEventId({ tenantId, endpointId, type, key, atMs }: WebhookEventKey): string {
   const digits = hashParts(['event', tenantId, endpointId, type, key], { separator: 'json', digits: 16 });
   const time = atMs.toString(16).padStart(TIME_DIGITS, '0');
   return EventId.parse(`e_${time}${endpointId.slice('ep_'.length)}${digits}`);
@@ -34,7 +34,7 @@ export function timeOfEvent(eventId: string): number {
 }
 
 /** The folder of all events of that hour. */
-export function hourOf(atMs: number): string {
+export function toEventHour(atMs: number): string {
   return new Date(Math.floor(atMs / HOUR_MS) * HOUR_MS).toISOString().slice(0, 'yyyy-mm-ddThh'.length);
 }
 

@@ -110,7 +110,7 @@ class Walk {
         const inner = await enterIfThere(held, name);
         if (inner !== undefined) bytes += await this.bytesIn(inner, depth + 1);
       } else if (stats !== undefined) {
-        bytes += this.#bytesOf(stats);
+        bytes += this.#countBytes(stats);
       }
     }
     return bytes;
@@ -119,7 +119,7 @@ class Walk {
   /**
    * A file with holes counts in full, as they can be filled without its growing; one with several names counts once.
    */
-  #bytesOf({ size, blocks, nlink, ino }: Stats): number {
+  #countBytes({ size, blocks, nlink, ino }: Stats): number {
     if (nlink > 1) {
       if (this.#linked.has(ino)) return 0;
       this.#linked.add(ino);

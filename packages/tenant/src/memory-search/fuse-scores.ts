@@ -33,10 +33,10 @@ export interface ScoredLists<Key> {
 export function fuseScores<Key>({ byWords, byMeaning, unembedded }: ScoredLists<Key>): Map<Key, number> {
   const scores = new Map<Key, number>();
   for (const [rank, { key, score }] of byWords.entries()) {
-    const assumed = unembedded.has(key) ? gainOf(rank) * Math.min(1, score) : 0;
+    const assumed = unembedded.has(key) ? computeGain(rank) * Math.min(1, score) : 0;
     scores.set(key, score + assumed);
   }
-  for (const [rank, key] of byMeaning.entries()) scores.set(key, (scores.get(key) ?? 0) + gainOf(rank));
+  for (const [rank, key] of byMeaning.entries()) scores.set(key, (scores.get(key) ?? 0) + computeGain(rank));
   const best = byWords[0];
   if (best !== undefined && best.score >= BEST_BY_WORDS_MIN) {
     const last = [...scores.values()].toSorted((one, other) => other - one)[BEST_BY_WORDS_WITHIN - 1] ?? 0;
@@ -45,6 +45,6 @@ export function fuseScores<Key>({ byWords, byMeaning, unembedded }: ScoredLists<
   return new Map([...scores].toSorted(([, one], [, other]) => other - one));
 }
 
-function gainOf(rank: number): number {
+function computeGain(rank: number): number {
   return NEAREST_GAIN / (1 + rank / FADING_RANKS);
 }

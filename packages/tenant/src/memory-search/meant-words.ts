@@ -24,7 +24,7 @@ export function meantTerms(term: QuestionTerm, known: Vocabulary): QuestionTerm[
   if (oneSlip.length > 0) return [{ ...term, meant: oneSlip }];
   const compounds = text.length < ENDING_MIN_CHARACTERS ? [] : known.endingWith(text, PART_MIN_CHARACTERS);
   if (compounds.length > 0) return [{ ...term, meant: compounds.slice(0, COMPOUNDS_MAX) }];
-  const parts = partsOf(text, known);
+  const parts = splitWord(text, known);
   if (parts !== undefined) return parts;
   return [{ ...term, meant: text.length < LONG_WORD_CHARACTERS ? [] : wordsWithin(text, 2, known) }];
 }
@@ -38,7 +38,7 @@ function wordsWithin(text: string, slipsMax: number, known: Vocabulary): string[
 }
 
 /** Where a compound comes apart into two words that are known: as evenly as it can. */
-function partsOf(text: string, known: Vocabulary): QuestionTerm[] | undefined {
+function splitWord(text: string, known: Vocabulary): QuestionTerm[] | undefined {
   const middle = text.length / 2;
   const cuts = Array.from({ length: text.length - 2 * PART_MIN_CHARACTERS + 1 }, (_, place) => place + PART_MIN_CHARACTERS);
   for (const cut of cuts.toSorted((one, other) => Math.abs(one - middle) - Math.abs(other - middle))) {

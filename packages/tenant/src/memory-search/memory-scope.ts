@@ -1,6 +1,6 @@
 import { channelNames } from '@concierge/contract';
 import { tenantOwner, type PassageKind, type PassageScope } from '@concierge/index';
-import { contactFolderOf, contactOf, sessionIdOf } from '../sessions/session-id.ts';
+import { toContactFolder, toNotesOwner, deriveSessionId } from '../sessions/session-id.ts';
 
 /** Who searches: the owner, or one contact in a turn of one agent. */
 export type Searcher =
@@ -12,15 +12,15 @@ export type Searcher =
  * theirs. A contact: its notes, and its own conversations with this agent, whose ids follow from who it is: there is no
  * list to filter, so nothing to forget.
  */
-export function passageScopeOf(searcher: Searcher, kinds: readonly PassageKind[]): PassageScope {
+export function buildPassageScope(searcher: Searcher, kinds: readonly PassageKind[]): PassageScope {
   if (searcher.access === 'owner') return { owner: tenantOwner, sessions: 'all', kinds };
   const { agent, sender, sessionId } = searcher;
-  const own = sender === null ? [] : channelNames.map((channel) => sessionIdOf(agent, channel, sender));
-  return { owner: contactFolderOf(contactOf(searcher)), sessions: [...new Set([...own, sessionId])], kinds };
+  const own = sender === null ? [] : channelNames.map((channel) => deriveSessionId(agent, channel, sender));
+  return { owner: toContactFolder(toNotesOwner(searcher)), sessions: [...new Set([...own, sessionId])], kinds };
 }
 
 /** The owner of the conversation. */
-export function sessionOwnerOf({
+export function toSessionOwner({
   agent,
   sender,
   id,
@@ -29,5 +29,5 @@ export function sessionOwnerOf({
   readonly sender: string | null;
   readonly id: string;
 }): string {
-  return agent === 'admin' ? tenantOwner : contactFolderOf(contactOf({ sender, sessionId: id }));
+  return agent === 'admin' ? tenantOwner : toContactFolder(toNotesOwner({ sender, sessionId: id }));
 }

@@ -14,10 +14,10 @@ import { LRUCache } from 'lru-cache';
 import { fuseScores } from './fuse-scores.ts';
 import { meantTerms } from './meant-words.ts';
 import { MemoryReader, type MemoryReaderOptions, type Unread } from './memory-reader.ts';
-import { passageScopeOf, type Searcher } from './memory-scope.ts';
+import { buildPassageScope, type Searcher } from './memory-scope.ts';
 import { MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
 import { scoreTexts } from './rank-texts.ts';
-import { snippetOf } from './snippet.ts';
+import { cutSnippet } from './snippet.ts';
 import { Vocabulary } from './vocabulary.ts';
 
 export interface MemoryQuery {
@@ -100,7 +100,7 @@ export class MemorySearch {
 
   /** Reads what changed since the last search, then searches. @throws AppError overloaded; the signal's reason */
   async search(searcher: Searcher, query: MemoryQuery): Promise<MemoryAnswer> {
-    const scope = passageScopeOf(searcher, query.kinds ?? ['note', 'session']);
+    const scope = buildPassageScope(searcher, query.kinds ?? ['note', 'session']);
     // One after the other: who comes second finds everything read and embedded.
     const { unread, unembedded } = await this.#refreshes.run(scope.owner, async () => ({
       unread: await this.#reader.refresh(scope, query.signal),
@@ -125,7 +125,7 @@ export class MemorySearch {
    * from disk is not found by any later search either way.
    */
   async forgetNote(searcher: Searcher, ref: string): Promise<void> {
-    await this.#forget(passageScopeOf(searcher, ['note']).owner, [ref]);
+    await this.#forget(buildPassageScope(searcher, ['note']).owner, [ref]);
   }
 
   /** The same for notes about a contact, by the name of its folder. */
@@ -214,7 +214,7 @@ export class MemorySearch {
     );
     return page.flatMap(({ id }) => {
       const passage = found.get(id);
-      return passage === undefined ? [] : [hitOf(passage, question)];
+      return passage === undefined ? [] : [toMemoryHit(passage, question)];
     });
   }
 }
@@ -253,6 +253,6 @@ function laterFirst(one: PassageRank, other: PassageRank): number {
   return other.atMs - one.atMs || (one.ref < other.ref ? -1 : one.ref > other.ref ? 1 : one.seq - other.seq);
 }
 
-function hitOf({ kind, ref, title, heading, atMs, place, text }: FoundPassage, question: readonly QuestionTerm[]): MemoryHit {
-  return { kind, ref, title, heading, at: new Date(atMs).toISOString(), place, snippet: snippetOf(text, question) };
+function toMemoryHit({ kind, ref, title, heading, atMs, place, text }: FoundPassage, question: readonly QuestionTerm[]): MemoryHit {
+  return { kind, ref, title, heading, at: new Date(atMs).toISOString(), place, snippet: cutSnippet(text, question) };
 }

@@ -18,7 +18,7 @@ const HEADING_MAX_CHARACTERS = 500;
  * level, if it begins with one.
  */
 export function notePassages(text: string, atMs: number): Passage[] {
-  const sections = sectionsOf(text);
+  const sections = readSections(text);
   const title = sections.title.slice(0, TITLE_MAX_CHARACTERS).toWellFormed();
   const passages = sections.list.flatMap(({ heading, blocks }) =>
     packBlocks(blocks).map((block): Passage => ({ title, heading, text: block.text, place: block.line, atMs })),
@@ -28,7 +28,7 @@ export function notePassages(text: string, atMs: number): Passage[] {
   return passages.slice(0, PASSAGES_MAX);
 }
 
-function sectionsOf(text: string): { readonly title: string; readonly list: readonly Section[] } {
+function readSections(text: string): { readonly title: string; readonly list: readonly Section[] } {
   const reader = new SectionReader();
   for (const [index, line] of withoutFrontMatter(text).split('\n').entries()) reader.read(line.trimEnd(), index + 1);
   return reader.finish();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readQuestion, termFor, weightOf } from '@concierge/index';
+import { readQuestion, termFor, weighTerm } from '@concierge/index';
 import { fuseScores } from './fuse-scores.ts';
 import { meantTerms, slipsBetween } from './meant-words.ts';
 import { rankTexts } from './rank-texts.ts';
@@ -45,10 +45,10 @@ describe('words of a question', () => {
   it('stand for themselves, for near forms, and not for what only begins alike', () => {
     const [term] = readQuestion('market');
     if (term === undefined) throw new Error('no term');
-    expect(weightOf(term, 'market')).toBe(1);
-    expect(weightOf(term, 'markets')).toBeGreaterThan(0.5);
-    expect(weightOf(term, 'marketplaceholders')).toBe(0);
-    expect(weightOf(term, 'mask')).toBe(0);
+    expect(weighTerm(term, 'market')).toBe(1);
+    expect(weighTerm(term, 'markets')).toBeGreaterThan(0.5);
+    expect(weighTerm(term, 'marketplaceholders')).toBe(0);
+    expect(weighTerm(term, 'mask')).toBe(0);
   });
 
   it('are each there once, and no more than a bound', () => {
@@ -82,17 +82,17 @@ describe('slips', () => {
 });
 
 describe('compounds', () => {
-  const partsOf = (text: string, known: string[]): string[] =>
+  const splitInto = (text: string, known: string[]): string[] =>
     meantTerms(termFor(text), new Vocabulary(known)).map((term) => [term.text, ...term.meant].join(' '));
 
   it('come apart into words that are there, with what a language puts between them', () => {
-    expect(partsOf('lawnmower', ['lawn', 'mower'])).toEqual(['lawn', 'mower']);
-    expect(partsOf('zeitungsartikel', ['zeitung', 'artikel'])).toEqual(['zeitung', 'artikel']);
-    expect(partsOf('lawnmower', ['lawn'])).toEqual(['lawnmower']);
+    expect(splitInto('lawnmower', ['lawn', 'mower'])).toEqual(['lawn', 'mower']);
+    expect(splitInto('zeitungsartikel', ['zeitung', 'artikel'])).toEqual(['zeitung', 'artikel']);
+    expect(splitInto('lawnmower', ['lawn'])).toEqual(['lawnmower']);
   });
 
   it('are found by the word they end with, and by the one they begin with', () => {
-    expect(partsOf('spritze', ['notfallspritze'])).toEqual(['spritze notfallspritze']);
+    expect(splitInto('spritze', ['notfallspritze'])).toEqual(['spritze notfallspritze']);
     expect(best('notfall', ['Die Notfallspritze hängt hier.', 'Der Notar kommt.'])).toBe('Die Notfallspritze hängt hier.');
   });
 

@@ -1,4 +1,4 @@
-import { readQuestion, termsOf, weightOf, type QuestionTerm } from '@concierge/index';
+import { readQuestion, readTerms, weighTerm, type QuestionTerm } from '@concierge/index';
 import { meantTerms } from './meant-words.ts';
 import { Vocabulary } from './vocabulary.ts';
 
@@ -26,7 +26,7 @@ export function scoreTexts(
   { size, holding }: Collection,
 ): number[] {
   const meanLength = texts.reduce((sum, words) => sum + words.length, 0) / Math.max(1, texts.length);
-  const rarity = question.map((_, place) => rarityOf(holding[place] ?? 0, size));
+  const rarity = question.map((_, place) => computeRarity(holding[place] ?? 0, size));
   const whole = rarity.reduce((sum, each) => sum + each, 0);
   const weights = new WordWeights(question);
   return texts.map((words) => {
@@ -62,7 +62,7 @@ class WordWeights {
   #of(word: string): readonly number[] | null {
     let known = this.#known.get(word);
     if (known === undefined) {
-      const weights = this.#question.map((term) => weightOf(term, word));
+      const weights = this.#question.map((term) => weighTerm(term, word));
       known = weights.every((weight) => weight === 0) ? null : weights;
       this.#known.set(word, known);
     }
@@ -70,7 +70,7 @@ class WordWeights {
   }
 }
 
-function rarityOf(holding: number, size: number): number {
+function computeRarity(holding: number, size: number): number {
   return Math.log(1 + (Math.max(size, holding) - holding + 0.5) / (holding + 0.5));
 }
 
@@ -79,7 +79,7 @@ function rarityOf(holding: number, size: number): number {
  * at hand.
  */
 export function rankTexts(query: string, texts: readonly string[]): number[] {
-  const words = texts.map((text) => termsOf(text));
+  const words = texts.map((text) => readTerms(text));
   const question = meaning(readQuestion(query), words);
   const weights = new WordWeights(question);
   const held = words.map((each) => weights.heldIn(each));
@@ -93,7 +93,7 @@ export function rankTexts(query: string, texts: readonly string[]): number[] {
 /** Terms that stand nowhere, read as words that do. */
 function meaning(question: readonly QuestionTerm[], texts: readonly (readonly string[])[]): QuestionTerm[] {
   const words = new Set(texts.flat());
-  const isThere = question.map((term) => words.values().some((word) => weightOf(term, word) > 0));
+  const isThere = question.map((term) => words.values().some((word) => weighTerm(term, word) > 0));
   if (isThere.every(Boolean)) return [...question];
   const known = new Vocabulary(words);
   return question.flatMap((term, place) => (isThere[place] === true ? [term] : meantTerms(term, known)));

@@ -17,7 +17,7 @@ interface Exchange {
  */
 export function sessionPassages(session: Pick<Session, 'title' | 'summary'>, messages: readonly SessionMessage[]): Passage[] {
   const { title, summary } = session;
-  const said = latest(exchangesOf(messages)).flatMap(({ blocks, atMs }) =>
+  const said = latest(listExchanges(messages)).flatMap(({ blocks, atMs }) =>
     packBlocks(blocks).map((block): Passage => ({ title, heading: '', text: block.text, place: block.line, atMs })),
   );
   if (summary === null) return said;
@@ -32,7 +32,7 @@ export function sessionPassages(session: Pick<Session, 'title' | 'summary'>, mes
   return [...told, ...said];
 }
 
-function exchangesOf(messages: readonly SessionMessage[]): Exchange[] {
+function listExchanges(messages: readonly SessionMessage[]): Exchange[] {
   const exchanges: Exchange[] = [];
   for (const [index, message] of messages.entries()) {
     if (message.role === 'tool' || message.text.trim() === '') continue;

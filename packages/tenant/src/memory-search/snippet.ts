@@ -1,4 +1,4 @@
-import { termsOf, weightOf, type QuestionTerm } from '@concierge/index';
+import { readTerms, weighTerm, type QuestionTerm } from '@concierge/index';
 
 const SNIPPET_CHARACTERS = 320;
 const BEFORE_CHARACTERS = 60;
@@ -14,7 +14,7 @@ interface Match {
 }
 
 /** The part of a text in which most of the question stands, on one line; its beginning where nothing of it does. */
-export function snippetOf(text: string, question: readonly QuestionTerm[]): string {
+export function cutSnippet(text: string, question: readonly QuestionTerm[]): string {
   const start = Math.max(0, bestStart(matchesIn(text, question)) - BEFORE_CHARACTERS);
   const from = start === 0 ? 0 : afterSpace(text, start);
   const to = text.length - from <= SNIPPET_CHARACTERS ? text.length : beforeSpace(text, from + SNIPPET_CHARACTERS);
@@ -25,9 +25,9 @@ export function snippetOf(text: string, question: readonly QuestionTerm[]): stri
 function matchesIn(text: string, question: readonly QuestionTerm[]): Match[] {
   const matches: Match[] = [];
   for (const found of text.matchAll(words)) {
-    const folded = termsOf(found[0]);
+    const folded = readTerms(found[0]);
     for (const [term, asked] of question.entries()) {
-      const weight = Math.max(0, ...folded.map((word) => weightOf(asked, word)));
+      const weight = Math.max(0, ...folded.map((word) => weighTerm(asked, word)));
       if (weight > 0) matches.push({ start: found.index, end: found.index + found[0].length, term, weight });
     }
   }

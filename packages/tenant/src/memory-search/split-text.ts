@@ -23,7 +23,7 @@ export function packBlocks(blocks: readonly Block[]): Block[] {
       continue;
     }
     if (open !== undefined) packed.push(open);
-    const overlap = open === undefined ? '' : endOf(open.text);
+    const overlap = open === undefined ? '' : cutEnd(open.text);
     open = { text: overlap === '' ? block.text : `${overlap}\n\n${block.text}`, line: block.line };
   }
   if (open !== undefined) packed.push(open);
@@ -55,7 +55,7 @@ function cutPlace(text: string): number {
 }
 
 /** The last sentence or line of a piece, when it is short enough to be repeated. */
-function endOf(text: string): string {
+function cutEnd(text: string): string {
   const tail = text.trimEnd().slice(-OVERLAP_MAX_CHARACTERS);
   const ends = [...tail.matchAll(sentenceEnd)].map((end) => end.index + end[0].length);
   const last = ends.findLast((end) => end < tail.length);

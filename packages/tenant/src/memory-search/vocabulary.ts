@@ -14,7 +14,7 @@ export class Vocabulary {
       const ofLength = this.#byLength.get(word.length);
       if (ofLength === undefined) this.#byLength.set(word.length, [word]);
       else ofLength.push(word);
-      this.#letters.set(word, lettersOf(word));
+      this.#letters.set(word, countLetters(word));
     }
   }
 
@@ -45,7 +45,7 @@ export class Vocabulary {
 
   /** Words that so many slips may have turned into this one: of about its length, and with nearly its letters. */
   *near(text: string, slipsMax: number): Iterable<string> {
-    const letters = lettersOf(text);
+    const letters = countLetters(text);
     for (let length = text.length - slipsMax; length <= text.length + slipsMax; length += 1) {
       for (const word of this.#byLength.get(length) ?? []) {
         if (bitsIn(letters ^ (this.#letters.get(word) ?? 0)) <= 2 * slipsMax) yield word;
@@ -55,7 +55,7 @@ export class Vocabulary {
 }
 
 /** Which letters a word has, as bits: a slip changes two of them at most. */
-function lettersOf(word: string): number {
+function countLetters(word: string): number {
   let letters = 0;
   for (let place = 0; place < word.length; place += 1) letters |= 1 << (word.charCodeAt(place) % LETTERS);
   return letters;

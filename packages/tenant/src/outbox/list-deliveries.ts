@@ -9,7 +9,7 @@ export interface DeliveriesQuery {
   readonly cursor?: string | undefined;
 }
 
-type DeliverySource = Pick<Outbox, 'dead' | 'onTheirWay' | 'settledDays' | 'settledOf'>;
+type DeliverySource = Pick<Outbox, 'dead' | 'onTheirWay' | 'settledDays' | 'listSettled'>;
 
 /** States of messages that arrived; all others are on their way or dead, and few. */
 const settledStates: ReadonlySet<DeliveryState> = new Set<DeliveryState>(['sent', 'delivered', 'read']);
@@ -26,16 +26,16 @@ export async function listDeliveries(outbox: DeliverySource, { status, limit, cu
   for (const day of wantsSettled ? await outbox.settledDays() : []) {
     if (after !== null && Date.parse(day) > after.atMs) continue;
     // One that moves while we look may be in both places: what was read last is what it is now.
-    for (const delivery of await outbox.settledOf(day)) if (fits(delivery)) found.set(delivery.message.id, delivery);
+    for (const delivery of await outbox.listSettled(day)) if (fits(delivery)) found.set(delivery.message.id, delivery);
     if ([...found.values()].filter(({ message }) => message.acceptedAt >= day).length > limit) break;
   }
   const all = [...found.values()].toSorted(newestFirst);
   const items = all.slice(0, limit);
   const last = items.at(-1);
-  return { items, nextCursor: all.length > limit && last !== undefined ? encodeCursor('deliveries', positionOf(last)) : null };
+  return { items, nextCursor: all.length > limit && last !== undefined ? encodeCursor('deliveries', toPosition(last)) : null };
 }
 
-function positionOf({ message }: Delivery): Position {
+function toPosition({ message }: Delivery): Position {
   return { atMs: Date.parse(message.acceptedAt), id: message.id };
 }
 
@@ -45,6 +45,6 @@ function newestFirst(left: Delivery, right: Delivery): number {
 
 function isBehind(delivery: Delivery, after: Position | null): boolean {
   if (after === null) return true;
-  const { atMs, id } = positionOf(delivery);
+  const { atMs, id } = toPosition(delivery);
   return atMs < after.atMs || (atMs === after.atMs && id < after.id);
 }

@@ -49,19 +49,19 @@ export class OutboxClaims {
    * The message that a file in a lane's folder is beside; undefined for a file that is neither a claim nor a `.fate`
    * file.
    */
-  static messageOf(name: string): string | undefined {
+  static readMessageId(name: string): string | undefined {
     const claim = name.endsWith(fateSuffix) ? name.slice(0, -fateSuffix.length) : name;
     return claimPattern.exec(claim)?.groups?.['id'];
   }
 
   /** On disk when it returns. False when it has been made before. */
   async make(place: ClaimPlace): Promise<boolean> {
-    return this.#create(place, nameOf(place), this.#boot);
+    return this.#create(place, toClaimName(place), this.#boot);
   }
 
   /** The request leaves now. False when another has taken over: then it must not. */
   async leave(place: ClaimPlace): Promise<boolean> {
-    const claim = join(place.folder, nameOf(place));
+    const claim = join(place.folder, toClaimName(place));
     try {
       return await linkNew(claim, `${claim}${fateSuffix}`);
     } catch (error) {
@@ -75,14 +75,14 @@ export class OutboxClaims {
    */
   async takeOver(place: ClaimPlace): Promise<'nothing' | 'perhaps'> {
     await this.voidIt(place);
-    const path = join(place.folder, nameOf(place));
+    const path = join(place.folder, toClaimName(place));
     const [boot, fate] = await Promise.all([readIfThere(path), readIfThere(`${path}${fateSuffix}`)]);
     return fate === voided && this.#boot !== '' && boot === this.#boot ? 'nothing' : 'perhaps';
   }
 
   /** Nothing may be sent under it any more, unless the request has left. */
   async voidIt(place: ClaimPlace): Promise<void> {
-    await this.#create(place, `${nameOf(place)}${fateSuffix}`, voided);
+    await this.#create(place, `${toClaimName(place)}${fateSuffix}`, voided);
   }
 
   async #create({ folder }: ClaimPlace, name: string, content: string): Promise<boolean> {
@@ -90,7 +90,7 @@ export class OutboxClaims {
   }
 }
 
-function nameOf({ id, part, try: number }: ClaimPlace): string {
+function toClaimName({ id, part, try: number }: ClaimPlace): string {
   return `${id}.${String(part)}.${String(number)}`;
 }
 

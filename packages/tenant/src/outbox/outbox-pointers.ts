@@ -25,7 +25,7 @@ export class OutboxPointers {
   }
 
   /** In the order in which they were added, each once. */
-  async of(key: string): Promise<string[]> {
+  async find(key: string): Promise<string[]> {
     const { folder, name } = this.#place(key);
     const lines = ((await readIfThere(join(folder, name))) ?? '').split('\n').slice(0, -1);
     return [...new Set(lines)];

@@ -3,7 +3,7 @@ import { AppError, limits, OutboundId, OutboundMessage, type Actor, type Messagi
 import type { FolderSync } from '@concierge/files';
 import { background, failpoint, hashParts, type Log } from '@concierge/runtime';
 import type { Delivery } from './delivery.ts';
-import { laneOf, OutboxFiles } from './outbox-files.ts';
+import { readLaneId, OutboxFiles } from './outbox-files.ts';
 import { OutboxPointers } from './outbox-pointers.ts';
 
 /** Wakes a deliverer for this lane; only speed depends on it. */
@@ -70,7 +70,7 @@ export class Outbox {
    * @throws AppError too_many_waiting, for messages that agents send unasked
    */
   async accept(outbound: NewOutbound): Promise<{ readonly message: OutboundMessage; readonly isNew: boolean }> {
-    const id = this.idOf(outbound);
+    const id = this.deriveOutboundId(outbound);
     const known = await this.delivery(id);
     if (known !== undefined) {
       // The process that accepted it may have died before the wake-up.
@@ -80,7 +80,7 @@ export class Outbox {
     if (limitedKinds.has(outbound.kind) && (await this.#isFull()))
       throw new AppError('too_many_waiting', `${String(limits.outboxMaxWaiting)} messages wait to be sent already; no more are taken.`);
     // Two of one process never have the same time: their order is that of acceptance.
-    const nextMs = await this.#nextTimeMs(laneOf(id));
+    const nextMs = await this.#nextTimeMs(readLaneId(id));
     const acceptedMs = Math.max(this.#nowMs(), this.#lastAcceptedMs + 1, nextMs);
     this.#lastAcceptedMs = acceptedMs;
     const message = OutboundMessage.parse({
@@ -97,9 +97,9 @@ export class Outbox {
     return { message: (await this.find(id)) ?? message, isNew };
   }
 
-  idOf({ channel, to, thread, turnId, callId }: Pick<NewOutbound, 'channel' | 'to' | 'thread' | 'turnId' | 'callId'>): string {
+  deriveOutboundId({ channel, to, thread, turnId, callId }: Pick<NewOutbound, 'channel' | 'to' | 'thread' | 'turnId' | 'callId'>): string {
     const said = hashParts(['outbound', this.#options.tenantId, turnId, callId], { separator: 'json', digits: 20 });
-    return OutboundId.parse(`m_${laneIdOf({ channel, to, thread })}${said}`);
+    return OutboundId.parse(`m_${deriveLaneId({ channel, to, thread })}${said}`);
   }
 
   /** On its way or ended; undefined when there is none, or it was long ago. */
@@ -129,7 +129,7 @@ export class Outbox {
 
   /** What waits in this conversation, in no order. One directory read. */
   async idsIn(lane: string): Promise<string[]> {
-    return this.#files.idsOf(lane);
+    return this.#files.listLaneIds(lane);
   }
 
   /** What is to be sent first in this conversation. */
@@ -140,7 +140,7 @@ export class Outbox {
 
   /** The messages of this turn. */
   async ofTurn(turnId: string): Promise<Delivery[]> {
-    const found = await Promise.all((await this.#turns.of(turnId)).map(async (id) => this.delivery(id)));
+    const found = await Promise.all((await this.#turns.find(turnId)).map(async (id) => this.delivery(id)));
     return found.filter((delivery) => delivery !== undefined);
   }
 
@@ -214,15 +214,15 @@ export class Outbox {
 
   /** The part with this id of the provider's; undefined when none of ours has it. */
   async findSent(channel: MessagingChannel, providerMessageId: string): Promise<SentPart | undefined> {
-    const [line] = (await this.#sent.of(sentKey(channel, providerMessageId))).toReversed();
+    const [line] = (await this.#sent.find(sentKey(channel, providerMessageId))).toReversed();
     const [messageId, part] = line?.split(' ') ?? [];
     return messageId === undefined || part === undefined ? undefined : { messageId, part: Number(part) };
   }
 
   /** What was sent to a contact lately: for receipts that name a time and no message. */
   async sentTo(channel: MessagingChannel, to: string): Promise<Delivery[]> {
-    const lane = laneIdOf({ channel, to });
-    const isTheirs = (id: string): boolean => laneOf(id) === lane;
+    const lane = deriveLaneId({ channel, to });
+    const isTheirs = (id: string): boolean => readLaneId(id) === lane;
     const found = await Promise.all((await this.#files.waitingIn(lane)).map(async (message) => this.#files.onItsWay(message)));
     for (const id of (await this.#files.deadIds()).filter(isTheirs)) found.push(...some(await this.#files.readDead(id)));
     for (const day of (await this.#files.days()).slice(0, readMarkDays))
@@ -249,7 +249,7 @@ export class Outbox {
     return this.#files.days();
   }
 
-  async settledOf(day: string): Promise<Delivery[]> {
+  async listSettled(day: string): Promise<Delivery[]> {
     return readEach(await this.#files.settledIds(day), async (id) => this.#files.readSettled(day, id));
   }
 
@@ -269,14 +269,14 @@ export class Outbox {
   }
 
   async #isFull(): Promise<boolean> {
-    const ids = await Promise.all((await this.lanes()).map(async (lane) => this.#files.idsOf(lane)));
+    const ids = await Promise.all((await this.lanes()).map(async (lane) => this.#files.listLaneIds(lane)));
     if (ids.flat().length < limits.outboxMaxWaiting) return false;
     const counted = (await this.waiting()).filter(({ kind }) => limitedKinds.has(kind));
     return counted.length >= limits.outboxMaxWaiting;
   }
 
   #wake(id: string): void {
-    this.#wakeLane(laneOf(id));
+    this.#wakeLane(readLaneId(id));
   }
 
   #wakeLane(lane: string): void {
@@ -299,7 +299,7 @@ export class Outbox {
 }
 
 /** The conversation a message stands in line in: everything to one place on one channel. */
-export function laneIdOf({ channel, to, thread }: Pick<NewOutbound, 'channel' | 'to' | 'thread'>): string {
+export function deriveLaneId({ channel, to, thread }: Pick<NewOutbound, 'channel' | 'to' | 'thread'>): string {
   return hashParts([channel, to, thread ?? null], { separator: 'json', digits: 12 });
 }
 

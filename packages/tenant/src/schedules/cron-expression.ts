@@ -37,8 +37,8 @@ export class CronExpression {
     } catch (error) {
       throw refused(error instanceof Error ? error.message : 'cannot be read', error);
     }
-    this.#minutes = numbersOf(this.#parsed.fields.minute.values);
-    this.#hours = numbersOf(this.#parsed.fields.hour.values);
+    this.#minutes = toNumbers(this.#parsed.fields.minute.values);
+    this.#hours = toNumbers(this.#parsed.fields.hour.values);
   }
 
   /**
@@ -64,7 +64,7 @@ export class CronExpression {
   }
 }
 
-function numbersOf(values: readonly unknown[]): readonly number[] {
+function toNumbers(values: readonly unknown[]): readonly number[] {
   return values.filter((value) => typeof value === 'number').toSorted((a, b) => a - b);
 }
 

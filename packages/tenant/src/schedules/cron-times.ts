@@ -30,7 +30,7 @@ export function* cronTimes(cron: CronExpression, clock: ZoneClock, afterMs: numb
 function* clockTimes(cron: CronExpression, clock: ZoneClock, afterMs: number): Generator<Tick, never, undefined> {
   let lastMs = afterMs;
   for (let wallMs = cron.nextWall(clock.wallAt(afterMs)); ; wallMs = cron.nextWall(wallMs)) {
-    const { atMs, isMoved } = clock.instantOf(wallMs);
+    const { atMs, isMoved } = clock.toInstant(wallMs);
     // Several times that are skipped fall on one moment: one run.
     if (atMs <= lastMs) continue;
     lastMs = atMs;

@@ -50,7 +50,7 @@ export class ScheduleRuns {
   /** As it stands now: with how the sending of its reply ended. */
   async withDelivery(run: ScheduleRun): Promise<ScheduleRun> {
     if (run.delivery?.status !== 'kept' || run.delivery.eventId === null) return run;
-    const end = await this.#deliveries(run.scheduleId).find(deliveryOf(run.id));
+    const end = await this.#deliveries(run.scheduleId).find(toDeliveryName(run.id));
     if (end?.eventId !== run.delivery.eventId) return run;
     return { ...run, delivery: { ...run.delivery, status: end.status, reason: end.reason } };
   }
@@ -61,7 +61,7 @@ export class ScheduleRuns {
    */
   async noteDelivery(scheduleId: string, runId: string, end: Omit<RunDeliveryEnd, 'version'>): Promise<void> {
     if ((await this.find(scheduleId, runId)) !== undefined)
-      await this.#deliveries(scheduleId).put(deliveryOf(runId), { version: 1, ...end });
+      await this.#deliveries(scheduleId).put(toDeliveryName(runId), { version: 1, ...end });
   }
 
   async find(scheduleId: string, runId: string): Promise<ScheduleRun | undefined> {
@@ -123,7 +123,7 @@ export class ScheduleRuns {
 
   /** A run beside the schedule's times. The same request is the same run. @throws AppError too_many_waiting */
   async ask(scheduleId: string, requestId: string | undefined): Promise<ScheduleRun> {
-    const id = askedIdOf(scheduleId, requestId);
+    const id = toAskedId(scheduleId, requestId);
     const known = await this.find(scheduleId, id);
     if (known !== undefined) return known;
     const waiting = (await this.open(scheduleId)).filter(({ outcome, trigger }) => outcome === 'waiting' && trigger === 'manual');
@@ -148,7 +148,7 @@ export class ScheduleRuns {
     for (const { id } of (await this.list(scheduleId, names.length)).slice(limits.scheduleRunsKept)) {
       if (!settled.has(id)) continue;
       await this.#records(scheduleId).remove(id);
-      await this.#deliveries(scheduleId).remove(deliveryOf(id));
+      await this.#deliveries(scheduleId).remove(toDeliveryName(id));
     }
   }
 
@@ -203,16 +203,16 @@ class SeenRuns {
   }
 }
 
-function deliveryOf(runId: string): string {
+function toDeliveryName(runId: string): string {
   return `${runId}.delivery`;
 }
 
 /** The run of a time. */
-export function runIdOf(tickMs: number): string {
+export function toRunId(tickMs: number): string {
   return ScheduleRunId.parse(`r_${String(tickMs).padStart(15, '0')}`);
 }
 
-function askedIdOf(scheduleId: string, requestId: string | undefined): string {
+function toAskedId(scheduleId: string, requestId: string | undefined): string {
   if (requestId === undefined) return `n_${randomBytes(16).toString('hex')}`;
   return `n_${hashParts(['run', scheduleId, requestId], { separator: 'json', digits: 32 })}`;
 }

@@ -13,7 +13,7 @@ export type TimedSchedule = Pick<Schedule, 'id' | 'schedule' | 'countsFrom' | 'j
 export function nextTicks(schedule: Pick<Schedule, 'schedule' | 'countsFrom'>, afterMs: number, count: number): Tick[] {
   const ticks: Tick[] = [];
   if (count <= 0) return ticks;
-  for (const tick of ticksOf(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
+  for (const tick of listTicks(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
     ticks.push(tick);
     if (ticks.length === count) break;
   }
@@ -35,7 +35,7 @@ export interface DueQuery {
 export function dueTicks(schedule: TimedSchedule, { afterMs, nowMs, limit }: DueQuery): Tick[] {
   const untilMs = nowMs - jitterMs(schedule);
   const ticks: Tick[] = [];
-  for (const tick of ticksOf(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
+  for (const tick of listTicks(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
     if (tick.atMs > untilMs || ticks.length === limit) break;
     ticks.push(tick);
   }
@@ -81,7 +81,7 @@ export function assertTiming(
   }
 }
 
-function* ticksOf(timing: ScheduleTiming, countsFromMs: number, afterMs: number): Generator<Tick, void, undefined> {
+function* listTicks(timing: ScheduleTiming, countsFromMs: number, afterMs: number): Generator<Tick, void, undefined> {
   const startMs = Math.max(countsFromMs, afterMs);
   if ('cron' in timing) yield* cronTimes(new CronExpression(timing.cron), new ZoneClock(timing.timezone), startMs);
   else if ('every' in timing) yield* everyTimes(durationMs(timing.every), countsFromMs, startMs);

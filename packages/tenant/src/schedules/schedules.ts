@@ -114,7 +114,7 @@ export class Schedules {
     const wanted = parse(NewSchedule, request);
     await this.#assertTiming(wanted);
     await this.#assertUsable(wanted);
-    const id = idOf(this.#options.tenantId, origin.requestId);
+    const id = toScheduleId(this.#options.tenantId, origin.requestId);
     const at = new Date(this.#nowMs()).toISOString();
     const { authority, by: createdBy } = origin;
     const tools = origin.tools === undefined ? null : [...origin.tools];
@@ -224,7 +224,7 @@ export class Schedules {
   }
 }
 
-function idOf(tenantId: string, requestId: string | undefined): string {
+function toScheduleId(tenantId: string, requestId: string | undefined): string {
   if (requestId === undefined) return ScheduleId.parse(`s_${randomBytes(16).toString('hex')}`);
   return ScheduleId.parse(`s_${hashParts(['schedule', tenantId, requestId], { separator: 'json', digits: 32 })}`);
 }

@@ -41,7 +41,7 @@ export class ZoneClock {
   }
 
   /** When the clocks show this: the first time, where they show it twice. */
-  instantOf(wallMs: number): WallInstant {
+  toInstant(wallMs: number): WallInstant {
     const offsets = [this.offsetAt(wallMs - dayMs), this.offsetAt(wallMs + dayMs)];
     const [ahead, behind] = [Math.max(...offsets), Math.min(...offsets)];
     for (const offset of [ahead, behind]) {

@@ -7,7 +7,7 @@ const ENDS_EARLY = '\n\n[…]';
  * The agent's last text of a turn, as much of it as a message may hold; empty when there was none. Its text before tool
  * calls is not part of the reply.
  */
-export function lastReplyOf({ messages }: Pick<SessionView, 'messages'>, turnId: string): string {
+export function findLastReply({ messages }: Pick<SessionView, 'messages'>, turnId: string): string {
   const last = messages.findLast((message) => message.turnId === turnId && message.role === 'assistant');
   const text = last?.role === 'assistant' ? last.text.trim() : '';
   if (codePoints(text) <= limits.messageMaxCharacters) return text;

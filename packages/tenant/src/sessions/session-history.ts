@@ -24,12 +24,12 @@ export class SessionHistory {
   /** On disk when it returns: the session file without these may be published then. */
   async append(id: string, lines: readonly HistoryLine[]): Promise<void> {
     const texts = lines.map((line) => JSON.stringify(line));
-    await appendLines(this.#pathOf(id), texts, { path: this.#folder, folders: this.#folders });
+    await appendLines(this.#toHistoryPath(id), texts, { path: this.#folder, folders: this.#folders });
   }
 
   /** Each message and turn once, the first time it was written: before anything cut its output short. */
   async read(id: string): Promise<SessionHistoryLines> {
-    const text = await readIfThere(this.#pathOf(id));
+    const text = await readIfThere(this.#toHistoryPath(id));
     const messages = new Map<string, SessionMessage>();
     const turns = new Map<string, TurnRecord>();
     for (const line of parseLines(HistoryLine, text ?? '')) {
@@ -44,7 +44,7 @@ export class SessionHistory {
    * meanwhile would be lost.
    */
   async rewrite(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
-    const text = await readIfThere(this.#pathOf(id));
+    const text = await readIfThere(this.#toHistoryPath(id));
     if (text === undefined) return;
     const lines: string[] = [];
     for (const line of parseLines(HistoryLine, text))
@@ -55,17 +55,17 @@ export class SessionHistory {
 
   /** One that compaction took out. A file that does not name it is not parsed. */
   async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
-    const text = await readIfThere(this.#pathOf(id));
+    const text = await readIfThere(this.#toHistoryPath(id));
     if (text?.includes(`"${turnId}"`) !== true) return undefined;
     const turns = parseLines(HistoryLine, text).flatMap((line) => (line.kind === 'turn' ? [line.turn] : []));
     return turns.find((turn) => turn.id === turnId);
   }
 
   async remove(id: string): Promise<void> {
-    await ignoreMissing(unlink(this.#pathOf(id)));
+    await ignoreMissing(unlink(this.#toHistoryPath(id)));
   }
 
-  #pathOf(id: string): string {
+  #toHistoryPath(id: string): string {
     return join(this.#folder, historyName(id));
   }
 }

@@ -52,7 +52,7 @@ export class WidgetStore {
 
   async view(): Promise<WidgetView> {
     const read = await this.#read();
-    if (read?.status === 'ok') return this.#viewOf(read.value);
+    if (read?.status === 'ok') return this.#toWidgetView(read.value);
     const problem = read === undefined ? null : damaged;
     return { ...WidgetBody.parse({}), key: null, secret: 'unset', updatedAt: null, problem };
   }
@@ -70,14 +70,14 @@ export class WidgetStore {
 
   /** The old key is refused from now on. */
   async rotateKey(): Promise<WidgetView> {
-    return this.#change((before) => ({ ...bodyOf(before), key: this.#newKey(), sealedSecret: before?.sealedSecret ?? null }));
+    return this.#change((before) => ({ ...toWidgetBody(before), key: this.#newKey(), sealedSecret: before?.sealedSecret ?? null }));
   }
 
   /** The secret, the only time it is ever seen. @throws AppError internal_error without SECRETS_KEY */
   async rotateSecret(): Promise<string> {
     const secret = `wsec_${randomBytes(32).toString('base64url')}`;
     const sealedSecret = this.#options.secrets.seal(secretPlace, secret);
-    await this.#change((before) => ({ ...bodyOf(before), key: before?.key ?? this.#newKey(), sealedSecret }));
+    await this.#change((before) => ({ ...toWidgetBody(before), key: before?.key ?? this.#newKey(), sealedSecret }));
     return secret;
   }
 
@@ -110,11 +110,11 @@ export class WidgetStore {
       const record: WidgetRecord = { version: 1, ...next(before), createdAt: before?.createdAt ?? at, updatedAt: at };
       await this.#records.put(fileName, record);
       this.#cache.forget(this.#path);
-      return this.#viewOf(record);
+      return this.#toWidgetView(record);
     });
   }
 
-  #viewOf({ enabled, origins, requireSenderToken, appearance, key, sealedSecret, updatedAt }: WidgetRecord): WidgetView {
+  #toWidgetView({ enabled, origins, requireSenderToken, appearance, key, sealedSecret, updatedAt }: WidgetRecord): WidgetView {
     const secret = sealedSecret === null ? 'unset' : this.#opened(sealedSecret) === undefined ? 'unreadable' : 'set';
     return { enabled, origins, requireSenderToken, appearance, key, secret, updatedAt, problem: null };
   }
@@ -136,7 +136,7 @@ export class WidgetStore {
   }
 }
 
-function bodyOf(record: WidgetRecord | undefined): WidgetBody {
+function toWidgetBody(record: WidgetRecord | undefined): WidgetBody {
   if (record === undefined) return WidgetBody.parse({});
   const { enabled, origins, requireSenderToken, appearance } = record;
   return { enabled, origins, requireSenderToken, appearance };

@@ -9,7 +9,7 @@ const withoutSandbox = 'bash and exec answer with an error';
 const runProgram = promisify(execFile);
 
 /** What it printed; undefined when it failed or is not there. */
-async function outputOf(command: string, args: readonly string[]): Promise<string | undefined> {
+async function readOutput(command: string, args: readonly string[]): Promise<string | undefined> {
   return await runProgram(command, args, { timeout: PROGRAM_TIMEOUT_MS }).then(
     ({ stdout }) => stdout.trim(),
     () => undefined,
@@ -18,10 +18,10 @@ async function outputOf(command: string, args: readonly string[]): Promise<strin
 
 /** Undefined when Docker can be the sandbox of this machine, else what is missing. */
 async function whyNotDocker({ image, runtime }: SandboxSettings): Promise<string | undefined> {
-  const runtimes = await outputOf('docker', ['info', '--format', '{{json .Runtimes}}']);
+  const runtimes = await readOutput('docker', ['info', '--format', '{{json .Runtimes}}']);
   // Without an engine, the client prints only its own data.
   if (runtimes === undefined || !runtimes.startsWith('{')) return 'no Docker engine answers';
-  if ((await outputOf('docker', ['image', 'inspect', '--format', '{{.Id}}', image])) === undefined) {
+  if ((await readOutput('docker', ['image', 'inspect', '--format', '{{.Id}}', image])) === undefined) {
     return `the Docker engine has no image ${image} (node infra/sandbox/build.mjs makes it)`;
   }
   if (runtime !== undefined && !runtimes.includes(JSON.stringify(runtime))) return `the Docker engine has no runtime ${runtime}`;
@@ -29,11 +29,11 @@ async function whyNotDocker({ image, runtime }: SandboxSettings): Promise<string
 }
 
 async function whyNotBubblewrap(): Promise<string | undefined> {
-  if ((await outputOf('bwrap', ['--version'])) === undefined) return 'bubblewrap is not installed';
+  if ((await readOutput('bwrap', ['--version'])) === undefined) return 'bubblewrap is not installed';
   const namespaces = ['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--die-with-parent', '--cap-drop', 'ALL'];
   const asUser = process.getuid?.() === 0 ? [] : ['--unshare-user', '--disable-userns'];
   const places = ['--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'];
-  const made = await outputOf('bwrap', [...namespaces, ...asUser, ...places, 'true']);
+  const made = await readOutput('bwrap', [...namespaces, ...asUser, ...places, 'true']);
   return made === undefined ? 'bubblewrap cannot make a sandbox here (are user namespaces switched off?)' : undefined;
 }
 
