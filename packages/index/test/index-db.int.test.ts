@@ -3,7 +3,7 @@ import type { SessionListItem, SessionOrigin, TurnView } from '@concierge/contra
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
 import { toRemovedSession } from '../src/lists/usage.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
-import type { IndexStore } from '../src/index-store.ts';
+import type { IndexStore } from '../src/open-index.ts';
 import type { Page } from '../src/types.ts';
 import { at, session, sessionId, skill, turn } from './index-samples.ts';
 

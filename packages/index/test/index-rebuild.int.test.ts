@@ -3,7 +3,7 @@ import { TurnRecord } from '@concierge/contract';
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
 import { toRemovedSession } from '../src/lists/usage.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
-import type { IndexStore } from '../src/index-store.ts';
+import type { IndexStore } from '../src/open-index.ts';
 import { at, Files, session, sessionId, skill, turn } from './index-samples.ts';
 
 afterAll(stopIndexBackends);

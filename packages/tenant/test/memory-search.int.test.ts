@@ -4,8 +4,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/glo
 import type { Embedder, Session, SessionMessage } from '@concierge/contract';
 import type { IndexStore } from '@concierge/index';
 import { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
-import type { Searcher } from '../src/memory-search/memory-scope.ts';
-import type { MemoryAnswer, MemoryQuery } from '../src/memory-search/memory-search.ts';
+import type { Searcher, MemoryAnswer, MemoryQuery } from '../src/memory-search/memory-search.ts';
 import { toContactFolder, deriveSessionId } from '../src/sessions/session-id.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { Tenants } from '../src/tenants.ts';

@@ -5,8 +5,7 @@ import type { RemovedSession, Session } from '@concierge/contract';
 import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
 import { RevisionConflict } from '../src/sessions/session-revisions.ts';
-import { SessionCache } from '../src/sessions/session-cache.ts';
-import { SessionStore } from '../src/sessions/session-store.ts';
+import { SessionCache, SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, newSessionId, silentLog, temporaryFolder, turnRecord, userMessage } from './support.ts';
 
 /** Each is like another process: it shares nothing but the files. */

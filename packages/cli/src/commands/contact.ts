@@ -1,8 +1,7 @@
 import { AppError } from '@concierge/contract';
 import { toContactFolder, type NotesAboutContact } from '@concierge/tenant';
 import { Command } from 'commander';
-import { table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 const CONTACTS_AT_ONCE = 100;
 

@@ -1,7 +1,6 @@
 import { AppError, KeyScope, type KeyView } from '@concierge/contract';
 import { Command } from 'commander';
-import { facts, table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { facts, table, type CommandContext } from '../answer.ts';
 
 /** Operators may grant everything. */
 export const allScopes: readonly KeyScope[] = KeyScope.options;

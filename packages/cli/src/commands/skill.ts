@@ -3,8 +3,7 @@ import { AppError, limits, skillNamePattern } from '@concierge/contract';
 import { readContent, walkTree, type TreeContent } from '@concierge/files';
 import type { TenantScope } from '@concierge/tenant';
 import { Command } from 'commander';
-import { table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 const FILES_MAX = 200;
 

@@ -4,8 +4,7 @@ import { AppError, TenantPlan } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TenantRemovalOptions } from '@concierge/turn';
 import { Command, Option } from 'commander';
-import { facts, table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { facts, table, type CommandContext } from '../answer.ts';
 import type { Deployment } from '../deployment.ts';
 import { allScopes } from './key.ts';
 

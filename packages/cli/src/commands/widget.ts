@@ -1,7 +1,6 @@
 import { AppError, WidgetBody, type WidgetView } from '@concierge/contract';
 import { Command } from 'commander';
-import { facts, type Answer } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { facts, type Answer, type CommandContext } from '../answer.ts';
 
 interface EnableOptions {
   readonly origin: readonly string[];

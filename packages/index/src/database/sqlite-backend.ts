@@ -9,8 +9,7 @@ import type { Kysely } from 'kysely';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
 import { readMeta } from './meta.ts';
-import { SqliteFile } from './sqlite-file.ts';
-import { openIndexFile, prepareIndexFile, quarantine } from './sqlite-open.ts';
+import { SqliteFile, openIndexFile, prepareIndexFile, quarantine } from './sqlite-file.ts';
 import type { IndexTables } from './tables.ts';
 
 export interface SqliteBackendOptions {

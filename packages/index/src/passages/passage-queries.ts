@@ -1,6 +1,6 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { QuestionTerm } from './question.ts';
-import { holdsAny, scopeCondition, termsMatch, wordsIn, type PassageKind, type PassageScope } from './passage-scope.ts';
+import { holdsAny, scopeCondition, termsMatch, wordsIn, type PassageKind, type PassageScope } from './passage.ts';
 import type { IndexDialect, IndexTables } from '../database/tables.ts';
 
 type Db = Kysely<IndexTables>;

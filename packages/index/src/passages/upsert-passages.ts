@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { sql, type Insertable, type Kysely, type Selectable } from 'kysely';
-import { foldText, readTerms } from './fold-text.ts';
-import { embeddedText, withoutSpeakers, type Passage } from './passage.ts';
+import { foldText, readTerms } from './question.ts';
+import { embeddedText, withoutSpeakers, type Passage, listScopeTerms, type PassageKind } from './passage.ts';
 import { pieces } from '../database/compiled-queries.ts';
-import { listScopeTerms, type PassageKind } from './passage-scope.ts';
 import { storable } from '../lists/rows.ts';
 import type { IndexTables, PassageSourcesTable, PassagesTable } from '../database/tables.ts';
 

@@ -1,6 +1,6 @@
 import { rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AppError, EventId, EventRecord, limits, type EventStatus, type EventView } from '@concierge/contract';
+import { AppError, EventId, EventRecord, limits, type EventStatus, type EventView, EventEndpointId } from '@concierge/contract';
 import {
   ignoreMissing,
   isSystemError,
@@ -11,8 +11,49 @@ import {
   RecordFolder,
   type FolderSync,
 } from '@concierge/files';
-import { failpoint, type Log } from '@concierge/runtime';
-import { endOfHour, endpointIdOfEvent, hourNames, toEventHour, timeOfEvent } from './event-id.ts';
+import { failpoint, type Log, hashParts } from '@concierge/runtime';
+
+const TIME_DIGITS = 12;
+const ENDPOINT_DIGITS = 12;
+const HOUR_MS = 3_600_000;
+/** As the file system has it: `2026-11-21T20`. */
+const hourNames = /^\d{4}-\d{2}-\d{2}T\d{2}$/u;
+
+interface WebhookEventKey {
+  readonly tenantId: string;
+  readonly endpointId: string;
+  readonly type: string;
+  /** Names what happened among all of its type. */
+  readonly key: string;
+  readonly atMs: number;
+}
+
+/** The same webhook event has the same id, however often and by whichever process it is reported. */
+export function deriveEventId({ tenantId, endpointId, type, key, atMs }: WebhookEventKey): string {
+  const digits = hashParts(['event', tenantId, endpointId, type, key], { separator: 'json', digits: 16 });
+  const time = atMs.toString(16).padStart(TIME_DIGITS, '0');
+  return EventId.parse(`e_${time}${endpointId.slice('ep_'.length)}${digits}`);
+}
+
+export function endpointIdOfEvent(eventId: string): string {
+  const from = 'e_'.length + TIME_DIGITS;
+  return EventEndpointId.parse(`ep_${eventId.slice(from, from + ENDPOINT_DIGITS)}`);
+}
+
+/** When it happened. */
+function timeOfEvent(eventId: string): number {
+  return Number.parseInt(eventId.slice('e_'.length, 'e_'.length + TIME_DIGITS), 16);
+}
+
+/** The folder of all events of that hour. */
+function toEventHour(atMs: number): string {
+  return new Date(Math.floor(atMs / HOUR_MS) * HOUR_MS).toISOString().slice(0, 'yyyy-mm-ddThh'.length);
+}
+
+/** When the hour of this folder ended. */
+function endOfHour(hour: string): number {
+  return Date.parse(`${hour}:00:00Z`) + HOUR_MS;
+}
 
 const DAY_MS = 86_400_000;
 const names = /^e_[0-9a-f]{40}$/u;

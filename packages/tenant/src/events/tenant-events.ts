@@ -13,8 +13,7 @@ import type { FolderSync } from '@concierge/files';
 import { failpoint, type Log } from '@concierge/runtime';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 import { EventEndpoints } from './event-endpoints.ts';
-import { EventFiles, noSuchEvent, toEventView, type EventsQuery } from './event-files.ts';
-import { endpointIdOfEvent, deriveEventId } from './event-id.ts';
+import { EventFiles, noSuchEvent, toEventView, type EventsQuery, endpointIdOfEvent, deriveEventId } from './event-files.ts';
 
 export interface TenantEventsOptions {
   readonly tenantId: string;

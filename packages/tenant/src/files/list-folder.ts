@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { enterIfThere, isPlainFile, maxDepth, nameProblem, type FolderHandle } from '@concierge/files';
-import { isPrivateName } from './workspace-rules.ts';
+import { isPrivateName } from './workspace-meter.ts';
 
 /** Files are looked at in place where that is cheap: others have their turn after so many. */
 const lookedAtOnce = 500;

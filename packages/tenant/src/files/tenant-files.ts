@@ -15,7 +15,7 @@ import {
   writePlainFile,
 } from '@concierge/files';
 import { KeyedMutex } from '@concierge/runtime';
-import { isPrivateName } from './workspace-rules.ts';
+import { isPrivateName } from './workspace-meter.ts';
 import { toFileEntry, listFolder, type FileEntry } from './list-folder.ts';
 
 /** Their own classes delete temporary files in these. */

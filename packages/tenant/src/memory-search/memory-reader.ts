@@ -14,12 +14,10 @@ import {
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import { contactsFolder, type MemoryFiles } from './memory-files.ts';
-import { isHashedName } from '../sessions/session-id.ts';
+import { isHashedName, toContactFolder, toNotesOwner } from '../sessions/session-id.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
-import { toSessionOwner } from './memory-scope.ts';
-import { notePassages } from './note-passages.ts';
+import { notePassages, sessionPassages } from './passages.ts';
 import { NoteWatch, type NoteChanges, type NoteWatchOptions } from './note-watch.ts';
-import { sessionPassages } from './session-passages.ts';
 import type { FileEntry } from '../files/list-folder.ts';
 
 /** How long one search reads notes before it answers; the rest waits for the next one. */
@@ -307,4 +305,9 @@ function toStamp({ size, mtimeMs }: FileEntry): string {
 function add(drift: { added: number; removed: number }, { added, removed }: PassageChanges): void {
   drift.added += added;
   drift.removed += removed;
+}
+
+/** The owner of the conversation. */
+function toSessionOwner({ agent, sender, id }: { readonly agent: string; readonly sender: string | null; readonly id: string }): string {
+  return agent === 'admin' ? tenantOwner : toContactFolder(toNotesOwner({ sender, sessionId: id }));
 }

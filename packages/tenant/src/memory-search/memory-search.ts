@@ -7,18 +7,33 @@ import {
   type PassageScope,
   type QuestionTerm,
   type TableDrift,
+  tenantOwner,
 } from '@concierge/index';
-import type { Embedder } from '@concierge/contract';
+import { channelNames, type Embedder } from '@concierge/contract';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
-import { fuseScores } from './fuse-scores.ts';
-import { meantTerms } from './meant-words.ts';
+import { fuseScores, MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
+import { meantTerms, Vocabulary } from './meant-words.ts';
 import { MemoryReader, type MemoryReaderOptions, type Unread } from './memory-reader.ts';
-import { buildPassageScope, type Searcher } from './memory-scope.ts';
-import { MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
-import { scoreTexts } from './rank-texts.ts';
-import { cutSnippet } from './snippet.ts';
-import { Vocabulary } from './vocabulary.ts';
+import { scoreTexts, cutSnippet } from './rank-texts.ts';
+import { toContactFolder, toNotesOwner, deriveSessionId } from '../sessions/session-id.ts';
+
+/** Who searches: the owner, or one contact in a turn of one agent. */
+export type Searcher =
+  | { readonly access: 'owner' }
+  | { readonly access: 'contact'; readonly agent: string; readonly sender: string | null; readonly sessionId: string };
+
+/**
+ * What a searcher may find. The owner: the tenant's own notes and every conversation; what is kept about contacts is
+ * theirs. A contact: its notes, and its own conversations with this agent, whose ids follow from who it is: there is no
+ * list to filter, so nothing to forget.
+ */
+function buildPassageScope(searcher: Searcher, kinds: readonly PassageKind[]): PassageScope {
+  if (searcher.access === 'owner') return { owner: tenantOwner, sessions: 'all', kinds };
+  const { agent, sender, sessionId } = searcher;
+  const own = sender === null ? [] : channelNames.map((channel) => deriveSessionId(agent, channel, sender));
+  return { owner: toContactFolder(toNotesOwner(searcher)), sessions: [...new Set([...own, sessionId])], kinds };
+}
 
 export interface MemoryQuery {
   readonly text: string;

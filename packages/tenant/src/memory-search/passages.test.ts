@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SessionMessage } from '@concierge/contract';
 import { embeddedText, readQuestion, withoutSpeakers } from '@concierge/index';
-import { notePassages } from './note-passages.ts';
-import { sessionPassages } from './session-passages.ts';
-import { cutSnippet } from './snippet.ts';
+import { notePassages, sessionPassages } from './passages.ts';
+import { cutSnippet } from './rank-texts.ts';
 
 const paragraph = (name: string, sentences: number): string =>
   Array.from({ length: sentences }, (_, index) => `Sentence ${String(index)} of ${name} says something.`).join(' ');

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError, durationMs, limits, type Schedule, type ScheduleTiming, type TenantSettings } from '@concierge/contract';
-import { CronExpression } from './cron-expression.ts';
-import { cronTimes, type Tick } from './cron-times.ts';
+import { CronExpression, cronTimes, type Tick } from './cron-times.ts';
 import { ZoneClock } from './zone-clock.ts';
 
 const dayMs = 86_400_000;

@@ -1,7 +1,18 @@
 import { join } from 'node:path';
 import { unlink } from 'node:fs/promises';
-import { HistoryLine, type Session, type SessionMessage, type SessionView, type TurnRecord } from '@concierge/contract';
-import { appendLines, ignoreMissing, parseLines, readIfThere, replaceFile, type FolderSync } from '@concierge/files';
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { HistoryLine, type Session, type SessionMessage, type SessionView, type TurnRecord, RemovedSession } from '@concierge/contract';
+import {
+  appendLines,
+  ignoreMissing,
+  parseLines,
+  readIfThere,
+  replaceFile,
+  type FolderSync,
+  isSystemError,
+  parseJson,
+} from '@concierge/files';
 
 export interface SessionHistoryLines {
   readonly messages: readonly SessionMessage[];
@@ -110,4 +121,48 @@ function withoutSent(message: SessionMessage): SessionView['messages'][number] {
   if (message.role !== 'user') return message;
   const { sent: _sent, heartbeat: _heartbeat, said: _said, ...seen } = message;
   return seen;
+}
+
+/**
+ * sessions/.deleted.jsonl: what removed sessions had used, so that the usage of past days does not change. Only ever
+ * appended to.
+ */
+export class RemovedSessions {
+  readonly #folder: string;
+  readonly #folders: FolderSync;
+
+  constructor(folder: string, folders: FolderSync) {
+    this.#folder = folder;
+    this.#folders = folders;
+  }
+
+  async append(removed: RemovedSession): Promise<void> {
+    await appendLines(this.#path, [JSON.stringify(removed)], { path: this.#folder, folders: this.#folders });
+  }
+
+  /** As they were written; a removal that was tried again stands there again. */
+  async *read(): AsyncGenerator<RemovedSession> {
+    const lines = createInterface({ input: createReadStream(this.#path, 'utf8'), crlfDelay: Infinity });
+    try {
+      for await (const line of lines) {
+        const parsed = line === '' ? undefined : parseJson(RemovedSession, line);
+        if (parsed?.status === 'ok') yield parsed.value;
+      }
+    } catch (error) {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+    } finally {
+      lines.close();
+    }
+  }
+
+  async has(id: string, createdAt: string): Promise<boolean> {
+    for await (const removed of this.read()) {
+      if (removed.id === id && removed.createdAt === createdAt) return true;
+    }
+    return false;
+  }
+
+  get #path(): string {
+    return join(this.#folder, '.deleted.jsonl');
+  }
 }

@@ -2,8 +2,7 @@ import { mkdir, rename } from 'node:fs/promises';
 import { AppError, skillNamePattern, skillNameRule, type Skill } from '@concierge/contract';
 import { assertNoDuplicate, foldName, FolderHandle, temporaryName, writePlainFile } from '@concierge/files';
 import { KeyedMutex } from '@concierge/runtime';
-import { bundledFilesMax, skillFileMaxBytes } from './skills.ts';
-import { readSkillText, skillFileName } from './skill-text.ts';
+import { bundledFilesMax, skillFileMaxBytes, readSkillText, skillFileName } from './skills.ts';
 import { SkillVersions, type SkillVersion } from './skill-versions.ts';
 import { decodeText, type TenantFiles } from '../files/tenant-files.ts';
 

@@ -11,6 +11,7 @@ export interface Asker {
 
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]']);
 
+/** 127.0.0.0/8 and ::1, also when IPv4 is written as IPv6. */
 function isLoopback(address: string | undefined): boolean {
   return address !== undefined && /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/u.test(address);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { foldText, readQueryTerms, readTerms } from './fold-text.ts';
+import { foldText, readQueryTerms, readTerms } from './question.ts';
 
 describe('folding', () => {
   it.each([

@@ -1,4 +1,4 @@
-import type { TurnRecord } from '@concierge/contract';
+import { codePoints, limits, type SessionView, type TurnRecord } from '@concierge/contract';
 import type { SessionStore } from './session-store.ts';
 
 /**
@@ -21,4 +21,19 @@ function findNewest(turns: readonly TurnRecord[]): TurnRecord | undefined {
     .filter(({ origin }) => origin === 'webhook')
     .toSorted((a, b) => a.acceptedAt.localeCompare(b.acceptedAt))
     .at(-1);
+}
+
+/** The reader sees that there was more, in any language. */
+const ENDS_EARLY = '\n\n[…]';
+
+/**
+ * The agent's last text of a turn, as much of it as a message may hold; empty when there was none. Its text before tool
+ * calls is not part of the reply.
+ */
+export function findLastReply({ messages }: Pick<SessionView, 'messages'>, turnId: string): string {
+  const last = messages.findLast((message) => message.turnId === turnId && message.role === 'assistant');
+  const text = last?.role === 'assistant' ? last.text.trim() : '';
+  if (codePoints(text) <= limits.messageMaxCharacters) return text;
+  // As many UTF-16 units are never more code points.
+  return `${text.slice(0, limits.messageMaxCharacters - ENDS_EARLY.length).toWellFormed()}${ENDS_EARLY}`;
 }

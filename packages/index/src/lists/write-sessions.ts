@@ -1,9 +1,11 @@
-import type { TurnRecord } from '@concierge/contract';
+import type { TurnRecord, RemovedSession } from '@concierge/contract';
 import { sql, type CompiledQuery, type Insertable, type Kysely } from 'kysely';
 import { pieces, type CompiledQueries } from '../database/compiled-queries.ts';
-import { sessionRow, turnRow, usageRows, type RowContext } from './rows.ts';
+import { sessionRow, turnRow, usageRows, type RowContext, removalRow, removedUsageRows } from './rows.ts';
 import type { IndexTables, SessionsTable, TurnsTable, UsageTable } from '../database/tables.ts';
 import type { SessionPut } from '../types.ts';
+import { dropUnusedVectors } from '../passages/upsert-passages.ts';
+import { currentGeneration } from '../database/meta.ts';
 
 type SessionRow = Insertable<SessionsTable>;
 type TurnRow = Insertable<TurnsTable>;
@@ -186,4 +188,51 @@ function upsertUsage(db: Kysely<IndexTables>, rows: UsageRow[]) {
         generation: eb.ref('excluded.generation'),
       })),
     );
+}
+
+/**
+ * Takes a session and its turns out and keeps what they had used. A session of the same id that began later stays. No
+ * index leads from a session to its turns: to keep one up to date would cost every turn, to look through the tenant's
+ * turns costs a removal some milliseconds.
+ */
+export async function removeSession(db: Kysely<IndexTables>, tenantId: string, removed: RemovedSession): Promise<void> {
+  const context = { tenantId, generation: await currentGeneration(db, tenantId) };
+  const removal = removalRow(context, removed);
+  const until = removal.session_created_at;
+  await db
+    .insertInto('removals')
+    .values(removal)
+    .onConflict((on) =>
+      on
+        .columns(['account_id', 'session_id'])
+        .doUpdateSet({ session_created_at: until, generation: context.generation })
+        .where('removals.session_created_at', '<=', until),
+    )
+    .execute();
+  await db
+    .deleteFrom('sessions')
+    .where('account_id', '=', tenantId)
+    .where('id', '=', removed.id)
+    .where('created_at', '<=', until)
+    .execute();
+  for (const table of ['turns', 'usage'] as const) {
+    await db
+      .deleteFrom(table)
+      .where('account_id', '=', tenantId)
+      .where('session_id', '=', removed.id)
+      .where('session_created_at', '<=', until)
+      .execute();
+  }
+  // Read anew, should a later session of this id have begun.
+  for (const table of ['passage_sources', 'passages'] as const) {
+    await db.deleteFrom(table).where('account_id', '=', tenantId).where('kind', '=', 'session').where('ref', '=', removed.id).execute();
+  }
+  await dropUnusedVectors(db, tenantId);
+  for (const usage of pieces(removedUsageRows(context, removed))) {
+    await db
+      .insertInto('removed_usage')
+      .values(usage)
+      .onConflict((on) => on.doNothing())
+      .execute();
+  }
 }

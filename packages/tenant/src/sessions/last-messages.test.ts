@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { codePoints, limits, type SessionMessage } from '@concierge/contract';
-import { findLastReply } from './last-reply.ts';
+import { findLastReply } from './last-messages.ts';
 
 function readReply(text: string): string {
   const reply: SessionMessage = { id: 't_1.1', turnId: 't_1', at: '2026-11-20T10:00:00.000Z', role: 'assistant', text };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from '@concierge/contract';
-import { BatchedUpserts } from './batched-upserts.ts';
-import type { SessionPut } from '../types.ts';
+import { BatchedUpserts } from './tenant-index.ts';
+import type { SessionPut } from './types.ts';
 
 const at = '2026-03-01T10:00:00.000Z';
 const put = (id: string): SessionPut => ({
