@@ -63,16 +63,16 @@ export async function countHolding(
   scope: PassageScope,
   question: readonly QuestionTerm[],
 ): Promise<{ size: number; holding: number[] }> {
-  const toTableName = (place: number): RawBuilder<unknown> => sql.ref(`t${String(place)}`);
-  const counts = question.map((term, place) =>
+  const toTableName = (position: number): RawBuilder<unknown> => sql.ref(`t${String(position)}`);
+  const counts = question.map((term, position) =>
     dialect === 'sqlite'
-      ? sql`(select count(*) from passage_terms where passage_terms match ${termsMatch(scope, [term])}) as ${toTableName(place)}`
-      : sql`cast(count(*) filter (where ${holdsAny(dialect, scope, [term])}) as bigint) as ${toTableName(place)}`,
+      ? sql`(select count(*) from passage_terms where passage_terms match ${termsMatch(scope, [term])}) as ${toTableName(position)}`
+      : sql`cast(count(*) filter (where ${holdsAny(dialect, scope, [term])}) as bigint) as ${toTableName(position)}`,
   );
   const { rows } = await sql<Record<string, number>>`select ${sql.join([sql`cast(count(*) as bigint) as size`, ...counts])}
     from passages as p where ${scopeCondition(tenantId, scope)}`.execute(db);
   const row = rows[0] ?? {};
-  return { size: row['size'] ?? 0, holding: question.map((_, place) => row[`t${String(place)}`] ?? 0) };
+  return { size: row['size'] ?? 0, holding: question.map((_, position) => row[`t${String(position)}`] ?? 0) };
 }
 
 /** Passages that hold one of the terms, with their words; the latest where there are more. */

@@ -43,19 +43,19 @@ export interface PassageScope {
 }
 
 /** No word contains it: folding leaves letters, digits and marks. */
-const MARK = '§';
+const SCOPE_PREFIX = '§';
 
 /** Stand before the words of a passage: whose it is, as terms that a search must match. */
 export function listScopeTerms(source: { readonly kind: PassageKind; readonly owner: string; readonly ref: string }): string[] {
-  return source.kind === 'note' ? [`${MARK}n${source.owner}`] : [`${MARK}s`, `${MARK}s${source.ref}`];
+  return source.kind === 'note' ? [`${SCOPE_PREFIX}n${source.owner}`] : [`${SCOPE_PREFIX}s`, `${SCOPE_PREFIX}s${source.ref}`];
 }
 
-/** The words of a passage, without its marks. */
+/** The words of a passage, without its scope terms. */
 export function wordsIn(terms: string): string[] {
-  return terms.split(' ').filter((term) => !term.startsWith(MARK) && term !== '');
+  return terms.split(' ').filter((term) => !term.startsWith(SCOPE_PREFIX) && term !== '');
 }
 
-/** The rows of a scope. Every query for passages uses it; the marks restrict the full-text index in the same way. */
+/** The rows of a scope. Every query for passages uses it; its terms restrict the full-text index in the same way. */
 export function scopeCondition(tenantId: string, { owner, sessions, kinds }: PassageScope): RawBuilder<boolean> {
   const conditions: RawBuilder<unknown>[] = [];
   if (kinds.includes('note')) conditions.push(sql`(p.kind = 'note' and p.owner = ${owner})`);
@@ -75,10 +75,10 @@ export function holdsAny(dialect: IndexDialect, scope: PassageScope, terms: read
 /** For SQLite's full-text index: passages of the scope with any of these terms. */
 export function termsMatch(scope: PassageScope, terms: readonly QuestionTerm[]): string {
   const words = terms.flatMap((term) => patterns(term, '"', '*')).join(' OR ');
-  const marks = scopeMarks(scope)
-    .map((mark) => `"${mark}"`)
+  const owners = scopeTerms(scope)
+    .map((term) => `"${term}"`)
     .join(' OR ');
-  return `(${marks}) AND (${words})`;
+  return `(${owners}) AND (${words})`;
 }
 
 /** A folded term holds letters, digits and marks only: nothing in it can end the quotes. */
@@ -88,9 +88,9 @@ function patterns({ text, stem, joined, meant }: QuestionTerm, quote: string, an
   return [whole, ...ofCompounds, ...meant.map((word) => `${quote}${word}${quote}`)];
 }
 
-function scopeMarks({ owner, sessions, kinds }: PassageScope): string[] {
-  const marks: string[] = [];
-  if (kinds.includes('note')) marks.push(`${MARK}n${owner}`);
-  if (kinds.includes('session')) marks.push(...(sessions === 'all' ? [`${MARK}s`] : sessions.map((id) => `${MARK}s${id}`)));
-  return marks;
+function scopeTerms({ owner, sessions, kinds }: PassageScope): string[] {
+  const found: string[] = [];
+  if (kinds.includes('note')) found.push(`${SCOPE_PREFIX}n${owner}`);
+  if (kinds.includes('session')) found.push(...(sessions === 'all' ? [`${SCOPE_PREFIX}s`] : sessions.map((id) => `${SCOPE_PREFIX}s${id}`)));
+  return found;
 }

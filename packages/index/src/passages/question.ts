@@ -76,7 +76,7 @@ function pieces(word: string, isLookedThrough: boolean): string[] {
 /** The last character stands alone, too, so that a question for a single one finds it wherever it is. */
 function pairs(run: string, withLast: boolean): string[] {
   const characters = Array.from(run);
-  const found = characters.slice(0, -1).map((character, place) => `${character}${characters[place + 1] ?? ''}`);
+  const found = characters.slice(0, -1).map((character, position) => `${character}${characters[position + 1] ?? ''}`);
   return withLast || found.length === 0 ? [...found, characters.at(-1) ?? ''] : found;
 }
 
@@ -119,8 +119,8 @@ export function termFor(text: string): QuestionTerm {
 
 function joinedWith(term: string, said: readonly string[]): string[] {
   const joined = new Set<string>();
-  for (const [place, word] of said.entries()) {
-    const [before, after] = [said[place - 1], said[place + 1]];
+  for (const [position, word] of said.entries()) {
+    const [before, after] = [said[position - 1], said[position + 1]];
     if (word !== term) continue;
     if (before !== undefined) joined.add(`${before}${word}`);
     if (after !== undefined) joined.add(`${word}${after}`);

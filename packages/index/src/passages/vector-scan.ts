@@ -16,20 +16,20 @@ export function unitVector(vector: Float32Array): Float32Array {
 export function vectorBytes(vector: Float32Array): Uint8Array {
   const bytes = new Uint8Array(vector.length * 4);
   const view = new DataView(bytes.buffer);
-  for (const [place, value] of vector.entries()) view.setFloat32(place * 4, value, true);
+  for (const [position, value] of vector.entries()) view.setFloat32(position * 4, value, true);
   return bytes;
 }
 
 function toVector(bytes: Uint8Array): Float32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Float32Array.from({ length: Math.floor(bytes.byteLength / 4) }, (_, place) => view.getFloat32(place * 4, true));
+  return Float32Array.from({ length: Math.floor(bytes.byteLength / 4) }, (_, position) => view.getFloat32(position * 4, true));
 }
 
 /** Undefined for vectors of different lengths, which no comparison fits. */
 function computeCosine(one: Float32Array, other: Float32Array): number | undefined {
   if (one.length !== other.length) return undefined;
   let sum = 0;
-  for (let place = 0; place < one.length; place += 1) sum += (one[place] ?? 0) * (other[place] ?? 0);
+  for (let position = 0; position < one.length; position += 1) sum += (one[position] ?? 0) * (other[position] ?? 0);
   return sum;
 }
 
@@ -67,11 +67,11 @@ export class VectorScan {
     const embedded = await selectEmbedded(queries, scope, model);
     const vectors = await this.#readVectors(queries, model, [...new Set(embedded.map(({ hash }) => hash))]);
     const compared: (PassageRank & { readonly similarity: number })[] = [];
-    for (const [place, { hash, ...rank }] of embedded.entries()) {
+    for (const [position, { hash, ...rank }] of embedded.entries()) {
       const other = vectors.get(hash);
       const similarity = other === undefined ? undefined : computeCosine(vector, other);
       if (similarity !== undefined) compared.push({ ...rank, similarity: Number(similarity.toFixed(DISTANCE_DIGITS)) });
-      if (place % COMPARED_AT_ONCE === COMPARED_AT_ONCE - 1) await nextTurn();
+      if (position % COMPARED_AT_ONCE === COMPARED_AT_ONCE - 1) await nextTurn();
     }
     // A stable sort: equals stay in the order in which they came, later ones first.
     return compared.toSorted((one, other) => other.similarity - one.similarity).slice(0, limit);

@@ -168,8 +168,8 @@ function byPromptOrder(a: ContextFile, b: ContextFile): number {
 }
 
 function findPosition(name: string): number {
-  const place = sharedFiles.findIndex((shared) => shared === name);
-  return place === -1 ? sharedFiles.length : place;
+  const position = sharedFiles.findIndex((shared) => shared === name);
+  return position === -1 ? sharedFiles.length : position;
 }
 
 function readHeartbeat(text: string | undefined): string | null {

@@ -41,7 +41,7 @@ export class MeaningSearch {
     if (vectors === undefined) return missing.count;
     await passages.putVectors(
       embedder.model,
-      missing.passages.flatMap(({ hash }, place) => vectors.slice(place, place + 1).map((vector) => ({ hash, vector }))),
+      missing.passages.flatMap(({ hash }, position) => vectors.slice(position, position + 1).map((vector) => ({ hash, vector }))),
     );
     return missing.count - missing.passages.length;
   }

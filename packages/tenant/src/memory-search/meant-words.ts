@@ -59,7 +59,7 @@ export class Vocabulary {
 /** Which letters a word has, as bits: a slip changes two of them at most. */
 function countLetters(word: string): number {
   let letters = 0;
-  for (let place = 0; place < word.length; place += 1) letters |= 1 << (word.charCodeAt(place) % LETTERS);
+  for (let position = 0; position < word.length; position += 1) letters |= 1 << (word.charCodeAt(position) % LETTERS);
   return letters;
 }
 
@@ -109,7 +109,7 @@ function wordsWithin(text: string, slipsMax: number, known: Vocabulary): string[
 /** Where a compound comes apart into two words that are known: as evenly as it can. */
 function splitWord(text: string, known: Vocabulary): QuestionTerm[] | undefined {
   const middle = text.length / 2;
-  const cuts = Array.from({ length: text.length - 2 * PART_MIN_CHARACTERS + 1 }, (_, place) => place + PART_MIN_CHARACTERS);
+  const cuts = Array.from({ length: text.length - 2 * PART_MIN_CHARACTERS + 1 }, (_, position) => position + PART_MIN_CHARACTERS);
   for (const cut of cuts.toSorted((one, other) => Math.abs(one - middle) - Math.abs(other - middle))) {
     const first = firstPart(text.slice(0, cut), known);
     const second = first === undefined ? undefined : lastPart(text.slice(cut), known);
@@ -143,7 +143,7 @@ function isKnown(part: string, known: Vocabulary): boolean {
  */
 export function slipsBetween(one: string, other: string, max: number): number {
   let beforeLast: readonly number[] = [];
-  let last: readonly number[] = Array.from({ length: other.length + 1 }, (_, place) => place);
+  let last: readonly number[] = Array.from({ length: other.length + 1 }, (_, position) => position);
   for (let row = 1; row <= one.length; row += 1) {
     const current = nextRow({ one, other, row }, last, beforeLast);
     if (Math.min(...current) > max) return max + 1;

@@ -211,7 +211,7 @@ export class MemoryReader {
         }),
       );
       const changes = await this.#options.passages.putAll({ kind: 'note', owner }, reads);
-      for (const [place, entry] of batch.entries()) onRead(entry, changes[place] ?? { added: 0, removed: 0 });
+      for (const [position, entry] of batch.entries()) onRead(entry, changes[position] ?? { added: 0, removed: 0 });
       read += batch.length;
       await nextTurn();
       signal.throwIfAborted();
@@ -294,7 +294,7 @@ interface LookedAt {
 
 function takeBatch(entries: readonly FileEntry[]): readonly FileEntry[] {
   let bytes = 0;
-  const over = entries.findIndex(({ size }, place) => (bytes += size) > BATCH_MAX_BYTES && place > 0);
+  const over = entries.findIndex(({ size }, position) => (bytes += size) > BATCH_MAX_BYTES && position > 0);
   return over === -1 ? entries : entries.slice(0, over);
 }
 

@@ -167,7 +167,7 @@ export class MemorySearch {
     const counted = await this.#passages.countHolding(scope, terms);
     if (counted.size === 0 || counted.holding.every((count) => count > 0)) return { terms, ...counted };
     const known = await this.#vocabulary(scope);
-    const understood = terms.flatMap((term, place) => (counted.holding[place] === 0 ? meantTerms(term, known) : [term]));
+    const understood = terms.flatMap((term, position) => (counted.holding[position] === 0 ? meantTerms(term, known) : [term]));
     return { terms: understood, ...(await this.#passages.countHolding(scope, understood)) };
   }
 
@@ -189,14 +189,14 @@ export class MemorySearch {
    */
   async #byWords(scope: PassageScope, { terms, size, holding }: Understood): Promise<WordsFound[]> {
     const rarestFirst = [...terms.keys()]
-      .filter((place) => (holding[place] ?? 0) > 0)
+      .filter((position) => (holding[position] ?? 0) > 0)
       .toSorted((one, other) => (holding[one] ?? 0) - (holding[other] ?? 0));
     const chosen: QuestionTerm[] = [];
     let expected = 0;
-    for (const place of rarestFirst) {
-      expected += holding[place] ?? 0;
+    for (const position of rarestFirst) {
+      expected += holding[position] ?? 0;
       if (chosen.length > 0 && expected > COMPARED_MAX) break;
-      chosen.push(...terms.slice(place, place + 1));
+      chosen.push(...terms.slice(position, position + 1));
     }
     if (chosen.length === 0) return [];
     const held = await this.#passages.holding(scope, { terms: chosen, limit: COMPARED_MAX });
@@ -206,7 +206,7 @@ export class MemorySearch {
       { size, holding },
     );
     return [...held.entries()]
-      .map(([place, rank]) => ({ rank, score: scores[place] ?? 0 }))
+      .map(([position, rank]) => ({ rank, score: scores[position] ?? 0 }))
       .filter(({ score }) => score > 0)
       .toSorted((one, other) => other.score - one.score)
       .slice(0, RANKED_MAX);

@@ -177,14 +177,14 @@ export function sessionPassages(session: Pick<Session, 'title' | 'summary'>, mes
   );
   if (summary === null) return said;
   const atMs = Date.parse(summary.updatedAt);
-  const told = packBlocks([{ text: summary.text, line: 1 }]).map(({ text }): Passage => ({
+  const summarized = packBlocks([{ text: summary.text, line: 1 }]).map(({ text }): Passage => ({
     title,
     heading: 'Summary',
     text,
     place: 1,
     atMs,
   }));
-  return [...told, ...said];
+  return [...summarized, ...said];
 }
 
 function listExchanges(messages: readonly SessionMessage[]): Exchange[] {

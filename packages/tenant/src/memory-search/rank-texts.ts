@@ -25,13 +25,13 @@ export function scoreTexts(
   { size, holding }: Collection,
 ): number[] {
   const meanLength = texts.reduce((sum, words) => sum + words.length, 0) / Math.max(1, texts.length);
-  const rarity = question.map((_, place) => computeRarity(holding[place] ?? 0, size));
+  const rarity = question.map((_, position) => computeRarity(holding[position] ?? 0, size));
   const whole = rarity.reduce((sum, each) => sum + each, 0);
   const weights = new WordWeights(question);
   return texts.map((words) => {
     const held = weights.heldIn(words);
     const norm = SATURATION * (1 - LENGTH_SHARE + (LENGTH_SHARE * words.length) / Math.max(1, meanLength));
-    return held.reduce((sum, weight, place) => sum + ((rarity[place] ?? 0) * weight * (SATURATION + 1)) / (weight + norm), 0) / whole;
+    return held.reduce((sum, weight, position) => sum + ((rarity[position] ?? 0) * weight * (SATURATION + 1)) / (weight + norm), 0) / whole;
   });
 }
 
@@ -53,7 +53,7 @@ class WordWeights {
     for (const word of words) {
       const weights = this.#of(word);
       if (weights === null) continue;
-      for (const [place, weight] of weights.entries()) held[place] = (held[place] ?? 0) + weight;
+      for (const [position, weight] of weights.entries()) held[position] = (held[position] ?? 0) + weight;
     }
     return held;
   }
@@ -82,10 +82,10 @@ export function rankTexts(query: string, texts: readonly string[]): number[] {
   const question = meaning(readQuestion(query), words);
   const weights = new WordWeights(question);
   const held = words.map((each) => weights.heldIn(each));
-  const holding = question.map((_, place) => held.filter((weights) => (weights[place] ?? 0) > 0).length);
+  const holding = question.map((_, position) => held.filter((weights) => (weights[position] ?? 0) > 0).length);
   const scores = scoreTexts(question, words, { size: texts.length, holding });
   return [...scores.keys()]
-    .filter((place) => (scores[place] ?? 0) > 0)
+    .filter((position) => (scores[position] ?? 0) > 0)
     .toSorted((one, other) => (scores[other] ?? 0) - (scores[one] ?? 0) || other - one);
 }
 
@@ -95,7 +95,7 @@ function meaning(question: readonly QuestionTerm[], texts: readonly (readonly st
   const isThere = question.map((term) => words.values().some((word) => weighTerm(term, word) > 0));
   if (isThere.every(Boolean)) return [...question];
   const known = new Vocabulary(words);
-  return question.flatMap((term, place) => (isThere[place] === true ? [term] : meantTerms(term, known)));
+  return question.flatMap((term, position) => (isThere[position] === true ? [term] : meantTerms(term, known)));
 }
 
 const SNIPPET_CHARACTERS = 320;
@@ -140,8 +140,8 @@ function bestStart(matches: readonly Match[]): number {
   const window = new Window();
   let best = { start: 0, worth: 0 };
   let next = 0;
-  for (const [place, match] of matches.entries()) {
-    next = Math.max(next, place);
+  for (const [position, match] of matches.entries()) {
+    next = Math.max(next, position);
     const until = match.start + SNIPPET_CHARACTERS - BEFORE_CHARACTERS;
     for (let coming = matches[next]; coming !== undefined && coming.end <= until; coming = matches[next]) {
       window.add(coming);
@@ -179,12 +179,12 @@ class Window {
 }
 
 /** Where the next word begins; languages without spaces are cut where it comes. */
-function afterSpace(text: string, place: number): number {
-  const space = /\s/u.exec(text.slice(place, place + BEFORE_CHARACTERS));
-  return space === null ? place : place + space.index + 1;
+function afterSpace(text: string, position: number): number {
+  const space = /\s/u.exec(text.slice(position, position + BEFORE_CHARACTERS));
+  return space === null ? position : position + space.index + 1;
 }
 
-function beforeSpace(text: string, place: number): number {
-  const space = text.slice(place - BEFORE_CHARACTERS, place).search(/\s\S*$/u);
-  return space === -1 ? place : place - BEFORE_CHARACTERS + space;
+function beforeSpace(text: string, position: number): number {
+  const space = text.slice(position - BEFORE_CHARACTERS, position).search(/\s\S*$/u);
+  return space === -1 ? position : position - BEFORE_CHARACTERS + space;
 }

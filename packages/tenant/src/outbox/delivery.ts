@@ -54,8 +54,8 @@ export class Delivery {
       const part = this.#parts?.[claim.part];
       if (part !== undefined) part.tries = Math.max(part.tries, claim.try);
     }
-    const told = new Set(steps.flatMap((step) => (step.kind === 'result' ? [`${String(step.part)}.${String(step.try)}`] : [])));
-    this.openTries = claims.filter((claim) => !told.has(`${String(claim.part)}.${String(claim.try)}`));
+    const reported = new Set(steps.flatMap((step) => (step.kind === 'result' ? [`${String(step.part)}.${String(step.try)}`] : [])));
+    this.openTries = claims.filter((claim) => !reported.has(`${String(claim.part)}.${String(claim.try)}`));
   }
 
   /** undefined before it was rendered. */

@@ -24,7 +24,7 @@ import {
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
 import { Delivery } from './delivery.ts';
-import { OutboxClaims, type ClaimedTry, type ClaimPlace } from './outbox-claims.ts';
+import { OutboxClaims, type ClaimedTry, type ClaimKey } from './outbox-claims.ts';
 
 const namePattern = /^m_[0-9a-f]{32}$/u;
 const lanePattern = /^[0-9a-f]{12}$/u;
@@ -42,7 +42,7 @@ export interface OutboxFilesOptions {
   readonly log: Log;
 }
 
-export type EndedPlace = 'settled' | 'dead';
+export type EndedFolder = 'settled' | 'dead';
 
 /**
  * Where messages lie. On its way: `<lane>/<id>.json`, its journal beside it, and a claim `<id>.<part>.<try>` for each
@@ -121,7 +121,7 @@ export class OutboxFiles {
    */
   async claim(id: string, tried: ClaimedTry): Promise<boolean> {
     try {
-      const isOurs = await this.#claims.make(this.#claimPlace(id, tried));
+      const isOurs = await this.#claims.make(this.#toClaimKey(id, tried));
       // Claims go with their message: one that can be made because the message has ended meanwhile is none.
       return isOurs && (await isThere(this.#messagePath(id)));
     } catch (error) {
@@ -135,12 +135,12 @@ export class OutboxFiles {
    * from its lane.
    */
   async leave(id: string, tried: ClaimedTry): Promise<boolean> {
-    return this.#claims.leave(this.#claimPlace(id, tried));
+    return this.#claims.leave(this.#toClaimKey(id, tried));
   }
 
   /** What has left under a claim whose holder is gone; nothing leaves under it any more. */
   async takeOver(id: string, tried: ClaimedTry): Promise<'nothing' | 'perhaps'> {
-    return this.#claims.takeOver(this.#claimPlace(id, tried));
+    return this.#claims.takeOver(this.#toClaimKey(id, tried));
   }
 
   /**
@@ -169,14 +169,14 @@ export class OutboxFiles {
   }
 
   /** Moves it out of its lane. After a crash in the middle another process repeats this. */
-  async end(delivery: Delivery, place: EndedPlace): Promise<void> {
+  async end(delivery: Delivery, ended: EndedFolder): Promise<void> {
     const { id } = delivery.message;
-    const folder = this.#endedFolder(place, delivery.message);
+    const folder = this.#endedFolder(ended, delivery.message);
     const lines = [JSON.stringify({ kind: 'message', message: delivery.message }), ...delivery.steps.map((step) => JSON.stringify(step))];
     const path = join(folder, `${id}.jsonl`);
     if (await isThere(path)) await this.#addMissing(path, lines);
     else await this.#inFolder(folder, async () => replaceFile({ ...this.#write(folder, `${id}.jsonl`), content: `${lines.join('\n')}\n` }));
-    await ignoreMissing(unlink(join(this.#endedFolder(place === 'dead' ? 'settled' : 'dead', delivery.message), `${id}.jsonl`)));
+    await ignoreMissing(unlink(join(this.#endedFolder(ended === 'dead' ? 'settled' : 'dead', delivery.message), `${id}.jsonl`)));
     await ignoreMissing(unlink(this.#messagePath(id)));
     // A result that was reported while this was written.
     const late = parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? '').slice(delivery.steps.length);
@@ -210,7 +210,7 @@ export class OutboxFiles {
     const dead = join(this.#endedFolder('dead', message), `${id}.jsonl`);
     if (!(await appendToExisting(dead, [JSON.stringify(step)]))) return false;
     const claims = (delivery.parts ?? []).flatMap((part, index) =>
-      Array.from({ length: part.tries }, (_, tried) => this.#claimPlace(id, { part: index, try: tried + 1 })),
+      Array.from({ length: part.tries }, (_, tried) => this.#toClaimKey(id, { part: index, try: tried + 1 })),
     );
     return this.#inFolder(folder, async () => {
       for (const claim of claims) {
@@ -345,7 +345,7 @@ export class OutboxFiles {
     return { folder, name, folders: this.#options.folders };
   }
 
-  #claimPlace(id: string, tried: ClaimedTry): ClaimPlace {
+  #toClaimKey(id: string, tried: ClaimedTry): ClaimKey {
     return { id, folder: this.#laneFolder(readLaneId(id)), ...tried };
   }
 
@@ -361,9 +361,9 @@ export class OutboxFiles {
     return join(this.#laneFolder(readLaneId(id)), `${id}.journal.jsonl`);
   }
 
-  #endedFolder(place: EndedPlace, { acceptedAt }: OutboundMessage): string {
+  #endedFolder(ended: EndedFolder, { acceptedAt }: OutboundMessage): string {
     const { folder } = this.#options;
-    return place === 'dead' ? join(folder, 'dead') : join(folder, 'settled', acceptedAt.slice(0, 10));
+    return ended === 'dead' ? join(folder, 'dead') : join(folder, 'settled', acceptedAt.slice(0, 10));
   }
 }
 

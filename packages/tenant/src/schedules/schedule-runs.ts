@@ -31,7 +31,7 @@ export class ScheduleRuns {
   /** Runs of which nothing more is to come, so that a look at a schedule reads only the others. */
   readonly #settled = new SeenRuns();
   /** Runs that this process has looked at to see whether they were missed. */
-  readonly #told = new SeenRuns();
+  readonly #reported = new SeenRuns();
 
   constructor(options: ScheduleRunsOptions) {
     this.#options = options;
@@ -103,17 +103,17 @@ export class ScheduleRuns {
    * Calls for each missed run that any process wrote down in the last hour: once in each process, so that none is lost
    * with the one that wrote it.
    */
-  async reportMissed(scheduleId: string, tell: (run: ScheduleRun) => Promise<void>): Promise<void> {
+  async reportMissed(scheduleId: string, report: (run: ScheduleRun) => Promise<void>): Promise<void> {
     const records = this.#records(scheduleId);
     const names = await records.names();
-    const told = this.#told.among(scheduleId, names);
+    const reported = this.#reported.among(scheduleId, names);
     for (const name of names) {
-      if (told.has(name)) continue;
+      if (reported.has(name)) continue;
       const run = await records.find(name);
       const isNew = run !== undefined && Date.parse(run.recordedAt) > this.#nowMs() - TELL_MS;
-      if (isNew && run.outcome === 'missed') await tell(run);
+      if (isNew && run.outcome === 'missed') await report(run);
       // What becomes of a time is decided once: one that was not missed never will be.
-      told.add(name);
+      reported.add(name);
     }
   }
 
@@ -156,7 +156,7 @@ export class ScheduleRuns {
   async forget(scheduleId: string): Promise<void> {
     await removeFolderIn(this.#options.folder, scheduleId);
     this.#settled.forget(scheduleId);
-    this.#told.forget(scheduleId);
+    this.#reported.forget(scheduleId);
   }
 
   async sweep(scheduleId: string): Promise<void> {

@@ -257,14 +257,14 @@ function noSuchSchedule(): AppError {
 
 const definition = /^(s_[0-9a-f]{32})\.json$/u;
 
-/** Every schedule in the folder, with a mark that is another one after each change of its definition or its history. */
+/** Every schedule in the folder, with a version that differs after each change of its definition or its history. */
 export async function markSchedules(folder: string): Promise<ReadonlyMap<string, string>> {
   const files = await namesIn(folder);
   const ids = files.map((file) => definition.exec(file)?.[1]).filter((id) => id !== undefined);
-  const marks = await Promise.all(
+  const versions = await Promise.all(
     ids.map(async (id) => [id, `${await fileMark(join(folder, `${id}.json`))} ${await fileMark(join(folder, id))}`] as const),
   );
-  return new Map(marks);
+  return new Map(versions);
 }
 
 /** Another one after each change of what is there; a dash for nothing. */

@@ -150,12 +150,12 @@ export class SettingsFiles {
    */
   async #look(): Promise<FullLook> {
     for (let attempt = 1; ; attempt += 1) {
-      const mark = await this.#lastGoodMark();
+      const version = await this.#lastGoodVersion();
       const update = await this.#readUpdate();
       const found = await this.#readSettings();
       const isMixture = update !== undefined && isMixed(found, update);
       if (isMixture) return { ...found, settings: update.after, problem: null, isChanging: true, isInOrder: false, update, isMixture };
-      const isStill = update === undefined && mark === (await this.#lastGoodMark());
+      const isStill = update === undefined && version === (await this.#lastGoodVersion());
       if (isStill || attempt === looksMax) return { ...(await this.#judge(found, update)), update, isMixture };
     }
   }
@@ -267,7 +267,7 @@ export class SettingsFiles {
     await replaceFile({ folder: this.#folder, name, content, folders: this.#folders });
   }
 
-  async #lastGoodMark(): Promise<string | undefined> {
+  async #lastGoodVersion(): Promise<string | undefined> {
     const stats = await lstatIfThere(join(this.#folder, lastGoodName));
     return stats === undefined ? undefined : toStatSignature(stats);
   }

@@ -6,7 +6,7 @@ import { isSameSecret, KeyedMutex, type Log } from '@concierge/runtime';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 
 const fileName = 'widget';
-const secretPlace = 'widget.secret';
+const secretField = 'widget.secret';
 const damaged = 'its file is damaged; set it up again';
 // bounded-expression: a constant, of bounded length
 const tenantOfKey = new RegExp(`^${widgetKeyPrefix}(?<tenantId>[a-z0-9-]{1,63})_[0-9a-f]{32}$`, 'u');
@@ -76,7 +76,7 @@ export class WidgetStore {
   /** The secret, the only time it is ever seen. @throws AppError internal_error without SECRETS_KEY */
   async rotateSecret(): Promise<string> {
     const secret = `wsec_${randomBytes(32).toString('base64url')}`;
-    const sealedSecret = this.#options.secrets.seal(secretPlace, secret);
+    const sealedSecret = this.#options.secrets.seal(secretField, secret);
     await this.#change((before) => ({ ...toWidgetBody(before), key: before?.key ?? this.#newKey(), sealedSecret }));
     return secret;
   }
@@ -121,7 +121,7 @@ export class WidgetStore {
 
   #opened(sealed: string): string | undefined {
     try {
-      return this.#options.secrets.open(secretPlace, sealed);
+      return this.#options.secrets.open(secretField, sealed);
     } catch {
       return undefined;
     }
