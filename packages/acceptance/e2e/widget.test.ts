@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sessionIdOf, signSenderToken } from '@concierge/tenant';
+import { deriveSessionId, signSenderToken } from '@concierge/tenant';
 import { eventually, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -205,7 +205,7 @@ inBrowser('the web widget', () => {
     await using shopping = await visit({ requireSenderToken: true });
     const tab = await shopping.tab(`${shop.origin}/signed`);
     const scope = await system.scope(tenantId);
-    const id = sessionIdOf('cs', 'web', 'user:ann');
+    const id = deriveSessionId('cs', 'web', 'user:ann');
     await tab.open();
     await tab.say('help [[say:One moment.]]');
     await tab.hears('One moment.');
@@ -222,7 +222,7 @@ inBrowser('the web widget', () => {
     await using shopping = await visit({ requireSenderToken: true });
     const tab = await shopping.tab(`${shop.origin}/signed`);
     const scope = await system.scope(tenantId);
-    const id = sessionIdOf('cs', 'web', 'user:ann');
+    const id = deriveSessionId('cs', 'web', 'user:ann');
     await tab.open();
     await tab.say('help [[say:One moment.]]');
     await tab.hears('One moment.');

@@ -32,5 +32,5 @@ export type {
   RuntimeAccess,
 } from './tools/runtime/runtime-access.ts';
 export type { ToolAccess } from './tools/tool-access.ts';
-export { contactOf, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
+export { toNotesOwner, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
 export { mcpTool, defineTool, ToolError, type McpTool, type Tool } from './tools/tool.ts';

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AcceptedTurn, Session, TurnRecord } from '@concierge/contract';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ToolTenant } from './tool-tenant.ts';
 
@@ -10,7 +10,7 @@ const bob = {
   authority: 'cs',
   sender: '4242',
   channel: 'channel_c',
-  sessionId: sessionIdOf('cs', 'channel_c', '4242'),
+  sessionId: deriveSessionId('cs', 'channel_c', '4242'),
   chatApp: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
 } satisfies Partial<AcceptedTurn>;
 
@@ -26,7 +26,7 @@ afterEach(async () => tenant[Symbol.asyncDispose]());
 
 async function talked(sender: string, title: string): Promise<Session> {
   const at = '2027-01-01T00:00:00.000Z';
-  const id = sessionIdOf('cs', 'channel_c', sender);
+  const id = deriveSessionId('cs', 'channel_c', sender);
   const session: Session = {
     version: 1,
     id,
@@ -69,7 +69,7 @@ async function wrote(sender: string, atMs: number): Promise<void> {
     keyId: null,
   };
   const session = await talked(sender, 'Parcel');
-  const id = sessionIdOf('cs', 'channel_a', sender);
+  const id = deriveSessionId('cs', 'channel_a', sender);
   await scope.sessions.publish({ ...session, id, channel: 'channel_a', turns: [record] });
 }
 
@@ -104,7 +104,7 @@ describe('message', () => {
   describe('on whatsapp', () => {
     const to = '+49 (151) 123-45678';
     const id = '4915112345678';
-    const sessionId = sessionIdOf('cs', 'channel_a', id);
+    const sessionId = deriveSessionId('cs', 'channel_a', id);
     const text = 'Hello';
 
     beforeEach(async () => {

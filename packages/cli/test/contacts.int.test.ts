@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { contactFolderOf } from '@concierge/tenant';
+import { toContactFolder } from '@concierge/tenant';
 import { CommandLine } from './command-line.ts';
 
 const ann = 'ann@example.com';
@@ -18,7 +18,7 @@ afterEach(async () => await concierge[Symbol.asyncDispose]());
 
 describe('concierge contact', () => {
   it('lists and shows what is noted about contacts', async () => {
-    const id = contactFolderOf(ann);
+    const id = toContactFolder(ann);
     expect(await concierge.json('contact', 'list', 'acme')).toMatchObject([{ id, sender: ann, displayName: 'Ann' }]);
     expect((await concierge.run('contact', 'list', 'acme')).out).toMatch(/ann@example\.com +Ann +2\n/u);
     for (const given of [id, ann]) expect((await concierge.run('contact', 'show', 'acme', given)).out).toContain('Lives in Oslo.');

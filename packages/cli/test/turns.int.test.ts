@@ -1,5 +1,5 @@
 import { AcceptedTurn, PersonMessageReceipt, TurnView, type Session, type TurnRecord } from '@concierge/contract';
-import { sessionIdOf } from '@concierge/tenant';
+import { deriveSessionId } from '@concierge/tenant';
 import { TestRedis } from '@concierge/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
@@ -8,7 +8,7 @@ import { CommandLine } from './command-line.ts';
 const at = '2026-11-20T12:00:00.000Z';
 const failedTurn = `t_${'a'.repeat(32)}`;
 const doneTurn = `t_${'b'.repeat(32)}`;
-const sessionId = sessionIdOf('cs', 'web', 'jo@example.com');
+const sessionId = deriveSessionId('cs', 'web', 'jo@example.com');
 
 function record(id: string, changes: Partial<TurnRecord>): TurnRecord {
   return {

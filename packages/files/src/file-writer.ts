@@ -122,7 +122,7 @@ class WriteThread {
   #settle({ id, created, failure }: WriteOutcome): void {
     const outcome = this.#waiting.get(id);
     this.#waiting.delete(id);
-    outcome?.resolve({ created, failure: failure && errorOf(failure) });
+    outcome?.resolve({ created, failure: failure && toWriteError(failure) });
   }
 
   /** A caller waits for it: the process does not end meanwhile. */
@@ -141,6 +141,6 @@ class WriteThread {
   }
 }
 
-function errorOf({ message, ...facts }: WriteError): Error {
+function toWriteError({ message, ...facts }: WriteError): Error {
   return Object.assign(new Error(message), facts);
 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { etagMatches, etagOf } from './plain-file.ts';
+import { etagMatches, toEtag } from './plain-file.ts';
 
 describe('entity tags', () => {
   it('are quoted and follow the content', () => {
-    expect(etagOf('a')).toBe('"ca978112ca1bbdcafac231b39a23dc4d"');
-    expect(etagOf(Buffer.from('a'))).toBe(etagOf('a'));
-    expect(etagOf('b')).not.toBe(etagOf('a'));
+    expect(toEtag('a')).toBe('"ca978112ca1bbdcafac231b39a23dc4d"');
+    expect(toEtag(Buffer.from('a'))).toBe(toEtag('a'));
+    expect(toEtag('b')).not.toBe(toEtag('a'));
   });
 
   it('match themselves, in a list, and the star; never what does not exist', () => {
-    const tag = etagOf('a');
+    const tag = toEtag('a');
     expect(etagMatches(tag, tag)).toBe(true);
     expect(etagMatches(`"x", ${tag}`, tag)).toBe(true);
     expect(etagMatches('*', tag)).toBe(true);

@@ -3,8 +3,7 @@ import { rename, unlink, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { AppError } from '@concierge/contract';
 import { writeTemporary } from './atomic-file.ts';
-import { foldName, invalidPath } from './path-rules.ts';
-import { assertPlainFile, type FolderHandle } from './path-walk.ts';
+import { foldName, invalidPath, assertPlainFile, type FolderHandle } from './path-walk.ts';
 import { ignoreMissing } from './system-error.ts';
 
 /** What tenants' own files get: their sandbox runs as another user and must be able to read them. */
@@ -104,7 +103,7 @@ export async function assertNoDuplicate(folder: FolderHandle, name: string): Pro
 }
 
 /** The strong entity tag of a file's content: quoted, as it stands in the header. */
-export function etagOf(content: Uint8Array | string): string {
+export function toEtag(content: Uint8Array | string): string {
   return `"${createHash('sha256').update(content).digest('hex').slice(0, etagHexDigits)}"`;
 }
 

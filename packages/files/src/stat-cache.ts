@@ -35,7 +35,7 @@ export class StatCache<T extends NonNullable<unknown>> {
       this.#entries?.delete(path);
       return undefined;
     }
-    const signature = signatureOf(stats);
+    const signature = toStatSignature(stats);
     const entry = this.#entries?.get(path);
     if (entry?.isSettled === true && entry.signature === signature) return entry.value;
     // The time before reading: what changes while we read is newer than that.
@@ -53,7 +53,7 @@ export class StatCache<T extends NonNullable<unknown>> {
 }
 
 /** Equal for two looks: nothing has changed between them, as far as `lstat` shows. */
-export function signatureOf({ ino, size, mtimeMs, ctimeMs, nlink, mode }: Stats): string {
+export function toStatSignature({ ino, size, mtimeMs, ctimeMs, nlink, mode }: Stats): string {
   return [ino, size, mtimeMs, ctimeMs, nlink, mode].join(':');
 }
 

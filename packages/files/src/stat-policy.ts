@@ -83,3 +83,13 @@ const openInPool = promisify(open);
 export async function quickOpenFolder(path: string): Promise<number> {
   return policy.inPlace ? policy.time(() => openSync(path, 'r')) : openInPool(path, 'r');
 }
+
+/** What lies in a folder of ours, in no order; nothing when there is none. */
+export async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw error;
+  }
+}

@@ -28,8 +28,8 @@ let outcomes: WriteOutcome[] = [];
 parentPort?.on('message', (orders: readonly WriteOrder[]) => {
   for (const order of orders) {
     write(order).then(
-      ({ created, failure }) => tell({ id: order.id, created, failure: failure === undefined ? undefined : describe(failure) }),
-      (error: unknown) => tell({ id: order.id, created: [], failure: describe(error) }),
+      ({ created, failure }) => report({ id: order.id, created, failure: failure === undefined ? undefined : describe(failure) }),
+      (error: unknown) => report({ id: order.id, created: [], failure: describe(error) }),
     );
   }
 });
@@ -42,7 +42,7 @@ async function write({ mayReplace, folder, files }: WriteOrder): Promise<Created
   return { created: files.map(() => true), failure: undefined };
 }
 
-function tell(outcome: WriteOutcome): void {
+function report(outcome: WriteOutcome): void {
   outcomes.push(outcome);
   if (outcomes.length > 1) return;
   setImmediate(() => {

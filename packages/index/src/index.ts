@@ -1,14 +1,12 @@
 export { CursorPages, type Page } from './cursor.ts';
 export { SqliteBackend } from './database/sqlite-backend.ts';
-export type { IndexStore } from './index-store.ts';
-export { removedSessionOf } from './lists/usage.ts';
+export type { IndexStore } from './open-index.ts';
+export { toRemovedSession } from './lists/usage.ts';
 export { openIndex, storeOver } from './open-index.ts';
-export { isUnspaced, termsOf } from './passages/fold-text.ts';
+export { isUnspaced, readTerms, readQuestion, termFor, weighTerm, type QuestionTerm } from './passages/question.ts';
 export { PassageIndex, type SourceName, type StaleSession } from './passages/passage-index.ts';
 export type { FoundPassage, PassageRank } from './passages/passage-queries.ts';
-export { tenantOwner, type PassageKind, type PassageScope } from './passages/passage-scope.ts';
-export { embeddedText, withoutSpeakers, type Passage } from './passages/passage.ts';
+export { tenantOwner, type PassageKind, type PassageScope, embeddedText, withoutSpeakers, type Passage } from './passages/passage.ts';
 export type { PassageChanges } from './passages/upsert-passages.ts';
-export { readQuestion, termFor, weightOf, type QuestionTerm } from './passages/question.ts';
 export { TenantIndex } from './tenant-index.ts';
 export type { DriftReport, IndexedTurn, IndexSource, SessionPut, SourceSession, TableDrift, TurnsQuery } from './types.ts';

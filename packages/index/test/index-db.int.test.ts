@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { SessionListItem, SessionOrigin, TurnView } from '@concierge/contract';
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
-import { removedSessionOf } from '../src/lists/usage.ts';
+import { toRemovedSession } from '../src/lists/usage.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
-import type { IndexStore } from '../src/index-store.ts';
+import type { IndexStore } from '../src/open-index.ts';
 import type { Page } from '../src/cursor.ts';
 import { at, session, sessionId, skill, turn } from './index-samples.ts';
 
@@ -184,7 +184,7 @@ for (const backend of indexBackends) {
       const gone = session(1, { turns: [turn('t1'), turn('t2')] });
       await index.putSessions([{ session: gone }, { session: session(2) }]);
       const before = await index.usage({});
-      const removed = removedSessionOf(gone, gone.turns, new Date());
+      const removed = toRemovedSession(gone, gone.turns, new Date());
       await index.removeSession(removed);
       await index.removeSession(removed);
       expect((await index.listSessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([sessionId(2)]);
@@ -195,11 +195,11 @@ for (const backend of indexBackends) {
     it('does not bring a removed session back, but takes a later one of the same contact', async () => {
       const gone = session(1, { revision: 7, turns: [turn('t1')] });
       const later = session(1, { createdAt: at(60), updatedAt: at(61), revision: 1, title: 'later', turns: [turn('t2')] });
-      await index.removeSession(removedSessionOf(gone, gone.turns, new Date()));
+      await index.removeSession(toRemovedSession(gone, gone.turns, new Date()));
       await index.putSession(gone);
       expect((await index.listSessions({ limit: 9 })).items).toEqual([]);
       await index.putSession(later);
-      await index.removeSession(removedSessionOf(gone, gone.turns, new Date()));
+      await index.removeSession(toRemovedSession(gone, gone.turns, new Date()));
       expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual(['later']);
       expect((await index.listTurns({ limit: 9 })).items.map(({ id }) => id)).toEqual(['t2']);
       expect((await index.usage({}))[0]?.turns).toBe(2);

@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLog, openPostgres, type PostgresConnection } from '@concierge/runtime';
 import { canRunPostgres, eventually, silentLog, startPostgres, type TestPostgres } from '@concierge/testing';
-import { openIndex } from '../src/open-index.ts';
+import { openIndex, type IndexStore } from '../src/open-index.ts';
 import { indexTableNames } from '../src/database/tables.ts';
-import type { IndexStore } from '../src/index-store.ts';
 import { Files, session, sessionId, skill, turn } from './index-samples.ts';
 
 (canRunPostgres() ? describe : describe.skip)('the index in PostgreSQL', () => {

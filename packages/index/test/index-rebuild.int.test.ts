@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { TurnRecord } from '@concierge/contract';
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
-import { removedSessionOf } from '../src/lists/usage.ts';
+import { toRemovedSession } from '../src/lists/usage.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
-import type { IndexStore } from '../src/index-store.ts';
+import type { IndexStore } from '../src/open-index.ts';
 import { at, Files, session, sessionId, skill, turn } from './index-samples.ts';
 
 afterAll(stopIndexBackends);
@@ -70,7 +70,7 @@ for (const backend of indexBackends) {
         }),
         session(2, { agent: 'cs', channel: 'channel_b', title: 'odd \uD800', turns: [turn('t3', { acceptedAt: at(7) })] }),
       );
-      files.removals.push(removedSessionOf(gone, gone.turns, new Date()));
+      files.removals.push(toRemovedSession(gone, gone.turns, new Date()));
       files.skillList.push(skill('booking'));
       for (const { session: each, turns } of files.held) await index.putSession({ ...each, turns });
       await index.putSession(gone);
@@ -122,7 +122,7 @@ for (const backend of indexBackends) {
         const first = session(1, { revision: 2, title: 'went on', turns: [turn('t1'), turn('t5', { acceptedAt: at(9) })] });
         await other.putSession(first, { turnIds: ['t5'] });
         await other.putSession(session(8, { turns: [turn('t8')] }));
-        await other.removeSession(removedSessionOf(gone, gone.turns, new Date()));
+        await other.removeSession(toRemovedSession(gone, gone.turns, new Date()));
       };
       await store.rebuild('acme', files);
       expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual([
@@ -145,8 +145,8 @@ for (const backend of indexBackends) {
     it('believes a restored session file more than the note of its removal', async () => {
       const restored = session(1, { turns: [turn('t1')] });
       const files = new Files(restored);
-      files.removals.push(removedSessionOf(restored, restored.turns, new Date()));
-      await index.removeSession(removedSessionOf(restored, restored.turns, new Date()));
+      files.removals.push(toRemovedSession(restored, restored.turns, new Date()));
+      await index.removeSession(toRemovedSession(restored, restored.turns, new Date()));
       await store.rebuild('acme', files);
       expect((await index.listSessions({ limit: 9 })).items.length).toBe(1);
       expect((await index.usage({}))[0]?.turns).toBe(1);
@@ -157,7 +157,7 @@ for (const backend of indexBackends) {
     it('takes a note of a removal, or a turn, that stands in the files twice', async () => {
       const gone = session(1, { turns: [turn('t1')] });
       const files = new Files(session(2, { turns: [turn('t2'), turn('t2')] }));
-      const removed = removedSessionOf(gone, gone.turns, new Date());
+      const removed = toRemovedSession(gone, gone.turns, new Date());
       const later = { ...removed, createdAt: at(60) };
       files.removals.push(removed, later, removed);
       await store.rebuild('acme', files);

@@ -5,9 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openSqlite } from '@concierge/runtime';
 import { eventually, silentLog, temporaryDirectory } from '@concierge/testing';
 import { Kysely, sql } from 'kysely';
-import { storeOver } from '../src/open-index.ts';
+import { storeOver, type IndexStore } from '../src/open-index.ts';
 import { SqliteBackend } from '../src/database/sqlite-backend.ts';
-import type { IndexStore } from '../src/index-store.ts';
 import { Files, session, sessionId, skill, turn } from './index-samples.ts';
 
 describe('the SQLite files of the index', () => {

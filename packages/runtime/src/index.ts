@@ -14,6 +14,7 @@ export {
   type ServiceParts,
   type StartOptions,
 } from './lifecycle.ts';
+export { hashParts } from './hash-parts.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
 export { MemoryWatch } from './watchdog/memory-watch.ts';
 export { newMetrics } from './metrics.ts';
@@ -45,6 +46,7 @@ export {
   type SandboxSettings,
   type ServiceSettings,
 } from './service-environment.ts';
+export { isSameSecret } from './same-secret.ts';
 export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { isUnavailable } from './unavailable.ts';

@@ -1,7 +1,15 @@
 import { join } from 'node:path';
-import { builtInAgent, limits, type ReindexReport, type TenantSettings, type Embedder } from '@concierge/contract';
+import {
+  builtInAgent,
+  limits,
+  type ReindexReport,
+  type TenantSettings,
+  type Embedder,
+  type RemovedSession,
+  type Skill,
+} from '@concierge/contract';
 import type { FileWriter, FolderSync } from '@concierge/files';
-import type { DriftReport, IndexStore, TableDrift, TenantIndex } from '@concierge/index';
+import type { DriftReport, IndexStore, TableDrift, TenantIndex, IndexSource, SourceSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
 import { Channels } from './channels/channels.ts';
@@ -10,7 +18,7 @@ import { Contacts } from './contacts/contacts.ts';
 import { ContextFiles } from './agents/context-files.ts';
 import { TenantEvents } from './events/tenant-events.ts';
 import { Handoffs } from './contacts/handoffs.ts';
-import { Incarnation } from './incarnation.ts';
+import { Incarnation } from './starter.ts';
 import { Inbox } from './inbox/inbox.ts';
 import { LaneOrder } from './inbox/lane-order.ts';
 import type { Keys } from './keys/keys.ts';
@@ -18,10 +26,8 @@ import { McpServerStore } from './agents/mcp-servers.ts';
 import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
-import { FilesSource } from './reindex.ts';
 import { Schedules } from './schedules/schedules.ts';
-import type { SessionCache } from './sessions/session-cache.ts';
-import { SessionStore } from './sessions/session-store.ts';
+import { SessionStore, type SessionCache } from './sessions/session-store.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
 import { SkillEditor } from './skills/skill-editor.ts';
 import { Skills } from './skills/skills.ts';
@@ -107,7 +113,7 @@ export class TenantScope {
     this.secrets = new TenantSecrets(tenantId, secretsKey);
     this.#incarnation = new Incarnation(tenantId, root);
     this.#settings = new Settings({ tenantId, root, folders, log });
-    const quota = new MemoryQuota({ root, folders, maxBytes: async () => memoryLimitOf(await this.settings()) });
+    const quota = new MemoryQuota({ root, folders, maxBytes: async () => readMemoryLimit(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
@@ -240,6 +246,44 @@ export class TenantScope {
   }
 }
 
-function memoryLimitOf({ plan, limits: own }: TenantSettings): number | undefined {
+function readMemoryLimit({ plan, limits: own }: TenantSettings): number | undefined {
   return own?.memoryBytes ?? (plan === 'preview' ? limits.previewMemoryBytes : undefined);
+}
+
+interface FilesSourceOptions {
+  readonly tenantId: string;
+  readonly sessions: SessionStore;
+  readonly skills: Skills;
+  readonly log: Log;
+}
+
+/** One tenant's files as the index is rebuilt from: the index contains nothing that these do not. */
+class FilesSource implements IndexSource {
+  readonly #options: FilesSourceOptions;
+
+  constructor(options: FilesSourceOptions) {
+    this.#options = options;
+  }
+
+  /** A session that cannot be read is logged and left out: one bad file must not keep the others from being found. */
+  async *sessions(): AsyncGenerator<SourceSession> {
+    const { tenantId, sessions, log } = this.#options;
+    for await (const id of sessions.ids()) {
+      try {
+        const session = await sessions.load(id);
+        if (session === undefined) continue;
+        yield { session, turns: await sessions.readSessionTurns(session) };
+      } catch (error) {
+        log.error({ tenantId, sessionId: id, err: error }, 'session cannot be read, the index is rebuilt without it');
+      }
+    }
+  }
+
+  removed(): AsyncIterable<RemovedSession> {
+    return this.#options.sessions.removed();
+  }
+
+  async skills(): Promise<readonly Skill[]> {
+    return this.#options.skills.list();
+  }
 }

@@ -9,7 +9,7 @@ const ivBytes = 12;
 
 /**
  * Seals what a tenant entrusts to us (credentials of channels, headers of MCP servers) before it is written to a file:
- * AES-256-GCM with the tenant and the place as associated data, so that a sealed text that is copied to another tenant
+ * AES-256-GCM with the tenant and the field as associated data, so that a sealed text that is copied to another tenant
  * or another field does not open.
  */
 export class TenantSecrets {
@@ -23,23 +23,23 @@ export class TenantSecrets {
   }
 
   /**
-   * `place` names the field, as in `channels/telegram.botToken`.
+   * `field` is the field's name, as in `channels/telegram.botToken`.
    * @throws AppError internal_error without SECRETS_KEY
    */
-  seal(place: string, text: string): string {
+  seal(field: string, text: string): string {
     const iv = randomBytes(ivBytes);
-    const cipher = createCipheriv(algorithm, this.#keyOrThrow(), iv).setAAD(this.#associated(place));
+    const cipher = createCipheriv(algorithm, this.#keyOrThrow(), iv).setAAD(this.#associated(field));
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return [version, ...[iv, cipher.getAuthTag(), sealed].map((part) => part.toString('base64url'))].join('.');
   }
 
   /** @throws AppError internal_error when it was sealed elsewhere, with another key, or was changed */
-  open(place: string, sealed: string): string {
+  open(field: string, sealed: string): string {
     const [foundVersion, iv = '', tag = '', text = ''] = sealed.split('.');
     try {
       if (foundVersion !== version) throw new TypeError(`sealed with ${String(foundVersion)}`);
       const decipher = createDecipheriv(algorithm, this.#keyOrThrow(), Buffer.from(iv, 'base64url'))
-        .setAAD(this.#associated(place))
+        .setAAD(this.#associated(field))
         .setAuthTag(Buffer.from(tag, 'base64url'));
       return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString('utf8');
     } catch (error) {
@@ -52,7 +52,7 @@ export class TenantSecrets {
     return this.#key;
   }
 
-  #associated(place: string): Buffer {
-    return Buffer.from(JSON.stringify([this.#tenantId, place]));
+  #associated(field: string): Buffer {
+    return Buffer.from(JSON.stringify([this.#tenantId, field]));
   }
 }

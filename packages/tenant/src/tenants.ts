@@ -8,12 +8,11 @@ import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { EventFiles } from './events/event-files.ts';
-import { decodeKey, type KeyClaims } from './keys/key-token.ts';
+import { decodeKey, type KeyClaims, Keys, type KeyRecord, type KeyRecordCache } from './keys/keys.ts';
 import { callsFolder } from './contacts/handoffs.ts';
 import { Inbox } from './inbox/inbox.ts';
-import { Keys, type KeyRecord, type KeyRecordCache } from './keys/keys.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
-import { SessionCache } from './sessions/session-cache.ts';
+import { SessionCache } from './sessions/session-store.ts';
 import { writeStarter } from './starter.ts';
 import { TenantScope } from './tenant-scope.ts';
 import { tenantOfWidgetKey, type OpenWidget } from './widget/widget-store.ts';
@@ -86,7 +85,7 @@ export class Tenants {
     try {
       await writeStarter(building, plan);
       // Fails when there is such a folder, unless it is an empty one.
-      await rename(building, this.#rootOf(id));
+      await rename(building, this.#toTenantRoot(id));
     } catch (error) {
       await removeFolderIn(this.#folder, basename(building));
       if (isSystemError(error, 'ENOTEMPTY', 'EEXIST', 'EPERM'))
@@ -112,7 +111,7 @@ export class Tenants {
   /** What is accepted and not yet answered, for the reconciler: one directory read, without opening the tenant. */
   async inboxTurnIds(tenantId: string): Promise<string[]> {
     const { log } = this.#options;
-    const inbox = new Inbox({ folder: join(this.#rootOf(tenantId), 'inbox'), folders: this.#folders, writer: this.#writer, log });
+    const inbox = new Inbox({ folder: join(this.#toTenantRoot(tenantId), 'inbox'), folders: this.#folders, writer: this.#writer, log });
     return await inbox.turnIds();
   }
 
@@ -130,7 +129,7 @@ export class Tenants {
    */
   async outboxLanes(tenantId: string): Promise<string[]> {
     const { log } = this.#options;
-    return await new Outbox({ tenantId, folder: join(this.#rootOf(tenantId), 'outbox'), folders: this.#folders, log }).lanes();
+    return await new Outbox({ tenantId, folder: join(this.#toTenantRoot(tenantId), 'outbox'), folders: this.#folders, log }).lanes();
   }
 
   /** Events that are still to be sent, for the reconciler: directory reads, without opening the tenant. */
@@ -148,7 +147,7 @@ export class Tenants {
    * opening the tenant.
    */
   async pendingHandoffs(tenantId: string): Promise<string[]> {
-    const files = await namesIn(callsFolder(join(this.#rootOf(tenantId), 'handoffs')));
+    const files = await namesIn(callsFolder(join(this.#toTenantRoot(tenantId), 'handoffs')));
     return files.filter((file) => file.startsWith('h_'));
   }
 
@@ -157,12 +156,12 @@ export class Tenants {
    * history does. Opens nothing.
    */
   async scheduleVersions(tenantId: string): Promise<ReadonlyMap<string, string>> {
-    return await markSchedules(join(this.#rootOf(tenantId), 'cron'));
+    return await markSchedules(join(this.#toTenantRoot(tenantId), 'cron'));
   }
 
   /** Another one after each change of tenant.json. */
   async settingsVersion(tenantId: string): Promise<string> {
-    return await fileMark(join(this.#rootOf(tenantId), 'tenant.json'));
+    return await fileMark(join(this.#toTenantRoot(tenantId), 'tenant.json'));
   }
 
   /**
@@ -181,7 +180,7 @@ export class Tenants {
    * there are.
    */
   async find(tenantId: string): Promise<TenantScope | undefined> {
-    const isThere = tenantIdPattern.test(tenantId) && (await lstatIfThere(this.#rootOf(tenantId)))?.isDirectory() === true;
+    const isThere = tenantIdPattern.test(tenantId) && (await lstatIfThere(this.#toTenantRoot(tenantId)))?.isDirectory() === true;
     if (!isThere) {
       this.#scopes.delete(tenantId);
       return undefined;
@@ -199,7 +198,7 @@ export class Tenants {
    */
   async authenticate(rawKey: string): Promise<Authenticated> {
     if (rawKey === '') throw new AppError('missing_key');
-    const claims = this.#claimsOf(rawKey);
+    const claims = this.#readClaims(rawKey);
     if (claims === undefined) throw new AppError('invalid_key');
     // The record first: whether the tenant exists shows in nothing but the record, and costs the same work.
     const key = await (this.#scopes.get(claims.accountId)?.keys ?? this.#newKeys(claims.accountId)).verify(rawKey, claims);
@@ -241,7 +240,7 @@ export class Tenants {
   async delete(id: string, forget: ForgetTenant = forgetNothing): Promise<void> {
     await this.open(id);
     const removed = `${removedPrefix}${id}-${randomBytes(removedBytes).toString('hex')}`;
-    await rename(this.#rootOf(id), join(this.#folder, removed));
+    await rename(this.#toTenantRoot(id), join(this.#folder, removed));
     await this.#folders.sync(this.#folder);
     this.#scopes.delete(id);
     this.#swept.delete(id);
@@ -267,7 +266,7 @@ export class Tenants {
     return swept;
   }
 
-  #claimsOf(rawKey: string): KeyClaims | undefined {
+  #readClaims(rawKey: string): KeyClaims | undefined {
     const known = this.#claims.get(rawKey);
     if (known !== undefined) return known;
     const claims = decodeKey(rawKey, this.#options.keySecret);
@@ -277,14 +276,14 @@ export class Tenants {
 
   #eventFiles(tenantId: string): EventFiles {
     const { log } = this.#options;
-    return new EventFiles({ tenantId, folder: join(this.#rootOf(tenantId), 'events'), folders: this.#folders, log });
+    return new EventFiles({ tenantId, folder: join(this.#toTenantRoot(tenantId), 'events'), folders: this.#folders, log });
   }
 
   #newScope(tenantId: string): TenantScope {
     const { index, secretsKey, embedder, wakeOutbox, log } = this.#options;
     return new TenantScope({
       tenantId,
-      root: this.#rootOf(tenantId),
+      root: this.#toTenantRoot(tenantId),
       index,
       keys: this.#newKeys(tenantId),
       secretsKey,
@@ -301,7 +300,7 @@ export class Tenants {
     const { keySecret, log } = this.#options;
     return new Keys({
       tenantId,
-      folder: join(this.#rootOf(tenantId), 'keys'),
+      folder: join(this.#toTenantRoot(tenantId), 'keys'),
       folders: this.#folders,
       secret: keySecret,
       cache: this.#keyRecords,
@@ -316,7 +315,7 @@ export class Tenants {
     background(scope.sweep(), this.#options.log);
   }
 
-  #rootOf(tenantId: string): string {
+  #toTenantRoot(tenantId: string): string {
     return join(this.#folder, tenantId);
   }
 }

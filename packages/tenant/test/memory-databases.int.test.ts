@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { SqliteBackend, storeOver } from '@concierge/index';
 import { indexBackends, silentLog, stopIndexBackends } from '@concierge/testing';
-import type { Searcher } from '../src/memory-search/memory-scope.ts';
+import type { Searcher } from '../src/memory-search/memory-search.ts';
 import { Tenants } from '../src/tenants.ts';
 import { CountedEmbedder, day } from './memory-samples.ts';
 import { temporaryFolder } from './support.ts';

@@ -4,9 +4,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/glo
 import type { Embedder, Session, SessionMessage } from '@concierge/contract';
 import type { IndexStore } from '@concierge/index';
 import { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
-import type { Searcher } from '../src/memory-search/memory-scope.ts';
-import type { MemoryAnswer, MemoryQuery } from '../src/memory-search/memory-search.ts';
-import { contactFolderOf, sessionIdOf } from '../src/sessions/session-id.ts';
+import type { Searcher, MemoryAnswer, MemoryQuery } from '../src/memory-search/memory-search.ts';
+import { toContactFolder, deriveSessionId } from '../src/sessions/session-id.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { Tenants } from '../src/tenants.ts';
 import { CountedEmbedder, day } from './memory-samples.ts';
@@ -210,13 +209,13 @@ for (const backend of indexBackends) {
       await contactNote('anna', 'Anna', 'canary of anna');
       await contactNote('ben', 'Ben', 'canary of ben');
       await contactNote(`anonymous\u001f${'9'.repeat(32)}`, 'Nobody', 'canary of a stranger');
-      const annas = sessionIdOf('cs', 'web', 'anna');
-      const annasPhone = sessionIdOf('cs', 'channel_a', 'anna');
-      const sales = sessionIdOf('sales', 'web', 'anna');
+      const annas = deriveSessionId('cs', 'web', 'anna');
+      const annasPhone = deriveSessionId('cs', 'channel_a', 'anna');
+      const sales = deriveSessionId('sales', 'web', 'anna');
       await publish(talk(annas, { agent: 'cs', sender: 'anna', said: ['canary in the web', 'yes'] }));
       await publish(talk(annasPhone, { agent: 'cs', sender: 'anna', channel: 'channel_a', said: ['canary on the phone', 'yes'] }));
       await publish(talk(sales, { agent: 'sales', sender: 'anna', said: ['canary with sales', 'yes'] }));
-      await publish(talk(sessionIdOf('cs', 'web', 'ben'), { agent: 'cs', sender: 'ben', said: ['canary of ben', 'yes'] }));
+      await publish(talk(deriveSessionId('cs', 'web', 'ben'), { agent: 'cs', sender: 'ben', said: ['canary of ben', 'yes'] }));
       await publish(talk('8'.repeat(32), { agent: 'cs', said: ['canary of nobody', 'yes'] }));
       await publish(talk('7'.repeat(32), { said: ['canary of the admin', 'yes'] }));
       const found = async (by: Searcher, where?: TenantScope): Promise<string[]> =>
@@ -259,7 +258,7 @@ for (const backend of indexBackends) {
     it('has no row of a contact under another name than the contact’s', async () => {
       await contactNote('anna', 'Anna', 'canary of anna');
       await search('canary', { by: contact('anna') });
-      expect(await scope.index.passages.noteOwners()).toEqual([contactFolderOf('anna')]);
+      expect(await scope.index.passages.noteOwners()).toEqual([toContactFolder('anna')]);
     });
 
     it('finds by meaning what shares no word with the question', async () => {

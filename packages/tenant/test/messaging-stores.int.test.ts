@@ -2,7 +2,7 @@ import { readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { armFailpoints } from '@concierge/runtime';
-import { sessionIdOf, type TenantScope, type Tenants } from '../src/index.ts';
+import { deriveSessionId, type TenantScope, type Tenants } from '../src/index.ts';
 import { newSession, startTenants, type TestTenants } from './support.ts';
 
 const telegram = { botToken: '12345:telegram-token', secretToken: 'hook-secret' };
@@ -345,7 +345,7 @@ describe('the outbox', () => {
 describe('contacts', () => {
   async function talk(sender: string | null, { channel = 'channel_c', at = '2027-01-01T00:00:00.000Z' } = {}): Promise<string> {
     const name = channel === 'channel_a' ? 'channel_a' : 'channel_c';
-    const id = sender === null ? session : sessionIdOf('cs', name, sender);
+    const id = sender === null ? session : deriveSessionId('cs', name, sender);
     const made = newSession(id, { agent: 'cs', channel: name, sender, createdAt: at, updatedAt: at, title: `of ${String(sender)}` });
     await scope.sessions.publish(made);
     await scope.index.putSession(made);
@@ -390,15 +390,15 @@ describe('contacts', () => {
     const alias = { channel: 'channel_a', alias: 'DE.abc', sender: '49151' } as const;
     await scope.contacts.addAlias(alias);
     await (await elsewhere()).contacts.addAlias(alias);
-    expect(await scope.contacts.canonicalOf('channel_a', 'DE.abc')).toBe('49151');
-    expect(await scope.contacts.canonicalOf('channel_c', 'DE.abc')).toBe('DE.abc');
-    expect(await scope.contacts.canonicalOf('channel_a', '49151')).toBe('49151');
+    expect(await scope.contacts.findCanonicalSender('channel_a', 'DE.abc')).toBe('49151');
+    expect(await scope.contacts.findCanonicalSender('channel_c', 'DE.abc')).toBe('DE.abc');
+    expect(await scope.contacts.findCanonicalSender('channel_a', '49151')).toBe('49151');
     await expect(scope.contacts.addAlias({ ...alias, sender: 'somebody else' })).rejects.toMatchObject({ code: 'conflict' });
     await expect(scope.contacts.addAlias({ channel: 'channel_a', alias: '49151', sender: 'x' })).rejects.toMatchObject({
       code: 'conflict',
     });
     await scope.contacts.addAlias({ channel: 'channel_a', alias: 'DE.def', sender: 'DE.abc' });
-    expect(await scope.contacts.canonicalOf('channel_a', 'DE.def')).toBe('49151');
+    expect(await scope.contacts.findCanonicalSender('channel_a', 'DE.def')).toBe('49151');
     await scope.contacts.addAlias({ channel: 'channel_a', alias: '49151', sender: 'DE.def' });
     await scope.contacts.remember({ sender: '49151', displayName: 'Ann' });
     expect((await scope.contacts.find('49151'))?.aliases.map((known) => known.alias)).toEqual(expect.arrayContaining(['DE.abc', 'DE.def']));

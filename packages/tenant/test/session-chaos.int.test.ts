@@ -7,8 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { Session } from '@concierge/contract';
 import { FolderSync } from '@concierge/files';
-import { SessionCache } from '../src/sessions/session-cache.ts';
-import { SessionStore } from '../src/sessions/session-store.ts';
+import { SessionCache, SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, newSessionId, silentLog, temporaryFolder, until } from './support.ts';
 
 const writerPath = fileURLToPath(new URL('./session-writer.ts', import.meta.url));

@@ -5,8 +5,7 @@ import type { RemovedSession, Session } from '@concierge/contract';
 import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
 import { RevisionConflict } from '../src/sessions/session-revisions.ts';
-import { SessionCache } from '../src/sessions/session-cache.ts';
-import { SessionStore } from '../src/sessions/session-store.ts';
+import { SessionCache, SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, newSessionId, silentLog, temporaryFolder, turnRecord, userMessage } from './support.ts';
 
 /** Each is like another process: it shares nothing but the files. */
@@ -28,7 +27,7 @@ async function publishUpTo(store: SessionStore, id: string, revision: number): P
   return session;
 }
 
-async function removedOf(store: SessionStore): Promise<RemovedSession[]> {
+async function listRemoved(store: SessionStore): Promise<RemovedSession[]> {
   const removed: RemovedSession[] = [];
   for await (const one of store.removed()) removed.push(one);
   return removed;
@@ -271,7 +270,7 @@ describe('removing a session', () => {
     expect(removed?.usage).toEqual([
       expect.objectContaining({ day: '2026-11-20', agent: 'admin', channel: 'web', model: 'demo/demo', turns: 2, calls: 4, costUsd: 1 }),
     ]);
-    expect(await removedOf(store)).toEqual([removed]);
+    expect(await listRemoved(store)).toEqual([removed]);
     expect(await store.load(id)).toBeUndefined();
     expect(await store.view(id)).toBeUndefined();
     expect(await store.remove(id)).toBeUndefined();

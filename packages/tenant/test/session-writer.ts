@@ -3,8 +3,7 @@ import { argv, stdout } from 'node:process';
 import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
 import { RevisionConflict } from '../src/sessions/session-revisions.ts';
-import { SessionCache } from '../src/sessions/session-cache.ts';
-import { SessionStore } from '../src/sessions/session-store.ts';
+import { SessionCache, SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, silentLog, turnRecord } from './support.ts';
 
 /**

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import type { TenantSettings } from '@concierge/contract';
 import { FolderSync } from '@concierge/files';
-import { textOf } from '../src/settings/settings-files.ts';
+import { formatSettings } from '../src/settings/settings-files.ts';
 import { Settings } from '../src/settings/settings.ts';
 import { silentLog, temporaryFolder, until, type Folder } from './support.ts';
 
@@ -23,7 +23,7 @@ const inForce = async (root: string): Promise<{ settings: TenantSettings; proble
 async function tenantFolder(settings: TenantSettings = { plan: 'standard' }): Promise<Folder & { readonly file: string }> {
   const folder = await temporaryFolder();
   const file = join(folder.path, 'tenant.json');
-  await writeFile(file, textOf(settings), { mode: 0o600 });
+  await writeFile(file, formatSettings(settings), { mode: 0o600 });
   await settingsIn(folder.path).current();
   return { ...folder, file };
 }
@@ -69,7 +69,7 @@ describe('an update of the settings', () => {
     const { ino } = await stat(tenant.file);
     const settings = settingsIn(tenant.path);
     for (const name of ['a name', 'b', 'a longer name than before', null]) await settings.update({ name, suspended: true });
-    expect(await readFile(tenant.file, 'utf8')).toBe(textOf({ plan: 'standard', suspended: true }));
+    expect(await readFile(tenant.file, 'utf8')).toBe(formatSettings({ plan: 'standard', suspended: true }));
     expect((await stat(tenant.file)).ino).toBe(ino);
     expect((await readdir(tenant.path)).toSorted()).toEqual(['settings', 'tenant.json']);
     expect((await readdir(join(tenant.path, 'settings'))).toSorted()).toEqual(['last-good.json', 'lock.db']);
@@ -83,7 +83,7 @@ describe('an update of the settings', () => {
   ] as const)('that is killed $step, with the file $left, is carried out by the next reader', async ({ step, left }) => {
     await using tenant = await tenantFolder({ plan: 'standard', name: 'a name', agents: { cs: { maxTurns: 100 } } });
     const after: TenantSettings = { plan: 'standard', name: 'a name', agents: { cs: { maxTurns: 1 } } };
-    const [oldText, newText] = [await readFile(tenant.file, 'utf8'), textOf(after)];
+    const [oldText, newText] = [await readFile(tenant.file, 'utf8'), formatSettings(after)];
     const texts = { old: oldText, torn: newText + oldText.slice(newText.length), new: newText };
     expect(() => void JSON.parse(texts.torn)).toThrow(SyntaxError);
     expect(await runWriter(tenant.path, 'cs', '1', `settings.${step}:kill`)).toEqual([]);
@@ -121,7 +121,7 @@ describe('an update of the settings', () => {
     const settings = await settingsIn(tenant.path).update({ name: 'Acme' });
     const cut = step === 'after-link' ? {} : { agents: { cs: { maxTurns: 1 } } };
     expect(settings).toEqual({ plan: 'standard', name: 'Acme', ...cut });
-    expect(await readFile(tenant.file, 'utf8')).toBe(textOf(settings));
+    expect(await readFile(tenant.file, 'utf8')).toBe(formatSettings(settings));
     expect((await stat(tenant.file)).nlink).toBe(1);
     expect((await readdir(tenant.path)).toSorted()).toEqual(['settings', 'tenant.json']);
   });
@@ -179,7 +179,7 @@ describe('a tenant.json', () => {
     await using tenant = await tenantFolder({ plan: 'standard', suspended: true });
     await rm(tenant.file);
     expect((await settingsIn(tenant.path).current()).suspended).toBe(true);
-    expect(await readFile(tenant.file, 'utf8')).toBe(textOf({ plan: 'standard', suspended: true }));
+    expect(await readFile(tenant.file, 'utf8')).toBe(formatSettings({ plan: 'standard', suspended: true }));
     expect(await inForce(tenant.path)).toEqual({ settings: { plan: 'standard', suspended: true }, problem: null });
   });
 
@@ -203,10 +203,10 @@ describe('what keeps the settings', () => {
     await using folder = await temporaryFolder();
     const old = join(folder.path, 'tenant.last-good.json');
     await writeFile(join(folder.path, 'tenant.json'), '{');
-    await writeFile(old, textOf({ plan: 'standard', suspended: true }));
+    await writeFile(old, formatSettings({ plan: 'standard', suspended: true }));
     expect(await inForce(folder.path)).toEqual({ settings: { plan: 'standard', suspended: true }, problem: expect.any(String) });
     expect((await readdir(folder.path)).toSorted()).toEqual(['settings', 'tenant.json']);
-    await writeFile(old, textOf({ plan: 'standard' }));
+    await writeFile(old, formatSettings({ plan: 'standard' }));
     expect((await inForce(folder.path)).settings).toEqual({ plan: 'standard', suspended: true });
   });
 
@@ -214,7 +214,7 @@ describe('what keeps the settings', () => {
     await using folder = await temporaryFolder();
     await writeFile(join(folder.path, 'tenant.json'), '{');
     expect((await inForce(folder.path)).settings).toEqual({ plan: 'preview' });
-    await writeFile(join(folder.path, 'tenant.last-good.json'), textOf({ plan: 'standard' }));
+    await writeFile(join(folder.path, 'tenant.last-good.json'), formatSettings({ plan: 'standard' }));
     expect((await inForce(folder.path)).settings).toEqual({ plan: 'preview' });
   });
 

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
-import { sessionIdOf } from '../src/sessions/session-id.ts';
+import { deriveSessionId } from '../src/sessions/session-id.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { newSession, startTenants, turnRecord } from './support.ts';
 
@@ -263,7 +263,7 @@ describe('memory', () => {
     await using world = await startTenants();
     const { memory, root } = await world.tenants.create('acme');
     await mkdir(join(world.dataDir, 'outside'));
-    await symlink(join(world.dataDir, 'outside'), join(root, 'contacts', sessionIdOf('x', 'y', 'z')));
+    await symlink(join(world.dataDir, 'outside'), join(root, 'contacts', deriveSessionId('x', 'y', 'z')));
     await symlink(join(world.dataDir, 'outside'), join(root, 'memory', 'out'));
     const { files } = await world.tenants.open('acme');
     await expect(files.writeText('memory/out/a.md', 'x')).rejects.toThrow(code('invalid_request'));
@@ -342,7 +342,7 @@ describe('rebuilding the index', () => {
   it('finds in the files all that was ever indexed, and reports what differed', async () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');
-    const ids = ['a', 'b', 'c'].map((sender) => sessionIdOf('cs', 'web', sender));
+    const ids = ['a', 'b', 'c'].map((sender) => deriveSessionId('cs', 'web', sender));
     const models = [{ model: 'demo/demo', calls: 1, inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, costUsd: null }];
     for (const id of ids) {
       const session = newSession(id, { turns: [turnRecord(`t-${id}`, models)] });
@@ -367,7 +367,7 @@ describe('rebuilding the index', () => {
   it('leaves out a session whose file is damaged beyond repair, and goes on', async () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');
-    const [good, bad] = [sessionIdOf('cs', 'web', 'good'), sessionIdOf('cs', 'web', 'bad')];
+    const [good, bad] = [deriveSessionId('cs', 'web', 'good'), deriveSessionId('cs', 'web', 'bad')];
     for (const id of [good, bad]) await scope.sessions.publish(newSession(id));
     await writeFile(join(scope.root, 'sessions', '.revisions', bad, '0000000001.json'), '{');
     const reader = await (await world.another()).open('acme');

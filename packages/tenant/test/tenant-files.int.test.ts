@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
-import { etagOf } from '@concierge/files';
+import { toEtag } from '@concierge/files';
 import { TenantFiles } from '../src/files/tenant-files.ts';
 import { temporaryFolder } from './support.ts';
 
@@ -17,7 +17,7 @@ describe('the files of a tenant', () => {
     await using folder = await temporaryFolder();
     const files = new TenantFiles({ root: folder.path });
     const written = await files.writeText('templates/letters/welcome.md', 'Grüße');
-    expect(written).toEqual({ etag: etagOf('Grüße'), created: true });
+    expect(written).toEqual({ etag: toEtag('Grüße'), created: true });
     expect(await files.readText('templates/letters/welcome.md')).toMatchObject({ text: 'Grüße', etag: written.etag, size: 7 });
     expect(await files.writeText('templates/letters/welcome.md', 'Hi')).toMatchObject({ created: false });
     expect((await files.readBytes('templates/letters/welcome.md')).bytes.toString()).toBe('Hi');
@@ -86,8 +86,8 @@ describe('the files of a tenant', () => {
     await expect(files.writeText('a.md', 'one', { ifMatch: '*' })).rejects.toThrow(code('precondition_failed'));
     const { etag } = await files.writeText('a.md', 'one', { ifNoneMatch: '*' });
     await expect(files.writeText('a.md', 'two', { ifNoneMatch: '*' })).rejects.toThrow(code('precondition_failed'));
-    await expect(files.writeText('a.md', 'two', { ifMatch: etagOf('other') })).rejects.toThrow(code('precondition_failed'));
-    await expect(files.remove('a.md', { ifMatch: etagOf('other') })).rejects.toThrow(code('precondition_failed'));
+    await expect(files.writeText('a.md', 'two', { ifMatch: toEtag('other') })).rejects.toThrow(code('precondition_failed'));
+    await expect(files.remove('a.md', { ifMatch: toEtag('other') })).rejects.toThrow(code('precondition_failed'));
     const next = await files.writeText('a.md', 'two', { ifMatch: etag });
     await expect(files.writeText('a.md', 'three', { ifMatch: etag })).rejects.toThrow(code('precondition_failed'));
     await files.remove('a.md', { ifMatch: next.etag });

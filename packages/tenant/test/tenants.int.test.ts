@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { encodeKey } from '../src/keys/key-token.ts';
+import { encodeKey } from '../src/keys/keys.ts';
 import { startTenants, until } from './support.ts';
 
 const code = (name: string): object => expect.objectContaining({ code: name });

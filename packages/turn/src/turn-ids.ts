@@ -1,17 +1,14 @@
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { hashParts } from '@concierge/runtime';
 
-const SEPARATOR = '\u001F';
-
-function hash32(parts: readonly string[]): string {
-  return hash('sha256', parts.join(SEPARATOR)).slice(0, 32);
-}
+const idHash = { separator: 'unit', digits: 32 } as const;
 
 /**
  * A turn id is random, or derived where the channel or caller has an id of its own, so that the same message is the
  * same turn wherever it is accepted. `identity`: the identity of the tenant's scope.
  */
 export function turnIdOf(identity: string, dedupeId: string): string {
-  return `t_${hash32(['turn', identity, dedupeId])}`;
+  return `t_${hashParts(['turn', identity, dedupeId], idHash)}`;
 }
 
 export function newTurnId(): string {
@@ -23,7 +20,7 @@ export function newTurnId(): string {
  * session.
  */
 export function freshSenderOf(turnId: string): string {
-  return hash32(['sender', turnId]);
+  return hashParts(['sender', turnId], idHash);
 }
 
 export function isTurnId(text: string): boolean {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ChatReply, NotedContact } from '@concierge/contract';
-import { contactFolderOf, contactOf, sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { toContactFolder, toNotesOwner, deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { z } from 'zod';
 import { sayItBack } from './scripted-turns.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 
 const ann = 'ann@example.com';
-const path = (sender: string, rest = ''): string => `/api/memory/contacts/${contactFolderOf(sender)}${rest}`;
+const path = (sender: string, rest = ''): string => `/api/memory/contacts/${toContactFolder(sender)}${rest}`;
 
 async function chat(sender: string | undefined): Promise<ChatReply> {
   const body = { message: 'hello', ...(sender !== undefined && { sender }) };
@@ -56,7 +56,7 @@ describe('notes about contacts', () => {
     await scope.memory.forContact(ann).write({ text: 'Lives in Oslo.', title: 'Address' });
     const [noted, ...others] = await listed();
     expect(others).toEqual([]);
-    expect(noted).toMatchObject({ id: contactFolderOf(ann), sender: ann, displayName: 'Ann' });
+    expect(noted).toMatchObject({ id: toContactFolder(ann), sender: ann, displayName: 'Ann' });
     expect(noted?.notes.map(({ ref }) => ref).toSorted()).toEqual(['MEMORY.md', 'memory/address.md']);
     expect(await listed(`?sender=${encodeURIComponent(ann)}`)).toEqual([noted]);
     expect(await listed(`?contact_id=${session}`)).toEqual([noted]);
@@ -84,7 +84,7 @@ describe('notes about contacts', () => {
       next = /^<(?<path>[^>]+)>; rel="next"$/u.exec(response.headers.get('link') ?? '')?.groups?.['path'] ?? null;
     }
     expect(next).toBeNull();
-    expect(seen).toEqual(senders.map((sender) => contactFolderOf(sender)).toSorted());
+    expect(seen).toEqual(senders.map((sender) => toContactFolder(sender)).toSorted());
   });
 
   it('are forgotten one by one', async () => {
@@ -103,7 +103,7 @@ describe('notes about contacts', () => {
     await scope.memory.forContact(ann).write({ text: 'Lives in Oslo.', title: 'Address' });
     await scope.memory.forContact('bob').write({ text: 'Likes coffee.' });
     expect(await statusOf(path(ann), 'DELETE')).toBe(204);
-    expect((await listed()).map(({ id }) => id)).toEqual([contactFolderOf('bob')]);
+    expect((await listed()).map(({ id }) => id)).toEqual([toContactFolder('bob')]);
     expect(await found(ann, 'tea Oslo')).toEqual([]);
     const { files } = await scope.context.load({ agent: 'cs', sender: ann });
     expect(JSON.stringify(files)).not.toContain('green tea');
@@ -115,7 +115,7 @@ describe('notes about contacts', () => {
     const { contact_id: session } = await chat(ann);
     const other = await scope.sessions.load(session);
     if (other === undefined) throw new Error('the conversation is not there');
-    const second = { ...other, id: sessionIdOf('cs', 'channel_a', ann), channel: 'channel_a' as const, revision: 1 };
+    const second = { ...other, id: deriveSessionId('cs', 'channel_a', ann), channel: 'channel_a' as const, revision: 1 };
     await scope.sessions.publish(second);
     await scope.memory.forContact(ann).write({ text: 'Likes green tea.' });
     expect(await statusOf(`/api/sessions/${session}`, 'DELETE')).toBe(204);
@@ -126,7 +126,7 @@ describe('notes about contacts', () => {
 
   it('of a contact without a name go with the one conversation there is', async () => {
     const { contact_id: session } = await chat(undefined);
-    await scope.memory.forContact(contactOf({ sender: null, sessionId: session })).write({ text: 'Likes green tea.' });
+    await scope.memory.forContact(toNotesOwner({ sender: null, sessionId: session })).write({ text: 'Likes green tea.' });
     expect(await listed(`?contact_id=${session}`)).toHaveLength(1);
     expect(await statusOf(`/api/sessions/${session}`, 'DELETE')).toBe(204);
     expect(await listed()).toEqual([]);

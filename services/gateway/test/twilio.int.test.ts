@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConnectedChannel, type ChannelSettings } from '@concierge/contract';
 import { providerUrls } from '@concierge/channel';
-import { sessionIdOf } from '@concierge/tenant';
+import { deriveSessionId } from '@concierge/tenant';
 import { eventually, FakeTwilio } from '@concierge/testing';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
@@ -40,7 +40,7 @@ async function bring(fields: Readonly<Record<string, string>>, path = `/webhook/
 }
 
 async function said(): Promise<string[]> {
-  const session = await tenant.scope.sessions.load(sessionIdOf('cs', 'channel_e', contact));
+  const session = await tenant.scope.sessions.load(deriveSessionId('cs', 'channel_e', contact));
   return (session?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
 }
 

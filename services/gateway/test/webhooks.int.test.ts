@@ -1,7 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem, type AcceptedTurn } from '@concierge/contract';
-import { sessionIdOf } from '@concierge/tenant';
+import { deriveSessionId } from '@concierge/tenant';
 import { eventually, FakeTelegram } from '@concierge/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { providerUrls } from '@concierge/channel';
@@ -35,7 +35,7 @@ async function write(...texts: WhatsAppText[]): Promise<Response> {
 
 /** Messages of a channel's contacts, as the conversation of one of them holds them. */
 async function saidBy(sender: string, channel: 'channel_a' | 'channel_c' = 'channel_a'): Promise<string[]> {
-  const session = await tenant.scope.sessions.load(sessionIdOf('cs', channel, sender));
+  const session = await tenant.scope.sessions.load(deriveSessionId('cs', channel, sender));
   return (session?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
 }
 
@@ -282,7 +282,7 @@ describe('a binding', () => {
     expect((await postWhatsApp(gateway, tenant.id, { body })).status).toBe(200);
     expect((await postWhatsApp(gateway, other.id, { body })).status).toBe(200);
     expect(await answered('491510000001', 1)).toEqual(['hello']);
-    const id = sessionIdOf('cs', 'channel_a', '491510000001');
+    const id = deriveSessionId('cs', 'channel_a', '491510000001');
     expect(await eventually(async () => other.scope.sessions.load(id))).toMatchObject({ sender: '491510000001' });
   });
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { limits, WidgetView } from '@concierge/contract';
 import { connectRedis, createLog, redisReady } from '@concierge/runtime';
-import { sessionIdOf } from '@concierge/tenant';
+import { deriveSessionId } from '@concierge/tenant';
 import { gate } from '@concierge/testing';
 import { RateLimits } from '@concierge/turn';
 import { z } from 'zod';
@@ -103,7 +103,7 @@ describe('a visitor', () => {
     const secret = 'a1'.repeat(16);
     for (const text of ['one', 'two']) await replyOf(await visitor.say(text, { 'X-Widget-Visitor': secret }));
     const sender = `visitor:${createHash('sha256').update(secret).digest('hex')}`;
-    const session = await tenant.scope.sessions.load(sessionIdOf('cs', 'web', sender));
+    const session = await tenant.scope.sessions.load(deriveSessionId('cs', 'web', sender));
     expect(session?.messages).toHaveLength(4);
     expect(JSON.stringify(session)).not.toContain(secret);
   });

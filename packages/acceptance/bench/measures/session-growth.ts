@@ -1,4 +1,4 @@
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import type { Session, SessionMessage } from '@concierge/contract';
 import { together, type Bench } from '../bench.ts';
 import type { MeasuredLoad } from '../load/load-driver.ts';
@@ -61,7 +61,7 @@ function sessionOf(sender: string, messages: number): Session {
   const at = new Date().toISOString();
   return {
     version: 1,
-    id: sessionIdOf('cs', 'web', sender),
+    id: deriveSessionId('cs', 'web', sender),
     agent: 'cs',
     channel: 'web',
     sender,

@@ -1,7 +1,7 @@
 import { readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Session, SessionMessage } from '@concierge/contract';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 
 interface Section {
   readonly head: string;
@@ -45,7 +45,7 @@ function sessionOf({ head, body }: Section): Session {
   });
   return {
     version: 1,
-    id: sessionIdOf(agent, 'web', `${sender} ${title}`),
+    id: deriveSessionId(agent, 'web', `${sender} ${title}`),
     agent,
     channel: 'web',
     sender: sender === '-' ? null : sender,

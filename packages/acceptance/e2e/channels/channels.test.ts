@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sessionIdOf } from '@concierge/tenant';
+import { deriveSessionId } from '@concierge/tenant';
 import { botError, eventually, say } from '@concierge/testing';
 import { z } from 'zod';
 import {
@@ -62,7 +62,7 @@ describe('a message on a channel', () => {
     await stage.meta.deliver(messengerText({ ...said, deleted: true }));
     const turns = await ended('taken-back', 2);
     const scope = await stage.system.scope('taken-back');
-    const session = await scope.sessions.load(sessionIdOf('cs', 'channel_b', said.from));
+    const session = await scope.sessions.load(deriveSessionId('cs', 'channel_b', said.from));
     expect(session?.messages).toMatchObject([
       { role: 'user', text: '[The sender took this message back.]' },
       { role: 'assistant', text: 'heard 13' },

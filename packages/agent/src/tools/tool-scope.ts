@@ -9,7 +9,7 @@ import { turnSessions, usageToday } from './sessions/turn-sessions.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
 
-export { contactOf } from '@concierge/tenant';
+export { toNotesOwner } from '@concierge/tenant';
 
 export interface ToolScopeOptions {
   readonly scope: Pick<TenantScope, 'files' | 'memory' | 'memorySearch' | 'skills' | 'skillEditor' | 'sessions' | 'index' | 'uploads'> &

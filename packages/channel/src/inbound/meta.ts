@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer';
+import { isSameSecret } from '@concierge/runtime';
 import type { WebhookQuery, WebhookRequest } from '../channel-adapter.ts';
-import { headerOf, isSecret, isSigned } from './signature.ts';
+import { headerOf, isSigned } from './signature.ts';
 
 /** What WhatsApp, Messenger and Instagram have in common: the same company's webhooks. */
 interface MetaSecrets {
@@ -15,7 +16,7 @@ const escapedMaxBytes = 64 * 1024;
 export function metaHandshake(query: WebhookQuery, settings: MetaSecrets | undefined): string | undefined {
   const token = query['hub.verify_token'];
   const challenge = query['hub.challenge'];
-  const isOurs = isSecret(typeof token === 'string' ? token : undefined, settings?.verifyToken);
+  const isOurs = isSameSecret(typeof token === 'string' ? token : undefined, settings?.verifyToken);
   return isOurs && query['hub.mode'] === 'subscribe' && typeof challenge === 'string' ? challenge : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { WebhookRequest } from '../channel-adapter.ts';
 
 /**
@@ -26,19 +26,6 @@ export function isSigned({ secret = '', prefix, given = '', signed }: SignatureC
   const isWellFormed = hexDigest.test(claimed);
   const digest = isWellFormed ? Buffer.from(claimed, 'hex') : Buffer.alloc(digestBytes);
   return timingSafeEqual(hmac.digest(), digest) && isWellFormed && secret !== '';
-}
-
-/**
- * Whether both are the same, in time that does not reveal how much of them is. An empty or missing secret equals
- * nothing.
- */
-export function isSecret(given: string | undefined, secret: string | undefined): boolean {
-  const isEqual = timingSafeEqual(sha256(given ?? ''), sha256(secret ?? noSecret));
-  return isEqual && given !== undefined && secret !== undefined && secret !== '';
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 /** undefined when it is not there, or there more than once. Names of headers have no case. */

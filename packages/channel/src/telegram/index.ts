@@ -1,6 +1,7 @@
 import type { ChannelSettings } from '@concierge/contract';
+import { isSameSecret } from '@concierge/runtime';
 import type { ChannelAdapter, WebhookRequest } from '../channel-adapter.ts';
-import { headerOf, isSecret } from '../inbound/signature.ts';
+import { headerOf } from '../inbound/signature.ts';
 import { parseTelegram } from './parse.ts';
 import { mediaSources, TelegramSender } from './send.ts';
 import { telegramSurface } from './surface.ts';
@@ -25,5 +26,5 @@ export const telegram: ChannelAdapter<'channel_c'> = {
 /** No signature: the token that Telegram was given when the webhook was registered. */
 function verifyTelegram(request: WebhookRequest, settings: ChannelSettings['channel_c'] | undefined): boolean {
   const given = headerNames.map((name) => headerOf(request, name)).find((token) => token !== undefined);
-  return isSecret(given, settings?.secretToken);
+  return isSameSecret(given, settings?.secretToken);
 }

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { ChannelSettings } from '@concierge/contract';
+import { isSameSecret } from '@concierge/runtime';
 import type { WebhookRequest } from '../channel-adapter.ts';
-import { headerOf, isSecret } from '../inbound/signature.ts';
+import { headerOf } from '../inbound/signature.ts';
 
 /** Many times what Twilio sends. The sender of a body is not known yet while its fields are sorted. */
 const BODY_MAX_BYTES = 256 * 1024;
@@ -17,7 +18,7 @@ export function verifyTwilio(request: WebhookRequest, settings: ChannelSettings[
   const fields = sortedFields(body);
   const digests = spellings(url).map((address) => digestOf(settings?.authToken ?? '-', address + fields));
   // All are compared, whichever fits: the time it takes reveals nothing.
-  const isEqual = digests.map((digest) => isSecret(given, digest)).includes(true);
+  const isEqual = digests.map((digest) => isSameSecret(given, digest)).includes(true);
   return isEqual && url !== '' && settings !== undefined && settings.authToken !== '';
 }
 

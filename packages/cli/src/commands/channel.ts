@@ -12,8 +12,7 @@ import {
   type ChannelView,
 } from '@concierge/contract';
 import { Command } from 'commander';
-import { table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 interface ConnectOptions {
   readonly set: readonly string[];

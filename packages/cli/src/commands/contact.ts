@@ -1,14 +1,13 @@
 import { AppError } from '@concierge/contract';
-import { contactFolderOf, type NotesAboutContact } from '@concierge/tenant';
+import { toContactFolder, type NotesAboutContact } from '@concierge/tenant';
 import { Command } from 'commander';
-import { table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 const CONTACTS_AT_ONCE = 100;
 
 /** The id that `list` shows, or what the contact itself is known by. */
-function idOf(given: string): string {
-  return /^[0-9a-f]{32}$/u.test(given) ? given : contactFolderOf(given);
+function parseContactId(given: string): string {
+  return /^[0-9a-f]{32}$/u.test(given) ? given : toContactFolder(given);
 }
 
 const nothingNoted = (given: string): AppError => new AppError('not_found', `Nothing is noted about ${given}.`);
@@ -32,7 +31,7 @@ async function list({ deployment, answer }: CommandContext, tenantId: string): P
 
 async function show({ deployment, answer }: CommandContext, tenantId: string, given: string): Promise<void> {
   const { contactNotes } = await deployment.scope(tenantId);
-  const id = idOf(given);
+  const id = parseContactId(given);
   const found = await contactNotes.find(id);
   if (found === undefined) throw nothingNoted(given);
   const notes = await Promise.all(found.notes.map(async ({ path }) => contactNotes.read(id, path)));
@@ -48,7 +47,7 @@ interface Forgotten {
 
 async function forget({ deployment, answer }: CommandContext, { tenantId, given, note }: Forgotten): Promise<void> {
   const { contactNotes } = await deployment.scope(tenantId);
-  const id = idOf(given);
+  const id = parseContactId(given);
   if (note !== undefined) await contactNotes.forget(id, note);
   else if (!(await contactNotes.forgetAll(id))) throw nothingNoted(given);
   answer({ json: { id, forgotten: note ?? 'all' }, text: `${note ?? 'Everything'} that was noted about ${given} is gone.` });

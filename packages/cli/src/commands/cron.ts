@@ -10,8 +10,7 @@ import {
 } from '@concierge/contract';
 import type { ScheduleRequest } from '@concierge/tenant';
 import { Command, Option } from 'commander';
-import { table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 interface AddOptions {
   readonly name: string;

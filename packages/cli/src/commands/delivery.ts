@@ -1,8 +1,7 @@
 import { AppError, appNameOf, DeliveryState, deliveryStates, limits, type DeliveryView } from '@concierge/contract';
 import { listDeliveries } from '@concierge/tenant';
 import { Command, Option } from 'commander';
-import { facts, table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { facts, table, type CommandContext } from '../answer.ts';
 
 const TEXT_SHOWN = 40;
 

@@ -1,7 +1,6 @@
 import { AppError, HandoffReason, limits, MessageText, type HandoffState, type WaitingHandoff } from '@concierge/contract';
 import { Command } from 'commander';
-import { table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 const operator = { kind: 'operator' } as const;
 const LAST_WORDS_CHARACTERS = 60;

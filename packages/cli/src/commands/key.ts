@@ -1,7 +1,6 @@
 import { AppError, KeyScope, type KeyView } from '@concierge/contract';
 import { Command } from 'commander';
-import { facts, table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { facts, table, type CommandContext } from '../answer.ts';
 
 /** Operators may grant everything. */
 export const allScopes: readonly KeyScope[] = KeyScope.options;
@@ -37,7 +36,7 @@ async function create({ deployment, answer }: CommandContext, tenantId: string, 
   });
 }
 
-function stateOf({ revokedAt, expiresAt }: KeyView): string {
+function describeKeyState({ revokedAt, expiresAt }: KeyView): string {
   if (revokedAt !== null) return `revoked ${revokedAt}`;
   if (expiresAt === null) return 'active';
   return `${Date.parse(expiresAt) < Date.now() ? 'expired' : 'active until'} ${expiresAt}`;
@@ -46,7 +45,7 @@ function stateOf({ revokedAt, expiresAt }: KeyView): string {
 async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
   const { keys } = await deployment.scope(tenantId);
   const views = await keys.list();
-  const rows = views.map((view) => [view.id, view.scopes.join(','), view.label, stateOf(view), view.lastUsedAt ?? 'never used']);
+  const rows = views.map((view) => [view.id, view.scopes.join(','), view.label, describeKeyState(view), view.lastUsedAt ?? 'never used']);
   answer({ json: views, text: table(['ID', 'SCOPES', 'LABEL', 'STATE', 'LAST USED'], rows) });
 }
 

@@ -1,8 +1,7 @@
 import { AppError } from '@concierge/contract';
 import type { TenantDriftReport } from '@concierge/tenant';
 import { Command } from 'commander';
-import { table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 interface TenantDrift {
   readonly tenantId: string;

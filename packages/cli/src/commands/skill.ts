@@ -3,8 +3,7 @@ import { AppError, limits, skillNamePattern } from '@concierge/contract';
 import { readContent, walkTree, type TreeContent } from '@concierge/files';
 import type { TenantScope } from '@concierge/tenant';
 import { Command } from 'commander';
-import { table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 const FILES_MAX = 200;
 
@@ -41,7 +40,7 @@ async function readText(path: string, content: TreeContent): Promise<string> {
   }
 }
 
-async function filesOf(scope: TenantScope, name: string): Promise<string[]> {
+async function readSkillFiles(scope: TenantScope, name: string): Promise<string[]> {
   const entries = await scope.files.list(`skills/${name}`, { recursive: true, limit: FILES_MAX });
   return entries.filter(({ kind }) => kind === 'file').map(({ path }) => path);
 }
@@ -77,7 +76,7 @@ async function add({ deployment, answer }: CommandContext, tenantId: string, giv
 async function remove({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
   const scope = await deployment.scope(tenantId);
   if (!skillNamePattern.test(name)) throw new AppError('invalid_request', `${name} is not the name of a skill.`);
-  const paths = await filesOf(scope, name).catch((error: unknown) => {
+  const paths = await readSkillFiles(scope, name).catch((error: unknown) => {
     if (error instanceof AppError && error.code === 'not_found')
       throw new AppError('not_found', `${tenantId} has no skill ${name}.`, { cause: error });
     throw error;

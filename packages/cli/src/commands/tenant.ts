@@ -4,8 +4,7 @@ import { AppError, TenantPlan } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TenantRemovalOptions } from '@concierge/turn';
 import { Command, Option } from 'commander';
-import { facts, table } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { facts, table, type CommandContext } from '../answer.ts';
 import type { Deployment } from '../deployment.ts';
 import { allScopes } from './key.ts';
 
@@ -18,7 +17,7 @@ interface TenantFacts {
   readonly problem: string | null;
 }
 
-async function factsOf(scope: TenantScope): Promise<TenantFacts> {
+async function readFacts(scope: TenantScope): Promise<TenantFacts> {
   const { plan, name, suspended } = await scope.settings();
   return { tenantId: scope.tenantId, plan, name: name ?? null, suspended: suspended === true, problem: scope.settingsProblem() };
 }
@@ -45,7 +44,7 @@ async function create({ deployment, answer }: CommandContext, id: string, plan: 
 async function list({ deployment, answer }: CommandContext): Promise<void> {
   const tenants = await deployment.tenants();
   const found: TenantFacts[] = [];
-  for (const id of await tenants.list()) found.push(await factsOf(await tenants.open(id)));
+  for (const id of await tenants.list()) found.push(await readFacts(await tenants.open(id)));
   const rows = found.map((tenant) => [tenant.tenantId, tenant.plan, describe(tenant), tenant.name ?? '']);
   answer({
     json: found,
@@ -55,7 +54,7 @@ async function list({ deployment, answer }: CommandContext): Promise<void> {
 
 async function show({ deployment, answer }: CommandContext, id: string): Promise<void> {
   const scope = await deployment.scope(id);
-  const [tenant, settings, skills] = [await factsOf(scope), await scope.settings(), await scope.skills.scan()];
+  const [tenant, settings, skills] = [await readFacts(scope), await scope.settings(), await scope.skills.scan()];
   const keys = await scope.keys.list();
   const counts = {
     activeKeys: keys.filter(({ revokedAt }) => revokedAt === null).length,

@@ -1,7 +1,6 @@
 import { AppError, WidgetBody, type WidgetView } from '@concierge/contract';
 import { Command } from 'commander';
-import { facts, type Answer } from '../answer.ts';
-import type { CommandContext } from '../command-context.ts';
+import { facts, type Answer, type CommandContext } from '../answer.ts';
 
 interface EnableOptions {
   readonly origin: readonly string[];
@@ -13,14 +12,14 @@ interface EnableOptions {
 }
 
 /** What goes into a page. Where browsers reach the gateway only PUBLIC_URL knows. */
-function snippetOf({ deployment }: Pick<CommandContext, 'deployment'>, key: string): string {
+function buildSnippet({ deployment }: Pick<CommandContext, 'deployment'>, key: string): string {
   const base = deployment.config.publicUrl ?? 'https://your-concierge.example';
   return `<script src="${base}/widget.js" data-key="${key}" async></script>`;
 }
 
 /** As it is shown, with the line for the pages. */
 function toAnswer(context: CommandContext, view: WidgetView): Answer {
-  const snippet = view.key === null ? null : snippetOf(context, view.key);
+  const snippet = view.key === null ? null : buildSnippet(context, view.key);
   const about = describe(view);
   const hint =
     context.deployment.config.publicUrl === undefined
@@ -75,7 +74,7 @@ async function disable({ deployment, answer }: CommandContext, tenantId: string)
 
 async function rotateKey(context: CommandContext, tenantId: string): Promise<void> {
   const view = await (await context.deployment.scope(tenantId)).widget.rotateKey();
-  const snippet = snippetOf(context, view.key ?? '');
+  const snippet = buildSnippet(context, view.key ?? '');
   context.answer({ json: { ...view, snippet }, text: `The old key is refused from now on. The pages need the new one:\n\n${snippet}` });
 }
 

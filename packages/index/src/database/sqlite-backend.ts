@@ -9,8 +9,7 @@ import type { Kysely } from 'kysely';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
 import { readMeta } from './meta.ts';
-import { SqliteFile } from './sqlite-file.ts';
-import { openIndexFile, prepareIndexFile, quarantine } from './sqlite-open.ts';
+import { SqliteFile, openIndexFile, prepareIndexFile, quarantine } from './sqlite-file.ts';
 import type { IndexTables } from './tables.ts';
 
 export interface SqliteBackendOptions {
@@ -160,14 +159,14 @@ export class SqliteBackend implements IndexBackend {
   }
 
   async #openFile(tenantId: string): Promise<SqliteFile> {
-    const path = join(this.#folderOf(tenantId), 'data.db');
+    const path = join(this.#toFolder(tenantId), 'data.db');
     const options = { tenantId, path, bootId: this.#options.bootId, log: this.#options.log };
     const file = (await openIndexFile(options)) ?? (await this.#locked(async () => prepareIndexFile(options)));
     this.#open.set(tenantId, file);
     return file;
   }
 
-  #folderOf(tenantId: string): string {
+  #toFolder(tenantId: string): string {
     return join(this.#options.folder, tenantId);
   }
 }

@@ -7,7 +7,7 @@ export type IndexDialect = 'sqlite' | 'postgres';
 /**
  * The index's tables, the same in both databases. Every row carries its tenant; in SQLite that is one value per file,
  * in PostgreSQL the row-level policy's. Times are milliseconds since the epoch. `generation` is the rebuild during or
- * after which a row was written: it marks the rows that a running rebuild must not touch.
+ * after which a row was written: it shows the rows that a running rebuild must not touch.
  */
 export interface IndexTables {
   sessions: SessionsTable;
@@ -136,7 +136,7 @@ export interface PassagesTable {
   place: number;
   at: number;
   text: string;
-  /** Folded words, and before them marks that name the passage's owner. */
+  /** Folded words, and before them terms that name the passage's owner. */
   terms: string;
 }
 

@@ -5,7 +5,7 @@ import { CursorPages, type Page } from '../cursor.ts';
 import { storable } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
 import type { IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
-import { usdOf } from './usage.ts';
+import { toUsd } from './usage.ts';
 
 type Db = Kysely<IndexTables>;
 
@@ -70,7 +70,7 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
   return {
     ...page,
     items: page.items.map((row) =>
-      turnViewOf({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: recordOf(row.record) }),
+      toTurnView({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: parseRecord(row.record) }),
     ),
   };
 }
@@ -91,11 +91,11 @@ export async function selectTurn(
       .compile(),
   );
   const [row] = (await db.executeQuery(query)).rows;
-  return row && { sessionId: row.session_id, agent: row.agent, channel: row.channel, record: recordOf(row.record) };
+  return row && { sessionId: row.session_id, agent: row.agent, channel: row.channel, record: parseRecord(row.record) };
 }
 
 /** An ended turn as lists show it: no steps, nothing internal. */
-function turnViewOf(turn: IndexedTurn): TurnView {
+function toTurnView(turn: IndexedTurn): TurnView {
   const { record } = turn;
   return {
     id: record.id,
@@ -142,9 +142,9 @@ export async function selectUsage(db: Db, tenantId: string, query: UsageQuery): 
     ) as used
     group by day, agent, channel, model
     order by day, agent, channel, model`.execute(db);
-  return rows.map(({ costNano, ...row }) => ({ ...row, costUsd: usdOf(costNano) }));
+  return rows.map(({ costNano, ...row }) => ({ ...row, costUsd: toUsd(costNano) }));
 }
 
-function recordOf(json: string): TurnRecord {
+function parseRecord(json: string): TurnRecord {
   return TurnRecord.parse(JSON.parse(json));
 }

@@ -2,7 +2,7 @@ import { TurnRecord, type RemovedSession, type Skill } from '@concierge/contract
 import type { Insertable } from 'kysely';
 import type { RemovalsTable, RemovedUsageTable, SessionsTable, SkillsTable, TurnsTable, UsageTable } from '../database/tables.ts';
 import type { IndexableSession } from '../types.ts';
-import { nanoOf, usageOfTurn } from './usage.ts';
+import { toNanoUsd, usageOfTurn } from './usage.ts';
 
 /** Where and when a row is written. */
 export interface RowContext {
@@ -66,7 +66,7 @@ export function usageRows(context: RowContext, session: IndexableSession, turn: 
     input_tokens: usage.inputTokens,
     cached_input_tokens: usage.cachedInputTokens,
     output_tokens: usage.outputTokens,
-    cost_nano: nanoOf(usage.costUsd),
+    cost_nano: toNanoUsd(usage.costUsd),
     generation: context.generation,
   }));
 }
@@ -94,7 +94,7 @@ export function removedUsageRows(context: RowContext, removed: RemovedSession): 
     input_tokens: usage.inputTokens,
     cached_input_tokens: usage.cachedInputTokens,
     output_tokens: usage.outputTokens,
-    cost_nano: nanoOf(usage.costUsd),
+    cost_nano: toNanoUsd(usage.costUsd),
     generation: context.generation,
   }));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { TurnRecord } from '@concierge/contract';
-import { removedSessionOf, usageOfTurn } from './usage.ts';
+import { toRemovedSession, usageOfTurn } from './usage.ts';
 
 const session = {
   id: 's',
@@ -68,9 +68,9 @@ describe('usageOfTurn', () => {
   });
 });
 
-describe('removedSessionOf', () => {
+describe('toRemovedSession', () => {
   it('sums days and models, a known price with an unknown one to the known', () => {
-    const removed = removedSessionOf(
+    const removed = toRemovedSession(
       session,
       [turn([used('a/x', 0.1)]), turn([used('a/x', null)]), turn([used('a/x', 0.2)], '2026-03-02T00:00:00.000Z')],
       new Date(0),

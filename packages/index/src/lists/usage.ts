@@ -3,11 +3,11 @@ import type { IndexableSession } from '../types.ts';
 
 const NANO = 1e9;
 
-export function nanoOf(costUsd: number | null): number | null {
+export function toNanoUsd(costUsd: number | null): number | null {
   return costUsd === null ? null : Math.round(costUsd * NANO);
 }
 
-export function usdOf(costNano: number | null): number | null {
+export function toUsd(costNano: number | null): number | null {
   return costNano === null ? null : costNano / NANO;
 }
 
@@ -33,7 +33,7 @@ export function usageOfTurn(session: Pick<IndexableSession, 'agent' | 'channel'>
  * What must stay in the tenant's files of a session that is removed, for `TenantIndex.removeSession` and for the
  * rebuilds to come.
  */
-export function removedSessionOf(session: IndexableSession, turns: Iterable<TurnRecord>, removedAt: Date): RemovedSession {
+export function toRemovedSession(session: IndexableSession, turns: Iterable<TurnRecord>, removedAt: Date): RemovedSession {
   const usage = sum(Array.from(turns, (turn) => usageOfTurn(session, turn)).flat());
   return { id: session.id, createdAt: session.createdAt, removedAt: removedAt.toISOString(), usage };
 }
@@ -50,7 +50,7 @@ function sum(rows: readonly UsageRow[]): UsageRow[] {
 }
 
 function add(one: UsageRow, other: UsageRow): UsageRow {
-  const [costOne, costOther] = [nanoOf(one.costUsd), nanoOf(other.costUsd)];
+  const [costOne, costOther] = [toNanoUsd(one.costUsd), toNanoUsd(other.costUsd)];
   return {
     ...one,
     turns: one.turns + other.turns,
@@ -58,6 +58,6 @@ function add(one: UsageRow, other: UsageRow): UsageRow {
     inputTokens: one.inputTokens + other.inputTokens,
     cachedInputTokens: one.cachedInputTokens + other.cachedInputTokens,
     outputTokens: one.outputTokens + other.outputTokens,
-    costUsd: costOne === null && costOther === null ? null : usdOf((costOne ?? 0) + (costOther ?? 0)),
+    costUsd: costOne === null && costOther === null ? null : toUsd((costOne ?? 0) + (costOther ?? 0)),
   };
 }

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { QuestionTerm } from './question.ts';
-import type { Passage } from './passage.ts';
-import { unitVector, vectorBytes } from './vectors.ts';
+import type { Passage, PassageKind, PassageScope } from './passage.ts';
+import { unitVector, vectorBytes, VectorScan } from './vector-scan.ts';
 import type { IndexBackend, Work } from '../database/backend.ts';
 import { pieces } from '../database/compiled-queries.ts';
 import {
@@ -18,7 +18,6 @@ import {
   type PassageWords,
   type UnembeddedPassage,
 } from './passage-queries.ts';
-import type { PassageKind, PassageScope } from './passage-scope.ts';
 import { readMeta } from '../database/meta.ts';
 import {
   dropUnusedVectors,
@@ -28,7 +27,6 @@ import {
   type PassageChanges,
   type SourcePassages,
 } from './upsert-passages.ts';
-import { VectorScan } from './vector-scan.ts';
 
 export interface SourceName {
   readonly kind: PassageKind;

@@ -1,6 +1,6 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { QuestionTerm } from './question.ts';
-import { holdsAny, scopeCondition, termsMatch, wordsIn, type PassageKind, type PassageScope } from './passage-scope.ts';
+import { holdsAny, scopeCondition, termsMatch, wordsIn, type PassageKind, type PassageScope } from './passage.ts';
 import type { IndexDialect, IndexTables } from '../database/tables.ts';
 
 type Db = Kysely<IndexTables>;
@@ -63,16 +63,16 @@ export async function countHolding(
   scope: PassageScope,
   question: readonly QuestionTerm[],
 ): Promise<{ size: number; holding: number[] }> {
-  const nameOf = (place: number): RawBuilder<unknown> => sql.ref(`t${String(place)}`);
-  const counts = question.map((term, place) =>
+  const toTableName = (position: number): RawBuilder<unknown> => sql.ref(`t${String(position)}`);
+  const counts = question.map((term, position) =>
     dialect === 'sqlite'
-      ? sql`(select count(*) from passage_terms where passage_terms match ${termsMatch(scope, [term])}) as ${nameOf(place)}`
-      : sql`cast(count(*) filter (where ${holdsAny(dialect, scope, [term])}) as bigint) as ${nameOf(place)}`,
+      ? sql`(select count(*) from passage_terms where passage_terms match ${termsMatch(scope, [term])}) as ${toTableName(position)}`
+      : sql`cast(count(*) filter (where ${holdsAny(dialect, scope, [term])}) as bigint) as ${toTableName(position)}`,
   );
   const { rows } = await sql<Record<string, number>>`select ${sql.join([sql`cast(count(*) as bigint) as size`, ...counts])}
     from passages as p where ${scopeCondition(tenantId, scope)}`.execute(db);
   const row = rows[0] ?? {};
-  return { size: row['size'] ?? 0, holding: question.map((_, place) => row[`t${String(place)}`] ?? 0) };
+  return { size: row['size'] ?? 0, holding: question.map((_, position) => row[`t${String(position)}`] ?? 0) };
 }
 
 /** Passages that hold one of the terms, with their words; the latest where there are more. */
@@ -83,7 +83,7 @@ export async function selectHolding(
 ): Promise<PassageWords[]> {
   const { rows } = await sql<RankRow & { terms: string }>`select ${rankColumns}, p.terms from passages as p
     where ${scopeCondition(tenantId, scope)} and ${holdsAny(dialect, scope, terms)} order by ${laterFirst} limit ${limit}`.execute(db);
-  return rows.map((row) => ({ ...rankOf(row), words: wordsIn(row.terms) }));
+  return rows.map((row) => ({ ...toPassageRank(row), words: wordsIn(row.terms) }));
 }
 
 /** The different words of the latest passages. */
@@ -102,7 +102,7 @@ export async function selectPassages(
   const { rows } = await sql<RankRow & Pick<FoundPassage, 'title' | 'heading' | 'place' | 'text'>>`
     select ${rankColumns}, p.title, p.heading, p.place, p.text from passages as p
     where ${scopeCondition(tenantId, scope)} and p.id in (${sql.join([...ids])})`.execute(db);
-  return rows.map(({ title, heading, place, text, ...row }) => ({ ...rankOf(row), title, heading, place, text }));
+  return rows.map(({ title, heading, place, text, ...row }) => ({ ...toPassageRank(row), title, heading, place, text }));
 }
 
 /** The ids that have no vector of this model. */
@@ -145,7 +145,7 @@ export async function selectNearest(
     select ${rankColumns}, ${distance} as distance
     from latest as p join passage_vectors as v on v.account_id = ${tenantId} and v.model = ${model} and v.hash = p.hash
     where length(v.vector) = ${vector.length} order by distance, ${laterFirst} limit ${limit}`.execute(db);
-  return rows.map((row) => ({ ...rankOf(row), similarity: 1 - row.distance }));
+  return rows.map((row) => ({ ...toPassageRank(row), similarity: 1 - row.distance }));
 }
 
 /** Passages of the scope that have a vector of this model; the latest where there are more than are compared. */
@@ -155,7 +155,7 @@ export async function selectEmbedded(
   model: string,
 ): Promise<(PassageRank & { readonly hash: string })[]> {
   const { rows } = await sql<RankRow & { hash: string }>`${embedded(tenantId, scope, model)}`.execute(db);
-  return rows.map((row) => ({ ...rankOf(row), hash: row.hash }));
+  return rows.map((row) => ({ ...toPassageRank(row), hash: row.hash }));
 }
 
 function embedded(tenantId: string, scope: PassageScope, model: string): RawBuilder<unknown> {
@@ -163,6 +163,6 @@ function embedded(tenantId: string, scope: PassageScope, model: string): RawBuil
     where ${scopeCondition(tenantId, scope)} and v.model = ${model} order by ${laterFirst} limit ${sql.lit(COMPARED_MAX)}`;
 }
 
-function rankOf({ id, kind, ref, seq, at }: RankRow): PassageRank {
+function toPassageRank({ id, kind, ref, seq, at }: RankRow): PassageRank {
   return { id, kind, ref, seq, atMs: at };
 }

@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { sql, type Insertable, type Kysely, type Selectable } from 'kysely';
-import { foldText, termsOf } from './fold-text.ts';
-import { embeddedText, withoutSpeakers, type Passage } from './passage.ts';
+import { foldText, readTerms } from './question.ts';
+import { embeddedText, withoutSpeakers, type Passage, listScopeTerms, type PassageKind } from './passage.ts';
 import { pieces } from '../database/compiled-queries.ts';
-import { marksOf, type PassageKind } from './passage-scope.ts';
 import { storable } from '../lists/rows.ts';
 import type { IndexTables, PassageSourcesTable, PassagesTable } from '../database/tables.ts';
 
@@ -51,12 +50,12 @@ export async function putPassages(
     { tenantId, kind, owner },
     reads.map(({ ref }) => ref),
   );
-  const rows = reads.map(({ ref, passages }) => rowsOf({ tenantId, kind, owner, ref }, passages));
-  const after = new Set(rows.flat().map((row) => keyOf(row)));
-  const removed = [...before.values()].filter((row) => !after.has(keyOf(row)));
+  const rows = reads.map(({ ref, passages }) => buildRows({ tenantId, kind, owner, ref }, passages));
+  const after = new Set(rows.flat().map((row) => toRowKey(row)));
+  const removed = [...before.values()].filter((row) => !after.has(toRowKey(row)));
   for (const some of pieces(removed.map(({ id }) => id)))
     await db.deleteFrom('passages').where('account_id', '=', tenantId).where('id', 'in', some).execute();
-  const added = rows.flat().filter((row) => !before.has(keyOf(row)));
+  const added = rows.flat().filter((row) => !before.has(toRowKey(row)));
   for (const some of pieces(added)) {
     await db
       .insertInto('passages')
@@ -65,13 +64,13 @@ export async function putPassages(
       .execute();
   }
   await movePassages(db, rows.flat(), before);
-  const countOf = (of: readonly { readonly ref: string }[]): Map<string, number> => {
+  const countByRef = (of: readonly { readonly ref: string }[]): Map<string, number> => {
     const counts = new Map<string, number>();
     for (const { ref } of of) counts.set(ref, (counts.get(ref) ?? 0) + 1);
     return counts;
   };
-  const [addedOf, removedOf] = [countOf(added), countOf(removed)];
-  return reads.map(({ ref }) => ({ added: addedOf.get(ref) ?? 0, removed: removedOf.get(ref) ?? 0 }));
+  const [addedByRef, removedByRef] = [countByRef(added), countByRef(removed)];
+  return reads.map(({ ref }) => ({ added: addedByRef.get(ref) ?? 0, removed: removedByRef.get(ref) ?? 0 }));
 }
 
 export async function removePassages(db: Db, source: PassageSource): Promise<void> {
@@ -127,7 +126,7 @@ async function selectRows(db: Db, { tenantId, kind, owner }: PassageOwner, refs:
       .where('owner', '=', owner)
       .where('ref', 'in', some)
       .execute();
-    for (const row of found) rows.set(keyOf(row), row);
+    for (const row of found) rows.set(toRowKey(row), row);
   }
   return rows;
 }
@@ -136,14 +135,14 @@ type StoredRow = Pick<Selectable<PassagesTable>, 'id' | 'ref' | 'hash' | 'nth' |
 
 async function movePassages(db: Db, rows: readonly Row[], before: ReadonlyMap<string, StoredRow>): Promise<void> {
   for (const row of rows) {
-    const old = before.get(keyOf(row));
+    const old = before.get(toRowKey(row));
     if (old === undefined || (old.seq === row.seq && old.place === row.place && old.at === row.at)) continue;
     const { seq, place, at } = row;
     await db.updateTable('passages').set({ seq, place, at }).where('account_id', '=', row.account_id).where('id', '=', old.id).execute();
   }
 }
 
-function rowsOf(source: PassageSource, passages: readonly Passage[]): Row[] {
+function buildRows(source: PassageSource, passages: readonly Passage[]): Row[] {
   const seen = new Map<string, number>();
   const { tenantId, kind, owner, ref } = source;
   return passages.map((passage, seq) => {
@@ -160,9 +159,9 @@ function termsIn(source: PassageSource, { title, heading, text }: Pick<Passage, 
   // What a note is called on disk is a word for it, too; a session's id is not.
   const named = source.kind === 'note' ? [foldText(source.ref.replace(/^memory\//u, '').replace(/\.md$/u, ''))] : [];
   const said = source.kind === 'session' ? withoutSpeakers(text) : text;
-  return [...marksOf(source), ...[...named, title, heading, said].flatMap((part) => termsOf(part))].join(' ');
+  return [...listScopeTerms(source), ...[...named, title, heading, said].flatMap((part) => readTerms(part))].join(' ');
 }
 
-function keyOf({ ref, hash, nth }: { readonly ref: string; readonly hash: string; readonly nth: number }): string {
+function toRowKey({ ref, hash, nth }: { readonly ref: string; readonly hash: string; readonly nth: number }): string {
   return `${hash} ${String(nth)} ${ref}`;
 }

@@ -80,7 +80,7 @@ export const stagedTables = {
 export type StagedName = keyof typeof stagedTables;
 export const stagedNames = ['sessions', 'turns', 'usage', 'removals', 'removed_usage'] as const satisfies readonly StagedName[];
 
-export function columnsOf(name: StagedName, ...roles: Role[]): string[] {
+export function listColumns(name: StagedName, ...roles: Role[]): string[] {
   return Object.entries<Role>(stagedTables[name])
     .filter(([, role]) => roles.includes(role))
     .map(([column]) => column);
@@ -119,7 +119,7 @@ export async function stageSource(connection: StagingConnection, context: RowCon
   const { db, queries } = connection;
   for (const name of stagedNames) {
     const staged = sql.table(`staged_${name}`);
-    const key = sql.join(columnsOf(name, 'tenant', 'key').map((column) => sql.ref(column)));
+    const key = sql.join(listColumns(name, 'tenant', 'key').map((column) => sql.ref(column)));
     await sql`create temporary table ${staged} as select * from ${sql.table(name)} where 1 = 0`.execute(db);
     await sql`create unique index ${sql.ref(`staged_${name}_key`)} on ${staged} (${key})`.execute(db);
   }

@@ -72,7 +72,7 @@ export class Agents {
   }
 
   async #look(name: string): Promise<FoundAgent | undefined> {
-    return this.#found.get(join(this.#root, pathOf(name)), async () => this.#read(name));
+    return this.#found.get(join(this.#root, toAgentPath(name)), async () => this.#read(name));
   }
 
   async #scanFiles(): Promise<AgentScan> {
@@ -82,7 +82,7 @@ export class Agents {
       const found = await this.#look(name);
       if (found === undefined) continue;
       if ('agent' in found) valid.push(found.agent);
-      else invalid.push({ name, path: pathOf(name), reason: found.reason });
+      else invalid.push({ name, path: toAgentPath(name), reason: found.reason });
     }
     return { valid, invalid };
   }
@@ -109,7 +109,7 @@ export class Agents {
     if (builtInAgent(name) !== undefined) return { reason: `the name ${name} belongs to a built-in agent` };
     if (!isOwnAgentName(name)) return { reason: 'the file name must be lower-case letters, digits and inner hyphens, at most 64' };
     try {
-      return parseAgent(name, (await this.#files.readText(pathOf(name), { maxBytes: agentFileMaxBytes })).text);
+      return parseAgent(name, (await this.#files.readText(toAgentPath(name), { maxBytes: agentFileMaxBytes })).text);
     } catch (error) {
       if (error instanceof AppError || error instanceof FrontMatterError) return { reason: error.message };
       throw error;
@@ -127,6 +127,6 @@ function parseAgent(name: string, text: string): FoundAgent {
   return { agent: { ...rest, name, description: line, access: isPublic ? 'cs' : 'admin', body: body.trim() } };
 }
 
-function pathOf(name: string): string {
+function toAgentPath(name: string): string {
   return `${folderName}/${name}${suffix}`;
 }

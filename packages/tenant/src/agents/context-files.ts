@@ -101,7 +101,7 @@ export class ContextFiles {
       files: shown
         .flatMap(([name, file]) => (isShown(name, file) ? [{ name, text: file.text, bytes: file.bytes }] : []))
         .toSorted(byPromptOrder),
-      heartbeat: heartbeatOf(heartbeat?.text),
+      heartbeat: readHeartbeat(heartbeat?.text),
       heartbeatBytes: heartbeat?.bytes ?? 0,
       skills,
       unusable: shown.flatMap(([name, { reason }]) => (reason === null ? [] : [{ name, reason }])),
@@ -164,14 +164,14 @@ function isShown(name: string, { text }: LoadedFile): boolean {
 }
 
 function byPromptOrder(a: ContextFile, b: ContextFile): number {
-  return placeOf(a.name) - placeOf(b.name) || (a.name < b.name ? -1 : 1);
+  return findPosition(a.name) - findPosition(b.name) || (a.name < b.name ? -1 : 1);
 }
 
-function placeOf(name: string): number {
-  const place = sharedFiles.findIndex((shared) => shared === name);
-  return place === -1 ? sharedFiles.length : place;
+function findPosition(name: string): number {
+  const position = sharedFiles.findIndex((shared) => shared === name);
+  return position === -1 ? sharedFiles.length : position;
 }
 
-function heartbeatOf(text: string | undefined): string | null {
+function readHeartbeat(text: string | undefined): string | null {
   return text === undefined || withoutSpans(text, '<!--', '-->').trim() === '' ? null : text;
 }

@@ -107,7 +107,7 @@ export class McpServerStore {
         updatedAt: now,
       };
       await this.#records.put(name, record);
-      return { view: viewOf(record), created: read === undefined };
+      return { view: toServerView(record), created: read === undefined };
     });
   }
 
@@ -125,7 +125,7 @@ export class McpServerStore {
     const sealed: Record<string, string> = {};
     for (const [header, value] of Object.entries(headers)) {
       const kept = before?.headers[header];
-      if (value !== null) sealed[header] = this.#secrets.seal(placeOf(name, header), value);
+      if (value !== null) sealed[header] = this.#secrets.seal(toSecretName(name, header), value);
       else if (kept !== undefined) sealed[header] = kept;
       else
         throw new AppError('invalid_request', undefined, {
@@ -139,19 +139,19 @@ export class McpServerStore {
     const headers: Record<string, string> = {};
     try {
       for (const [header, sealed] of Object.entries(record.headers))
-        headers[header] = this.#secrets.open(placeOf(record.name, header), sealed);
+        headers[header] = this.#secrets.open(toSecretName(record.name, header), sealed);
     } catch (error) {
       if (error instanceof AppError) return undefined;
       throw error;
     }
     const { name, url, agents, tools, timeoutMs } = record;
-    return { name, url, agents, tools, timeoutMs, headers, revision: revisionOf(record) };
+    return { name, url, agents, tools, timeoutMs, headers, revision: hashRecord(record) };
   }
 
   async #view(name: string): Promise<McpServerView | undefined> {
     const read = await this.#read(name);
     if (read === undefined) return undefined;
-    if (read.status === 'ok') return viewOf(read.value);
+    if (read.status === 'ok') return toServerView(read.value);
     return { ...unreadable, name, problem: read.reason };
   }
 
@@ -173,14 +173,14 @@ const unreadable = {
   updatedAt: new Date(0).toISOString(),
 };
 
-function placeOf(name: string, header: string): string {
+function toSecretName(name: string, header: string): string {
   return `mcp/${name}.headers.${header}`;
 }
 
-function revisionOf(record: McpServerRecord): string {
+function hashRecord(record: McpServerRecord): string {
   return createHash('sha256').update(JSON.stringify(record)).digest('hex').slice(0, 16);
 }
 
-function viewOf({ version: _version, headers, ...record }: McpServerRecord): McpServerView {
+function toServerView({ version: _version, headers, ...record }: McpServerRecord): McpServerView {
   return { ...record, headers: Object.keys(headers), problem: null };
 }

@@ -78,7 +78,7 @@ export class Channels {
   /** undefined when it is not connected and no file has tried to connect it. */
   async find(channel: MessagingChannel): Promise<ChannelView | undefined> {
     await this.#plain.takeOver();
-    const refused = this.#plain.problemOf(channel);
+    const refused = this.#plain.findDropProblem(channel);
     const read = await this.#bindings.read(channel);
     if (read === undefined && refused === undefined) return undefined;
     const status = {
@@ -95,7 +95,7 @@ export class Channels {
     const secrets = Object.fromEntries(Object.entries(sealed).map(([name, text]) => [name, this.#secretState(channel, name, text)]));
     const state = Object.values(secrets).includes('unreadable')
       ? ({ state: 'broken', reason: reconnect } as const)
-      : await this.#stateOf(read.value);
+      : await this.#readState(read.value);
     return {
       channel,
       app,
@@ -110,7 +110,7 @@ export class Channels {
   }
 
   /** The state of a binding that can be opened. */
-  async #stateOf({ channel, enabled, disabledReason, updatedAt }: ChannelBinding): Promise<Pick<ChannelView, 'state' | 'reason'>> {
+  async #readState({ channel, enabled, disabledReason, updatedAt }: ChannelBinding): Promise<Pick<ChannelView, 'state' | 'reason'>> {
     if (!enabled) return { state: 'disabled', reason: disabledReason };
     const stop = await this.#stops.find({ channel, updatedAt });
     return stop === undefined ? { state: 'enabled', reason: disabledReason } : { state: 'receive_only', reason: stop.reason };
@@ -156,7 +156,7 @@ export class Channels {
   }
 
   #unseal<Channel extends MessagingChannel>(channel: Channel, { identifiers, sealed }: ChannelBinding): ChannelSettings[Channel] {
-    const opened = Object.entries(sealed).map(([name, text]) => [name, this.#options.secrets.open(placeOf(channel, name), text)]);
+    const opened = Object.entries(sealed).map(([name, text]) => [name, this.#options.secrets.open(toSecretName(channel, name), text)]);
     return parseChannelSettings(channel, { ...identifiers, ...Object.fromEntries(opened) });
   }
 
@@ -179,7 +179,7 @@ export class Channels {
     );
     const sealed = entries
       .filter(([name]) => names.includes(name))
-      .map(([name, text]) => [name, this.#options.secrets.seal(placeOf(channel, name), text)]);
+      .map(([name, text]) => [name, this.#options.secrets.seal(toSecretName(channel, name), text)]);
     const identifiers = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
     const at = new Date().toISOString();
     await this.#writers.run(channel, async () => {
@@ -254,13 +254,13 @@ export class Channels {
       if (!(await this.#bindings.remove(channel)) && !hadPlain) throw notConnected();
       await this.#errors.remove(errorName(channel));
       await this.#stops.clear(channel);
-      for (const direction of ['inbound', 'outbound'] as const) await ignoreMissing(unlink(this.#markOf(channel, direction)));
+      for (const direction of ['inbound', 'outbound'] as const) await ignoreMissing(unlink(this.#toActivityPath(channel, direction)));
     });
   }
 
   /** A message has come in, or gone out. */
   async note(channel: MessagingChannel, direction: Direction, at = new Date()): Promise<void> {
-    const path = this.#markOf(channel, direction);
+    const path = this.#toActivityPath(channel, direction);
     try {
       await utimes(path, at, at);
     } catch (error) {
@@ -289,7 +289,7 @@ export class Channels {
 
   #secretState(channel: MessagingChannel, name: string, sealed: string): 'set' | 'unreadable' {
     try {
-      this.#options.secrets.open(placeOf(channel, name), sealed);
+      this.#options.secrets.open(toSecretName(channel, name), sealed);
       return 'set';
     } catch {
       return 'unreadable';
@@ -297,11 +297,11 @@ export class Channels {
   }
 
   async #lastAt(channel: MessagingChannel, direction: Direction): Promise<string | null> {
-    const facts = await stat(this.#markOf(channel, direction)).catch(() => undefined);
+    const facts = await stat(this.#toActivityPath(channel, direction)).catch(() => undefined);
     return facts === undefined ? null : facts.mtime.toISOString();
   }
 
-  #markOf(channel: MessagingChannel, direction: Direction): string {
+  #toActivityPath(channel: MessagingChannel, direction: Direction): string {
     return join(this.#options.folder, `${channel}.${direction}`);
   }
 }
@@ -313,7 +313,7 @@ function isWhole(binding: ChannelBinding, channel: MessagingChannel): boolean {
   return binding.channel === channel && fields.every(([name]) => Object.hasOwn(present, name));
 }
 
-function placeOf(channel: MessagingChannel, name: string): string {
+function toSecretName(channel: MessagingChannel, name: string): string {
   return `channels/${channel}.${name}`;
 }
 

@@ -8,7 +8,7 @@ import {
   linkNew,
   lstatIfThere,
   readIfThere,
-  signatureOf,
+  toStatSignature,
   temporaryName,
   type FolderSync,
 } from '@concierge/files';
@@ -53,14 +53,14 @@ export class CredentialDropFiles {
   }
 
   /** Why the file that lies there is not taken over, as of the last look. */
-  problemOf(channel: MessagingChannel): string | undefined {
+  findDropProblem(channel: MessagingChannel): string | undefined {
     return this.#refused.get(channel)?.reason;
   }
 
   /** One that was not taken over; false when there is none. */
   async remove(channel: MessagingChannel): Promise<boolean> {
     try {
-      await unlink(this.#pathOf(channel));
+      await unlink(this.#toDropPath(channel));
     } catch (error) {
       if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return false;
       throw error;
@@ -74,7 +74,7 @@ export class CredentialDropFiles {
   async #isUnchanged(): Promise<boolean> {
     if (this.#refused.size > 0) return false;
     const facts = await lstatIfThere(this.#options.folder);
-    return facts === undefined || signatureOf(facts) === this.#seen;
+    return facts === undefined || toStatSignature(facts) === this.#seen;
   }
 
   async #look(): Promise<void> {
@@ -82,18 +82,18 @@ export class CredentialDropFiles {
     const facts = await lstatIfThere(this.#options.folder);
     for (const channel of messagingChannels) await this.#lookAt(channel);
     const isSettled = facts !== undefined && facts.ctimeMs < Date.now() - racyMs;
-    this.#seen = isSettled ? signatureOf(facts) : undefined;
+    this.#seen = isSettled ? toStatSignature(facts) : undefined;
   }
 
   async #lookAt(channel: MessagingChannel): Promise<void> {
     const { tenantId, log } = this.#options;
-    const path = this.#pathOf(channel);
+    const path = this.#toDropPath(channel);
     const facts = await lstatIfThere(path);
-    const signature = facts === undefined ? undefined : signatureOf(facts);
+    const signature = facts === undefined ? undefined : toStatSignature(facts);
     if (this.#refused.get(channel)?.signature === signature && signature !== undefined) return;
     this.#refused.delete(channel);
     if (facts === undefined || signature === undefined) return;
-    const problem = await this.#problemOf(channel, facts);
+    const problem = await this.#checkFile(channel, facts);
     if (problem === undefined) {
       log.info({ tenantId, path }, 'a plain file of credentials was sealed and removed');
       return;
@@ -103,15 +103,15 @@ export class CredentialDropFiles {
   }
 
   /** undefined when it is taken over. */
-  async #problemOf(channel: MessagingChannel, facts: Stats): Promise<string | undefined> {
+  async #checkFile(channel: MessagingChannel, facts: Stats): Promise<string | undefined> {
     if (!facts.isFile()) return 'it is no regular file';
     if (facts.size > limits.channelFileMaxBytes) return `it has more than ${String(limits.channelFileMaxBytes)} bytes`;
-    const text = await readIfThere(this.#pathOf(channel));
+    const text = await readIfThere(this.#toDropPath(channel));
     if (text === undefined) return undefined;
     try {
       await this.#options.keep(channel, parseObject(text));
     } catch (error) {
-      if (error instanceof AppError) return wordsOf(error);
+      if (error instanceof AppError) return describeError(error);
       throw error;
     }
     return this.#removeRead(channel, facts);
@@ -125,7 +125,7 @@ export class CredentialDropFiles {
     const { folder, folders } = this.#options;
     const aside = join(folder, temporaryName());
     try {
-      await rename(this.#pathOf(channel), aside);
+      await rename(this.#toDropPath(channel), aside);
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
       // The file has another owner, or is mounted there.
@@ -133,13 +133,14 @@ export class CredentialDropFiles {
       throw error;
     }
     const found = await lstatIfThere(aside);
-    if (found?.ino !== read.ino || found.size !== read.size || found.mtimeMs !== read.mtimeMs) await linkNew(aside, this.#pathOf(channel));
+    if (found?.ino !== read.ino || found.size !== read.size || found.mtimeMs !== read.mtimeMs)
+      await linkNew(aside, this.#toDropPath(channel));
     await ignoreMissing(unlink(aside));
     await folders.sync(folder);
     return undefined;
   }
 
-  #pathOf(channel: MessagingChannel): string {
+  #toDropPath(channel: MessagingChannel): string {
     return join(this.#options.folder, `${appNameOf(channel)}.json`);
   }
 }
@@ -153,6 +154,6 @@ function parseObject(text: string): unknown {
   }
 }
 
-function wordsOf({ message, errors = [] }: AppError): string {
+function describeError({ message, errors = [] }: AppError): string {
   return [message, ...errors.map((field) => [field.path, field.message].filter((part) => part !== '').join(' '))].join(' ');
 }

@@ -25,7 +25,7 @@ export class SendingStops {
   }
 
   async find({ channel, updatedAt }: StoppedBinding): Promise<SendingStop | undefined> {
-    const name = nameOf(channel);
+    const name = toStopName(channel);
     const stop = (await this.#records.has(name)) ? await this.#records.find(name) : undefined;
     return stop?.bindingUpdatedAt === updatedAt ? stop : undefined;
   }
@@ -39,16 +39,16 @@ export class SendingStops {
       const before = await this.find({ channel, updatedAt });
       const since = before?.since ?? new Date(nowMs).toISOString();
       const tryAgainAt = new Date(nowMs + TRY_EVERY_MS).toISOString();
-      await this.#records.put(nameOf(channel), { version: 1, since, reason, bindingUpdatedAt: updatedAt, tryAgainAt });
+      await this.#records.put(toStopName(channel), { version: 1, since, reason, bindingUpdatedAt: updatedAt, tryAgainAt });
     });
   }
 
   /** False when it was not stopped. */
   async clear(channel: MessagingChannel): Promise<boolean> {
-    return this.#writers.run(channel, async () => this.#records.remove(nameOf(channel)));
+    return this.#writers.run(channel, async () => this.#records.remove(toStopName(channel)));
   }
 }
 
-function nameOf(channel: MessagingChannel): string {
+function toStopName(channel: MessagingChannel): string {
   return `${channel}.sending`;
 }

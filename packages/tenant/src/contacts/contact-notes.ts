@@ -2,7 +2,7 @@ import { AppError } from '@concierge/contract';
 import type { Contacts } from './contacts.ts';
 import type { MemoryFiles, MemoryText } from '../memory-search/memory-files.ts';
 import type { MemorySearch } from '../memory-search/memory-search.ts';
-import { contactFolderOf, contactOf, isHashedName } from '../sessions/session-id.ts';
+import { toContactFolder, toNotesOwner, isHashedName } from '../sessions/session-id.ts';
 import type { FileEntry } from '../files/list-folder.ts';
 
 export interface NotesAboutContact {
@@ -50,7 +50,7 @@ export class ContactNotes {
 
   /** undefined when nothing is noted about such a contact. */
   async find(id: string): Promise<NotesAboutContact | undefined> {
-    const notes = await this.#notesOf(id).list();
+    const notes = await this.#openNotes(id).list();
     if (notes.length === 0) return undefined;
     const record = await this.#options.contacts.recordIn(id);
     return { id, sender: record?.sender ?? null, displayName: record?.displayName ?? null, notes };
@@ -58,18 +58,18 @@ export class ContactNotes {
 
   /** @throws AppError not_found, too_large */
   async read(id: string, ref: string): Promise<MemoryText> {
-    return this.#notesOf(id).get(ref);
+    return this.#openNotes(id).get(ref);
   }
 
   /** @throws AppError not_found */
   async forget(id: string, ref: string): Promise<void> {
-    await this.#notesOf(id).forget(ref);
+    await this.#openNotes(id).forget(ref);
     await this.#options.memorySearch.forgetContactNotes(id, [ref]);
   }
 
   /** Everything that is noted about a contact, and what it is found by; false when there was nothing. */
   async forgetAll(id: string): Promise<boolean> {
-    const notes = this.#notesOf(id);
+    const notes = this.#openNotes(id);
     const refs = (await notes.list()).map(({ path }) => path);
     const hadAny = await notes.forgetAll();
     await this.#options.memorySearch.forgetContactNotes(id, refs);
@@ -85,10 +85,10 @@ export class ContactNotes {
     if (agent === 'admin') return;
     const conversations = sender === null ? [] : ((await this.#options.contacts.find(sender))?.conversations ?? []);
     if (conversations.some(({ sessionId }) => sessionId !== id)) return;
-    await this.forgetAll(contactFolderOf(contactOf({ sender, sessionId: id })));
+    await this.forgetAll(toContactFolder(toNotesOwner({ sender, sessionId: id })));
   }
 
-  #notesOf(id: string): MemoryFiles {
+  #openNotes(id: string): MemoryFiles {
     if (!isHashedName(id)) throw new AppError('not_found', 'There are no notes about such a contact.');
     return this.#options.memory.forContactFolder(id);
   }

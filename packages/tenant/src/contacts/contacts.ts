@@ -13,7 +13,7 @@ import {
 import { namesIn, RecordFolder, type FolderSync } from '@concierge/files';
 import type { TenantIndex } from '@concierge/index';
 import { KeyedMutex, type Log } from '@concierge/runtime';
-import { contactFolderOf, isHashedName, sessionIdOf } from '../sessions/session-id.ts';
+import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-id.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 
 /** Conversations looked through for one page: those of the owner have no contact. */
@@ -54,7 +54,7 @@ export class Contacts {
   /**
    * The id that a sender's conversation is kept under: itself, unless it is an alias. One look; a read where it is one.
    */
-  async canonicalOf(channel: MessagingChannel, sender: string): Promise<string> {
+  async findCanonicalSender(channel: MessagingChannel, sender: string): Promise<string> {
     const aliases = this.#aliases(sender);
     return (await aliases.has(channel)) ? ((await aliases.find(channel))?.sender ?? sender) : sender;
   }
@@ -65,15 +65,15 @@ export class Contacts {
    * @throws AppError conflict, when it leads to another contact, or has aliases itself
    */
   async addAlias({ channel, alias, sender }: Pick<ContactAlias, 'channel' | 'alias' | 'sender'>): Promise<void> {
-    const canonical = await this.canonicalOf(channel, sender);
+    const canonical = await this.findCanonicalSender(channel, sender);
     if (alias === canonical) return;
     const leadsBack = this.#backReferences(canonical);
-    if ((await this.canonicalOf(channel, alias)) === canonical && (await leadsBack.has(backName(channel, alias)))) return;
-    if ((await this.#aliasesOf(alias)).some((known) => known.channel === channel))
+    if ((await this.findCanonicalSender(channel, alias)) === canonical && (await leadsBack.has(backName(channel, alias)))) return;
+    if ((await this.#readAliases(alias)).some((known) => known.channel === channel))
       throw new AppError('conflict', 'This id is the main one of another contact.');
     const record = ContactAlias.parse({ version: 1, channel, alias, sender: canonical, since: new Date().toISOString() });
     const isNew = await this.#aliases(alias).create(channel, record);
-    if (!isNew && (await this.canonicalOf(channel, alias)) !== canonical)
+    if (!isNew && (await this.findCanonicalSender(channel, alias)) !== canonical)
       throw new AppError('conflict', 'This id belongs to another contact already.');
     // The way back, for readers of the contact; the next caller makes it again if this one dies here.
     await leadsBack.put(backName(channel, alias), record);
@@ -114,13 +114,13 @@ export class Contacts {
   /** undefined when nothing is known of such a sender. */
   async find(sender: string): Promise<ContactView | undefined> {
     const record = await this.#records(sender).find('contact');
-    const conversations = (await this.#sessionsOf(sender)).toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt));
+    const conversations = (await this.#listSessions(sender)).toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt));
     if (record === undefined && conversations.length === 0) return undefined;
     const firsts = [...(record === undefined ? [] : [record.firstSeenAt]), ...conversations.map(({ createdAt }) => createdAt)];
     return {
       sender,
       displayName: record?.displayName ?? null,
-      aliases: (await this.#aliasesOf(sender)).map(({ channel, alias }) => ({ channel, alias })),
+      aliases: (await this.#readAliases(sender)).map(({ channel, alias }) => ({ channel, alias })),
       firstSeenAt: firsts.toSorted()[0] ?? null,
       lastSeenAt: conversations[0]?.updatedAt ?? null,
       conversations: conversations.map(({ id, agent, channel, title, updatedAt }) => ({ sessionId: id, agent, channel, title, updatedAt })),
@@ -164,9 +164,9 @@ export class Contacts {
     return views;
   }
 
-  async #sessionsOf(sender: string): Promise<Session[]> {
+  async #listSessions(sender: string): Promise<Session[]> {
     const agents = await this.#options.agents();
-    const ids = agents.flatMap((agent) => channelNames.map((channel) => sessionIdOf(agent, channel, sender)));
+    const ids = agents.flatMap((agent) => channelNames.map((channel) => deriveSessionId(agent, channel, sender)));
     const sessions = await Promise.all(ids.map(async (id) => this.#options.sessions.load(id)));
     return sessions.filter((session) => session !== undefined);
   }
@@ -187,7 +187,7 @@ export class Contacts {
     return found.filter((record) => record !== undefined);
   }
 
-  async #aliasesOf(sender: string): Promise<ContactAlias[]> {
+  async #readAliases(sender: string): Promise<ContactAlias[]> {
     const folder = this.#backReferences(sender);
     const found = await Promise.all((await folder.names()).map(async (name) => folder.find(name)));
     return found.filter((record) => record !== undefined);
@@ -199,7 +199,7 @@ export class Contacts {
   }
 
   #records(sender: string): RecordFolder<typeof ContactRecord> {
-    return this.#recordsIn(contactFolderOf(sender));
+    return this.#recordsIn(toContactFolder(sender));
   }
 
   #recordsIn(folder: string): RecordFolder<typeof ContactRecord> {
@@ -208,13 +208,13 @@ export class Contacts {
 
   /** contacts/<hash of the alias>/aliases/<channel>.json */
   #aliases(alias: string): RecordFolder<typeof ContactAlias> {
-    return new RecordFolder({ ...this.#place(contactFolderOf(alias), 'alias'), schema: ContactAlias, names: /^channel_[a-z]$/u });
+    return new RecordFolder({ ...this.#place(toContactFolder(alias), 'alias'), schema: ContactAlias, names: /^channel_[a-z]$/u });
   }
 
   /** contacts/<hash of the contact>/aliases/<channel>-<hash of the alias>.json */
   #backReferences(sender: string): RecordFolder<typeof ContactAlias> {
     return new RecordFolder({
-      ...this.#place(contactFolderOf(sender), 'aliases'),
+      ...this.#place(toContactFolder(sender), 'aliases'),
       schema: ContactAlias,
       names: /^channel_[a-z]-[0-9a-f]{32}$/u,
     });
@@ -222,7 +222,7 @@ export class Contacts {
 
   #unreachable(sender: string): RecordFolder<typeof ContactUnreachable> {
     return new RecordFolder({
-      ...this.#place(contactFolderOf(sender), 'unreachable'),
+      ...this.#place(toContactFolder(sender), 'unreachable'),
       schema: ContactUnreachable,
       names: /^channel_[a-z]$/u,
     });
@@ -235,7 +235,7 @@ export class Contacts {
 }
 
 function backName(channel: MessagingChannel, alias: string): string {
-  return `${channel}-${contactFolderOf(alias)}`;
+  return `${channel}-${toContactFolder(alias)}`;
 }
 
 /** Names come from outside: no control characters, no line breaks, not without end. */

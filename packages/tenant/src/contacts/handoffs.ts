@@ -55,13 +55,13 @@ export class Handoffs {
   async isPaused(sessionId: string): Promise<boolean> {
     const read = await this.#handoffs.read(sessionId);
     if (read === undefined) return false;
-    return read.status === 'broken' || (await this.#viewOf(read.value)).state === 'paused';
+    return read.status === 'broken' || (await this.#toHandoffView(read.value)).state === 'paused';
   }
 
   /** The last handoff of the conversation; undefined when there never was one. */
   async find(sessionId: string): Promise<HandoffView | undefined> {
     const handoff = await this.#handoffs.find(sessionId);
-    return handoff === undefined ? undefined : this.#viewOf(handoff);
+    return handoff === undefined ? undefined : this.#toHandoffView(handoff);
   }
 
   /** Conversations that wait for staff, the oldest first; those whose file cannot be read are paused, too. */
@@ -71,7 +71,7 @@ export class Handoffs {
     for (const sessionId of await this.#handoffs.names()) {
       const read = await this.#handoffs.read(sessionId);
       if (read?.status === 'broken') broken.push(sessionId);
-      else if (read !== undefined) handoffs.push(await this.#viewOf(read.value));
+      else if (read !== undefined) handoffs.push(await this.#toHandoffView(read.value));
     }
     const waiting = handoffs.filter(({ state }) => state === 'paused');
     return { handoffs: waiting.toSorted((a, b) => a.since.localeCompare(b.since)), broken };
@@ -106,7 +106,7 @@ export class Handoffs {
         await this.#calls.put(handoff.id, { version: 1, handoffId: handoff.id, sessionId, at: handoff.since, ...call });
       await this.#handoffs.put(sessionId, handoff);
       await failpoint('handoff.after-file');
-      return { view: await this.#viewOf(handoff), isNew: true };
+      return { view: await this.#toHandoffView(handoff), isNew: true };
     });
   }
 
@@ -119,7 +119,7 @@ export class Handoffs {
         await this.#handoffs.remove(sessionId);
         return 'resumed';
       }
-      if ((await this.#viewOf(read.value)).state !== 'paused') return 'not_paused';
+      if ((await this.#toHandoffView(read.value)).state !== 'paused') return 'not_paused';
       await this.#ends.put(endName(sessionId), { version: 1, handoffId: read.value.id, by, at: new Date(this.#now()).toISOString() });
       return 'resumed';
     });
@@ -147,7 +147,7 @@ export class Handoffs {
     await this.#handoffs.sweep();
   }
 
-  async #viewOf({ id, sessionId, reason, requestedBy, since, until }: Handoff): Promise<HandoffView> {
+  async #toHandoffView({ id, sessionId, reason, requestedBy, since, until }: Handoff): Promise<HandoffView> {
     const end = await this.#ends.find(endName(sessionId));
     const shown = { id, sessionId, reason, requestedBy, since, until };
     if (end?.handoffId === id) return { ...shown, state: 'resumed', resumedBy: end.by, resumedAt: end.at };

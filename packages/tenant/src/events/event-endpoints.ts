@@ -69,7 +69,7 @@ export class EventEndpoints {
   /** The oldest first; what cannot be read last. */
   async list(): Promise<EventEndpointView[]> {
     const known = await this.#all();
-    const good = known.map((one) => this.#viewOf(one));
+    const good = known.map((one) => this.#toEndpointView(one));
     const broken = (await this.#records.names()).filter((id) => !known.some(({ endpoint }) => endpoint.id === id));
     return [...good, ...broken.map((id) => brokenView(id))];
   }
@@ -93,7 +93,7 @@ export class EventEndpoints {
       const id = `ep_${randomBytes(6).toString('hex')}`;
       const secret = newSecret();
       const at = this.#now();
-      const sealed = this.#options.secrets.seal(placeOf(id), secret);
+      const sealed = this.#options.secrets.seal(toSecretName(id), secret);
       await this.#records.create(id, { version: 1, id, ...wanted, secret: sealed, previous: null, createdAt: at, updatedAt: at });
       return { ...(await this.get(id)), secret };
     });
@@ -104,7 +104,7 @@ export class EventEndpoints {
     const changes = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
     await this.#writers.run(id, async () => {
       await this.#records.put(id, EventEndpoint.parse({ ...(await this.#existing(id)), ...changes, updatedAt: this.#now() }));
-      if (patch.enabled === true) await this.#healths.remove(healthOf(id));
+      if (patch.enabled === true) await this.#healths.remove(toHealthName(id));
     });
     return this.get(id);
   }
@@ -115,7 +115,7 @@ export class EventEndpoints {
     await this.#writers.run(id, async () => {
       const before = await this.#existing(id);
       const until = new Date(this.#nowMs() + limits.eventSecretOverlapHours * HOUR_MS).toISOString();
-      const sealed = this.#options.secrets.seal(placeOf(id), secret);
+      const sealed = this.#options.secrets.seal(toSecretName(id), secret);
       // One that cannot be opened any more signs nothing.
       const previous = this.#opened(id, before.secret) === undefined ? null : { secret: before.secret, until };
       await this.#records.put(id, { ...before, secret: sealed, previous, updatedAt: this.#now() });
@@ -127,7 +127,7 @@ export class EventEndpoints {
   async remove(id: string): Promise<void> {
     await this.#writers.run(id, async () => {
       if (!(await this.#records.remove(id))) throw noSuchEndpoint();
-      await this.#healths.remove(healthOf(id));
+      await this.#healths.remove(toHealthName(id));
     });
   }
 
@@ -176,13 +176,13 @@ export class EventEndpoints {
     if (known === undefined)
       return (await this.#records.names()).includes(id) ? 'The file of its endpoint cannot be read.' : 'Its endpoint was removed.';
     if (this.#opened(id, known.endpoint.secret) === undefined) return 'The secret of its endpoint cannot be read.';
-    return isUsable(known) ? null : `Its endpoint is disabled. ${reasonOf(known) ?? ''}`.trim();
+    return isUsable(known) ? null : `Its endpoint is disabled. ${explainState(known) ?? ''}`.trim();
   }
 
   async noteSuccess(id: string): Promise<void> {
     if (((await this.#all()).find(({ endpoint }) => endpoint.id === id)?.health ?? null) === null) return;
     await this.#writers.run(id, async () => {
-      await this.#healths.remove(healthOf(id));
+      await this.#healths.remove(toHealthName(id));
     });
   }
 
@@ -194,7 +194,7 @@ export class EventEndpoints {
       const failingSince = known.health?.failingSince ?? this.#now();
       const disabledReason = isGone ? 'It answered 410 Gone.' : this.#tooLong(failingSince);
       if (known.health === undefined || disabledReason !== null)
-        await this.#healths.put(healthOf(id), { version: 1, failingSince, disabledReason });
+        await this.#healths.put(toHealthName(id), { version: 1, failingSince, disabledReason });
       return disabledReason !== null;
     });
   }
@@ -222,7 +222,7 @@ export class EventEndpoints {
     const known: Known[] = [];
     for (const id of await this.#records.names()) {
       const endpoint = await this.#records.find(id);
-      if (endpoint?.id === id) known.push({ endpoint, health: await this.#healths.find(healthOf(id)) });
+      if (endpoint?.id === id) known.push({ endpoint, health: await this.#healths.find(toHealthName(id)) });
     }
     return known.toSorted((a, b) => a.endpoint.createdAt.localeCompare(b.endpoint.createdAt) || a.endpoint.id.localeCompare(b.endpoint.id));
   }
@@ -237,19 +237,19 @@ export class EventEndpoints {
 
   #opened(id: string, sealed: string): string | undefined {
     try {
-      return this.#options.secrets.open(placeOf(id), sealed);
+      return this.#options.secrets.open(toSecretName(id), sealed);
     } catch (error) {
       if (error instanceof AppError) return undefined;
       throw error;
     }
   }
 
-  #viewOf(known: Known): EventEndpointView {
+  #toEndpointView(known: Known): EventEndpointView {
     const { version: _version, secret, previous: _previous, ...shown } = known.endpoint;
     const isReadable = this.#opened(shown.id, secret) !== undefined;
     const failingSince = known.health?.failingSince ?? null;
     if (!isReadable) return { ...shown, state: 'broken', reason: 'Its secret cannot be read here: give it a new one.', failingSince };
-    return { ...shown, state: isUsable(known) ? 'enabled' : 'disabled', reason: reasonOf(known), failingSince };
+    return { ...shown, state: isUsable(known) ? 'enabled' : 'disabled', reason: explainState(known), failingSince };
   }
 
   #now(): string {
@@ -273,7 +273,7 @@ function isUsable({ endpoint, health }: Known): boolean {
   return endpoint.enabled && (health?.disabledReason ?? null) === null;
 }
 
-function reasonOf({ endpoint, health }: Known): string | null {
+function explainState({ endpoint, health }: Known): string | null {
   if (!endpoint.enabled) return 'It was disabled by its owner.';
   return health?.disabledReason ?? null;
 }
@@ -288,11 +288,11 @@ function newSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 }
 
-function healthOf(id: string): string {
+function toHealthName(id: string): string {
   return `${id}.health`;
 }
 
-function placeOf(id: string): string {
+function toSecretName(id: string): string {
   return `events/endpoints/${id}.secret`;
 }
 

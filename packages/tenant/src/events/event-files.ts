@@ -1,6 +1,16 @@
 import { rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DAY_MS, AppError, EventId, EventRecord, limits, type EventStatus, type EventView } from '@concierge/contract';
+import {
+  DAY_MS,
+  HOUR_MS,
+  AppError,
+  EventId,
+  EventRecord,
+  limits,
+  type EventStatus,
+  type EventView,
+  EventEndpointId,
+} from '@concierge/contract';
 import {
   ignoreMissing,
   isSystemError,
@@ -11,8 +21,48 @@ import {
   RecordFolder,
   type FolderSync,
 } from '@concierge/files';
-import { failpoint, type Log } from '@concierge/runtime';
-import { endOfHour, endpointIdOfEvent, hourNames, hourOf, timeOfEvent } from './event-id.ts';
+import { failpoint, type Log, hashParts } from '@concierge/runtime';
+
+const TIME_DIGITS = 12;
+const ENDPOINT_DIGITS = 12;
+/** As the file system has it: `2026-11-21T20`. */
+const hourNames = /^\d{4}-\d{2}-\d{2}T\d{2}$/u;
+
+interface WebhookEventKey {
+  readonly tenantId: string;
+  readonly endpointId: string;
+  readonly type: string;
+  /** Names what happened among all of its type. */
+  readonly key: string;
+  readonly atMs: number;
+}
+
+/** The same webhook event has the same id, however often and by whichever process it is reported. */
+export function deriveEventId({ tenantId, endpointId, type, key, atMs }: WebhookEventKey): string {
+  const digits = hashParts(['event', tenantId, endpointId, type, key], { separator: 'json', digits: 16 });
+  const time = atMs.toString(16).padStart(TIME_DIGITS, '0');
+  return EventId.parse(`e_${time}${endpointId.slice('ep_'.length)}${digits}`);
+}
+
+export function endpointIdOfEvent(eventId: string): string {
+  const from = 'e_'.length + TIME_DIGITS;
+  return EventEndpointId.parse(`ep_${eventId.slice(from, from + ENDPOINT_DIGITS)}`);
+}
+
+/** When it happened. */
+function timeOfEvent(eventId: string): number {
+  return Number.parseInt(eventId.slice('e_'.length, 'e_'.length + TIME_DIGITS), 16);
+}
+
+/** The folder of all events of that hour. */
+function toEventHour(atMs: number): string {
+  return new Date(Math.floor(atMs / HOUR_MS) * HOUR_MS).toISOString().slice(0, 'yyyy-mm-ddThh'.length);
+}
+
+/** When the hour of this folder ended. */
+function endOfHour(hour: string): number {
+  return Date.parse(`${hour}:00:00Z`) + HOUR_MS;
+}
 
 const names = /^e_[0-9a-f]{40}$/u;
 const statuses: readonly EventStatus[] = ['waiting', 'sent', 'dead'];
@@ -60,7 +110,7 @@ export class EventFiles {
 
   /** On disk when it returns; does nothing for one that is known, whatever has become of it. */
   async keep(event: EventRecord): Promise<void> {
-    for (const status of ['sent', 'dead'] as const) if ((await lstatIfThere(this.#pathOf(status, event.id))) !== undefined) return;
+    for (const status of ['sent', 'dead'] as const) if ((await lstatIfThere(this.#toEventPath(status, event.id))) !== undefined) return;
     const records = this.#records('waiting', hourOfEvent(event.id));
     try {
       await records.create(event.id, event);
@@ -115,12 +165,12 @@ export class EventFiles {
 
   /** Ids of what waits, the oldest first. Reads no file. */
   async waitingIds(): Promise<string[]> {
-    return this.#idsOf('waiting', () => true);
+    return this.#listIds('waiting', () => true);
   }
 
   /** Ids of an endpoint's dead letters that happened since then, the oldest first. */
-  async deadOf(endpointId: string, sinceMs: number): Promise<string[]> {
-    const ids = await this.#idsOf('dead', (hour) => endOfHour(hour) > sinceMs);
+  async listDeadEvents(endpointId: string, sinceMs: number): Promise<string[]> {
+    const ids = await this.#listIds('dead', (hour) => endOfHour(hour) > sinceMs);
     return ids.filter((id) => timeOfEvent(id) >= sinceMs && endpointIdOfEvent(id) === endpointId);
   }
 
@@ -129,11 +179,11 @@ export class EventFiles {
     const wanted = status === undefined ? statuses : [status];
     const items: EventView[] = [];
     let read = 0;
-    for await (const [id, place] of this.#placesBefore(cursorOf(cursor), wanted)) {
+    for await (const [id, place] of this.#placesBefore(parseEventCursor(cursor), wanted)) {
       if (endpoint !== undefined && endpointIdOfEvent(id) !== endpoint) continue;
       const event = await this.#read(place, id);
       read += 1;
-      if (event !== undefined && (type === undefined || event.type === type)) items.push(viewOf({ status: place, event }));
+      if (event !== undefined && (type === undefined || event.type === type)) items.push(toEventView({ status: place, event }));
       if (items.length >= limit || read >= READ_PER_PAGE) return { items, nextCursor: id };
     }
     return { items, nextCursor: null };
@@ -157,14 +207,14 @@ export class EventFiles {
     const records = this.#records(status, hour);
     for (const id of await records.names()) {
       // What was sent anew is kept as long as what happened that day.
-      const facts = await stat(this.#pathOf(status, id)).catch(() => undefined);
+      const facts = await stat(this.#toEventPath(status, id)).catch(() => undefined);
       if (facts !== undefined && facts.mtimeMs <= beforeMs) await records.remove(id);
     }
   }
 
   async #move(id: string, from: EventStatus, to: EventStatus): Promise<void> {
     const { folder, folders } = this.#options;
-    const [source, target] = [this.#pathOf(from, id), this.#pathOf(to, id)];
+    const [source, target] = [this.#toEventPath(from, id), this.#toEventPath(to, id)];
     // Again when the folder, which was empty, was cleared away before the file was in it.
     for (let attempt = 1; attempt <= MOVES && (await lstatIfThere(source)) !== undefined; attempt += 1) {
       await keepFolders(await makeStoreFolder(dirname(target), { store: folder }), folders);
@@ -179,7 +229,7 @@ export class EventFiles {
     return event?.id === id ? event : undefined;
   }
 
-  async #idsOf(status: EventStatus, isWanted: (hour: string) => boolean): Promise<string[]> {
+  async #listIds(status: EventStatus, isWanted: (hour: string) => boolean): Promise<string[]> {
     const ids: string[] = [];
     for (const hour of (await this.#hours([status])).toReversed()) {
       if (isWanted(hour)) ids.push(...(await this.#records(status, hour).names()));
@@ -211,7 +261,7 @@ export class EventFiles {
     return [...places].toSorted(([a], [b]) => (a < b ? 1 : -1));
   }
 
-  #pathOf(status: EventStatus, id: string): string {
+  #toEventPath(status: EventStatus, id: string): string {
     return join(this.#options.folder, status, hourOfEvent(id), `${id}.json`);
   }
 
@@ -225,7 +275,7 @@ export class EventFiles {
   }
 }
 
-export function viewOf({ status, event }: FoundEvent): EventView {
+export function toEventView({ status, event }: FoundEvent): EventView {
   const { version: _version, outcome: _outcome, nextTryAt, ...shown } = event;
   return { ...shown, endpointId: endpointIdOfEvent(event.id), status, nextTryAt: status === 'waiting' ? nextTryAt : null };
 }
@@ -235,10 +285,10 @@ export function noSuchEvent(): AppError {
 }
 
 function hourOfEvent(id: string): string {
-  return hourOf(timeOfEvent(id));
+  return toEventHour(timeOfEvent(id));
 }
 
-function cursorOf(cursor: string | undefined): string | undefined {
+function parseEventCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const id = EventId.safeParse(cursor);
   if (id.success) return id.data;

@@ -13,8 +13,7 @@ import type { FolderSync } from '@concierge/files';
 import { failpoint, type Log } from '@concierge/runtime';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 import { EventEndpoints } from './event-endpoints.ts';
-import { EventFiles, noSuchEvent, viewOf, type EventsQuery } from './event-files.ts';
-import { endpointIdOfEvent, eventIdOf } from './event-id.ts';
+import { EventFiles, noSuchEvent, toEventView, type EventsQuery, endpointIdOfEvent, deriveEventId } from './event-files.ts';
 
 export interface TenantEventsOptions {
   readonly tenantId: string;
@@ -81,7 +80,7 @@ export class TenantEvents {
   async get(id: string): Promise<EventView> {
     const found = await this.files.find(id);
     if (found === undefined) throw noSuchEvent();
-    return viewOf(found);
+    return toEventView(found);
   }
 
   async list(query: EventsQuery): Promise<{ items: EventView[]; nextCursor: string | null }> {
@@ -92,14 +91,14 @@ export class TenantEvents {
   async redrive(id: string): Promise<KeptEvent> {
     const { endpointId, status } = await this.get(id);
     if (status === 'dead') await this.#assertTakes(endpointId);
-    return keptOf(await this.files.revive(id));
+    return toKeptEvent(await this.files.revive(id));
   }
 
   /** Dead letters of an endpoint, the oldest first, so many at once. @throws AppError not_found, conflict */
   async redriveAll(endpointId: string, sinceMs: number): Promise<{ readonly events: KeptEvent[]; readonly more: boolean }> {
     await this.endpoints.get(endpointId);
     await this.#assertTakes(endpointId);
-    const ids = await this.files.deadOf(endpointId, sinceMs);
+    const ids = await this.files.listDeadEvents(endpointId, sinceMs);
     const events: KeptEvent[] = [];
     for (const id of ids.slice(0, limits.eventsRedrivenMax)) {
       const revived = await this.files.revive(id).catch((error: unknown) => {
@@ -107,7 +106,7 @@ export class TenantEvents {
         if (error instanceof AppError) return undefined;
         throw error;
       });
-      if (revived !== undefined) events.push(keptOf(revived));
+      if (revived !== undefined) events.push(toKeptEvent(revived));
     }
     return { events, more: ids.length > limits.eventsRedrivenMax };
   }
@@ -129,7 +128,7 @@ export class TenantEvents {
   ): Promise<KeptEvent> {
     const { tenantId } = this.#options;
     const { type, key, at, data, text } = webhookEvent;
-    const id = eventIdOf({ tenantId, endpointId: endpoint.id, type, key, atMs: Date.parse(at) });
+    const id = deriveEventId({ tenantId, endpointId: endpoint.id, type, key, atMs: Date.parse(at) });
     const said = withText && text !== undefined ? { text: await text() } : {};
     const nextTryAt = new Date((this.#options.now ?? Date.now)()).toISOString();
     const event: EventRecord = {
@@ -146,7 +145,7 @@ export class TenantEvents {
     };
     await this.files.keep(event);
     await failpoint('events.after-file');
-    return keptOf(event);
+    return toKeptEvent(event);
   }
 }
 
@@ -155,6 +154,6 @@ function isTextItself({ type }: WebhookEventInput): boolean {
   return type === 'heartbeat.reported';
 }
 
-function keptOf({ id, nextTryAt }: EventRecord): KeptEvent {
+function toKeptEvent({ id, nextTryAt }: EventRecord): KeptEvent {
   return { id, endpointId: endpointIdOfEvent(id), dueMs: Date.parse(nextTryAt) };
 }

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { enterIfThere, isPlainFile, maxDepth, nameProblem, type FolderHandle } from '@concierge/files';
-import { isPrivateName } from './workspace-rules.ts';
+import { isPrivateName } from './workspace-meter.ts';
 
 /** Files are looked at in place where that is cheap: others have their turn after so many. */
 const lookedAtOnce = 500;
@@ -22,7 +22,7 @@ export interface Listing {
 }
 
 /** undefined where nothing is, and for what tenants may not see: links, sockets, devices. */
-export function entryOf(path: string, stats: Stats | undefined): FileEntry | undefined {
+export function toFileEntry(path: string, stats: Stats | undefined): FileEntry | undefined {
   if (stats === undefined) return undefined;
   if (stats.isDirectory()) return { path, kind: 'folder', size: 0, mtimeMs: stats.mtimeMs };
   return isPlainFile(stats) ? { path, kind: 'file', size: stats.size, mtimeMs: stats.mtimeMs } : undefined;
@@ -35,7 +35,7 @@ export async function listFolder(entries: FileEntry[], folder: FolderHandle, lis
     if (entries.length >= listing.limit) return;
     if (nameProblem(name) !== undefined || (listing.prefix === '' && isPrivateName(name))) continue;
     const path = listing.prefix === '' ? name : `${listing.prefix}/${name}`;
-    const entry = entryOf(path, await held.stat(name));
+    const entry = toFileEntry(path, await held.stat(name));
     if (entry === undefined) continue;
     entries.push(entry);
     if (entries.length % lookedAtOnce === 0) await nextTurn();

@@ -5,7 +5,7 @@ import {
   assertNoDuplicate,
   emptyFolder,
   etagMatches,
-  etagOf,
+  toEtag,
   FolderHandle,
   invalidPath,
   parsePath,
@@ -15,8 +15,8 @@ import {
   writePlainFile,
 } from '@concierge/files';
 import { KeyedMutex } from '@concierge/runtime';
-import { isPrivateName } from './workspace-rules.ts';
-import { entryOf, listFolder, type FileEntry } from './list-folder.ts';
+import { isPrivateName } from './workspace-meter.ts';
+import { toFileEntry, listFolder, type FileEntry } from './list-folder.ts';
 
 /** Their own classes delete temporary files in these. */
 const sweptElsewhere = new Set(['sessions', 'inbox', 'keys', 'uploads', 'mcp', 'settings']);
@@ -81,7 +81,7 @@ export class TenantFiles {
     const { parents, name } = readablePath(path);
     await using folder = await this.#walk(parents);
     const { bytes, mtimeMs } = await readPlainFile(folder, name, options.maxBytes ?? limits.fileMaxBytes);
-    return { bytes, etag: etagOf(bytes), size: bytes.length, mtimeMs };
+    return { bytes, etag: toEtag(bytes), size: bytes.length, mtimeMs };
   }
 
   /** As `readBytes`, and unsupported_media_type when it is not UTF-8. */
@@ -107,7 +107,7 @@ export class TenantFiles {
         await assertRoom(bytes.length - (size ?? 0));
         await using folder = await makeFolders(this.#root, [...this.#base, ...parents]);
         await writePlainFile(folder, name, bytes);
-        return { etag: etagOf(bytes), created: size === undefined };
+        return { etag: toEtag(bytes), created: size === undefined };
       });
     });
   }
@@ -171,7 +171,7 @@ export class TenantFiles {
     try {
       const { parents, name } = readablePath(path);
       await using folder = await this.#walk(parents);
-      return entryOf(path, await folder.stat(name));
+      return toFileEntry(path, await folder.stat(name));
     } catch (error) {
       if (error instanceof AppError && error.code === 'not_found') return undefined;
       throw error;
@@ -241,19 +241,19 @@ interface Target {
   readonly name: string;
 }
 
-function targetOf(path: string): Target {
+function parseTarget(path: string): Target {
   const names = parsePath(path);
   return { parents: names.slice(0, -1), name: names.at(-1) ?? names[0] };
 }
 
 function readablePath(path: string): Target {
-  const target = targetOf(path);
+  const target = parseTarget(path);
   if (isPrivateName(target.parents[0] ?? target.name)) throw new AppError('not_found', 'There is no such file.');
   return target;
 }
 
 function writablePath(path: string): Target {
-  const target = targetOf(path);
+  const target = parseTarget(path);
   if (isPrivateName(target.parents[0] ?? target.name)) throw invalidPath('is reserved');
   return target;
 }

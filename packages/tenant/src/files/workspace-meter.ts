@@ -1,8 +1,42 @@
 import type { Stats } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
-import { enterIfThere, FolderHandle, lstatIfThere } from '@concierge/files';
-import { workspaceRules } from './workspace-rules.ts';
+import { enterIfThere, FolderHandle, lstatIfThere, foldName } from '@concierge/files';
+
+/** What is not the tenant's to read or write by path: state with rules of its own, reached through its own classes. */
+const privateNames = new Set([
+  'sessions',
+  'inbox',
+  'channels',
+  'cron',
+  'keys',
+  'keys.json',
+  'tenant.json',
+  'settings',
+  // A file of earlier versions; its content moves to settings/ (see `SettingsFiles`).
+  'tenant.last-good.json',
+  'uploads',
+  'mcp',
+  'contacts',
+  'handoffs',
+  'outbox',
+  'widget',
+  'events',
+]);
+
+/**
+ * The top of a tenant's folder as its commands see it: our own state not at all, what was attached to messages to read
+ * only. Everything else is the workspace.
+ */
+export const workspaceRules: { readonly masked: readonly string[]; readonly readOnly: readonly string[] } = {
+  masked: [...privateNames].filter((name) => name !== 'uploads'),
+  readOnly: ['uploads'],
+};
+
+/** Is this first part of a path one that only our own code may touch? */
+export function isPrivateName(name: string): boolean {
+  return privateNames.has(foldName(name));
+}
 
 /** Free space is asked for so often while a command runs. */
 const LOOK_EVERY_MS = 250;
@@ -110,7 +144,7 @@ class Walk {
         const inner = await enterIfThere(held, name);
         if (inner !== undefined) bytes += await this.bytesIn(inner, depth + 1);
       } else if (stats !== undefined) {
-        bytes += this.#bytesOf(stats);
+        bytes += this.#countBytes(stats);
       }
     }
     return bytes;
@@ -119,7 +153,7 @@ class Walk {
   /**
    * A file with holes counts in full, as they can be filled without its growing; one with several names counts once.
    */
-  #bytesOf({ size, blocks, nlink, ino }: Stats): number {
+  #countBytes({ size, blocks, nlink, ino }: Stats): number {
     if (nlink > 1) {
       if (this.#linked.has(ino)) return 0;
       this.#linked.add(ino);

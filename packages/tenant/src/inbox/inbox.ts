@@ -64,7 +64,7 @@ export class Inbox {
    * @throws AppError not_found, when there is no such tenant
    */
   async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
-    const file = { ...fileOf(turn), folder: this.#folder, folders: this.#folders };
+    const file = { ...toInboxFile(turn), folder: this.#folder, folders: this.#folders };
     const write = async (): Promise<boolean> => (isUnique ? this.#writer.replace(file).then(() => true) : this.#writer.create(file));
     const created = await write().catch(async (error: unknown) => {
       if (!isSystemError(error, 'ENOENT')) throw error;
@@ -81,7 +81,7 @@ export class Inbox {
    * @returns what became of each; with a `failure`, only of those before the one that failed
    */
   async acceptInOrder(turns: readonly AcceptedTurn[]): Promise<CreatedFiles> {
-    const batch = { folder: this.#folder, folders: this.#folders, files: turns.map((turn) => fileOf(turn)) };
+    const batch = { folder: this.#folder, folders: this.#folders, files: turns.map((turn) => toInboxFile(turn)) };
     let written = await this.#writer.createInOrder(batch);
     if (isSystemError(written.failure, 'ENOENT') && written.created.length === 0) {
       await this.#makeFolder();
@@ -98,13 +98,13 @@ export class Inbox {
 
   /** Whether it is accepted and not yet answered. */
   async has(turnId: string): Promise<boolean> {
-    return isTurnId(turnId) && (await lstatIfThere(this.#pathOf(turnId, turnSuffix))) !== undefined;
+    return isTurnId(turnId) && (await lstatIfThere(this.#toInboxPath(turnId, turnSuffix))) !== undefined;
   }
 
   /** undefined when it is not here, or no longer. A file that a damaged disk has spoilt is set aside and reported. */
   async read(turnId: string): Promise<AcceptedTurn | undefined> {
     if (!isTurnId(turnId)) return undefined;
-    const path = this.#pathOf(turnId, turnSuffix);
+    const path = this.#toInboxPath(turnId, turnSuffix);
     const text = await readFreshIfThere(path);
     if (text === undefined) return undefined;
     const parsed = parseJson(StoredTurn, text);
@@ -118,7 +118,7 @@ export class Inbox {
   async list(): Promise<InboxItem[]> {
     const items: InboxItem[] = [];
     for (const turnId of await this.turnIds()) {
-      const facts = await stat(this.#pathOf(turnId, turnSuffix)).catch(() => undefined);
+      const facts = await stat(this.#toInboxPath(turnId, turnSuffix)).catch(() => undefined);
       if (facts !== undefined) items.push({ turnId, mtimeMs: facts.mtimeMs });
     }
     return items;
@@ -131,23 +131,23 @@ export class Inbox {
 
   /** On disk when it returns. Marking a turn that is not here, or twice, does no harm. */
   async markCancelled(turnId: string): Promise<void> {
-    await writeFile(this.#pathOf(turnId, cancelSuffix), '', { mode: 0o600 });
+    await writeFile(this.#toInboxPath(turnId, cancelSuffix), '', { mode: 0o600 });
     await this.#folders.sync(this.#folder);
   }
 
   async isCancelled(turnId: string): Promise<boolean> {
-    return isTurnId(turnId) && (await stat(this.#pathOf(turnId, cancelSuffix)).catch(() => undefined)) !== undefined;
+    return isTurnId(turnId) && (await stat(this.#toInboxPath(turnId, cancelSuffix)).catch(() => undefined)) !== undefined;
   }
 
   /** On disk when it returns. */
   async appendJournal(turnId: string, steps: readonly TurnStep[]): Promise<void> {
     const lines = steps.map((step) => JSON.stringify(step));
-    await appendLines(this.#pathOf(turnId, journalSuffix), lines, { path: this.#folder, folders: this.#folders });
+    await appendLines(this.#toInboxPath(turnId, journalSuffix), lines, { path: this.#folder, folders: this.#folders });
   }
 
   /** In the order in which they were written; a line that a crash tore is skipped, nothing was done on its strength. */
   async readJournal(turnId: string): Promise<TurnStep[]> {
-    return parseLines(TurnStep, (await readIfThere(this.#pathOf(turnId, journalSuffix))) ?? '');
+    return parseLines(TurnStep, (await readIfThere(this.#toInboxPath(turnId, journalSuffix))) ?? '');
   }
 
   /**
@@ -157,10 +157,10 @@ export class Inbox {
   async remove(turnId: string): Promise<void> {
     // Most turns have neither: to look is a tenth of an unlink that fails.
     for (const suffix of [journalSuffix, cancelSuffix]) {
-      const path = this.#pathOf(turnId, suffix);
+      const path = this.#toInboxPath(turnId, suffix);
       if ((await lstatIfThere(path)) !== undefined) await ignoreMissing(unlink(path));
     }
-    await ignoreMissing(unlink(this.#pathOf(turnId, turnSuffix)));
+    await ignoreMissing(unlink(this.#toInboxPath(turnId, turnSuffix)));
   }
 
   /** Clears away temporaries of writers that died, and journals and marks whose turn has gone. */
@@ -179,8 +179,8 @@ export class Inbox {
     return namesIn(this.#folder);
   }
 
-  #pathOf(turnId: string, suffix: string): string {
-    return join(this.#folder, fileNameOf(turnId, suffix));
+  #toInboxPath(turnId: string, suffix: string): string {
+    return join(this.#folder, toFileName(turnId, suffix));
   }
 }
 
@@ -189,14 +189,14 @@ function isTurnId(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,200}$/u.test(text);
 }
 
-function fileNameOf(turnId: string, suffix: string): string {
+function toFileName(turnId: string, suffix: string): string {
   if (!isTurnId(turnId)) throw new Error('not a turn id');
   return `${turnId}${suffix}`;
 }
 
-function fileOf({ tenantId, ...turn }: AcceptedTurn): { readonly name: string; readonly content: string } {
+function toInboxFile({ tenantId, ...turn }: AcceptedTurn): { readonly name: string; readonly content: string } {
   const stored: StoredTurn = { ...turn, accountId: tenantId };
-  return { name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(stored) };
+  return { name: toFileName(turn.turnId, turnSuffix), content: JSON.stringify(stored) };
 }
 
 function isTurnFile(name: string): boolean {

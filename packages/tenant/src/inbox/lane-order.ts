@@ -51,7 +51,7 @@ export class LaneOrder {
 
   /** Whether a turn of the session has a number. */
   async isUsed(sessionId: string): Promise<boolean> {
-    return (await lstatIfThere(this.#pathOf(sessionId))) !== undefined;
+    return (await lstatIfThere(this.#toLanePath(sessionId))) !== undefined;
   }
 
   /** Gives the turn the session's next number, unless it has one. On disk when it returns. */
@@ -66,13 +66,13 @@ export class LaneOrder {
 
   /** Notes that the turn must be in its lane, without its position. On disk when it returns. */
   async mention(sessionId: string, turnId: string): Promise<void> {
-    while (!(await this.#create(sessionId, mentionOf(turnId), turnId))) {
-      if ((await lstatIfThere(join(this.#pathOf(sessionId), mentionOf(turnId)))) !== undefined) return;
+    while (!(await this.#create(sessionId, toMention(turnId), turnId))) {
+      if ((await lstatIfThere(join(this.#toLanePath(sessionId), toMention(turnId)))) !== undefined) return;
     }
   }
 
   async read(sessionId: string): Promise<OrderedTurns> {
-    const names = await namesIn(this.#pathOf(sessionId));
+    const names = await namesIn(this.#toLanePath(sessionId));
     const numbered = (await this.#read(sessionId, names)).map(({ turnId }) => turnId);
     return { numbered: [...new Set(numbered)], mentioned: names.filter(isMention).map(turnOfMention) };
   }
@@ -84,10 +84,10 @@ export class LaneOrder {
 
   /** Call when these turns are answered or were refused. The session's folder goes with the last of them. */
   async remove(sessionId: string, turnIds: readonly string[]): Promise<void> {
-    const folder = this.#pathOf(sessionId);
+    const folder = this.#toLanePath(sessionId);
     const gone = new Set(turnIds);
     const numbers = (await this.#read(sessionId)).filter(({ turnId }) => gone.has(turnId));
-    for (const name of [...numbers.map(({ name: number }) => number), ...turnIds.map(mentionOf)]) {
+    for (const name of [...numbers.map(({ name: number }) => number), ...turnIds.map(toMention)]) {
       await ignoreMissing(unlink(join(folder, name)));
     }
     await this.#removeEmpty(folder);
@@ -96,11 +96,11 @@ export class LaneOrder {
   /** Clears away what processes that died left behind: numbers of turns that are not in the inbox. */
   async sweep(isInInbox: (turnId: string) => boolean, olderThanMs = temporaryMaxAgeMs): Promise<void> {
     for (const sessionId of await this.sessionIds()) {
-      const folder = this.#pathOf(sessionId);
+      const folder = this.#toLanePath(sessionId);
       for (const name of await namesIn(folder)) {
         const facts = await stat(join(folder, name)).catch(() => undefined);
         if (facts === undefined || facts.mtimeMs > Date.now() - olderThanMs) continue;
-        const turnId = name.startsWith(temporaryPrefix) ? undefined : await this.#turnOf(folder, name);
+        const turnId = name.startsWith(temporaryPrefix) ? undefined : await this.#readTurnId(folder, name);
         if (turnId === undefined || !isInInbox(turnId)) await ignoreMissing(unlink(join(folder, name)));
       }
       await this.#removeEmpty(folder);
@@ -109,7 +109,7 @@ export class LaneOrder {
 
   /** @returns false when the name is taken, or the folder was removed meanwhile */
   async #create(sessionId: string, name: string, turnId: string): Promise<boolean> {
-    const folder = this.#pathOf(sessionId);
+    const folder = this.#toLanePath(sessionId);
     try {
       const first = await mkdir(folder, { recursive: true, mode: 0o700 });
       const created = await this.#writer.create({ folder, name, content: turnId, folders: this.#folders });
@@ -127,16 +127,16 @@ export class LaneOrder {
     sessionId: string,
     names?: readonly string[],
   ): Promise<{ readonly name: string; readonly number: number; readonly turnId: string }[]> {
-    const folder = this.#pathOf(sessionId);
+    const folder = this.#toLanePath(sessionId);
     const numbers = [];
     for (const name of (names ?? (await namesIn(folder))).filter(isNumber).toSorted()) {
-      const turnId = await this.#turnOf(folder, name);
+      const turnId = await this.#readTurnId(folder, name);
       if (turnId !== undefined) numbers.push({ name, number: Number(name), turnId });
     }
     return numbers;
   }
 
-  async #turnOf(folder: string, name: string): Promise<string | undefined> {
+  async #readTurnId(folder: string, name: string): Promise<string | undefined> {
     return isMention(name) ? turnOfMention(name) : readFreshIfThere(join(folder, name));
   }
 
@@ -149,7 +149,7 @@ export class LaneOrder {
     }
   }
 
-  #pathOf(sessionId: string): string {
+  #toLanePath(sessionId: string): string {
     if (!isHashedName(sessionId)) throw new Error('not a session id');
     return join(this.#folder, sessionId);
   }
@@ -157,7 +157,7 @@ export class LaneOrder {
 
 const mentionPrefix = 'turn-';
 
-function mentionOf(turnId: string): string {
+function toMention(turnId: string): string {
   return `${mentionPrefix}${turnId}`;
 }
 

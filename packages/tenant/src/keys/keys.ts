@@ -1,12 +1,55 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, createHmac, timingSafeEqual } from 'node:crypto';
 import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError, KeyScope, TenantId, type KeyView } from '@concierge/contract';
-import { isSystemError, RecordFolder, type FolderSync } from '@concierge/files';
-import { background, type Log } from '@concierge/runtime';
+import { AppError, KeyScope, TenantId, type KeyView, keyPrefix } from '@concierge/contract';
+import { isSystemError, RecordFolder, type FolderSync, parseJson } from '@concierge/files';
+import { background, isSameSecret, type Log } from '@concierge/runtime';
 import type { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { encodeKey, keyIdPattern, type KeyClaims } from './key-token.ts';
+
+const signatureBytes = 32;
+const maxTokenCharacters = 1024;
+/** So that a signature made for something else with the same secret is none here. */
+const purpose = 'concierge api key 1\n';
+
+const keyIdPattern = /^k_[0-9a-f]{16}$/u;
+
+const KeyClaims = z.strictObject({
+  keyId: z.string().regex(keyIdPattern),
+  accountId: TenantId,
+  scopes: z.array(KeyScope).min(1),
+  issuedAt: z.iso.datetime(),
+});
+/** What a key states about itself. It finds the key's record; the record is the authority. */
+export type KeyClaims = z.infer<typeof KeyClaims>;
+
+/**
+ * `ck_live_` and then, as one base64url text without padding: the claims as JSON, followed by the 32 bytes of their
+ * HMAC-SHA256. The signature has a fixed length, so nothing needs to stand between the two.
+ */
+export function encodeKey(claims: KeyClaims, secret: string): string {
+  const payload = Buffer.from(JSON.stringify(claims));
+  return keyPrefix + Buffer.concat([payload, sign(payload, secret)]).toString('base64url');
+}
+
+/**
+ * undefined for anything that was not made by `encodeKey` with this secret, other spellings of the same bytes included.
+ */
+export function decodeKey(raw: string, secret: string): KeyClaims | undefined {
+  if (!raw.startsWith(keyPrefix) || raw.length > maxTokenCharacters) return undefined;
+  const text = raw.slice(keyPrefix.length);
+  const bytes = Buffer.from(text, 'base64url');
+  // base64 has several spellings for the same bytes and the decoder ignores what it does not know: only one is ours.
+  if (bytes.length <= signatureBytes || bytes.toString('base64url') !== text) return undefined;
+  const payload = bytes.subarray(0, -signatureBytes);
+  if (!timingSafeEqual(bytes.subarray(-signatureBytes), sign(payload, secret))) return undefined;
+  const claims = parseJson(KeyClaims, payload.toString('utf8'));
+  return claims.status === 'ok' ? claims.value : undefined;
+}
+
+function sign(payload: Uint8Array, secret: string): Buffer {
+  return createHmac('sha256', secret).update(purpose).update(payload).digest();
+}
 
 const usedEveryMs = 60_000;
 /** Compared against when there is no record, so that an unknown key costs what a known one costs. */
@@ -87,7 +130,7 @@ export class Keys {
       version: 1,
       id,
       accountId: tenantId,
-      hash: hashOf(key),
+      hash: hash('sha256', key),
       label: request.label ?? '',
       scopes,
       createdAt,
@@ -135,7 +178,7 @@ export class Keys {
    */
   async verify(raw: string, claims: KeyClaims): Promise<KeyRecord> {
     const record = await this.#cached(claims.keyId);
-    const isSame = hashesEqual(hashOf(raw), record?.hash ?? noHash);
+    const isSame = isSameSecret(hash('sha256', raw), record?.hash ?? noHash);
     if (record === null || !isSame || record.accountId !== claims.accountId) throw new AppError('invalid_key');
     if (record.revokedAt !== null) throw new AppError('revoked_key');
     if (record.expiresAt !== null && Date.parse(record.expiresAt) <= Date.now())
@@ -213,13 +256,4 @@ async function touch(path: string, at: Date): Promise<void> {
     if (!isSystemError(error, 'ENOENT')) throw error;
     await writeFile(path, '', { mode: 0o600 });
   }
-}
-
-function hashOf(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
-}
-
-function hashesEqual(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one, 'hex'), Buffer.from(other, 'hex')];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

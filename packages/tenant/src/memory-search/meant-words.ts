@@ -1,5 +1,74 @@
 import { isUnspaced, termFor, type QuestionTerm } from '@concierge/index';
-import type { Vocabulary } from './vocabulary.ts';
+
+const LETTERS = 32;
+
+/** The words that stand in what is searched, ready to be compared with one that does not. */
+export class Vocabulary {
+  readonly #words: ReadonlySet<string>;
+  readonly #byLength = new Map<number, string[]>();
+  readonly #letters = new Map<string, number>();
+  readonly #sorted: readonly string[];
+
+  constructor(words: Iterable<string>) {
+    this.#words = new Set(words);
+    this.#sorted = [...this.#words].toSorted();
+    for (const word of this.#sorted) {
+      const ofLength = this.#byLength.get(word.length);
+      if (ofLength === undefined) this.#byLength.set(word.length, [word]);
+      else ofLength.push(word);
+      this.#letters.set(word, countLetters(word));
+    }
+  }
+
+  get size(): number {
+    return this.#words.size;
+  }
+
+  has(word: string): boolean {
+    return this.#words.has(word);
+  }
+
+  /** Does a word begin like this? */
+  hasBeginning(beginning: string): boolean {
+    let low = 0;
+    let high = this.#sorted.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#sorted[middle] ?? '') < beginning) low = middle + 1;
+      else high = middle;
+    }
+    return this.#sorted[low]?.startsWith(beginning) === true;
+  }
+
+  /** Longer words that end with this one, in order. */
+  endingWith(ending: string, beforeMin: number): string[] {
+    return this.#sorted.filter((word) => word.length >= ending.length + beforeMin && word.endsWith(ending));
+  }
+
+  /** Words that so many slips may have turned into this one: of about its length, and with nearly its letters. */
+  *near(text: string, slipsMax: number): Iterable<string> {
+    const letters = countLetters(text);
+    for (let length = text.length - slipsMax; length <= text.length + slipsMax; length += 1) {
+      for (const word of this.#byLength.get(length) ?? []) {
+        if (bitsIn(letters ^ (this.#letters.get(word) ?? 0)) <= 2 * slipsMax) yield word;
+      }
+    }
+  }
+}
+
+/** Which letters a word has, as bits: a slip changes two of them at most. */
+function countLetters(word: string): number {
+  let letters = 0;
+  for (let position = 0; position < word.length; position += 1) letters |= 1 << (word.charCodeAt(position) % LETTERS);
+  return letters;
+}
+
+function bitsIn(value: number): number {
+  let rest = value;
+  let count = 0;
+  for (; rest !== 0; rest &= rest - 1) count += 1;
+  return count;
+}
 
 const WORD_MIN_CHARACTERS = 4;
 /** From this length on two slips are forgiven. */
@@ -24,7 +93,7 @@ export function meantTerms(term: QuestionTerm, known: Vocabulary): QuestionTerm[
   if (oneSlip.length > 0) return [{ ...term, meant: oneSlip }];
   const compounds = text.length < ENDING_MIN_CHARACTERS ? [] : known.endingWith(text, PART_MIN_CHARACTERS);
   if (compounds.length > 0) return [{ ...term, meant: compounds.slice(0, COMPOUNDS_MAX) }];
-  const parts = partsOf(text, known);
+  const parts = splitWord(text, known);
   if (parts !== undefined) return parts;
   return [{ ...term, meant: text.length < LONG_WORD_CHARACTERS ? [] : wordsWithin(text, 2, known) }];
 }
@@ -38,9 +107,9 @@ function wordsWithin(text: string, slipsMax: number, known: Vocabulary): string[
 }
 
 /** Where a compound comes apart into two words that are known: as evenly as it can. */
-function partsOf(text: string, known: Vocabulary): QuestionTerm[] | undefined {
+function splitWord(text: string, known: Vocabulary): QuestionTerm[] | undefined {
   const middle = text.length / 2;
-  const cuts = Array.from({ length: text.length - 2 * PART_MIN_CHARACTERS + 1 }, (_, place) => place + PART_MIN_CHARACTERS);
+  const cuts = Array.from({ length: text.length - 2 * PART_MIN_CHARACTERS + 1 }, (_, position) => position + PART_MIN_CHARACTERS);
   for (const cut of cuts.toSorted((one, other) => Math.abs(one - middle) - Math.abs(other - middle))) {
     const first = firstPart(text.slice(0, cut), known);
     const second = first === undefined ? undefined : lastPart(text.slice(cut), known);
@@ -74,7 +143,7 @@ function isKnown(part: string, known: Vocabulary): boolean {
  */
 export function slipsBetween(one: string, other: string, max: number): number {
   let beforeLast: readonly number[] = [];
-  let last: readonly number[] = Array.from({ length: other.length + 1 }, (_, place) => place);
+  let last: readonly number[] = Array.from({ length: other.length + 1 }, (_, position) => position);
   for (let row = 1; row <= one.length; row += 1) {
     const current = nextRow({ one, other, row }, last, beforeLast);
     if (Math.min(...current) > max) return max + 1;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { AppError } from '@concierge/contract';
 import { folderBytes, FolderHandle, isPlainFile, keepFolders, makeStoreFolder, type FolderSync } from '@concierge/files';
 import { SqliteLock, sqliteTrouble } from '@concierge/runtime';
-import { contactFolderOf, isHashedName } from '../sessions/session-id.ts';
+import { toContactFolder, isHashedName } from '../sessions/session-id.ts';
 import { TenantFiles, type FileText, type WithRoom } from '../files/tenant-files.ts';
 import type { FileEntry } from '../files/list-folder.ts';
 
@@ -40,7 +40,7 @@ export class MemoryFiles {
 
   /** The memory of one sender, and nothing but that. */
   forContact(sender: string): MemoryFiles {
-    return this.forContactFolder(contactFolderOf(sender));
+    return this.forContactFolder(toContactFolder(sender));
   }
 
   /** The same by the name of its folder, for who goes through all of them. */
@@ -63,7 +63,7 @@ export class MemoryFiles {
       await this.#files.appendText(memoryFile, `\n- ${day}: ${body.replaceAll('\n', '\n  ')}\n`, '# Memory\n');
       return { ref: memoryFile };
     }
-    const ref = `${notesFolder}/${slugOf(title)}.md`;
+    const ref = `${notesFolder}/${toSlug(title)}.md`;
     await this.#files.appendText(ref, `\n## ${day}\n\n${body}\n`, `# ${title.trim().replaceAll(/\s+/gu, ' ')}\n`);
     return { ref };
   }
@@ -208,11 +208,11 @@ export function isMemoryPath(path: string): boolean {
 }
 
 export function contactBase(sender: string): readonly [string, string] {
-  return [contactsFolder, contactFolderOf(sender)];
+  return [contactsFolder, toContactFolder(sender)];
 }
 
 /** A file name for a title: its letters and digits; a title without any gets its hash. */
-function slugOf(title: string): string {
+function toSlug(title: string): string {
   const slug = title
     .normalize('NFKC')
     .toLowerCase()
@@ -221,5 +221,5 @@ function slugOf(title: string): string {
     .slice(0, slugMaxCharacters)
     .toWellFormed()
     .replaceAll(/^-|-$/gu, '');
-  return slug === '' ? contactFolderOf(title) : slug;
+  return slug === '' ? toContactFolder(title) : slug;
 }

@@ -14,12 +14,10 @@ import {
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import { contactsFolder, type MemoryFiles } from './memory-files.ts';
-import { isHashedName } from '../sessions/session-id.ts';
+import { isHashedName, toContactFolder, toNotesOwner } from '../sessions/session-id.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
-import { sessionOwnerOf } from './memory-scope.ts';
-import { notePassages } from './note-passages.ts';
+import { notePassages, sessionPassages } from './passages.ts';
 import { NoteWatch, type NoteChanges, type NoteWatchOptions } from './note-watch.ts';
-import { sessionPassages } from './session-passages.ts';
 import type { FileEntry } from '../files/list-folder.ts';
 
 /** How long one search reads notes before it answers; the rest waits for the next one. */
@@ -102,11 +100,11 @@ export class MemoryReader {
     const owners = new Set([tenantOwner, ...(await memory.contactFolders()), ...(await passages.noteOwners())]);
     for (const owner of owners) {
       const stamps = await passages.noteStamps(owner);
-      const entries = await this.#notesOf(owner).list();
+      const entries = await this.#openNotes(owner).list();
       await this.#readNotes(owner, entries, {
         ...until,
         onRead: (entry, changes) => {
-          if (stamps.get(entry.path) === stampOf(entry)) add(drift, changes);
+          if (stamps.get(entry.path) === toStamp(entry)) add(drift, changes);
         },
       });
       await this.#dropGoneNotes(owner, stamps, entries);
@@ -141,7 +139,7 @@ export class MemoryReader {
   /** Undefined when it takes a look at everything. */
   async #refreshSome(owner: string, changes: Exclude<NoteChanges, 'all'>, until: Until): Promise<Refreshed | undefined> {
     if (changes.size === 0) return nothing;
-    const notes = this.#notesOf(owner);
+    const notes = this.#openNotes(owner);
     const stamps = await this.#options.passages.noteStamps(owner, [...changes]);
     const entries: FileEntry[] = [];
     for (const ref of changes) {
@@ -156,7 +154,7 @@ export class MemoryReader {
   }
 
   async #refreshAll(owner: string, watch: NoteWatch, until: Until): Promise<Refreshed> {
-    const notes = this.#notesOf(owner);
+    const notes = this.#openNotes(owner);
     let entries: FileEntry[] = [];
     for (let listing = 1; listing <= LISTINGS_MAX; listing += 1) {
       entries = await notes.listAll();
@@ -172,7 +170,7 @@ export class MemoryReader {
 
   async #readChanged(owner: string, { entries, stamps }: LookedAt, until: Until): Promise<Refreshed> {
     const changed = entries
-      .filter((entry) => stamps.get(entry.path) !== stampOf(entry))
+      .filter((entry) => stamps.get(entry.path) !== toStamp(entry))
       .toSorted((one, other) => other.mtimeMs - one.mtimeMs);
     let hasRemoved = false;
     const onRead = (_: FileEntry, { removed }: PassageChanges): void => {
@@ -202,18 +200,18 @@ export class MemoryReader {
   async #readNotes(owner: string, entries: readonly FileEntry[], { deadlineMs, signal, onRead }: ReadUntil): Promise<number> {
     let read = 0;
     while (read < entries.length && (read === 0 || this.#nowMs() < deadlineMs)) {
-      const batch = batchOf(entries.slice(read, read + NOTES_AT_ONCE));
+      const batch = takeBatch(entries.slice(read, read + NOTES_AT_ONCE));
       // The time before reading: what changes while we read is newer than that.
       const settledMs = Date.now() - RACY_MS;
       const reads = await Promise.all(
         batch.map(async (entry) => {
-          const stamp = entry.mtimeMs < settledMs ? stampOf(entry) : `unsettled ${stampOf(entry)}`;
-          const text = await this.#textOf(owner, entry.path);
+          const stamp = entry.mtimeMs < settledMs ? toStamp(entry) : `unsettled ${toStamp(entry)}`;
+          const text = await this.#readNote(owner, entry.path);
           return { ref: entry.path, stamp, passages: notePassages(text, Math.round(entry.mtimeMs)) };
         }),
       );
       const changes = await this.#options.passages.putAll({ kind: 'note', owner }, reads);
-      for (const [place, entry] of batch.entries()) onRead(entry, changes[place] ?? { added: 0, removed: 0 });
+      for (const [position, entry] of batch.entries()) onRead(entry, changes[position] ?? { added: 0, removed: 0 });
       read += batch.length;
       await nextTurn();
       signal.throwIfAborted();
@@ -222,9 +220,9 @@ export class MemoryReader {
   }
 
   /** A note that cannot be read (no text, too large, gone again) has no passages until it changes. */
-  async #textOf(owner: string, ref: string): Promise<string> {
+  async #readNote(owner: string, ref: string): Promise<string> {
     try {
-      return (await this.#notesOf(owner).get(ref)).text;
+      return (await this.#openNotes(owner).get(ref)).text;
     } catch (error) {
       if (error instanceof AppError) return '';
       throw error;
@@ -241,7 +239,7 @@ export class MemoryReader {
       return passages.put({ kind: 'session', owner: tenantOwner, ref: id }, { stamp, passages: [] });
     }
     const { session, messages } = conversation;
-    const source: SourceName = { kind: 'session', owner: sessionOwnerOf(session), ref: id };
+    const source: SourceName = { kind: 'session', owner: toSessionOwner(session), ref: id };
     const changes = await passages.put(source, { stamp, passages: sessionPassages(session, messages) });
     await nextTurn();
     return changes;
@@ -263,7 +261,7 @@ export class MemoryReader {
     return (this.#options.now ?? (() => performance.now()))();
   }
 
-  #notesOf(owner: string): MemoryFiles {
+  #openNotes(owner: string): MemoryFiles {
     const { memory } = this.#options;
     if (owner === tenantOwner) return memory;
     if (!isHashedName(owner)) throw new TypeError(`${JSON.stringify(owner)} is no name of a contact's folder`);
@@ -294,17 +292,22 @@ interface LookedAt {
   readonly stamps: ReadonlyMap<string, string>;
 }
 
-function batchOf(entries: readonly FileEntry[]): readonly FileEntry[] {
+function takeBatch(entries: readonly FileEntry[]): readonly FileEntry[] {
   let bytes = 0;
-  const over = entries.findIndex(({ size }, place) => (bytes += size) > BATCH_MAX_BYTES && place > 0);
+  const over = entries.findIndex(({ size }, position) => (bytes += size) > BATCH_MAX_BYTES && position > 0);
   return over === -1 ? entries : entries.slice(0, over);
 }
 
-function stampOf({ size, mtimeMs }: FileEntry): string {
+function toStamp({ size, mtimeMs }: FileEntry): string {
   return `${String(size)}:${String(mtimeMs)}`;
 }
 
 function add(drift: { added: number; removed: number }, { added, removed }: PassageChanges): void {
   drift.added += added;
   drift.removed += removed;
+}
+
+/** The owner of the conversation. */
+function toSessionOwner({ agent, sender, id }: { readonly agent: string; readonly sender: string | null; readonly id: string }): string {
+  return agent === 'admin' ? tenantOwner : toContactFolder(toNotesOwner({ sender, sessionId: id }));
 }

@@ -7,18 +7,33 @@ import {
   type PassageScope,
   type QuestionTerm,
   type TableDrift,
+  tenantOwner,
 } from '@concierge/index';
-import type { Embedder } from '@concierge/contract';
+import { channelNames, type Embedder } from '@concierge/contract';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
-import { fuseScores } from './fuse-scores.ts';
-import { meantTerms } from './meant-words.ts';
+import { fuseScores, MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
+import { meantTerms, Vocabulary } from './meant-words.ts';
 import { MemoryReader, type MemoryReaderOptions, type Unread } from './memory-reader.ts';
-import { passageScopeOf, type Searcher } from './memory-scope.ts';
-import { MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
-import { scoreTexts } from './rank-texts.ts';
-import { snippetOf } from './snippet.ts';
-import { Vocabulary } from './vocabulary.ts';
+import { scoreTexts, cutSnippet } from './rank-texts.ts';
+import { toContactFolder, toNotesOwner, deriveSessionId } from '../sessions/session-id.ts';
+
+/** Who searches: the owner, or one contact in a turn of one agent. */
+export type Searcher =
+  | { readonly access: 'owner' }
+  | { readonly access: 'contact'; readonly agent: string; readonly sender: string | null; readonly sessionId: string };
+
+/**
+ * What a searcher may find. The owner: the tenant's own notes and every conversation; what is kept about contacts is
+ * theirs. A contact: its notes, and its own conversations with this agent, whose ids follow from who it is: there is no
+ * list to filter, so nothing to forget.
+ */
+function buildPassageScope(searcher: Searcher, kinds: readonly PassageKind[]): PassageScope {
+  if (searcher.access === 'owner') return { owner: tenantOwner, sessions: 'all', kinds };
+  const { agent, sender, sessionId } = searcher;
+  const own = sender === null ? [] : channelNames.map((channel) => deriveSessionId(agent, channel, sender));
+  return { owner: toContactFolder(toNotesOwner(searcher)), sessions: [...new Set([...own, sessionId])], kinds };
+}
 
 export interface MemoryQuery {
   readonly text: string;
@@ -100,7 +115,7 @@ export class MemorySearch {
 
   /** Reads what changed since the last search, then searches. @throws AppError overloaded; the signal's reason */
   async search(searcher: Searcher, query: MemoryQuery): Promise<MemoryAnswer> {
-    const scope = passageScopeOf(searcher, query.kinds ?? ['note', 'session']);
+    const scope = buildPassageScope(searcher, query.kinds ?? ['note', 'session']);
     // One after the other: who comes second finds everything read and embedded.
     const { unread, unembedded } = await this.#refreshes.run(scope.owner, async () => ({
       unread: await this.#reader.refresh(scope, query.signal),
@@ -125,7 +140,7 @@ export class MemorySearch {
    * from disk is not found by any later search either way.
    */
   async forgetNote(searcher: Searcher, ref: string): Promise<void> {
-    await this.#forget(passageScopeOf(searcher, ['note']).owner, [ref]);
+    await this.#forget(buildPassageScope(searcher, ['note']).owner, [ref]);
   }
 
   /** The same for notes about a contact, by the name of its folder. */
@@ -152,7 +167,7 @@ export class MemorySearch {
     const counted = await this.#passages.countHolding(scope, terms);
     if (counted.size === 0 || counted.holding.every((count) => count > 0)) return { terms, ...counted };
     const known = await this.#vocabulary(scope);
-    const understood = terms.flatMap((term, place) => (counted.holding[place] === 0 ? meantTerms(term, known) : [term]));
+    const understood = terms.flatMap((term, position) => (counted.holding[position] === 0 ? meantTerms(term, known) : [term]));
     return { terms: understood, ...(await this.#passages.countHolding(scope, understood)) };
   }
 
@@ -174,14 +189,14 @@ export class MemorySearch {
    */
   async #byWords(scope: PassageScope, { terms, size, holding }: Understood): Promise<WordsFound[]> {
     const rarestFirst = [...terms.keys()]
-      .filter((place) => (holding[place] ?? 0) > 0)
+      .filter((position) => (holding[position] ?? 0) > 0)
       .toSorted((one, other) => (holding[one] ?? 0) - (holding[other] ?? 0));
     const chosen: QuestionTerm[] = [];
     let expected = 0;
-    for (const place of rarestFirst) {
-      expected += holding[place] ?? 0;
+    for (const position of rarestFirst) {
+      expected += holding[position] ?? 0;
       if (chosen.length > 0 && expected > COMPARED_MAX) break;
-      chosen.push(...terms.slice(place, place + 1));
+      chosen.push(...terms.slice(position, position + 1));
     }
     if (chosen.length === 0) return [];
     const held = await this.#passages.holding(scope, { terms: chosen, limit: COMPARED_MAX });
@@ -191,7 +206,7 @@ export class MemorySearch {
       { size, holding },
     );
     return [...held.entries()]
-      .map(([place, rank]) => ({ rank, score: scores[place] ?? 0 }))
+      .map(([position, rank]) => ({ rank, score: scores[position] ?? 0 }))
       .filter(({ score }) => score > 0)
       .toSorted((one, other) => other.score - one.score)
       .slice(0, RANKED_MAX);
@@ -214,7 +229,7 @@ export class MemorySearch {
     );
     return page.flatMap(({ id }) => {
       const passage = found.get(id);
-      return passage === undefined ? [] : [hitOf(passage, question)];
+      return passage === undefined ? [] : [toMemoryHit(passage, question)];
     });
   }
 }
@@ -253,6 +268,6 @@ function laterFirst(one: PassageRank, other: PassageRank): number {
   return other.atMs - one.atMs || (one.ref < other.ref ? -1 : one.ref > other.ref ? 1 : one.seq - other.seq);
 }
 
-function hitOf({ kind, ref, title, heading, atMs, place, text }: FoundPassage, question: readonly QuestionTerm[]): MemoryHit {
-  return { kind, ref, title, heading, at: new Date(atMs).toISOString(), place, snippet: snippetOf(text, question) };
+function toMemoryHit({ kind, ref, title, heading, atMs, place, text }: FoundPassage, question: readonly QuestionTerm[]): MemoryHit {
+  return { kind, ref, title, heading, at: new Date(atMs).toISOString(), place, snippet: cutSnippet(text, question) };
 }

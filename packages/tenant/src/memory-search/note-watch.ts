@@ -107,7 +107,7 @@ export class NoteWatch {
     if (this.#usesEvents && wanted.length > FOLDERS_MAX) this.#giveEventsUp();
     let hasNew = false;
     for (const path of wanted) {
-      const identity = await this.#identityOf(path);
+      const identity = await this.#readIdentity(path);
       if (this.#followed.get(path)?.identity === identity) continue;
       this.#leave(path);
       this.#followed.set(path, { identity, watcher: identity === NONE ? undefined : this.#watch(path) });
@@ -163,12 +163,12 @@ export class NoteWatch {
   }
 
   async #isAnyReplaced(): Promise<boolean> {
-    for (const [path, { identity }] of this.#followed) if ((await this.#identityOf(path)) !== identity) return true;
+    for (const [path, { identity }] of this.#followed) if ((await this.#readIdentity(path)) !== identity) return true;
     return false;
   }
 
   /** Without events, a folder in which something was made or removed is another one, too. */
-  async #identityOf(path: string): Promise<string> {
+  async #readIdentity(path: string): Promise<string> {
     const stats = await lstatIfThere(join(this.#options.folder, path));
     if (stats?.isDirectory() !== true) return NONE;
     return [stats.dev, stats.ino, this.#usesEvents === true || path === TOP ? '' : stats.mtimeMs].join(':');

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SessionMessage } from '@concierge/contract';
 import { embeddedText, readQuestion, withoutSpeakers } from '@concierge/index';
-import { notePassages } from './note-passages.ts';
-import { sessionPassages } from './session-passages.ts';
-import { snippetOf } from './snippet.ts';
+import { notePassages, sessionPassages } from './passages.ts';
+import { cutSnippet } from './rank-texts.ts';
 
 const paragraph = (name: string, sentences: number): string =>
   Array.from({ length: sentences }, (_, index) => `Sentence ${String(index)} of ${name} says something.`).join(' ');
@@ -115,18 +114,18 @@ describe('passages of a conversation', () => {
 describe('a snippet', () => {
   it('shows the part in which most of the question stands, cut at words', () => {
     const text = `${paragraph('a', 30)} The key of the cellar hangs in the office. ${paragraph('b', 30)}`;
-    const snippet = snippetOf(text, readQuestion('cellar key'));
+    const snippet = cutSnippet(text, readQuestion('cellar key'));
     expect(snippet).toContain('The key of the cellar');
     expect(snippet).toMatch(/^….*…$/u);
     expect(snippet.length).toBeLessThanOrEqual(330);
   });
 
   it('is the whole of a short text, on one line', () => {
-    expect(snippetOf('one\n\ntwo', readQuestion('nothing'))).toBe('one two');
+    expect(cutSnippet('one\n\ntwo', readQuestion('nothing'))).toBe('one two');
   });
 
   it('finds words through accents and splits no character', () => {
-    expect(snippetOf(`${'x '.repeat(300)}Ärmel ${'y '.repeat(300)}`, readQuestion('armel'))).toContain('Ärmel');
-    expect(snippetOf('😀'.repeat(1000), readQuestion('zz')).isWellFormed()).toBe(true);
+    expect(cutSnippet(`${'x '.repeat(300)}Ärmel ${'y '.repeat(300)}`, readQuestion('armel'))).toContain('Ärmel');
+    expect(cutSnippet('😀'.repeat(1000), readQuestion('zz')).isWellFormed()).toBe(true);
   });
 });

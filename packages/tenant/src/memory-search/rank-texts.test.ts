@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { readQuestion, termFor, weightOf } from '@concierge/index';
-import { fuseScores } from './fuse-scores.ts';
-import { meantTerms, slipsBetween } from './meant-words.ts';
-import { rankTexts } from './rank-texts.ts';
-import { Vocabulary } from './vocabulary.ts';
+import { readQuestion, termFor, weighTerm } from '@concierge/index';
+import { fuseScores } from './meaning-search.ts';
+import { meantTerms, slipsBetween, Vocabulary } from './meant-words.ts';
+import { rankTexts, cutSnippet } from './rank-texts.ts';
 
 const best = (query: string, texts: string[]): string | undefined => texts[rankTexts(query, texts)[0] ?? -1];
 
@@ -45,10 +44,10 @@ describe('words of a question', () => {
   it('stand for themselves, for near forms, and not for what only begins alike', () => {
     const [term] = readQuestion('market');
     if (term === undefined) throw new Error('no term');
-    expect(weightOf(term, 'market')).toBe(1);
-    expect(weightOf(term, 'markets')).toBeGreaterThan(0.5);
-    expect(weightOf(term, 'marketplaceholders')).toBe(0);
-    expect(weightOf(term, 'mask')).toBe(0);
+    expect(weighTerm(term, 'market')).toBe(1);
+    expect(weighTerm(term, 'markets')).toBeGreaterThan(0.5);
+    expect(weighTerm(term, 'marketplaceholders')).toBe(0);
+    expect(weighTerm(term, 'mask')).toBe(0);
   });
 
   it('are each there once, and no more than a bound', () => {
@@ -82,17 +81,17 @@ describe('slips', () => {
 });
 
 describe('compounds', () => {
-  const partsOf = (text: string, known: string[]): string[] =>
+  const splitInto = (text: string, known: string[]): string[] =>
     meantTerms(termFor(text), new Vocabulary(known)).map((term) => [term.text, ...term.meant].join(' '));
 
   it('come apart into words that are there, with what a language puts between them', () => {
-    expect(partsOf('lawnmower', ['lawn', 'mower'])).toEqual(['lawn', 'mower']);
-    expect(partsOf('zeitungsartikel', ['zeitung', 'artikel'])).toEqual(['zeitung', 'artikel']);
-    expect(partsOf('lawnmower', ['lawn'])).toEqual(['lawnmower']);
+    expect(splitInto('lawnmower', ['lawn', 'mower'])).toEqual(['lawn', 'mower']);
+    expect(splitInto('zeitungsartikel', ['zeitung', 'artikel'])).toEqual(['zeitung', 'artikel']);
+    expect(splitInto('lawnmower', ['lawn'])).toEqual(['lawnmower']);
   });
 
   it('are found by the word they end with, and by the one they begin with', () => {
-    expect(partsOf('spritze', ['notfallspritze'])).toEqual(['spritze notfallspritze']);
+    expect(splitInto('spritze', ['notfallspritze'])).toEqual(['spritze notfallspritze']);
     expect(best('notfall', ['Die Notfallspritze hängt hier.', 'Der Notar kommt.'])).toBe('Die Notfallspritze hängt hier.');
   });
 
@@ -134,5 +133,35 @@ describe('fusing scores', () => {
   it('keeps one list as it is', () => {
     expect(fuse({ a: 0.2, b: 0.1 }, [])).toEqual(['a', 'b']);
     expect(fuse({}, ['a', 'b'])).toEqual(['a', 'b']);
+  });
+});
+
+const filler = 'lorem ipsum dolor sit amet '.repeat(40);
+
+describe('a snippet', () => {
+  it('is the first part of a text in which most of the question stands', () => {
+    const text = `${filler}the oven ${filler}the oven of the bakery ${filler}an oven, a bakery ${filler}`;
+    expect(cutSnippet(text, readQuestion('oven bakery'))).toMatch(/^….*the oven of the bakery.*…$/u);
+  });
+
+  it('prefers the word itself to a form of it', () => {
+    const text = `${filler}bakeries ${filler}bakery ${filler}`;
+    expect(cutSnippet(text, readQuestion('bakery'))).toContain('bakery');
+  });
+
+  it('is the beginning of a text that has nothing of the question', () => {
+    expect(cutSnippet(filler, readQuestion('oven'))).toMatch(/^lorem ipsum.*…$/u);
+    expect(cutSnippet('', readQuestion('oven'))).toBe('');
+  });
+
+  it('counts a term once, and no word that is longer than a snippet', () => {
+    const text = `${'oven '.repeat(200)}${filler}${'x'.repeat(500)} oven bakery ${filler}`;
+    expect(cutSnippet(text, readQuestion('oven bakery'))).toContain('oven bakery');
+  });
+
+  it('takes no longer for a text in which every word is one of the question', () => {
+    const terms = Array.from({ length: 24 }, (_, index) => `abcd${String.fromCodePoint(97 + index)}a`).join(' ');
+    expect(cutSnippet('aa '.repeat(700_000), readQuestion('aa'))).toMatch(/^aa aa.*…$/u);
+    expect(cutSnippet('abcdef '.repeat(30_000), readQuestion(terms))).toMatch(/^abcdef.*…$/u);
   });
 });

@@ -54,8 +54,8 @@ export class Delivery {
       const part = this.#parts?.[claim.part];
       if (part !== undefined) part.tries = Math.max(part.tries, claim.try);
     }
-    const told = new Set(steps.flatMap((step) => (step.kind === 'result' ? [`${String(step.part)}.${String(step.try)}`] : [])));
-    this.openTries = claims.filter((claim) => !told.has(`${String(claim.part)}.${String(claim.try)}`));
+    const reported = new Set(steps.flatMap((step) => (step.kind === 'result' ? [`${String(step.part)}.${String(step.try)}`] : [])));
+    this.openTries = claims.filter((claim) => !reported.has(`${String(claim.part)}.${String(claim.try)}`));
   }
 
   /** undefined before it was rendered. */
@@ -105,9 +105,9 @@ export class Delivery {
     if (parts.some((part) => part.state === 'failed' || part.receipt === 'failed')) return 'failed';
     if (parts.some(({ state }) => state === 'waiting')) return 'waiting';
     if (parts.some(({ state }) => state === 'unknown')) return 'unknown';
-    const least = Math.min(...parts.map(({ receipt }) => rankOf(receipt)));
-    if (least >= rankOf('read')) return 'read';
-    return least >= rankOf('delivered') ? 'delivered' : 'sent';
+    const least = Math.min(...parts.map(({ receipt }) => rankReceipt(receipt)));
+    if (least >= rankReceipt('read')) return 'read';
+    return least >= rankReceipt('delivered') ? 'delivered' : 'sent';
   }
 
   /** Why it is not sent (yet). */
@@ -186,7 +186,7 @@ export class Delivery {
 
   #applyReceipt({ part: index, state, problem }: Extract<DeliveryStep, { kind: 'receipt' }>): void {
     const part = this.#parts?.[index];
-    if (part === undefined || rankOf(state) <= rankOf(part.receipt)) return;
+    if (part === undefined || rankReceipt(state) <= rankReceipt(part.receipt)) return;
     part.receipt = state;
     part.problem = state === 'failed' ? problem : undefined;
   }
@@ -260,7 +260,7 @@ function reopen(part: DeliveryPart): void {
   Object.assign(part, { ...newPart(part), tries: part.tries, earlierTries: part.tries });
 }
 
-function rankOf(state: ReceiptState | undefined): number {
+function rankReceipt(state: ReceiptState | undefined): number {
   return state === undefined ? -1 : receiptStates.indexOf(state);
 }
 

@@ -9,7 +9,7 @@ export interface DeliveriesQuery {
   readonly cursor?: string | undefined;
 }
 
-type DeliverySource = Pick<Outbox, 'dead' | 'onTheirWay' | 'settledDays' | 'settledOf'>;
+type DeliverySource = Pick<Outbox, 'dead' | 'onTheirWay' | 'settledDays' | 'listSettled'>;
 
 /** States of messages that arrived; all others are on their way or dead, and few. */
 const settledStates: ReadonlySet<DeliveryState> = new Set<DeliveryState>(['sent', 'delivered', 'read']);
@@ -28,7 +28,7 @@ export async function listDeliveries(outbox: DeliverySource, { status, limit, cu
   for (const day of wantsSettled ? await outbox.settledDays() : []) {
     if (after !== null && Date.parse(day) > after.atMs) continue;
     // One that moves while we look may be in both places: what was read last is what it is now.
-    for (const delivery of await outbox.settledOf(day)) if (fits(delivery)) found.set(delivery.message.id, delivery);
+    for (const delivery of await outbox.listSettled(day)) if (fits(delivery)) found.set(delivery.message.id, delivery);
     if ([...found.values()].filter(({ message }) => message.acceptedAt >= day).length > limit) break;
   }
   return pages.cutPage([...found.values()], { limit });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createFile, isSystemError, linkNew, readIfThere, type FolderSync } from '@concierge/files';
 
 const claimPattern = /^(?<id>m_[0-9a-f]{32})\.(?<part>\d{1,6})\.(?<try>\d{1,6})$/u;
-const fateSuffix = '.fate';
+const outcomeSuffix = '.fate';
 const voided = 'void';
 
 export interface ClaimedTry {
@@ -12,7 +12,7 @@ export interface ClaimedTry {
 }
 
 /** A claim of a message in its lane's folder. */
-export interface ClaimPlace extends ClaimedTry {
+export interface ClaimKey extends ClaimedTry {
   readonly id: string;
   /** outbox/<lane> */
   readonly folder: string;
@@ -49,21 +49,21 @@ export class OutboxClaims {
    * The message that a file in a lane's folder is beside; undefined for a file that is neither a claim nor a `.fate`
    * file.
    */
-  static messageOf(name: string): string | undefined {
-    const claim = name.endsWith(fateSuffix) ? name.slice(0, -fateSuffix.length) : name;
+  static readMessageId(name: string): string | undefined {
+    const claim = name.endsWith(outcomeSuffix) ? name.slice(0, -outcomeSuffix.length) : name;
     return claimPattern.exec(claim)?.groups?.['id'];
   }
 
   /** On disk when it returns. False when it has been made before. */
-  async make(place: ClaimPlace): Promise<boolean> {
-    return this.#create(place, nameOf(place), this.#boot);
+  async make(claim: ClaimKey): Promise<boolean> {
+    return this.#create(claim, toClaimName(claim), this.#boot);
   }
 
   /** The request leaves now. False when another has taken over: then it must not. */
-  async leave(place: ClaimPlace): Promise<boolean> {
-    const claim = join(place.folder, nameOf(place));
+  async leave(claim: ClaimKey): Promise<boolean> {
+    const path = join(claim.folder, toClaimName(claim));
     try {
-      return await linkNew(claim, `${claim}${fateSuffix}`);
+      return await linkNew(path, `${path}${outcomeSuffix}`);
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return false;
       throw error;
@@ -73,24 +73,24 @@ export class OutboxClaims {
   /**
    * Takes over from a holder that is gone, or may be: nothing leaves under the claim after this. What has left before?
    */
-  async takeOver(place: ClaimPlace): Promise<'nothing' | 'perhaps'> {
-    await this.voidIt(place);
-    const path = join(place.folder, nameOf(place));
-    const [boot, fate] = await Promise.all([readIfThere(path), readIfThere(`${path}${fateSuffix}`)]);
-    return fate === voided && this.#boot !== '' && boot === this.#boot ? 'nothing' : 'perhaps';
+  async takeOver(claim: ClaimKey): Promise<'nothing' | 'perhaps'> {
+    await this.voidIt(claim);
+    const path = join(claim.folder, toClaimName(claim));
+    const [boot, outcome] = await Promise.all([readIfThere(path), readIfThere(`${path}${outcomeSuffix}`)]);
+    return outcome === voided && this.#boot !== '' && boot === this.#boot ? 'nothing' : 'perhaps';
   }
 
   /** Nothing may be sent under it any more, unless the request has left. */
-  async voidIt(place: ClaimPlace): Promise<void> {
-    await this.#create(place, `${nameOf(place)}${fateSuffix}`, voided);
+  async voidIt(claim: ClaimKey): Promise<void> {
+    await this.#create(claim, `${toClaimName(claim)}${outcomeSuffix}`, voided);
   }
 
-  async #create({ folder }: ClaimPlace, name: string, content: string): Promise<boolean> {
+  async #create({ folder }: ClaimKey, name: string, content: string): Promise<boolean> {
     return createFile({ folder, name, content, folders: this.#folders });
   }
 }
 
-function nameOf({ id, part, try: number }: ClaimPlace): string {
+function toClaimName({ id, part, try: number }: ClaimKey): string {
   return `${id}.${String(part)}.${String(number)}`;
 }
 

@@ -24,7 +24,7 @@ import {
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
 import { Delivery } from './delivery.ts';
-import { OutboxClaims, type ClaimedTry, type ClaimPlace } from './outbox-claims.ts';
+import { OutboxClaims, type ClaimedTry, type ClaimKey } from './outbox-claims.ts';
 
 const namePattern = /^m_[0-9a-f]{32}$/u;
 const lanePattern = /^[0-9a-f]{12}$/u;
@@ -42,7 +42,7 @@ export interface OutboxFilesOptions {
   readonly log: Log;
 }
 
-export type EndedPlace = 'settled' | 'dead';
+export type EndedFolder = 'settled' | 'dead';
 
 /**
  * Where messages lie. On its way: `<lane>/<id>.json`, its journal beside it, and a claim `<id>.<part>.<try>` for each
@@ -60,7 +60,7 @@ export class OutboxFiles {
 
   /** On disk when it returns. False when it was there. */
   async create(message: OutboundMessage): Promise<boolean> {
-    const folder = this.#laneFolder(laneOf(message.id));
+    const folder = this.#laneFolder(readLaneId(message.id));
     const content = `${JSON.stringify(message, undefined, 2)}\n`;
     return this.#inFolder(folder, async () => createFile({ ...this.#write(folder, `${message.id}.json`), content }));
   }
@@ -70,14 +70,14 @@ export class OutboxFiles {
   }
 
   /** Ids of what is on its way in a lane, in no order. */
-  async idsOf(lane: string): Promise<string[]> {
+  async listLaneIds(lane: string): Promise<string[]> {
     if (!lanePattern.test(lane)) return [];
     return idsAmong(await namesIn(this.#laneFolder(lane)), '.json');
   }
 
   /** The messages in a lane, in order of acceptance. What a damaged disk has spoilt is set aside. */
   async waitingIn(lane: string): Promise<OutboundMessage[]> {
-    const found = await Promise.all((await this.idsOf(lane)).map(async (id) => this.waiting(id)));
+    const found = await Promise.all((await this.listLaneIds(lane)).map(async (id) => this.waiting(id)));
     return found
       .filter((message) => message !== undefined)
       .toSorted((a, b) => a.acceptedAt.localeCompare(b.acceptedAt) || a.id.localeCompare(b.id));
@@ -99,7 +99,7 @@ export class OutboxFiles {
   /** One that is on its way, with what became of it so far. */
   async onItsWay(message: OutboundMessage): Promise<Delivery> {
     const { id } = message;
-    const names = await namesIn(this.#laneFolder(laneOf(id)));
+    const names = await namesIn(this.#laneFolder(readLaneId(id)));
     const steps = parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? '');
     return new Delivery(message, steps, OutboxClaims.among(names, id));
   }
@@ -121,7 +121,7 @@ export class OutboxFiles {
    */
   async claim(id: string, tried: ClaimedTry): Promise<boolean> {
     try {
-      const isOurs = await this.#claims.make(this.#claimPlace(id, tried));
+      const isOurs = await this.#claims.make(this.#toClaimKey(id, tried));
       // Claims go with their message: one that can be made because the message has ended meanwhile is none.
       return isOurs && (await isThere(this.#messagePath(id)));
     } catch (error) {
@@ -135,12 +135,12 @@ export class OutboxFiles {
    * from its lane.
    */
   async leave(id: string, tried: ClaimedTry): Promise<boolean> {
-    return this.#claims.leave(this.#claimPlace(id, tried));
+    return this.#claims.leave(this.#toClaimKey(id, tried));
   }
 
   /** What has left under a claim whose holder is gone; nothing leaves under it any more. */
   async takeOver(id: string, tried: ClaimedTry): Promise<'nothing' | 'perhaps'> {
-    return this.#claims.takeOver(this.#claimPlace(id, tried));
+    return this.#claims.takeOver(this.#toClaimKey(id, tried));
   }
 
   /**
@@ -148,7 +148,7 @@ export class OutboxFiles {
    */
   async append(id: string, steps: readonly DeliveryStep[]): Promise<boolean> {
     const lines = steps.map((step) => JSON.stringify(step));
-    const folder = { path: this.#laneFolder(laneOf(id)), folders: this.#options.folders };
+    const folder = { path: this.#laneFolder(readLaneId(id)), folders: this.#options.folders };
     for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
       if (await isThere(this.#messagePath(id))) {
         try {
@@ -169,14 +169,14 @@ export class OutboxFiles {
   }
 
   /** Moves it out of its lane. After a crash in the middle another process repeats this. */
-  async end(delivery: Delivery, place: EndedPlace): Promise<void> {
+  async end(delivery: Delivery, ended: EndedFolder): Promise<void> {
     const { id } = delivery.message;
-    const folder = this.#endedFolder(place, delivery.message);
+    const folder = this.#endedFolder(ended, delivery.message);
     const lines = [JSON.stringify({ kind: 'message', message: delivery.message }), ...delivery.steps.map((step) => JSON.stringify(step))];
     const path = join(folder, `${id}.jsonl`);
     if (await isThere(path)) await this.#addMissing(path, lines);
     else await this.#inFolder(folder, async () => replaceFile({ ...this.#write(folder, `${id}.jsonl`), content: `${lines.join('\n')}\n` }));
-    await ignoreMissing(unlink(join(this.#endedFolder(place === 'dead' ? 'settled' : 'dead', delivery.message), `${id}.jsonl`)));
+    await ignoreMissing(unlink(join(this.#endedFolder(ended === 'dead' ? 'settled' : 'dead', delivery.message), `${id}.jsonl`)));
     await ignoreMissing(unlink(this.#messagePath(id)));
     // A result that was reported while this was written.
     const late = parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? '').slice(delivery.steps.length);
@@ -206,11 +206,11 @@ export class OutboxFiles {
   async takeUp(delivery: Delivery, step: DeliveryStep): Promise<boolean> {
     const { message } = delivery;
     const { id } = message;
-    const folder = this.#laneFolder(laneOf(id));
+    const folder = this.#laneFolder(readLaneId(id));
     const dead = join(this.#endedFolder('dead', message), `${id}.jsonl`);
     if (!(await appendToExisting(dead, [JSON.stringify(step)]))) return false;
     const claims = (delivery.parts ?? []).flatMap((part, index) =>
-      Array.from({ length: part.tries }, (_, tried) => this.#claimPlace(id, { part: index, try: tried + 1 })),
+      Array.from({ length: part.tries }, (_, tried) => this.#toClaimKey(id, { part: index, try: tried + 1 })),
     );
     return this.#inFolder(folder, async () => {
       for (const claim of claims) {
@@ -269,9 +269,9 @@ export class OutboxFiles {
       const folder = this.#laneFolder(lane);
       const names = await namesIn(folder);
       for (const id of idsAmong(names, '.journal.jsonl')) await this.#repaired(id);
-      const waiting = new Set(await this.idsOf(lane));
+      const waiting = new Set(await this.listLaneIds(lane));
       const orphans = names.filter((name) => {
-        const id = OutboxClaims.messageOf(name) ?? /^(?<id>m_[0-9a-f]{32})\.journal\.jsonl$/u.exec(name)?.groups?.['id'];
+        const id = OutboxClaims.readMessageId(name) ?? /^(?<id>m_[0-9a-f]{32})\.journal\.jsonl$/u.exec(name)?.groups?.['id'];
         return id === undefined ? name.startsWith(temporaryPrefix) : !waiting.has(id);
       });
       await removeOldTemporaries(folder, orphans);
@@ -291,12 +291,12 @@ export class OutboxFiles {
   }
 
   async #rewrite(message: OutboundMessage): Promise<void> {
-    const folder = this.#laneFolder(laneOf(message.id));
+    const folder = this.#laneFolder(readLaneId(message.id));
     await createFile({ ...this.#write(folder, `${message.id}.json`), content: `${JSON.stringify(message, undefined, 2)}\n` });
   }
 
   async #clearLane(id: string): Promise<void> {
-    const folder = this.#laneFolder(laneOf(id));
+    const folder = this.#laneFolder(readLaneId(id));
     for (const name of await namesIn(folder)) if (name.startsWith(`${id}.`)) await ignoreMissing(unlink(join(folder, name)));
     await removeIfEmpty(folder);
   }
@@ -345,8 +345,8 @@ export class OutboxFiles {
     return { folder, name, folders: this.#options.folders };
   }
 
-  #claimPlace(id: string, tried: ClaimedTry): ClaimPlace {
-    return { id, folder: this.#laneFolder(laneOf(id)), ...tried };
+  #toClaimKey(id: string, tried: ClaimedTry): ClaimKey {
+    return { id, folder: this.#laneFolder(readLaneId(id)), ...tried };
   }
 
   #laneFolder(lane: string): string {
@@ -354,21 +354,21 @@ export class OutboxFiles {
   }
 
   #messagePath(id: string): string {
-    return join(this.#laneFolder(laneOf(id)), `${id}.json`);
+    return join(this.#laneFolder(readLaneId(id)), `${id}.json`);
   }
 
   #journalPath(id: string): string {
-    return join(this.#laneFolder(laneOf(id)), `${id}.journal.jsonl`);
+    return join(this.#laneFolder(readLaneId(id)), `${id}.journal.jsonl`);
   }
 
-  #endedFolder(place: EndedPlace, { acceptedAt }: OutboundMessage): string {
+  #endedFolder(ended: EndedFolder, { acceptedAt }: OutboundMessage): string {
     const { folder } = this.#options;
-    return place === 'dead' ? join(folder, 'dead') : join(folder, 'settled', acceptedAt.slice(0, 10));
+    return ended === 'dead' ? join(folder, 'dead') : join(folder, 'settled', acceptedAt.slice(0, 10));
   }
 }
 
 /** The lane of a message stands in its id. */
-export function laneOf(id: string): string {
+export function readLaneId(id: string): string {
   return id.slice(2, 14);
 }
 

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { hash } from 'node:crypto';
+import { appendFile, stat, unlink } from 'node:fs/promises';
 import {
   DAY_MS,
   AppError,
@@ -10,11 +11,10 @@ import {
   type MessagingChannel,
   type DeliveryStep,
 } from '@concierge/contract';
-import type { FolderSync } from '@concierge/files';
-import { background, failpoint, type Log } from '@concierge/runtime';
+import { ignoreMissing, makeStoreFolder, namesIn, readIfThere, type FolderSync } from '@concierge/files';
+import { background, failpoint, hashParts, type Log } from '@concierge/runtime';
 import type { Delivery } from './delivery.ts';
-import { laneOf, OutboxFiles } from './outbox-files.ts';
-import { OutboxPointers } from './outbox-pointers.ts';
+import { readLaneId, OutboxFiles } from './outbox-files.ts';
 
 /** Wakes a deliverer for this lane; only speed depends on it. */
 export type WakeOutbox = (lane: OutboxLane) => Promise<void>;
@@ -79,7 +79,7 @@ export class Outbox {
    * @throws AppError too_many_waiting, for messages that agents send unasked
    */
   async accept(outbound: NewOutbound): Promise<{ readonly message: OutboundMessage; readonly isNew: boolean }> {
-    const id = this.idOf(outbound);
+    const id = this.deriveOutboundId(outbound);
     const known = await this.delivery(id);
     if (known !== undefined) {
       // The process that accepted it may have died before the wake-up.
@@ -89,7 +89,7 @@ export class Outbox {
     if (limitedKinds.has(outbound.kind) && (await this.#isFull()))
       throw new AppError('too_many_waiting', `${String(limits.outboxMaxWaiting)} messages wait to be sent already; no more are taken.`);
     // Two of one process never have the same time: their order is that of acceptance.
-    const nextMs = await this.#nextTimeMs(laneOf(id));
+    const nextMs = await this.#nextTimeMs(readLaneId(id));
     const acceptedMs = Math.max(this.#nowMs(), this.#lastAcceptedMs + 1, nextMs);
     this.#lastAcceptedMs = acceptedMs;
     const message = OutboundMessage.parse({
@@ -106,9 +106,9 @@ export class Outbox {
     return { message: (await this.find(id)) ?? message, isNew };
   }
 
-  idOf({ channel, to, thread, turnId, callId }: Pick<NewOutbound, 'channel' | 'to' | 'thread' | 'turnId' | 'callId'>): string {
-    const said = hashOf(['outbound', this.#options.tenantId, turnId, callId]);
-    return OutboundId.parse(`m_${laneIdOf({ channel, to, thread })}${said.slice(0, 20)}`);
+  deriveOutboundId({ channel, to, thread, turnId, callId }: Pick<NewOutbound, 'channel' | 'to' | 'thread' | 'turnId' | 'callId'>): string {
+    const said = hashParts(['outbound', this.#options.tenantId, turnId, callId], { separator: 'json', digits: 20 });
+    return OutboundId.parse(`m_${deriveLaneId({ channel, to, thread })}${said}`);
   }
 
   /** On its way or ended; undefined when there is none, or it was long ago. */
@@ -138,7 +138,7 @@ export class Outbox {
 
   /** What waits in this conversation, in no order. One directory read. */
   async idsIn(lane: string): Promise<string[]> {
-    return this.#files.idsOf(lane);
+    return this.#files.listLaneIds(lane);
   }
 
   /** What is to be sent first in this conversation. */
@@ -149,7 +149,7 @@ export class Outbox {
 
   /** The messages of this turn. */
   async ofTurn(turnId: string): Promise<Delivery[]> {
-    const found = await Promise.all((await this.#turns.of(turnId)).map(async (id) => this.delivery(id)));
+    const found = await Promise.all((await this.#turns.find(turnId)).map(async (id) => this.delivery(id)));
     return found.filter((delivery) => delivery !== undefined);
   }
 
@@ -223,15 +223,15 @@ export class Outbox {
 
   /** The part with this id of the provider's; undefined when none of ours has it. */
   async findSent(channel: MessagingChannel, providerMessageId: string): Promise<SentPart | undefined> {
-    const [line] = (await this.#sent.of(sentKey(channel, providerMessageId))).toReversed();
+    const [line] = (await this.#sent.find(sentKey(channel, providerMessageId))).toReversed();
     const [messageId, part] = line?.split(' ') ?? [];
     return messageId === undefined || part === undefined ? undefined : { messageId, part: Number(part) };
   }
 
   /** What was sent to a contact lately: for receipts that name a time and no message. */
   async sentTo(channel: MessagingChannel, to: string): Promise<Delivery[]> {
-    const lane = laneIdOf({ channel, to });
-    const isTheirs = (id: string): boolean => laneOf(id) === lane;
+    const lane = deriveLaneId({ channel, to });
+    const isTheirs = (id: string): boolean => readLaneId(id) === lane;
     const found = await Promise.all((await this.#files.waitingIn(lane)).map(async (message) => this.#files.onItsWay(message)));
     for (const id of (await this.#files.deadIds()).filter(isTheirs)) found.push(...some(await this.#files.readDead(id)));
     for (const day of (await this.#files.days()).slice(0, readMarkDays))
@@ -258,7 +258,7 @@ export class Outbox {
     return this.#files.days();
   }
 
-  async settledOf(day: string): Promise<Delivery[]> {
+  async listSettled(day: string): Promise<Delivery[]> {
     return readEach(await this.#files.settledIds(day), async (id) => this.#files.readSettled(day, id));
   }
 
@@ -278,14 +278,14 @@ export class Outbox {
   }
 
   async #isFull(): Promise<boolean> {
-    const ids = await Promise.all((await this.lanes()).map(async (lane) => this.#files.idsOf(lane)));
+    const ids = await Promise.all((await this.lanes()).map(async (lane) => this.#files.listLaneIds(lane)));
     if (ids.flat().length < limits.outboxMaxWaiting) return false;
     const counted = (await this.waiting()).filter(({ kind }) => limitedKinds.has(kind));
     return counted.length >= limits.outboxMaxWaiting;
   }
 
   #wake(id: string): void {
-    this.#wakeLane(laneOf(id));
+    this.#wakeLane(readLaneId(id));
   }
 
   #wakeLane(lane: string): void {
@@ -308,8 +308,8 @@ export class Outbox {
 }
 
 /** The conversation a message stands in line in: everything to one place on one channel. */
-export function laneIdOf({ channel, to, thread }: Pick<NewOutbound, 'channel' | 'to' | 'thread'>): string {
-  return hashOf([channel, to, thread ?? null]).slice(0, 12);
+export function deriveLaneId({ channel, to, thread }: Pick<NewOutbound, 'channel' | 'to' | 'thread'>): string {
+  return hashParts([channel, to, thread ?? null], { separator: 'json', digits: 12 });
 }
 
 function hasArrived({ parts = [] }: Delivery): boolean {
@@ -318,10 +318,6 @@ function hasArrived({ parts = [] }: Delivery): boolean {
 
 function sentKey(channel: MessagingChannel, providerMessageId: string): string {
   return JSON.stringify([channel, providerMessageId]);
-}
-
-function hashOf(parts: readonly (string | null)[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
 /** A day may have thousands: so many files are open at once and no more. */
@@ -334,4 +330,49 @@ async function readEach(ids: readonly string[], read: (id: string) => Promise<De
 
 function some<Value>(value: Value | undefined): Value[] {
   return value === undefined ? [] : [value];
+}
+
+/**
+ * Small files that lead from something else to messages: from the provider's own id, from a turn. A line each, found by
+ * the hash of what leads there. Not flushed: one that a power failure takes away costs a receipt, or a line in a view,
+ * and never a message.
+ */
+class OutboxPointers {
+  readonly #folder: string;
+  readonly #store: string;
+
+  /** `folder`: in `store`, the outbox. */
+  constructor(folder: string, store: string) {
+    this.#folder = folder;
+    this.#store = store;
+  }
+
+  async add(key: string, line: string): Promise<void> {
+    const { folder, name } = this.#place(key);
+    await makeStoreFolder(folder, { store: this.#store, mode: 0o700 });
+    await appendFile(join(folder, name), `${line}\n`, { mode: 0o600 });
+  }
+
+  /** In the order in which they were added, each once. */
+  async find(key: string): Promise<string[]> {
+    const { folder, name } = this.#place(key);
+    const lines = ((await readIfThere(join(folder, name))) ?? '').split('\n').slice(0, -1);
+    return [...new Set(lines)];
+  }
+
+  /** Removes pointers that nothing was added to since then. */
+  async removeBefore(ms: number): Promise<void> {
+    for (const shelf of await namesIn(this.#folder)) {
+      for (const name of await namesIn(join(this.#folder, shelf))) {
+        const path = join(this.#folder, shelf, name);
+        const facts = await stat(path).catch(() => undefined);
+        if (facts !== undefined && facts.mtimeMs < ms) await ignoreMissing(unlink(path));
+      }
+    }
+  }
+
+  #place(key: string): { readonly folder: string; readonly name: string } {
+    const digest = hash('sha256', key);
+    return { folder: join(this.#folder, digest.slice(0, 2)), name: digest.slice(2, 34) };
+  }
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CronExpression } from './cron-expression.ts';
-import { cronTimes, type Tick } from './cron-times.ts';
+import { CronExpression, cronTimes, type Tick } from './cron-times.ts';
 import { ZoneClock } from './zone-clock.ts';
 
 interface Asked {

@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
 import { RecordFolder, removeFolderIn, type FolderSync, type RecordFolderOptions } from '@concierge/files';
-import type { Log } from '@concierge/runtime';
+import { hashParts, type Log } from '@concierge/runtime';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
 const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;
@@ -31,7 +31,7 @@ export class ScheduleRuns {
   /** Runs of which nothing more is to come, so that a look at a schedule reads only the others. */
   readonly #settled = new SeenRuns();
   /** Runs that this process has looked at to see whether they were missed. */
-  readonly #told = new SeenRuns();
+  readonly #reported = new SeenRuns();
 
   constructor(options: ScheduleRunsOptions) {
     this.#options = options;
@@ -50,7 +50,7 @@ export class ScheduleRuns {
   /** As it stands now: with how the sending of its reply ended. */
   async withDelivery(run: ScheduleRun): Promise<ScheduleRun> {
     if (run.delivery?.status !== 'kept' || run.delivery.eventId === null) return run;
-    const end = await this.#deliveries(run.scheduleId).find(deliveryOf(run.id));
+    const end = await this.#deliveries(run.scheduleId).find(toDeliveryName(run.id));
     if (end?.eventId !== run.delivery.eventId) return run;
     return { ...run, delivery: { ...run.delivery, status: end.status, reason: end.reason } };
   }
@@ -61,7 +61,7 @@ export class ScheduleRuns {
    */
   async noteDelivery(scheduleId: string, runId: string, end: Omit<RunDeliveryEnd, 'version'>): Promise<void> {
     if ((await this.find(scheduleId, runId)) !== undefined)
-      await this.#deliveries(scheduleId).put(deliveryOf(runId), { version: 1, ...end });
+      await this.#deliveries(scheduleId).put(toDeliveryName(runId), { version: 1, ...end });
   }
 
   async find(scheduleId: string, runId: string): Promise<ScheduleRun | undefined> {
@@ -103,17 +103,17 @@ export class ScheduleRuns {
    * Calls for each missed run that any process wrote down in the last hour: once in each process, so that none is lost
    * with the one that wrote it.
    */
-  async reportMissed(scheduleId: string, tell: (run: ScheduleRun) => Promise<void>): Promise<void> {
+  async reportMissed(scheduleId: string, report: (run: ScheduleRun) => Promise<void>): Promise<void> {
     const records = this.#records(scheduleId);
     const names = await records.names();
-    const told = this.#told.among(scheduleId, names);
+    const reported = this.#reported.among(scheduleId, names);
     for (const name of names) {
-      if (told.has(name)) continue;
+      if (reported.has(name)) continue;
       const run = await records.find(name);
       const isNew = run !== undefined && Date.parse(run.recordedAt) > this.#nowMs() - TELL_MS;
-      if (isNew && run.outcome === 'missed') await tell(run);
+      if (isNew && run.outcome === 'missed') await report(run);
       // What becomes of a time is decided once: one that was not missed never will be.
-      told.add(name);
+      reported.add(name);
     }
   }
 
@@ -123,7 +123,7 @@ export class ScheduleRuns {
 
   /** A run beside the schedule's times. The same request is the same run. @throws AppError too_many_waiting */
   async ask(scheduleId: string, requestId: string | undefined): Promise<ScheduleRun> {
-    const id = askedIdOf(scheduleId, requestId);
+    const id = toAskedId(scheduleId, requestId);
     const known = await this.find(scheduleId, id);
     if (known !== undefined) return known;
     const waiting = (await this.open(scheduleId)).filter(({ outcome, trigger }) => outcome === 'waiting' && trigger === 'manual');
@@ -148,7 +148,7 @@ export class ScheduleRuns {
     for (const { id } of (await this.list(scheduleId, names.length)).slice(limits.scheduleRunsKept)) {
       if (!settled.has(id)) continue;
       await this.#records(scheduleId).remove(id);
-      await this.#deliveries(scheduleId).remove(deliveryOf(id));
+      await this.#deliveries(scheduleId).remove(toDeliveryName(id));
     }
   }
 
@@ -156,7 +156,7 @@ export class ScheduleRuns {
   async forget(scheduleId: string): Promise<void> {
     await removeFolderIn(this.#options.folder, scheduleId);
     this.#settled.forget(scheduleId);
-    this.#told.forget(scheduleId);
+    this.#reported.forget(scheduleId);
   }
 
   async sweep(scheduleId: string): Promise<void> {
@@ -203,21 +203,18 @@ class SeenRuns {
   }
 }
 
-function deliveryOf(runId: string): string {
+function toDeliveryName(runId: string): string {
   return `${runId}.delivery`;
 }
 
 /** The run of a time. */
-export function runIdOf(tickMs: number): string {
+export function toRunId(tickMs: number): string {
   return ScheduleRunId.parse(`r_${String(tickMs).padStart(15, '0')}`);
 }
 
-function askedIdOf(scheduleId: string, requestId: string | undefined): string {
+function toAskedId(scheduleId: string, requestId: string | undefined): string {
   if (requestId === undefined) return `n_${randomBytes(16).toString('hex')}`;
-  const digest = createHash('sha256')
-    .update(JSON.stringify(['run', scheduleId, requestId]))
-    .digest('hex');
-  return `n_${digest.slice(0, 32)}`;
+  return `n_${hashParts(['run', scheduleId, requestId], { separator: 'json', digits: 32 })}`;
 }
 
 /** Nothing more is to come. */

@@ -3,9 +3,9 @@ import type { ScheduleTiming } from '@concierge/contract';
 import { assertTiming, dueTicks, jitterMs, nextRunMs, nextTicks, type TimedSchedule } from './schedule-times.ts';
 
 const nowMs = Date.parse('2027-01-01T00:00:00Z');
-const idOf = (digit: string): string => `s_${digit.repeat(32)}`;
+const toId = (digit: string): string => `s_${digit.repeat(32)}`;
 const timed = (schedule: ScheduleTiming, more: Partial<TimedSchedule> = {}): TimedSchedule => ({
-  id: idOf('1'),
+  id: toId('1'),
   schedule,
   countsFrom: '2027-01-01T00:00:00.000Z',
   jitterSeconds: 0,
@@ -46,7 +46,7 @@ describe('the times of a schedule', () => {
     expect(delay).toBeGreaterThan(0);
     expect(delay).toBeLessThan(600_000);
     expect(jitterMs(jittered)).toBe(delay);
-    expect(jitterMs({ ...jittered, id: idOf('2') })).not.toBe(delay);
+    expect(jitterMs({ ...jittered, id: toId('2') })).not.toBe(delay);
     const hourMs = nowMs + 3_600_000;
     expect(nextRunMs(jittered, nowMs)).toBe(hourMs + delay);
     expect(nextRunMs(jittered, hourMs)).toBe(hourMs + delay);

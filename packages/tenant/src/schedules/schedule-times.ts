@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DAY_MS, AppError, durationMs, limits, type Schedule, type ScheduleTiming, type TenantSettings } from '@concierge/contract';
-import { CronExpression } from './cron-expression.ts';
-import { cronTimes, type Tick } from './cron-times.ts';
+import { CronExpression, cronTimes, type Tick } from './cron-times.ts';
 import { ZoneClock } from './zone-clock.ts';
 
 /** What times are computed from. */
@@ -11,7 +10,7 @@ export type TimedSchedule = Pick<Schedule, 'id' | 'schedule' | 'countsFrom' | 'j
 export function nextTicks(schedule: Pick<Schedule, 'schedule' | 'countsFrom'>, afterMs: number, count: number): Tick[] {
   const ticks: Tick[] = [];
   if (count <= 0) return ticks;
-  for (const tick of ticksOf(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
+  for (const tick of listTicks(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
     ticks.push(tick);
     if (ticks.length === count) break;
   }
@@ -33,7 +32,7 @@ export interface DueQuery {
 export function dueTicks(schedule: TimedSchedule, { afterMs, nowMs, limit }: DueQuery): Tick[] {
   const untilMs = nowMs - jitterMs(schedule);
   const ticks: Tick[] = [];
-  for (const tick of ticksOf(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
+  for (const tick of listTicks(schedule.schedule, Date.parse(schedule.countsFrom), afterMs)) {
     if (tick.atMs > untilMs || ticks.length === limit) break;
     ticks.push(tick);
   }
@@ -79,7 +78,7 @@ export function assertTiming(
   }
 }
 
-function* ticksOf(timing: ScheduleTiming, countsFromMs: number, afterMs: number): Generator<Tick, void, undefined> {
+function* listTicks(timing: ScheduleTiming, countsFromMs: number, afterMs: number): Generator<Tick, void, undefined> {
   const startMs = Math.max(countsFromMs, afterMs);
   if ('cron' in timing) yield* cronTimes(new CronExpression(timing.cron), new ZoneClock(timing.timezone), startMs);
   else if ('every' in timing) yield* everyTimes(durationMs(timing.every), countsFromMs, startMs);

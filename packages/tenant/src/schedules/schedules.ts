@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -21,7 +21,7 @@ import {
   type TenantSettings,
 } from '@concierge/contract';
 import { isSystemError, namesIn, RecordFolder, type FolderSync } from '@concierge/files';
-import { KeyedMutex, type Log } from '@concierge/runtime';
+import { hashParts, KeyedMutex, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import type { Outbox } from '../outbox/outbox.ts';
 import { ScheduleRuns } from './schedule-runs.ts';
@@ -114,7 +114,7 @@ export class Schedules {
     const wanted = parse(NewSchedule, request);
     await this.#assertTiming(wanted);
     await this.#assertUsable(wanted);
-    const id = idOf(this.#options.tenantId, origin.requestId);
+    const id = toScheduleId(this.#options.tenantId, origin.requestId);
     const at = new Date(this.#nowMs()).toISOString();
     const { authority, by: createdBy } = origin;
     const tools = origin.tools === undefined ? null : [...origin.tools];
@@ -224,12 +224,9 @@ export class Schedules {
   }
 }
 
-function idOf(tenantId: string, requestId: string | undefined): string {
+function toScheduleId(tenantId: string, requestId: string | undefined): string {
   if (requestId === undefined) return ScheduleId.parse(`s_${randomBytes(16).toString('hex')}`);
-  const digest = createHash('sha256')
-    .update(JSON.stringify(['schedule', tenantId, requestId]))
-    .digest('hex');
-  return ScheduleId.parse(`s_${digest.slice(0, 32)}`);
+  return ScheduleId.parse(`s_${hashParts(['schedule', tenantId, requestId], { separator: 'json', digits: 32 })}`);
 }
 
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
@@ -260,14 +257,14 @@ function noSuchSchedule(): AppError {
 
 const definition = /^(s_[0-9a-f]{32})\.json$/u;
 
-/** Every schedule in the folder, with a mark that is another one after each change of its definition or its history. */
+/** Every schedule in the folder, with a version that differs after each change of its definition or its history. */
 export async function markSchedules(folder: string): Promise<ReadonlyMap<string, string>> {
   const files = await namesIn(folder);
   const ids = files.map((file) => definition.exec(file)?.[1]).filter((id) => id !== undefined);
-  const marks = await Promise.all(
+  const versions = await Promise.all(
     ids.map(async (id) => [id, `${await fileMark(join(folder, `${id}.json`))} ${await fileMark(join(folder, id))}`] as const),
   );
-  return new Map(marks);
+  return new Map(versions);
 }
 
 /** Another one after each change of what is there; a dash for nothing. */

@@ -40,7 +40,7 @@ export class ZoneClock {
   }
 
   /** When the clocks show this: the first time, where they show it twice. */
-  instantOf(wallMs: number): WallInstant {
+  toInstant(wallMs: number): WallInstant {
     const offsets = [this.offsetAt(wallMs - DAY_MS), this.offsetAt(wallMs + DAY_MS)];
     const [ahead, behind] = [Math.max(...offsets), Math.min(...offsets)];
     for (const offset of [ahead, behind]) {

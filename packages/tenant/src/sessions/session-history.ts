@@ -1,7 +1,18 @@
 import { join } from 'node:path';
 import { unlink } from 'node:fs/promises';
-import { HistoryLine, type Session, type SessionMessage, type SessionView, type TurnRecord } from '@concierge/contract';
-import { appendLines, ignoreMissing, parseLines, readIfThere, replaceFile, type FolderSync } from '@concierge/files';
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { HistoryLine, type Session, type SessionMessage, type SessionView, type TurnRecord, RemovedSession } from '@concierge/contract';
+import {
+  appendLines,
+  ignoreMissing,
+  parseLines,
+  readIfThere,
+  replaceFile,
+  type FolderSync,
+  isSystemError,
+  parseJson,
+} from '@concierge/files';
 
 export interface SessionHistoryLines {
   readonly messages: readonly SessionMessage[];
@@ -24,12 +35,12 @@ export class SessionHistory {
   /** On disk when it returns: the session file without these may be published then. */
   async append(id: string, lines: readonly HistoryLine[]): Promise<void> {
     const texts = lines.map((line) => JSON.stringify(line));
-    await appendLines(this.#pathOf(id), texts, { path: this.#folder, folders: this.#folders });
+    await appendLines(this.#toHistoryPath(id), texts, { path: this.#folder, folders: this.#folders });
   }
 
   /** Each message and turn once, the first time it was written: before anything cut its output short. */
   async read(id: string): Promise<SessionHistoryLines> {
-    const text = await readIfThere(this.#pathOf(id));
+    const text = await readIfThere(this.#toHistoryPath(id));
     const messages = new Map<string, SessionMessage>();
     const turns = new Map<string, TurnRecord>();
     for (const line of parseLines(HistoryLine, text ?? '')) {
@@ -44,7 +55,7 @@ export class SessionHistory {
    * meanwhile would be lost.
    */
   async rewrite(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
-    const text = await readIfThere(this.#pathOf(id));
+    const text = await readIfThere(this.#toHistoryPath(id));
     if (text === undefined) return;
     const lines: string[] = [];
     for (const line of parseLines(HistoryLine, text))
@@ -55,17 +66,17 @@ export class SessionHistory {
 
   /** One that compaction took out. A file that does not name it is not parsed. */
   async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
-    const text = await readIfThere(this.#pathOf(id));
+    const text = await readIfThere(this.#toHistoryPath(id));
     if (text?.includes(`"${turnId}"`) !== true) return undefined;
     const turns = parseLines(HistoryLine, text).flatMap((line) => (line.kind === 'turn' ? [line.turn] : []));
     return turns.find((turn) => turn.id === turnId);
   }
 
   async remove(id: string): Promise<void> {
-    await ignoreMissing(unlink(this.#pathOf(id)));
+    await ignoreMissing(unlink(this.#toHistoryPath(id)));
   }
 
-  #pathOf(id: string): string {
+  #toHistoryPath(id: string): string {
     return join(this.#folder, historyName(id));
   }
 }
@@ -110,4 +121,48 @@ function withoutSent(message: SessionMessage): SessionView['messages'][number] {
   if (message.role !== 'user') return message;
   const { sent: _sent, heartbeat: _heartbeat, said: _said, ...seen } = message;
   return seen;
+}
+
+/**
+ * sessions/.deleted.jsonl: what removed sessions had used, so that the usage of past days does not change. Only ever
+ * appended to.
+ */
+export class RemovedSessions {
+  readonly #folder: string;
+  readonly #folders: FolderSync;
+
+  constructor(folder: string, folders: FolderSync) {
+    this.#folder = folder;
+    this.#folders = folders;
+  }
+
+  async append(removed: RemovedSession): Promise<void> {
+    await appendLines(this.#path, [JSON.stringify(removed)], { path: this.#folder, folders: this.#folders });
+  }
+
+  /** As they were written; a removal that was tried again stands there again. */
+  async *read(): AsyncGenerator<RemovedSession> {
+    const lines = createInterface({ input: createReadStream(this.#path, 'utf8'), crlfDelay: Infinity });
+    try {
+      for await (const line of lines) {
+        const parsed = line === '' ? undefined : parseJson(RemovedSession, line);
+        if (parsed?.status === 'ok') yield parsed.value;
+      }
+    } catch (error) {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+    } finally {
+      lines.close();
+    }
+  }
+
+  async has(id: string, createdAt: string): Promise<boolean> {
+    for await (const removed of this.read()) {
+      if (removed.id === id && removed.createdAt === createdAt) return true;
+    }
+    return false;
+  }
+
+  get #path(): string {
+    return join(this.#folder, '.deleted.jsonl');
+  }
 }

@@ -23,7 +23,7 @@ export function repairUnpaired(messages: readonly SessionMessage[]): readonly Se
       continue;
     }
     const assistant = withEachCallOnce(message);
-    repaired.push(assistant, ...resultsOf(assistant, messages, index + 1));
+    repaired.push(assistant, ...findResults(assistant, messages, index + 1));
   }
   return isSame(messages, repaired) ? messages : repaired;
 }
@@ -38,7 +38,7 @@ function withEachCallOnce(assistant: AssistantMessage): AssistantMessage {
  * One result per call, in order of the calls, from what follows up to the next assistant message that calls tools
  * itself.
  */
-function resultsOf(assistant: AssistantMessage, messages: readonly SessionMessage[], from: number): ToolMessage[] {
+function findResults(assistant: AssistantMessage, messages: readonly SessionMessage[], from: number): ToolMessage[] {
   const calls = assistant.toolCalls ?? [];
   if (calls.length === 0) return [];
   const found = new Map<string, ToolMessage>();

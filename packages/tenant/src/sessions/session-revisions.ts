@@ -84,9 +84,9 @@ export class SessionRevisions {
   async list(id: string): Promise<Revisions | undefined> {
     let names: string[];
     // Most messages of strangers are their first; an error costs ten times this look.
-    if ((await lstatIfThere(this.#revisionsOf(id))) === undefined) return undefined;
+    if ((await lstatIfThere(this.#toRevisionsFolder(id))) === undefined) return undefined;
     try {
-      names = await quickReaddir(this.#revisionsOf(id));
+      names = await quickReaddir(this.#toRevisionsFolder(id));
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
       throw error;
@@ -105,7 +105,7 @@ export class SessionRevisions {
   /** undefined when it has been cleared away meanwhile. */
   async read(id: string, revision: number): Promise<string | undefined> {
     try {
-      return await readFile(this.#pathOf(id, revision), 'utf8');
+      return await readFile(this.#toRevisionPath(id, revision), 'utf8');
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
       throw error;
@@ -117,7 +117,7 @@ export class SessionRevisions {
     const temporary = await this.#writeNext(id, revision, text);
     try {
       await failpoint('session.after-temp');
-      if (!(await linkNew(temporary, this.#pathOf(id, revision)))) throw new RevisionConflict(id, revision);
+      if (!(await linkNew(temporary, this.#toRevisionPath(id, revision)))) throw new RevisionConflict(id, revision);
       await failpoint('session.after-link');
       const checkedAtMs = performance.now();
       const listed = await this.#assertNext(id, revision);
@@ -147,7 +147,7 @@ export class SessionRevisions {
       await this.#settle(id, newest);
       const temporary = join(this.#folder, temporaryName());
       try {
-        await link(this.#pathOf(id, newest), temporary);
+        await link(this.#toRevisionPath(id, newest), temporary);
         await rename(temporary, this.viewPath(id));
       } catch (error) {
         // Pruned meanwhile, so there is a newer one.
@@ -161,21 +161,21 @@ export class SessionRevisions {
 
   /** Out of the way with a file that a damaged disk has made unreadable; the revision before it is the newest then. */
   async setAside(id: string, revision: number): Promise<void> {
-    await ignoreMissing(rename(this.#pathOf(id, revision), `${this.#pathOf(id, revision)}.broken`));
+    await ignoreMissing(rename(this.#toRevisionPath(id, revision), `${this.#toRevisionPath(id, revision)}.broken`));
   }
 
   /** Makes a view that has no revisions, such as one from a backup, the session's first one here. */
   async adopt(id: string, revision: number): Promise<void> {
     await this.#makeFolder(id);
-    await linkNew(this.viewPath(id), this.#pathOf(id, revision));
-    await Promise.all([this.#folders.sync(this.#revisionsOf(id)), this.#folders.sync(this.#allRevisions())]);
+    await linkNew(this.viewPath(id), this.#toRevisionPath(id, revision));
+    await Promise.all([this.#folders.sync(this.#toRevisionsFolder(id)), this.#folders.sync(this.#allRevisions())]);
   }
 
   /** All revisions go in one step; false when there are none (any more). */
   async remove(id: string): Promise<boolean> {
     const away = join(this.#allRevisions(), `${removedPrefix}${id}-${randomBytes(4).toString('hex')}`);
     try {
-      await rename(this.#revisionsOf(id), away);
+      await rename(this.#toRevisionsFolder(id), away);
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return false;
       throw error;
@@ -206,7 +206,7 @@ export class SessionRevisions {
    * removed.
    */
   async #writeNext(id: string, revision: number, text: string): Promise<string> {
-    const folder = this.#revisionsOf(id);
+    const folder = this.#toRevisionsFolder(id);
     try {
       return await writeTemporary(folder, text);
     } catch (error) {
@@ -218,7 +218,7 @@ export class SessionRevisions {
   }
 
   async #makeFolder(id: string): Promise<void> {
-    const folder = this.#revisionsOf(id);
+    const folder = this.#toRevisionsFolder(id);
     await keepFolders(await makeStoreFolder(this.#allRevisions(), { store: this.#folder }), this.#folders);
     try {
       await mkdir(folder);
@@ -234,27 +234,27 @@ export class SessionRevisions {
     const listed = await this.list(id);
     const follows = revision === 1 || listed?.numbers.includes(revision - 1) === true;
     if (listed !== undefined && listed.numbers.at(-1) === revision && follows) return listed;
-    await ignoreMissing(unlink(this.#pathOf(id, revision)));
+    await ignoreMissing(unlink(this.#toRevisionPath(id, revision)));
     throw new RevisionConflict(id, revision);
   }
 
   /** A first revision is in a new folder, whose own name must stay as well. */
   async #settle(id: string, revision: number): Promise<void> {
-    const folders = revision === 1 ? [this.#revisionsOf(id), this.#allRevisions()] : [this.#revisionsOf(id)];
+    const folders = revision === 1 ? [this.#toRevisionsFolder(id), this.#allRevisions()] : [this.#toRevisionsFolder(id)];
     await Promise.all(folders.map(async (folder) => this.#folders.sync(folder)));
   }
 
   /** Keeps only the newest of a session's revisions: the others contain what was taken out of it. */
   async dropEarlier(id: string): Promise<void> {
     const old = (await this.list(id))?.numbers.slice(0, -1) ?? [];
-    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));
-    await this.#folders.sync(this.#revisionsOf(id));
+    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#toRevisionPath(id, number)))));
+    await this.#folders.sync(this.#toRevisionsFolder(id));
   }
 
   async #prune(id: string, listed: Revisions, newest: number): Promise<void> {
-    const folder = this.#revisionsOf(id);
+    const folder = this.#toRevisionsFolder(id);
     const old = listed.numbers.filter((number) => number <= newest - revisionsKept);
-    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#pathOf(id, number)))));
+    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#toRevisionPath(id, number)))));
     // One of them is our own; only where there are more has another writer left something behind.
     if (listed.temporaries.length > 1) background(removeOldTemporaries(folder, listed.temporaries), this.#log);
   }
@@ -263,7 +263,7 @@ export class SessionRevisions {
   async isViewed(id: string, revision: number): Promise<boolean> {
     const [view, newest] = await Promise.all([
       stat(this.viewPath(id)).catch(() => undefined),
-      stat(this.#pathOf(id, revision)).catch(() => undefined),
+      stat(this.#toRevisionPath(id, revision)).catch(() => undefined),
     ]);
     return view !== undefined && newest !== undefined && view.ino === newest.ino && view.dev === newest.dev;
   }
@@ -272,11 +272,11 @@ export class SessionRevisions {
     return join(this.#folder, '.revisions');
   }
 
-  #revisionsOf(id: string): string {
+  #toRevisionsFolder(id: string): string {
     return join(this.#folder, '.revisions', id);
   }
 
-  #pathOf(id: string, revision: number): string {
+  #toRevisionPath(id: string, revision: number): string {
     return join(this.#folder, '.revisions', id, `${String(revision).padStart(revisionDigits, '0')}.json`);
   }
 }

@@ -9,14 +9,49 @@ import {
   type TurnRecord,
 } from '@concierge/contract';
 import { ignoreMissing, isSystemError, lstatIfThere, parseJson, readIfThere, sweepTemporaries, type FolderSync } from '@concierge/files';
-import { removedSessionOf } from '@concierge/index';
+import { toRemovedSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
-import { RemovedSessions } from './removed-sessions.ts';
-import type { SessionCache } from './session-cache.ts';
-import { mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
+import { LRUCache } from 'lru-cache';
+import { RemovedSessions, mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
 import { isHashedName } from './session-id.ts';
 import { repairUnpaired } from './session-repair.ts';
 import { RevisionConflict, SessionRevisions, type Revisions } from './session-revisions.ts';
+
+interface CachedSession {
+  readonly session: Session;
+  /**
+   * Birth of the folder the revision was in: a session that was removed and began anew counts its revisions from 1
+   * again.
+   */
+  readonly birth: string;
+}
+
+const defaultMaxBytes = 64 * 1024 * 1024;
+
+/**
+ * The sessions this process last read or published, over all tenants, so that a turn need not read what the one before
+ * wrote.
+ */
+export class SessionCache {
+  readonly #entries: LRUCache<string, CachedSession>;
+
+  constructor(maxBytes = defaultMaxBytes) {
+    this.#entries = new LRUCache({ maxSize: maxBytes });
+  }
+
+  get(key: string): CachedSession | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** `bytes` is the length of the session's file: near enough to what it takes in memory. */
+  set(key: string, entry: CachedSession, bytes: number): void {
+    this.#entries.set(key, entry, { size: Math.max(1, bytes) });
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+}
 
 export interface SessionStoreOptions {
   readonly tenantId: string;
@@ -63,7 +98,7 @@ export class SessionStore {
       const newest = listed?.numbers.at(-1);
       if (listed === undefined || newest === undefined) return this.#adoptView(id);
       const cached = this.#cache.get(this.#cacheKey(id));
-      if (cached?.birth === listed.birth && cached.session.revision === newest) return copyOf(cached.session);
+      if (cached?.birth === listed.birth && cached.session.revision === newest) return copySession(cached.session);
       const session = await this.#read(id, newest, listed);
       if (session !== undefined) return session;
     }
@@ -101,7 +136,7 @@ export class SessionStore {
     const text = JSON.stringify(next);
     try {
       const birth = await this.#revisions.publish(next.id, next.revision, text);
-      this.#cache.set(this.#cacheKey(next.id), { session: copyOf(next), birth }, text.length);
+      this.#cache.set(this.#cacheKey(next.id), { session: copySession(next), birth }, text.length);
     } catch (error) {
       this.#cache.delete(this.#cacheKey(next.id));
       if (error instanceof RevisionConflict) await this.#forgetLateHistory(next.id);
@@ -144,11 +179,11 @@ export class SessionStore {
   /** Every ended turn of the session, those in the history included. */
   async turnRecords(id: string): Promise<TurnRecord[]> {
     const session = await this.load(id);
-    return session === undefined ? [] : this.turnsOf(session);
+    return session === undefined ? [] : this.readSessionTurns(session);
   }
 
   /** As `turnRecords`, of a session that has been loaded. */
-  async turnsOf(session: Session): Promise<TurnRecord[]> {
+  async readSessionTurns(session: Session): Promise<TurnRecord[]> {
     return mergeTurns((await this.#history.read(session.id)).turns, session.turns);
   }
 
@@ -156,7 +191,7 @@ export class SessionStore {
   async remove(id: string): Promise<RemovedSession | undefined> {
     const session = await this.load(id);
     if (session === undefined) return undefined;
-    const removed = removedSessionOf(session, await this.turnsOf(session), new Date());
+    const removed = toRemovedSession(session, await this.readSessionTurns(session), new Date());
     await this.#removed.append(removed);
     await this.#revisions.remove(id);
     await this.#removeRest(id);
@@ -201,7 +236,7 @@ export class SessionStore {
     if (!(await this.#revisions.isViewed(id, revision))) await this.#revisions.repairView(id);
     const session = repaired(parsed.value);
     this.#cache.set(this.#cacheKey(id), { session, birth: listed.birth }, text.length);
-    return copyOf(session);
+    return copySession(session);
   }
 
   /** A view without revisions: from a backup or another system, or what an interrupted removal left. */
@@ -248,16 +283,16 @@ export class SessionStore {
  * channel where that one only added to a conversation.
  */
 function repaired(session: Session): Session {
-  const { channel, turns, origin = originOf(channel, turns[0]?.origin) } = session;
+  const { channel, turns, origin = toOrigin(channel, turns[0]?.origin) } = session;
   return { ...session, origin, messages: [...repairUnpaired(session.messages)] };
 }
 
-function originOf(channel: Session['channel'], first: TurnRecord['origin'] | undefined): Session['origin'] {
+function toOrigin(channel: Session['channel'], first: TurnRecord['origin'] | undefined): Session['origin'] {
   if (first === undefined || first === 'person' || first === 'retraction') return channel === 'web' ? 'user' : 'channel';
   return toSessionOrigin(first);
 }
 
-function copyOf(session: Session): Session {
+function copySession(session: Session): Session {
   return { ...session, messages: [...session.messages], turns: [...session.turns] };
 }
 

@@ -11,7 +11,7 @@ import {
   parseJson,
   readIfThere,
   replaceFile,
-  signatureOf,
+  toStatSignature,
   sweepTemporaries,
   type FolderSync,
   type Parsed,
@@ -150,12 +150,12 @@ export class SettingsFiles {
    */
   async #look(): Promise<FullLook> {
     for (let attempt = 1; ; attempt += 1) {
-      const mark = await this.#lastGoodMark();
+      const version = await this.#lastGoodVersion();
       const update = await this.#readUpdate();
       const found = await this.#readSettings();
-      const isMixture = update !== undefined && isMixtureOf(found, update);
+      const isMixture = update !== undefined && isMixed(found, update);
       if (isMixture) return { ...found, settings: update.after, problem: null, isChanging: true, isInOrder: false, update, isMixture };
-      const isStill = update === undefined && mark === (await this.#lastGoodMark());
+      const isStill = update === undefined && version === (await this.#lastGoodVersion());
       if (isStill || attempt === looksMax) return { ...(await this.#judge(found, update)), update, isMixture };
     }
   }
@@ -165,10 +165,10 @@ export class SettingsFiles {
     const isChanging = update !== undefined;
     const read = parseFound(found);
     if (read.status === 'ok') {
-      const isInOrder = !isChanging && kept === textOf(read.value);
+      const isInOrder = !isChanging && kept === formatSettings(read.value);
       return { ...found, settings: read.value, problem: null, isChanging, isInOrder };
     }
-    const settings = settingsOf(kept ?? (await this.#readOldLastGood()));
+    const settings = parseLastGood(kept ?? (await this.#readOldLastGood()));
     return {
       ...found,
       settings,
@@ -189,7 +189,7 @@ export class SettingsFiles {
   async #carryOut({ after }: SettingsUpdate): Promise<void> {
     await this.#keep(after);
     await failpoint('settings.after-keep');
-    if (!(await this.#writeInPlace(bytesOf(after)))) await this.#make(bytesOf(after));
+    if (!(await this.#writeInPlace(encodeSettings(after)))) await this.#make(encodeSettings(after));
     await failpoint('settings.after-write');
     await this.#end();
   }
@@ -200,7 +200,7 @@ export class SettingsFiles {
   }
 
   async #keep(settings: TenantSettings): Promise<void> {
-    await this.#replace(lastGoodName, textOf(settings));
+    await this.#replace(lastGoodName, formatSettings(settings));
     await ignoreMissing(unlink(this.#oldLastGood));
   }
 
@@ -267,9 +267,9 @@ export class SettingsFiles {
     await replaceFile({ folder: this.#folder, name, content, folders: this.#folders });
   }
 
-  async #lastGoodMark(): Promise<string | undefined> {
+  async #lastGoodVersion(): Promise<string | undefined> {
     const stats = await lstatIfThere(join(this.#folder, lastGoodName));
-    return stats === undefined ? undefined : signatureOf(stats);
+    return stats === undefined ? undefined : toStatSignature(stats);
   }
 
   async #readUpdate(): Promise<SettingsUpdate | undefined> {
@@ -308,12 +308,12 @@ export class SettingsFiles {
   }
 }
 
-export function textOf(settings: TenantSettings): string {
+export function formatSettings(settings: TenantSettings): string {
   return `${JSON.stringify(settings, undefined, 2)}\n`;
 }
 
-function bytesOf(settings: TenantSettings): Buffer {
-  return Buffer.from(textOf(settings));
+function encodeSettings(settings: TenantSettings): Buffer {
+  return Buffer.from(formatSettings(settings));
 }
 
 /** Undefined when there is nothing. O_NONBLOCK: a FIFO would wait for a writer at its other end. */
@@ -332,7 +332,7 @@ function parseFound({ kind, bytes }: Found): Parsed<TenantSettings> {
   return parseJson(TenantSettings, bytes.toString());
 }
 
-function settingsOf(lastGood: string | undefined): TenantSettings {
+function parseLastGood(lastGood: string | undefined): TenantSettings {
   const parsed = parseJson(TenantSettings, lastGood ?? '');
   return parsed.status === 'ok' ? parsed.value : leastSettings;
 }
@@ -341,9 +341,9 @@ function settingsOf(lastGood: string | undefined): TenantSettings {
  * Could this be what was `before`, on its way to `after`? The new bytes go over the old ones from the beginning, then
  * the rest is cut off. A power cut may have lost an end, or left zeros in its place.
  */
-function isMixtureOf({ kind, bytes }: Found, update: SettingsUpdate): boolean {
+function isMixed({ kind, bytes }: Found, update: SettingsUpdate): boolean {
   if (kind === 'special') return false;
-  const [before, after] = [Buffer.from(update.before, 'latin1'), bytesOf(update.after)];
+  const [before, after] = [Buffer.from(update.before, 'latin1'), encodeSettings(update.after)];
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0) end -= 1;
   let same = 0;

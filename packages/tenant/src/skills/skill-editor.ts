@@ -2,8 +2,7 @@ import { mkdir, rename } from 'node:fs/promises';
 import { AppError, skillNamePattern, skillNameRule, type Skill } from '@concierge/contract';
 import { assertNoDuplicate, foldName, FolderHandle, temporaryName, writePlainFile } from '@concierge/files';
 import { KeyedMutex } from '@concierge/runtime';
-import { bundledFilesMax, skillFileMaxBytes } from './skills.ts';
-import { readSkillText, skillFileName } from './skill-text.ts';
+import { bundledFilesMax, skillFileMaxBytes, readSkillText, skillFileName } from './skills.ts';
 import { SkillVersions, type SkillVersion } from './skill-versions.ts';
 import { decodeText, type TenantFiles } from '../files/tenant-files.ts';
 
@@ -41,7 +40,7 @@ export class SkillEditor {
   /** SKILL.md as it is now. */
   async text(name: string): Promise<string> {
     assertSkillName(name);
-    return (await this.#options.files.readText(fileOf(name, skillFileName), { maxBytes: skillFileMaxBytes })).text;
+    return (await this.#options.files.readText(toFilePath(name, skillFileName), { maxBytes: skillFileMaxBytes })).text;
   }
 
   async create(name: string, text: string): Promise<SavedSkill> {
@@ -70,7 +69,7 @@ export class SkillEditor {
       const text = change(before);
       const saved = checked(name, text);
       await this.#versions.keep(name, new Map([[skillFileName, Buffer.from(before)]]));
-      await this.#options.files.writeText(fileOf(name, skillFileName), text);
+      await this.#options.files.writeText(toFilePath(name, skillFileName), text);
       return saved;
     });
   }
@@ -90,7 +89,7 @@ export class SkillEditor {
       const before = await this.#bytes(name, file);
       if (before === undefined) await this.#assertRoom(name);
       else await this.#versions.keep(name, new Map([[file, before]]));
-      return this.#options.files.writeText(fileOf(name, file), text);
+      return this.#options.files.writeText(toFilePath(name, file), text);
     });
   }
 
@@ -101,7 +100,7 @@ export class SkillEditor {
       const before = await this.#bytes(name, file);
       if (before === undefined) throw new AppError('not_found', `The skill ${name} has no file ${file}.`);
       await this.#versions.keep(name, new Map([[file, before]]));
-      await this.#options.files.remove(fileOf(name, file));
+      await this.#options.files.remove(toFilePath(name, file));
     });
   }
 
@@ -115,7 +114,7 @@ export class SkillEditor {
   async restore(name: string, id: string): Promise<readonly string[]> {
     assertSkillName(name);
     return this.#change(name, async () => {
-      const files = await this.#versions.filesOf(name, id);
+      const files = await this.#versions.listVersionFiles(name, id);
       if (files.length === 0) throw new AppError('not_found', `The skill ${name} has no version ${id}.`);
       const isThere = (await this.#options.files.stat(`skills/${name}`)) !== undefined;
       if (files.includes(skillFileName)) checked(name, decodeText(await this.#versions.read(name, id, skillFileName)));
@@ -137,7 +136,7 @@ export class SkillEditor {
     }
     if (replaced.size > 0) await this.#versions.keep(name, replaced);
     for (const [file, bytes] of wanted) {
-      const parts = fileOf(name, file).split('/');
+      const parts = toFilePath(name, file).split('/');
       await using folder = await FolderHandle.walk(this.#options.root, parts.slice(0, -1), { create: true });
       await writePlainFile(folder, parts.at(-1) ?? file, bytes);
     }
@@ -151,7 +150,7 @@ export class SkillEditor {
 
   async #bytes(name: string, file: string): Promise<Buffer | undefined> {
     try {
-      return (await this.#options.files.readBytes(fileOf(name, file))).bytes;
+      return (await this.#options.files.readBytes(toFilePath(name, file))).bytes;
     } catch (error) {
       if (error instanceof AppError && error.code === 'not_found') return undefined;
       throw error;
@@ -164,7 +163,7 @@ export class SkillEditor {
   }
 }
 
-function fileOf(name: string, file: string): string {
+function toFilePath(name: string, file: string): string {
   return `skills/${name}/${file}`;
 }
 

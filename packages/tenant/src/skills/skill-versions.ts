@@ -38,24 +38,24 @@ export class SkillVersions {
   async list(name: string): Promise<SkillVersion[]> {
     const versions: SkillVersion[] = [];
     for (const id of await this.#ids(name)) {
-      const files = await this.filesOf(name, id);
+      const files = await this.listVersionFiles(name, id);
       // Empty: a process died between making the folder and filling it.
-      if (files.length > 0) versions.push({ id, at: timeOf(id), files });
+      if (files.length > 0) versions.push({ id, at: readVersionTime(id), files });
     }
     return versions;
   }
 
   /** The files of one version, SKILL.md last; none when there is no such version. */
-  async filesOf(name: string, id: string): Promise<string[]> {
+  async listVersionFiles(name: string, id: string): Promise<string[]> {
     if (!idPattern.test(id)) return [];
-    const folder = pathOf(name, id);
+    const folder = toVersionPath(name, id);
     const entries = await this.#files.list(folder, { recursive: true, limit: filesListed }).catch(unlessMissing);
     const files = entries.filter(({ kind }) => kind === 'file').map(({ path }) => path.slice(folder.length + 1));
     return files.toSorted((left, right) => Number(left === 'SKILL.md') - Number(right === 'SKILL.md'));
   }
 
   async read(name: string, id: string, file: string): Promise<Buffer> {
-    return (await this.#files.readBytes(`${pathOf(name, id)}/${file}`)).bytes;
+    return (await this.#files.readBytes(`${toVersionPath(name, id)}/${file}`)).bytes;
   }
 
   /** Keeps copies of these files of the skill; the version's id. */
@@ -63,7 +63,7 @@ export class SkillVersions {
     const id = await this.#newVersion(name);
     for (const [file, bytes] of files) {
       const parts = file.split('/');
-      const names = [...pathOf(name, id).split('/'), ...parts.slice(0, -1)];
+      const names = [...toVersionPath(name, id).split('/'), ...parts.slice(0, -1)];
       await using folder = await FolderHandle.walk(this.#root, names, { create: true });
       await writePlainFile(folder, parts.at(-1) ?? file, bytes);
     }
@@ -76,7 +76,7 @@ export class SkillVersions {
     await using skills = await FolderHandle.walk(this.#root, ['skills']);
     if ((await skills.stat(name))?.isDirectory() !== true) throw new AppError('not_found', 'There is no such skill.');
     const id = await this.#newVersion(name);
-    await using versions = await FolderHandle.walk(this.#root, pathOf(name).split('/'));
+    await using versions = await FolderHandle.walk(this.#root, toVersionPath(name).split('/'));
     await rename(skills.at(name), versions.at(id));
     await versions.sync();
     await skills.sync();
@@ -87,7 +87,7 @@ export class SkillVersions {
   /** The reverse: a version becomes the skill, which must not be there, in one step. */
   async bringBack(name: string, id: string): Promise<void> {
     await using skills = await FolderHandle.walk(this.#root, ['skills']);
-    await using versions = await FolderHandle.walk(this.#root, pathOf(name).split('/'));
+    await using versions = await FolderHandle.walk(this.#root, toVersionPath(name).split('/'));
     await rename(versions.at(id), skills.at(name));
     await skills.sync();
     await versions.sync();
@@ -95,7 +95,7 @@ export class SkillVersions {
 
   /** A new, empty folder; its name contains the time. */
   async #newVersion(name: string): Promise<string> {
-    await using versions = await FolderHandle.walk(this.#root, pathOf(name).split('/'), { create: true });
+    await using versions = await FolderHandle.walk(this.#root, toVersionPath(name).split('/'), { create: true });
     for (let atMs = Date.now(); ; atMs += 1) {
       const id = new Date(atMs).toISOString().slice(0, -1).replaceAll(/[:.]/gu, '-');
       try {
@@ -110,13 +110,13 @@ export class SkillVersions {
   }
 
   async #ids(name: string): Promise<string[]> {
-    const entries = await this.#files.list(pathOf(name), { limit: filesListed }).catch(unlessMissing);
-    const names = entries.filter(({ kind }) => kind === 'folder').map(({ path }) => path.slice(pathOf(name).length + 1));
+    const entries = await this.#files.list(toVersionPath(name), { limit: filesListed }).catch(unlessMissing);
+    const names = entries.filter(({ kind }) => kind === 'folder').map(({ path }) => path.slice(toVersionPath(name).length + 1));
     return names.filter((id) => idPattern.test(id)).toReversed();
   }
 
   async #prune(name: string): Promise<void> {
-    for (const id of (await this.#ids(name)).slice(keptPerSkill)) await this.#remove(pathOf(name).split('/'), id);
+    for (const id of (await this.#ids(name)).slice(keptPerSkill)) await this.#remove(toVersionPath(name).split('/'), id);
     const kept = (await this.#files.list(versionsFolder, { limit: filesListed })).filter(({ kind }) => kind === 'folder');
     const oldest = kept.toSorted((left, right) => left.mtimeMs - right.mtimeMs).slice(0, Math.max(0, kept.length - skillsKept));
     for (const { path } of oldest) await this.#remove(versionsFolder.split('/'), path.slice(versionsFolder.length + 1));
@@ -128,11 +128,11 @@ export class SkillVersions {
   }
 }
 
-function pathOf(name: string, id?: string): string {
+function toVersionPath(name: string, id?: string): string {
   return id === undefined ? `${versionsFolder}/${name}` : `${versionsFolder}/${name}/${id}`;
 }
 
-function timeOf(id: string): string {
+function readVersionTime(id: string): string {
   return id.replace(idPattern, '$1:$2:$3.$4Z');
 }
 

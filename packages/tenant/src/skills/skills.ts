@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import { AppError, skillNamePattern, type Skill } from '@concierge/contract';
+import { AppError, skillNamePattern, type Skill, invalidFields, skillFields, SkillFrontMatter, skillNameRule } from '@concierge/contract';
 import { FolderHandle, SharedRun, StatCache } from '@concierge/files';
-import { parseFrontMatter } from '../agents/front-matter.ts';
-import { readSkillText, skillFileName } from './skill-text.ts';
+import { parseFrontMatter, FrontMatterError } from '../agents/front-matter.ts';
 import type { TenantFiles } from '../files/tenant-files.ts';
 
 export const skillFileMaxBytes = 256 * 1024;
@@ -134,4 +133,46 @@ export class Skills {
 /** @throws AppError not_found */
 function assertSkillName(name: string): void {
   if (!skillNamePattern.test(name)) throw new AppError('not_found', 'There is no such skill.');
+}
+
+export const skillFileName = 'SKILL.md';
+
+/** The content of a SKILL.md, or everything that is wrong with it, one problem each, to be shown to the tenant. */
+type ReadSkill =
+  | { readonly skill: Skill; readonly body: string; readonly unknownFields: readonly string[] }
+  | { readonly problems: readonly [string, ...string[]] };
+
+/** The text of skills/<name>/SKILL.md by the rules of Agent Skills. */
+export function readSkillText(name: string, text: string): ReadSkill {
+  if (!skillNamePattern.test(name)) return { problems: [`the folder name ${skillNameRule}`] };
+  try {
+    return readParts(name, parseFrontMatter(text));
+  } catch (error) {
+    if (error instanceof FrontMatterError) return { problems: [error.message] };
+    throw error;
+  }
+}
+
+function readParts(name: string, { data, body }: ReturnType<typeof parseFrontMatter>): ReadSkill {
+  const parsed = SkillFrontMatter.safeParse(data);
+  if (!parsed.success) {
+    const [first = 'front matter: cannot be used', ...rest] = invalidFields(parsed.error).map(
+      ({ path, message }) => `front matter: ${[path, message].filter((part) => part !== '').join(' ')}`,
+    );
+    return { problems: [first, ...rest] };
+  }
+  const { name: ownName, description, trigger, metadata } = parsed.data;
+  if (ownName !== name) return { problems: [`front matter: the name is ${ownName}, the folder is ${name}`] };
+  const skill: Skill = {
+    name,
+    description: oneLine(description),
+    trigger: oneLine(trigger ?? metadata?.trigger ?? ''),
+    path: `skills/${name}/${skillFileName}`,
+  };
+  return { skill, body, unknownFields: Object.keys(parsed.data).filter((field) => !skillFields.has(field)) };
+}
+
+/** Descriptions stand in the prompt, one line each. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/gu, ' ').trim();
 }

@@ -1,12 +1,12 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, WidgetBody, WidgetRecord, widgetKeyPrefix, type WidgetAppearance, type WidgetView } from '@concierge/contract';
 import { RecordFolder, StatCache, type FolderSync, type Parsed } from '@concierge/files';
-import { KeyedMutex, type Log } from '@concierge/runtime';
+import { isSameSecret, KeyedMutex, type Log } from '@concierge/runtime';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 
 const fileName = 'widget';
-const secretPlace = 'widget.secret';
+const secretField = 'widget.secret';
 const damaged = 'its file is damaged; set it up again';
 // bounded-expression: a constant, of bounded length
 const tenantOfKey = new RegExp(`^${widgetKeyPrefix}(?<tenantId>[a-z0-9-]{1,63})_[0-9a-f]{32}$`, 'u');
@@ -52,7 +52,7 @@ export class WidgetStore {
 
   async view(): Promise<WidgetView> {
     const read = await this.#read();
-    if (read?.status === 'ok') return this.#viewOf(read.value);
+    if (read?.status === 'ok') return this.#toWidgetView(read.value);
     const problem = read === undefined ? null : damaged;
     return { ...WidgetBody.parse({}), key: null, secret: 'unset', updatedAt: null, problem };
   }
@@ -70,14 +70,14 @@ export class WidgetStore {
 
   /** The old key is refused from now on. */
   async rotateKey(): Promise<WidgetView> {
-    return this.#change((before) => ({ ...bodyOf(before), key: this.#newKey(), sealedSecret: before?.sealedSecret ?? null }));
+    return this.#change((before) => ({ ...toWidgetBody(before), key: this.#newKey(), sealedSecret: before?.sealedSecret ?? null }));
   }
 
   /** The secret, the only time it is ever seen. @throws AppError internal_error without SECRETS_KEY */
   async rotateSecret(): Promise<string> {
     const secret = `wsec_${randomBytes(32).toString('base64url')}`;
-    const sealedSecret = this.#options.secrets.seal(secretPlace, secret);
-    await this.#change((before) => ({ ...bodyOf(before), key: before?.key ?? this.#newKey(), sealedSecret }));
+    const sealedSecret = this.#options.secrets.seal(secretField, secret);
+    await this.#change((before) => ({ ...toWidgetBody(before), key: before?.key ?? this.#newKey(), sealedSecret }));
     return secret;
   }
 
@@ -89,7 +89,7 @@ export class WidgetStore {
     const read = await this.#read();
     if (read?.status !== 'ok') return undefined;
     const { enabled, origins, requireSenderToken, appearance, sealedSecret } = read.value;
-    if (!isSame(key, read.value.key) || !enabled) return undefined;
+    if (!isSameSecret(key, read.value.key) || !enabled) return undefined;
     return { origins, requireSenderToken, appearance, secret: sealedSecret === null ? null : (this.#opened(sealedSecret) ?? null) };
   }
 
@@ -110,18 +110,18 @@ export class WidgetStore {
       const record: WidgetRecord = { version: 1, ...next(before), createdAt: before?.createdAt ?? at, updatedAt: at };
       await this.#records.put(fileName, record);
       this.#cache.forget(this.#path);
-      return this.#viewOf(record);
+      return this.#toWidgetView(record);
     });
   }
 
-  #viewOf({ enabled, origins, requireSenderToken, appearance, key, sealedSecret, updatedAt }: WidgetRecord): WidgetView {
+  #toWidgetView({ enabled, origins, requireSenderToken, appearance, key, sealedSecret, updatedAt }: WidgetRecord): WidgetView {
     const secret = sealedSecret === null ? 'unset' : this.#opened(sealedSecret) === undefined ? 'unreadable' : 'set';
     return { enabled, origins, requireSenderToken, appearance, key, secret, updatedAt, problem: null };
   }
 
   #opened(sealed: string): string | undefined {
     try {
-      return this.#options.secrets.open(secretPlace, sealed);
+      return this.#options.secrets.open(secretField, sealed);
     } catch {
       return undefined;
     }
@@ -136,13 +136,8 @@ export class WidgetStore {
   }
 }
 
-function bodyOf(record: WidgetRecord | undefined): WidgetBody {
+function toWidgetBody(record: WidgetRecord | undefined): WidgetBody {
   if (record === undefined) return WidgetBody.parse({});
   const { enabled, origins, requireSenderToken, appearance } = record;
   return { enabled, origins, requireSenderToken, appearance };
-}
-
-function isSame(left: string, right: string): boolean {
-  const [one, other] = [Buffer.from(left), Buffer.from(right)];
-  return one.length === other.length && timingSafeEqual(one, other);
 }

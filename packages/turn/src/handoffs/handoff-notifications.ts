@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   appNameOf,
   channelDefinitions,
@@ -13,7 +13,7 @@ import {
   type TenantSettings,
 } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import type { Turns } from '../turns.ts';
 
 /** A call that this process has seen for this long without its handoff has none: its writer died in between. */
@@ -116,7 +116,7 @@ export class HandoffNotifications {
       attachments: [],
       busy: 'queue',
       dedupeId: `handoff:${handoffId}`,
-      requestHash: createHash('sha256').update(handoffId).digest('hex'),
+      requestHash: hash('sha256', handoffId),
       keyId: null,
       tools: preparingTools,
     });
@@ -128,7 +128,7 @@ export class HandoffNotifications {
     if (notify === undefined) return;
     const channel = channelSynonyms[notify.channel];
     const to = recipientOf(channel, notify.to) ?? notify.to;
-    const sessionId = sessionIdOf('cs', channel, await scope.contacts.canonicalOf(channel, to));
+    const sessionId = deriveSessionId('cs', channel, await scope.contacts.findCanonicalSender(channel, to));
     const code = codeOf(
       told.call.sessionId,
       (await scope.handoffs.paused()).handoffs.map((paused) => paused.sessionId),

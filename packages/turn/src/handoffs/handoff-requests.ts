@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   AppError,
   type AcceptedTurn,
@@ -9,6 +8,7 @@ import {
   type Session,
   type WaitingHandoff,
 } from '@concierge/contract';
+import { hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnReceipt } from '../lanes/accept.ts';
 import type { HandoffNotifications } from './handoff-notifications.ts';
@@ -106,9 +106,7 @@ export class HandoffRequests {
       attachments: [],
       busy: 'queue',
       dedupeId,
-      requestHash: createHash('sha256')
-        .update(JSON.stringify(['person', sessionId, text]))
-        .digest('hex'),
+      requestHash: hashParts(['person', sessionId, text], { separator: 'json' }),
       keyId,
       by,
     });

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   MINUTE_MS,
   channelSynonyms,
@@ -9,6 +8,7 @@ import {
   type ScheduleRun,
   type TenantSettings,
 } from '@concierge/contract';
+import { hashParts } from '@concierge/runtime';
 import { jitterMs, minDistanceMs, ZoneClock, type TenantScope } from '@concierge/tenant';
 
 /** The name of the tenant's heartbeat in the due set in Redis. */
@@ -77,10 +77,7 @@ export function isQuiet(text: string): boolean {
 
 /** The folder of its runs: beside those of the schedules. */
 export function heartbeatIdOf(tenantId: string): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([heartbeatName, tenantId]))
-    .digest('hex');
-  return ScheduleId.parse(`s_${digest.slice(0, 32)}`);
+  return ScheduleId.parse(`s_${hashParts([heartbeatName, tenantId], { separator: 'json', digits: 32 })}`);
 }
 
 /** Why a due heartbeat is skipped; null when it is not. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { limits, type RunTurn, type Schedule, type ScheduleRun, type TurnInput } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { nextRunMs, type TenantScope } from '@concierge/tenant';
@@ -204,7 +204,7 @@ function inputOf({ id, agent, authority, message, tools }: Schedule, run: Schedu
     dedupeId,
     // The hash covers the run alone: a message that changed while its turn was being accepted does not make another
     // turn.
-    requestHash: createHash('sha256').update(dedupeId).digest('hex'),
+    requestHash: hash('sha256', dedupeId),
     keyId: null,
     ...(tools === null ? {} : { tools }),
   };

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hashParts } from '@concierge/runtime';
 
 /** What a chat request asks for: two with one Idempotency-Key must agree in all of it. */
 export interface AskedFor {
@@ -15,7 +15,5 @@ export interface AskedFor {
  * synonym matters.
  */
 export function requestHash({ agent, message, contactId, sender, channel, attachmentKeys }: AskedFor): string {
-  return createHash('sha256')
-    .update(JSON.stringify([agent, message, contactId, sender, channel, attachmentKeys]))
-    .digest('hex');
+  return hashParts([agent, message, contactId, sender, channel, attachmentKeys], { separator: 'json' });
 }

@@ -1,5 +1,5 @@
 import { AppError, routes, type MemoryNote, type NotedContact } from '@concierge/contract';
-import { contactFolderOf, contactOf, type FileEntry, type NotesAboutContact, type TenantScope } from '@concierge/tenant';
+import { toContactFolder, toNotesOwner, type FileEntry, type NotesAboutContact, type TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
 import { pageLink } from './page-link.ts';
 
@@ -78,9 +78,9 @@ async function idsNamed(
   { sender, sessionId }: { readonly sender: string | undefined; readonly sessionId: string | undefined },
 ): Promise<string[]> {
   const ids: string[] = [];
-  if (sender !== undefined) ids.push(contactFolderOf(sender));
+  if (sender !== undefined) ids.push(toContactFolder(sender));
   const session = sessionId === undefined ? undefined : await scope.sessions.load(sessionId);
-  if (session !== undefined) ids.push(contactFolderOf(contactOf({ sender: session.sender, sessionId: session.id })));
+  if (session !== undefined) ids.push(toContactFolder(toNotesOwner({ sender: session.sender, sessionId: session.id })));
   else if (sessionId !== undefined) return [];
   const [first, ...others] = ids;
   return first === undefined || others.some((id) => id !== first) ? [] : [first];

@@ -1,6 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '@concierge/contract';
+import { isSameSecret } from '@concierge/runtime';
 import { bearerToken } from './api-key.ts';
 
 /** The parts of a request that are checked. */
@@ -11,6 +11,7 @@ export interface Asker {
 
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]']);
 
+/** 127.0.0.0/8 and ::1, also when IPv4 is written as IPv6. */
 function isLoopback(address: string | undefined): boolean {
   return address !== undefined && /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/u.test(address);
 }
@@ -27,11 +28,6 @@ function comesFromHere(request: Asker): boolean {
   return hops === undefined || (typeof hops === 'string' && hops.split(',').every((hop) => isLoopback(hop.trim())));
 }
 
-function sameSecret(left: string, right: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
-}
-
 /** Lets operators in: with the token where one is set, else on this machine only. @throws AppError */
 export function guardOperator(request: Asker, opsToken: string | undefined): void {
   if (opsToken === undefined) {
@@ -40,5 +36,5 @@ export function guardOperator(request: Asker, opsToken: string | undefined): voi
   }
   const given = bearerToken(request.headers);
   if (given === undefined) throw new AppError('missing_key', 'The operators\u2019 token is required.');
-  if (!sameSecret(given, opsToken)) throw new AppError('invalid_key', 'The operators\u2019 token is not valid.');
+  if (!isSameSecret(given, opsToken)) throw new AppError('invalid_key', 'The operators\u2019 token is not valid.');
 }

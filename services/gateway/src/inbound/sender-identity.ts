@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { InboundAlias, InboundMessage } from '@concierge/channel';
 import { AppError, type MessagingChannel } from '@concierge/contract';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { LRUCache } from 'lru-cache';
 import type { BoundChannel } from './bound-channel.ts';
 import { isSenderId } from './turn-of-message.ts';
@@ -23,10 +23,10 @@ export class SenderIdentity {
     const { scope, channel } = place;
     if (conversation.isGroup) {
       // A sender's group messages are mixed neither with private ones nor with another group's.
-      return `${await scope.contacts.canonicalOf(channel, conversation.id)}:${sender.id}`;
+      return `${await scope.contacts.findCanonicalSender(channel, conversation.id)}:${sender.id}`;
     }
     if (sender.aliases.length > 0) await this.#settleOnce(place, sender.id, sender.aliases);
-    return scope.contacts.canonicalOf(channel, sender.id);
+    return scope.contacts.findCanonicalSender(channel, sender.id);
   }
 
   /**
@@ -49,9 +49,9 @@ export class SenderIdentity {
   /** An id that leads somewhere decides; else the one that has a conversation; else the newer one is the main one. */
   async #settle(place: Place, id: string, others: readonly string[]): Promise<boolean> {
     const { scope, channel } = place;
-    if ((await scope.contacts.canonicalOf(channel, id)) !== id) return true;
+    if ((await scope.contacts.findCanonicalSender(channel, id)) !== id) return true;
     for (const other of others) {
-      const main = await scope.contacts.canonicalOf(channel, other);
+      const main = await scope.contacts.findCanonicalSender(channel, other);
       if (main !== other && main !== id) return addAlias(place, { alias: id, sender: main });
     }
     for (const other of others) {
@@ -65,7 +65,7 @@ export class SenderIdentity {
 }
 
 async function hasConversation(scope: TenantScope, channel: MessagingChannel, sender: string): Promise<boolean> {
-  return (await scope.sessions.load(sessionIdOf('cs', channel, sender))) !== undefined;
+  return (await scope.sessions.load(deriveSessionId('cs', channel, sender))) !== undefined;
 }
 
 /** False when the contacts already link the ids differently: each id keeps its own conversation then. */

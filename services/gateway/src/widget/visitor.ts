@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { AppError, limits } from '@concierge/contract';
-import { readSenderToken, sessionIdOf, type OpenWidget, type TenantScope } from '@concierge/tenant';
+import { readSenderToken, deriveSessionId, type OpenWidget, type TenantScope } from '@concierge/tenant';
 
 /** A page of an allowed origin that carries the publishable key. */
 export interface WidgetCaller {
@@ -37,7 +37,7 @@ export function visitorOf(headers: IncomingHttpHeaders, { scope, widget }: Widge
   if (token !== undefined && visitor !== undefined)
     throw new AppError('invalid_request', 'Either X-Widget-Token or X-Widget-Visitor identifies the visitor, not both.');
   const who = typeof token === 'string' ? signedSender(token, widget, nowMs) : keptSender(visitor, widget);
-  return { scope, widget, ...who, sessionId: sessionIdOf('cs', 'web', who.sender) };
+  return { scope, widget, ...who, sessionId: deriveSessionId('cs', 'web', who.sender) };
 }
 
 type Who = Pick<VisitorCaller, 'sender' | 'name'>;
@@ -53,5 +53,5 @@ function keptSender(visitor: string | string[] | undefined, { requireSenderToken
   if (requireSenderToken) throw new AppError('invalid_signature', 'This widget asks for a sender token.');
   if (typeof visitor !== 'string' || !visitorPattern.test(visitor))
     throw new AppError('invalid_request', 'X-Widget-Visitor must be a random text of 32 to 128 letters, digits, - and _.');
-  return { sender: `visitor:${createHash('sha256').update(visitor).digest('hex')}`, name: null };
+  return { sender: `visitor:${hash('sha256', visitor)}`, name: null };
 }

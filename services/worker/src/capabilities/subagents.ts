@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { ToolError, type ChildOutcome, type ChildTask, type TurnCapabilities } from '@concierge/agent';
 import {
   AppError,
@@ -10,6 +9,7 @@ import {
   type AgentDefinition,
   type TurnInput,
 } from '@concierge/contract';
+import { hashParts } from '@concierge/runtime';
 import type { FoldedTurn, TurnReceipt, TurnRun, Turns, TurnStreams } from '@concierge/turn';
 import type { CapabilityFactories, TurnRights } from './turn-capabilities.ts';
 
@@ -102,9 +102,7 @@ class Subagents implements AsyncDisposable {
       attachments: [],
       busy: 'queue',
       dedupeId: `subagent:${turn.turnId}:${place}`,
-      requestHash: createHash('sha256')
-        .update(JSON.stringify([name, task]))
-        .digest('hex'),
+      requestHash: hashParts([name, task], { separator: 'json' }),
       keyId: turn.keyId,
       grant: { parentTurnId: turn.turnId, depth: this.#depth, tools: toolsHandedOn(this.#rights.tools, this.#depth) },
     };

@@ -10,7 +10,7 @@ import {
 } from '@concierge/channel';
 import { appNameOf, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
-import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
+import { readLaneId, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from '@concierge/turn';
 import { connectionOf, stopSending, type Connection } from './connection.ts';
 import type { DeliveryMetrics } from '../outbound-metrics.ts';
@@ -396,5 +396,5 @@ async function isFromBefore(scope: TenantScope, { sessionId, turnId, acceptedAt 
 }
 
 function laneOfDelivery({ tenantId }: TenantScope, { message }: Delivery): { readonly tenantId: string; readonly lane: string } {
-  return { tenantId, lane: laneOf(message.id) };
+  return { tenantId, lane: readLaneId(message.id) };
 }

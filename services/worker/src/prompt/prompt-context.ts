@@ -1,4 +1,4 @@
-import { contactOf, fitContext, type ContextBudget } from '@concierge/agent';
+import { toNotesOwner, fitContext, type ContextBudget } from '@concierge/agent';
 import { limits, type ModelFacts } from '@concierge/contract';
 import { estimateTokens } from '@concierge/model';
 import type { TurnRun } from '@concierge/turn';
@@ -17,7 +17,11 @@ export async function promptContext(
   { agent, facts, warn }: { readonly agent: TurnAgent; readonly facts: ModelFacts; readonly warn: ReportWarning | undefined },
 ): Promise<PromptContext> {
   const { name, access, part } = agent;
-  const loaded = await run.scope.context.load({ agent: name, sender: contactOf(run.turn), memory: access === 'cs' ? 'contact' : 'owner' });
+  const loaded = await run.scope.context.load({
+    agent: name,
+    sender: toNotesOwner(run.turn),
+    memory: access === 'cs' ? 'contact' : 'owner',
+  });
   const context = fitContext({ ...loaded, part }, { contextWindow: facts.contextWindow, estimateTokens, agent: name, access });
   for (const { name: file, reason } of loaded.unusable) {
     const message = `${ownerOf(file, access)} is not in the prompt: ${reason}`;

@@ -88,7 +88,7 @@ async function mayCommand({ scope, turn }: TurnRun): Promise<boolean> {
   const channel = channelSynonyms[notify.channel];
   const to = recipientOf(channel, notify.to);
   if (turn.channel !== channel || to === undefined) return false;
-  return turn.sender === (await scope.contacts.canonicalOf(channel, to));
+  return turn.sender === (await scope.contacts.findCanonicalSender(channel, to));
 }
 
 /**

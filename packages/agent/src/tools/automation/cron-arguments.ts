@@ -41,7 +41,7 @@ function momentOf(at: string, zone: string): string {
   if (!local.test(text) || Number.isNaN(wall.getTime()) || !wall.toISOString().startsWith(text))
     throw new ToolError(`${at} is not a time: write 2027-01-31T09:00, or with an offset 2027-01-31T09:00+01:00.`);
   if (offset !== '') return new Date(at).toISOString();
-  const { atMs, isMoved } = new ZoneClock(zone).instantOf(wall.getTime());
+  const { atMs, isMoved } = new ZoneClock(zone).toInstant(wall.getTime());
   if (isMoved) throw new ToolError(`The clocks in ${zone} never show ${at}: they go forward over it. Choose another time.`);
   return new Date(atMs).toISOString();
 }

@@ -1,5 +1,5 @@
 import type { AcceptedTurn } from '@concierge/contract';
-import { contactOf, type MemoryAnswer, type MemoryFiles, type MemoryQuery, type TenantScope } from '@concierge/tenant';
+import { toNotesOwner, type MemoryAnswer, type MemoryFiles, type MemoryQuery, type TenantScope } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
 
 type MemoryQuestion = Pick<MemoryQuery, 'text' | 'limit' | 'offset' | 'kinds' | 'signal'>;
@@ -18,7 +18,7 @@ export function turnMemory(
   turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId'>,
 ): TurnMemory {
   const { agent, sender, sessionId } = turn;
-  const files = access === 'admin' ? scope.memory : scope.memory.forContact(contactOf(turn));
+  const files = access === 'admin' ? scope.memory : scope.memory.forContact(toNotesOwner(turn));
   const searcher = access === 'admin' ? ({ access: 'owner' } as const) : ({ access: 'contact', agent, sender, sessionId } as const);
   return {
     write: async (note) => files.write(note),

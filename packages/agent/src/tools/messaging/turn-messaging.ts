@@ -17,7 +17,7 @@ import {
   type MessageTemplate,
   type OutboundMessage,
 } from '@concierge/contract';
-import { lastInboundMs, sessionIdOf, type ContactsPage, type NewOutbound, type TenantScope } from '@concierge/tenant';
+import { lastInboundMs, deriveSessionId, type ContactsPage, type NewOutbound, type TenantScope } from '@concierge/tenant';
 import type { ToolAccess } from '../tool-access.ts';
 import { ToolError } from '../tool-error.ts';
 
@@ -93,8 +93,8 @@ export class TurnMessaging {
       throw new ToolError(
         `Templates are for ${appNamesWithTemplates.join(', ')} only: leave template out and call message again for ${app}.`,
       );
-    const sender = await this.#source.scope.contacts.canonicalOf(channel, recipient);
-    const sessionId = sessionIdOf(contactsAgent, channel, sender);
+    const sender = await this.#source.scope.contacts.findCanonicalSender(channel, recipient);
+    const sessionId = deriveSessionId(contactsAgent, channel, sender);
     const heardMs = await lastInboundMs(this.#source.scope.sessions, sessionId);
     const goneSince = await this.#source.scope.contacts.unreachableSince(channel, recipient);
     // A contact who has written since then has unblocked the bot, whatever the channel reported about that.

@@ -1,5 +1,5 @@
 import { AgentName, clip, ContactId, type SessionView } from '@concierge/contract';
-import { rankTexts, readQuestion, snippetOf } from '@concierge/tenant';
+import { rankTexts, readQuestion, cutSnippet } from '@concierge/tenant';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 
@@ -95,7 +95,7 @@ function renderFound(
   const lines = found
     .slice(0, count)
     .toSorted((one, other) => one - other)
-    .map((place) => `#${String(place + 1)} ${speakerOf(messages[place])}\n${snippetOf(texts[place] ?? '', question)}`);
+    .map((place) => `#${String(place + 1)} ${speakerOf(messages[place])}\n${cutSnippet(texts[place] ?? '', question)}`);
   const rest = found.length > count ? `\n\n[${String(found.length - count)} further messages fit less]` : '';
   return `${title}\n\n${lines.join('\n\n')}${rest}\n\n[cut; read around a message with before, as in before ${String((found[0] ?? 0) + 4)} and limit 6]`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { foldText, queryTermsOf, termsOf } from './fold-text.ts';
+import { foldText, readQueryTerms, readTerms } from './question.ts';
 
 describe('folding', () => {
   it.each([
@@ -29,7 +29,7 @@ describe('folding', () => {
   });
 
   it('keeps words of every script, and nothing between them', () => {
-    expect(termsOf('Order #4711-B: shipped! Заказ №12 — отправлен')).toEqual([
+    expect(readTerms('Order #4711-B: shipped! Заказ №12 — отправлен')).toEqual([
       'order',
       '4711',
       'b',
@@ -41,13 +41,13 @@ describe('folding', () => {
   });
 
   it('makes pairs of what is written without spaces, so that a part of a sentence is found', () => {
-    expect(termsOf('営業時間')).toEqual(['営業', '業時', '時間', '間']);
-    expect(queryTermsOf('営業時間')).toEqual(['営業', '業時', '時間']);
-    expect(queryTermsOf('間')).toEqual(['間']);
-    expect(termsOf('iPhone15を買う')).toEqual(['iphone15', 'を買', '買う', 'う']);
+    expect(readTerms('営業時間')).toEqual(['営業', '業時', '時間', '間']);
+    expect(readQueryTerms('営業時間')).toEqual(['営業', '業時', '時間']);
+    expect(readQueryTerms('間')).toEqual(['間']);
+    expect(readTerms('iPhone15を買う')).toEqual(['iphone15', 'を買', '買う', 'う']);
   });
 
   it('lets nothing through that a query language could take for its own', () => {
-    for (const term of termsOf(`a"b'c:d*e(f)g|h&i!j\\k§l<->m^n{o} \u0000p\uD800q`)) expect(term).toMatch(/^[\p{L}\p{N}\p{M}]+$/u);
+    for (const term of readTerms(`a"b'c:d*e(f)g|h&i!j\\k§l<->m^n{o} \u0000p\uD800q`)) expect(term).toMatch(/^[\p{L}\p{N}\p{M}]+$/u);
   });
 });

@@ -1,9 +1,11 @@
-import type { TurnRecord } from '@concierge/contract';
+import type { TurnRecord, RemovedSession } from '@concierge/contract';
 import { sql, type CompiledQuery, type Insertable, type Kysely } from 'kysely';
 import { pieces, type CompiledQueries } from '../database/compiled-queries.ts';
-import { sessionRow, turnRow, usageRows, type RowContext } from './rows.ts';
+import { sessionRow, turnRow, usageRows, type RowContext, removalRow, removedUsageRows } from './rows.ts';
 import type { IndexTables, SessionsTable, TurnsTable, UsageTable } from '../database/tables.ts';
 import type { SessionPut } from '../types.ts';
+import { dropUnusedVectors } from '../passages/upsert-passages.ts';
+import { currentGeneration } from '../database/meta.ts';
 
 type SessionRow = Insertable<SessionsTable>;
 type TurnRow = Insertable<TurnsTable>;
@@ -33,7 +35,7 @@ export class SessionUpserts {
 
   async put(puts: readonly SessionPut[]): Promise<void> {
     const context = { tenantId: this.#tenantId, generation: await this.#generation() };
-    const { sessions, turns, usageByTurn } = rowsOf(context, await this.#withoutRemoved(puts));
+    const { sessions, turns, usageByTurn } = buildRows(context, await this.#withoutRemoved(puts));
     await this.#insert('put sessions', sessions, (rows) => upsertSessions(this.#db, rows));
     const inserted = new Set((await this.#insert('put turns', turns, (rows) => insertTurns(this.#db, rows))).map((row) => row.id));
     const known = turns.filter((turn) => !inserted.has(turn.id));
@@ -96,7 +98,7 @@ export class SessionUpserts {
  * One row per key, as one statement may touch it once; in the order of their keys, so that two groups never wait for
  * each other.
  */
-function rowsOf(context: RowContext, puts: readonly SessionPut[]): Rows {
+function buildRows(context: RowContext, puts: readonly SessionPut[]): Rows {
   const sessions = new Map<string, SessionRow>();
   const turns = new Map<string, TurnRow>();
   const usageByTurn = new Map<string, UsageRow[]>();
@@ -186,4 +188,51 @@ function upsertUsage(db: Kysely<IndexTables>, rows: UsageRow[]) {
         generation: eb.ref('excluded.generation'),
       })),
     );
+}
+
+/**
+ * Takes a session and its turns out and keeps what they had used. A session of the same id that began later stays. No
+ * index leads from a session to its turns: to keep one up to date would cost every turn, to look through the tenant's
+ * turns costs a removal some milliseconds.
+ */
+export async function removeSession(db: Kysely<IndexTables>, tenantId: string, removed: RemovedSession): Promise<void> {
+  const context = { tenantId, generation: await currentGeneration(db, tenantId) };
+  const removal = removalRow(context, removed);
+  const until = removal.session_created_at;
+  await db
+    .insertInto('removals')
+    .values(removal)
+    .onConflict((on) =>
+      on
+        .columns(['account_id', 'session_id'])
+        .doUpdateSet({ session_created_at: until, generation: context.generation })
+        .where('removals.session_created_at', '<=', until),
+    )
+    .execute();
+  await db
+    .deleteFrom('sessions')
+    .where('account_id', '=', tenantId)
+    .where('id', '=', removed.id)
+    .where('created_at', '<=', until)
+    .execute();
+  for (const table of ['turns', 'usage'] as const) {
+    await db
+      .deleteFrom(table)
+      .where('account_id', '=', tenantId)
+      .where('session_id', '=', removed.id)
+      .where('session_created_at', '<=', until)
+      .execute();
+  }
+  // Read anew, should a later session of this id have begun.
+  for (const table of ['passage_sources', 'passages'] as const) {
+    await db.deleteFrom(table).where('account_id', '=', tenantId).where('kind', '=', 'session').where('ref', '=', removed.id).execute();
+  }
+  await dropUnusedVectors(db, tenantId);
+  for (const usage of pieces(removedUsageRows(context, removed))) {
+    await db
+      .insertInto('removed_usage')
+      .values(usage)
+      .onConflict((on) => on.doNothing())
+      .execute();
+  }
 }

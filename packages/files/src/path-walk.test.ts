@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from '@concierge/contract';
-import { nameProblem, parsePath } from './path-rules.ts';
+import { nameProblem, parsePath } from './path-walk.ts';
 
 describe('paths', () => {
   it('splits a relative path into its names', () => {

@@ -1,20 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import { codePoints, limits, type SessionMessage } from '@concierge/contract';
-import { lastReplyOf } from './last-reply.ts';
+import { findLastReply } from './last-messages.ts';
 
-function replyOf(text: string): string {
+function readReply(text: string): string {
   const reply: SessionMessage = { id: 't_1.1', turnId: 't_1', at: '2026-11-20T10:00:00.000Z', role: 'assistant', text };
-  return lastReplyOf({ messages: [reply] }, 't_1');
+  return findLastReply({ messages: [reply] }, 't_1');
 }
 
 describe('the last reply of an agent', () => {
   it('is all of it, as long as a message may hold that', () => {
     const text = 'a'.repeat(limits.messageMaxCharacters);
-    expect(replyOf(` ${text}\n`)).toBe(text);
+    expect(readReply(` ${text}\n`)).toBe(text);
   });
 
   it('can be seen to go on where a message cannot hold it', () => {
-    const reply = replyOf('😀'.repeat(limits.messageMaxCharacters + 1));
+    const reply = readReply('😀'.repeat(limits.messageMaxCharacters + 1));
     expect(codePoints(reply)).toBeLessThanOrEqual(limits.messageMaxCharacters);
     expect(reply).toMatch(/^(?:😀)+\uFFFD?\n\n\[…\]$/u);
   });

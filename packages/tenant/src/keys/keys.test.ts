@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { decodeKey, encodeKey, type KeyClaims } from './key-token.ts';
+import { decodeKey, encodeKey, type KeyClaims } from './keys.ts';
 
 const secret = 'a secret of the operator';
 const claims: KeyClaims = { keyId: 'k_0123456789abcdef', accountId: 'acme', scopes: ['admin'], issuedAt: '2026-11-20T10:00:00.000Z' };

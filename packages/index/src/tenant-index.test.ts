@@ -1,20 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from '@concierge/contract';
-import { BatchedUpserts } from './batched-upserts.ts';
-import type { SessionPut } from '../types.ts';
+import { BatchedUpserts } from './tenant-index.ts';
+import type { SessionPut } from './types.ts';
 
 const at = '2026-03-01T10:00:00.000Z';
 const put = (id: string): SessionPut => ({
   session: { id, agent: 'admin', channel: 'web', revision: 1, createdAt: at, updatedAt: at, title: '', messageCount: 0, turns: [] },
 });
-const idsOf = (puts: readonly SessionPut[]) => puts.map(({ session }) => session.id).join('');
+const joinIds = (puts: readonly SessionPut[]) => puts.map(({ session }) => session.id).join('');
 
 describe('BatchedUpserts', () => {
   it('writes together what comes together, and what comes while it writes', async () => {
     const groups: string[] = [];
     const late: Promise<void>[] = [];
     const puts = new BatchedUpserts(async (group) => {
-      groups.push(idsOf(group));
+      groups.push(joinIds(group));
       if (groups.length === 1) late.push(puts.put(put('d')), puts.put(put('e')));
       await Promise.resolve();
     });
@@ -26,7 +26,7 @@ describe('BatchedUpserts', () => {
 
   it('fails the one that cannot be written, and not those beside it', async () => {
     const puts = new BatchedUpserts(async (group) =>
-      idsOf(group).includes('b') ? Promise.reject(new Error('b is odd')) : Promise.resolve(),
+      joinIds(group).includes('b') ? Promise.reject(new Error('b is odd')) : Promise.resolve(),
     );
     const outcomes = await Promise.allSettled(['a', 'b', 'c'].map(async (id) => puts.put(put(id))));
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
