@@ -57,6 +57,7 @@ export {
   Usage,
   type ChatBody,
 } from './turns/chat.ts';
+export { backoffMs, type BackoffPlan } from './values/backoff.ts';
 export { clip, cutText, truncate } from './values/clip.ts';
 export { hasMoreValues } from './values/count-values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';

@@ -1,13 +1,14 @@
+import { backoffMs, type BackoffPlan } from '@concierge/contract';
 import type { Backoff, SendOutcome } from './send-outcome.ts';
 
-const plans: Readonly<Record<Backoff, { readonly firstMs: number; readonly factor: number; readonly maxAttempts: number }>> = {
-  ordinary: { firstMs: 1000, factor: 2, maxAttempts: 10 },
-  // 4^n seconds, as WhatsApp wishes it.
-  pair: { firstMs: 4000, factor: 4, maxAttempts: 6 },
-  few: { firstMs: 2000, factor: 2, maxAttempts: 3 },
-};
+const maxMs = 15 * 60_000;
 
-const DELAY_MAX_MS = 15 * 60_000;
+const plans: Readonly<Record<Backoff, BackoffPlan & { readonly maxAttempts: number }>> = {
+  ordinary: { firstMs: 1000, maxMs, least: 0.5, jitter: 0.5, maxAttempts: 10 },
+  // 4^n seconds at least, as WhatsApp wishes it.
+  pair: { firstMs: 4000, factor: 4, maxMs, jitter: 0.25, maxAttempts: 6 },
+  few: { firstMs: 2000, maxMs, least: 0.5, jitter: 0.5, maxAttempts: 3 },
+};
 
 export interface RetryPosition {
   /** How often it has been tried: 1 after the first. */
@@ -24,10 +25,7 @@ export function retryDelayMs(
   { backoff, afterMs }: Pick<Extract<SendOutcome, { kind: 'retry' }>, 'backoff' | 'afterMs'>,
   { attempts, random }: RetryPosition,
 ): number | undefined {
-  const { firstMs, factor, maxAttempts } = plans[backoff];
-  if (attempts >= maxAttempts) return undefined;
-  if (afterMs !== undefined) return Math.round(afterMs + random * firstMs);
-  const full = Math.min(firstMs * factor ** (attempts - 1), DELAY_MAX_MS);
-  // A pair limit asks for that long at least; others are content with half.
-  return Math.round(backoff === 'pair' ? full * (1 + random / 4) : full * (0.5 + random / 2));
+  const plan = plans[backoff];
+  if (attempts >= plan.maxAttempts) return undefined;
+  return Math.round(afterMs === undefined ? backoffMs(attempts, plan, random) : afterMs + random * plan.firstMs);
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from '@concierge/contract';
 import { ModelError } from '../model-error.ts';
 import type { CallFailure } from './call-failure.ts';
 import type { ModelLimits } from './limits.ts';
@@ -9,9 +10,8 @@ export function mayRepeat(failure: CallFailure, limits: ModelLimits): boolean {
 
 /** @param attempt the number of the failed attempt, from 1 */
 export function waitBefore(attempt: number, { failure, limits }: { failure: CallFailure; limits: ModelLimits }): number {
-  const ceilingMs = Math.min(limits.backoffMs * 2 ** (attempt - 1), limits.backoffMaxMs);
-  const ownMs = ceilingMs / 2 + (Math.random() * ceilingMs) / 2;
-  return Math.max(ownMs, failure.retryAfterMs ?? 0);
+  const plan = { firstMs: limits.backoffMs, maxMs: limits.backoffMaxMs, least: 0.5, jitter: 0.5 };
+  return Math.max(backoffMs(attempt, plan), failure.retryAfterMs ?? 0);
 }
 
 /** Throws the signal's own reason, not the timer's wrapping of it. */
