@@ -1,8 +1,7 @@
 import type { MessagingChannel, ChannelCheck, ChannelSettings, ReceiptState } from '@concierge/contract';
-import type { MediaSources } from './media-sources.ts';
-import type { ChannelSender } from './outbound/channel-sender.ts';
-import type { ProviderUrls } from './outbound/provider-urls.ts';
-import type { SenderOptions } from './outbound/sender-options.ts';
+import type { MediaSources } from './outbound/fetch-file.ts';
+import type { ChannelSender, SenderOptions } from './outbound/channel-sender.ts';
+import type { ProviderUrls } from './outbound/provider-environment.ts';
 import type { Surface } from './outbound/surface.ts';
 
 /**
@@ -10,28 +9,28 @@ import type { Surface } from './outbound/surface.ts';
  * `channelDefinitions` of the contract; the rest is here, in one folder for each channel, and in one line of
  * `channelAdapters`.
  */
-export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChannel> {
+export interface ChannelAdapter<Settings = ChannelSettings[MessagingChannel]> {
   /**
    * GET: the challenge to be echoed as it is; undefined when the provider asks with another token. Absent: it never
    * asks.
    */
-  handshake?(query: WebhookQuery, settings: ChannelSettings[Channel] | undefined): string | undefined;
+  handshake?(query: WebhookQuery, settings: Settings | undefined): string | undefined;
   /**
    * POST: whether the provider alone can have written these bytes for this binding. Before anything else is read.
    * `settings` are undefined when there is no such tenant or binding: the same work is done then, and the answer is no.
    */
-  verify(request: WebhookRequest, settings: ChannelSettings[Channel] | undefined): boolean;
+  verify(request: WebhookRequest, settings: Settings | undefined): boolean;
   /**
    * Only for a body that `verify` has passed, with the address that was called. Never throws: an unknown item becomes
    * `ignored`.
    */
-  parse(body: Uint8Array, settings: ChannelSettings[Channel], url?: string): Delivery;
+  parse(body: Uint8Array, settings: Settings, url?: string): Delivery;
   /** The binding's own id at the provider: messages of two of them are not the same, whatever their ids. */
-  selfId(settings: ChannelSettings[Channel]): string;
+  selfId(settings: Settings): string;
   /** Sends with these credentials. It holds no connection, and nothing to close. */
-  openSender(settings: ChannelSettings[Channel], options: SenderOptions): ChannelSender;
+  openSender(settings: Settings, options: SenderOptions): ChannelSender;
   /** Manages the webhook address at the provider. Absent: it is set by hand, and cannot be queried. */
-  openWebhooks?(settings: ChannelSettings[Channel], options: WebhooksOptions): ChannelWebhooks;
+  openWebhooks?(settings: Settings, options: WebhooksOptions): ChannelWebhooks;
   /** All surfaces: one, or one for each kind of conversation. */
   readonly surfaces: readonly Surface[];
   /** The surface of a conversation, as far as it is known. */

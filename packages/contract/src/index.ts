@@ -34,6 +34,11 @@ export {
   recipientOf,
   type ChannelDefinition,
   type ChannelSettings,
+  type WhatsAppSettings,
+  type MessengerSettings,
+  type TelegramSettings,
+  type SlackSettings,
+  type TwilioSettings,
 } from './channel-definitions.ts';
 export {
   MessagingChannel,

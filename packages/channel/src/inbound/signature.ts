@@ -42,7 +42,7 @@ function sha256(text: string): Buffer {
 }
 
 /** undefined when it is not there, or there more than once. Names of headers have no case. */
-export function headerOf({ headers }: Pick<WebhookRequest, 'headers'>, name: string): string | undefined {
+export function readHeader({ headers }: Pick<WebhookRequest, 'headers'>, name: string): string | undefined {
   const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
   return typeof found === 'string' ? found : undefined;
 }

@@ -1,6 +1,7 @@
+import type { MessengerSettings } from '@concierge/contract';
 import type { ChannelAdapter } from '../channel-adapter.ts';
-import { isSignedByMeta, metaHandshake } from '../inbound/meta.ts';
-import { plainDialect, utf16Units, utf8Bytes } from '../outbound/plain-text.ts';
+import { isSignedByMeta, metaHandshake } from '../meta/meta.ts';
+import { plainDialect, utf16Units, utf8Bytes } from '../outbound/dialect.ts';
 import { DAY_WINDOW_MS, type Surface } from '../outbound/surface.ts';
 import { parseMessenger } from './parse.ts';
 import { mediaSources, MessengerSender } from './send.ts';
@@ -20,7 +21,7 @@ const instagramSurface: Surface = {
 };
 
 /** Messenger, and Instagram through the page that it is linked with. */
-export const messenger: ChannelAdapter<'channel_b'> = {
+export const messenger: ChannelAdapter<MessengerSettings> = {
   handshake: metaHandshake,
   verify: isSignedByMeta,
   parse: parseMessenger,

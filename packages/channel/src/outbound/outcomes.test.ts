@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { outcomeOfMessengerSend } from '../messenger/send.ts';
-import { outcomeOfSlackSend } from '../slack/answer.ts';
-import { outcomeOfTelegramSend } from '../telegram/answer.ts';
-import { outcomeOfWhatsAppSend } from '../whatsapp/send.ts';
+import { classifyMessengerSend } from '../messenger/send.ts';
+import { classifySlackSend } from '../slack/send.ts';
+import { classifyTelegramSend } from '../telegram/send.ts';
+import { classifyWhatsAppSend } from '../whatsapp/send.ts';
 import type { NoAnswer, ProviderAnswer } from './ask-provider.ts';
-import { replyWindow } from './reply-window.ts';
-import { retryDelayMs } from './retry-delay.ts';
-import type { SendOutcome } from './send-outcome.ts';
-import type { Surface } from './surface.ts';
+import { replyWindow, type Surface } from './surface.ts';
+import { retryDelayMs, type SendOutcome } from './send-outcome.ts';
 import { channelAdapters } from '../channel-adapters.ts';
 
 const Answers = z.array(
@@ -29,10 +27,10 @@ const Answers = z.array(
 const answers = Answers.parse(JSON.parse(readFileSync(new URL('../../test/answers.json', import.meta.url), 'utf8')));
 
 const readers: Readonly<Record<string, (answer: ProviderAnswer | NoAnswer) => SendOutcome>> = {
-  whatsapp: outcomeOfWhatsAppSend,
-  messenger: outcomeOfMessengerSend,
-  telegram: outcomeOfTelegramSend,
-  slack: outcomeOfSlackSend,
+  whatsapp: classifyWhatsAppSend,
+  messenger: classifyMessengerSend,
+  telegram: classifyTelegramSend,
+  slack: classifySlackSend,
 };
 
 function outcomeOf(id: string, { status, headers, body }: z.infer<typeof Answers>[number]['response']): SendOutcome {
@@ -90,15 +88,15 @@ describe('an answer of a provider', () => {
 
   it('is cut to what a status can hold', () => {
     const body = { ok: false, error_code: 400, description: 'x'.repeat(10_000) };
-    expect(outcomeOfTelegramSend({ status: 400, headers: new Headers(), body })).toMatchObject({
+    expect(classifyTelegramSend({ status: 400, headers: new Headers(), body })).toMatchObject({
       kind: 'refused',
       message: 'x'.repeat(400),
     });
   });
 
   it('that is missing is one of a request that may have arrived, or of one that never left', () => {
-    expect(outcomeOfSlackSend({ failure: 'lost', reason: 'Cut off.' })).toMatchObject({ kind: 'unknown', code: 'no_answer' });
-    expect(outcomeOfSlackSend({ failure: 'never_left', reason: 'Connection refused.' })).toMatchObject({
+    expect(classifySlackSend({ failure: 'lost', reason: 'Cut off.' })).toMatchObject({ kind: 'unknown', code: 'no_answer' });
+    expect(classifySlackSend({ failure: 'never_left', reason: 'Connection refused.' })).toMatchObject({
       kind: 'retry',
       code: 'unreachable',
     });

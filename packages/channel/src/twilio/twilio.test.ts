@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { channelDefinitions, parseChannelSettings, type ChannelSettings } from '@concierge/contract';
+import { channelDefinitions, parseChannelSettings, type TwilioSettings } from '@concierge/contract';
 import { twilioSignature } from '@concierge/testing';
 import twilioSdk from 'twilio';
 import type { Delivery, InboundItem, WebhookRequest } from '../channel-adapter.ts';
 import { renderParts } from '../outbound/render-parts.ts';
-import { replyWindow } from '../outbound/reply-window.ts';
+import { replyWindow } from '../outbound/surface.ts';
 import { twilio } from './index.ts';
-import { outcomeOfTwilioSend } from './send.ts';
+import { classifyTwilioSend } from './send.ts';
 
 const sid = (kind: string, digit: string): string => kind + digit.repeat(32);
-const settings: ChannelSettings['channel_e'] = { accountSid: sid('AC', '1'), authToken: 'auth-token', from: '+15005550006' };
+const settings: TwilioSettings = { accountSid: sid('AC', '1'), authToken: 'auth-token', from: '+15005550006' };
 const url = 'https://chat.example.com/webhook/twilio/shop';
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 
@@ -215,7 +215,7 @@ describe('a form of Twilio', () => {
 
 describe('an answer of Twilio', () => {
   const outcome = (code: number, status = 400, headers: Fields = {}): unknown =>
-    outcomeOfTwilioSend({ status, headers: new Headers(headers), body: { code, message: 'm', more_info: 'i', status } });
+    classifyTwilioSend({ status, headers: new Headers(headers), body: { code, message: 'm', more_info: 'i', status } });
 
   it.each([
     [21610, 'recipient_failed'],
@@ -241,7 +241,7 @@ describe('an answer of Twilio', () => {
     expect(outcome(99999, 429)).toMatchObject({ kind: 'retry' });
     expect(outcome(20500, 500)).toMatchObject({ kind: 'retry' });
     expect(outcome(99999, 401)).toMatchObject({ kind: 'binding_failed' });
-    expect(outcomeOfTwilioSend({ status: 201, headers: new Headers(), body: {} })).toMatchObject({ kind: 'unknown' });
+    expect(classifyTwilioSend({ status: 201, headers: new Headers(), body: {} })).toMatchObject({ kind: 'unknown' });
   });
 });
 

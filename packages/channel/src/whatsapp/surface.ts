@@ -7,8 +7,8 @@ import {
   ticked,
   writeMarkup,
   type Dialect,
+  utf16Units,
 } from '../outbound/dialect.ts';
-import { utf16Units } from '../outbound/plain-text.ts';
 import type { RichText } from '../outbound/rich-text.ts';
 import { DAY_WINDOW_MS, type Surface } from '../outbound/surface.ts';
 

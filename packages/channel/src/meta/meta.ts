@@ -1,15 +1,50 @@
+import { isAscii } from 'node:buffer';
+import type { WebhookQuery, WebhookRequest } from '../channel-adapter.ts';
+import { readHeader, isSecret, isSigned } from '../inbound/signature.ts';
 import { z } from 'zod';
 import type { CredentialCheck } from '../outbound/channel-sender.ts';
 import {
   askProvider,
-  outcomeOfNoAnswer,
-  outcomeOfStatus,
+  classifyNoAnswer,
+  classifyStatus,
   retryAfterMs,
   type NoAnswer,
   type ProviderAnswer,
 } from '../outbound/ask-provider.ts';
-import { below } from '../outbound/provider-urls.ts';
+import { below } from '../outbound/provider-environment.ts';
 import { failed, retry, type Backoff, type SendOutcome } from '../outbound/send-outcome.ts';
+
+/** What WhatsApp, Messenger and Instagram have in common: the same company's webhooks. */
+interface MetaSecrets {
+  readonly appSecret: string;
+  readonly verifyToken: string;
+}
+
+/** The sender of a body is not known yet, and escaping a large one takes long. */
+const escapedMaxBytes = 64 * 1024;
+
+/** The challenge is an opaque string: it goes back exactly as it came. */
+export function metaHandshake(query: WebhookQuery, settings: MetaSecrets | undefined): string | undefined {
+  const token = query['hub.verify_token'];
+  const challenge = query['hub.challenge'];
+  const isOurs = isSecret(typeof token === 'string' ? token : undefined, settings?.verifyToken);
+  return isOurs && query['hub.mode'] === 'subscribe' && typeof challenge === 'string' ? challenge : undefined;
+}
+
+export function isSignedByMeta(request: WebhookRequest, settings: MetaSecrets | undefined): boolean {
+  const given = readHeader(request, 'x-hub-signature-256');
+  const claim = { secret: settings?.appSecret, prefix: 'sha256=', given } as const;
+  if (isSigned({ ...claim, signed: [request.body] })) return true;
+  // The documentation states that the signature is over the escaped form. Such a body has always been escaped on the
+  // wire already; one that is not means the same when it is.
+  const isUnescaped = request.body.length <= escapedMaxBytes && !isAscii(request.body);
+  return isUnescaped && isSigned({ ...claim, signed: [escaped(request.body)] });
+}
+
+function escaped(body: Uint8Array): string {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
+  return text.replace(/[\u0080-\uFFFF]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 /** §1.5 of the Graph API: classes go by the code, which comes with one HTTP status today and with another tomorrow. */
 const GraphError = z.object({
@@ -22,16 +57,16 @@ const GraphError = z.object({
   }),
 });
 
-export type GraphErrorClass = 'window_closed' | 'refused' | 'recipient_failed' | 'binding_failed' | Backoff;
+type GraphErrorClass = 'window_closed' | 'refused' | 'recipient_failed' | 'binding_failed' | Backoff;
 
 /** `code`, `code/*` (any subcode) or `code/subcode`; the most exact one counts. */
-export type GraphErrorTable = ReadonlyMap<string, GraphErrorClass>;
+type GraphErrorTable = ReadonlyMap<string, GraphErrorClass>;
 
 export function graphErrors(classes: Readonly<Partial<Record<GraphErrorClass, readonly (number | string)[]>>>): GraphErrorTable {
-  return new Map(entriesOf(classes).flatMap(([name, codes]) => codes.map((code) => [String(code), name] as const)));
+  return new Map(listEntries(classes).flatMap(([name, codes]) => codes.map((code) => [String(code), name] as const)));
 }
 
-function entriesOf(
+function listEntries(
   classes: Readonly<Partial<Record<GraphErrorClass, readonly (number | string)[]>>>,
 ): [GraphErrorClass, readonly (number | string)[]][] {
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of such a record are these, which Object.entries forgets
@@ -39,12 +74,12 @@ function entriesOf(
 }
 
 /** Classifies an answer that is not a success. */
-export function outcomeOfGraphError(answer: ProviderAnswer, table: GraphErrorTable): SendOutcome {
+function classifyGraphError(answer: ProviderAnswer, table: GraphErrorTable): SendOutcome {
   const read = GraphError.safeParse(answer.body);
-  if (!read.success) return outcomeOfStatus(answer);
+  if (!read.success) return classifyStatus(answer);
   const { error } = read.data;
   const problem = { code: String(error.code), message: error.error_data?.details ?? error.message };
-  const known = classIn(table, error) ?? classOfStatus(answer.status, error.is_transient === true);
+  const known = findClass(table, error) ?? classifyUndocumented(answer.status, error.is_transient === true);
   switch (known) {
     case 'ordinary':
     case 'few':
@@ -58,7 +93,7 @@ export function outcomeOfGraphError(answer: ProviderAnswer, table: GraphErrorTab
   }
 }
 
-function classIn(
+function findClass(
   table: GraphErrorTable,
   { code, error_subcode: subcode }: z.infer<typeof GraphError>['error'],
 ): GraphErrorClass | undefined {
@@ -67,7 +102,7 @@ function classIn(
 }
 
 /** Codes that are not documented. */
-function classOfStatus(status: number, isTransient: boolean): GraphErrorClass {
+function classifyUndocumented(status: number, isTransient: boolean): GraphErrorClass {
   return isTransient || status >= 500 || status === 429 ? 'ordinary' : 'refused';
 }
 
@@ -79,7 +114,7 @@ function permissionClass(code: number): GraphErrorClass | undefined {
 const Usage = z.record(z.string(), z.array(z.object({ estimated_time_to_regain_access: z.number().nonnegative().catch(0) })));
 
 /** How long Meta will refuse: minutes, in a separate header. */
-export function graphWaitMs(headers: Headers): number | undefined {
+function graphWaitMs(headers: Headers): number | undefined {
   const usage = readUsage(headers.get('x-business-use-case-usage'));
   const minutes = Math.max(0, ...Object.values(usage).flatMap((uses) => uses.map((use) => use.estimated_time_to_regain_access)));
   return minutes > 0 ? minutes * 60_000 : retryAfterMs(headers);
@@ -140,18 +175,18 @@ export async function checkGraphAccount(
     if (account.data.id !== id) return { state: 'mismatch', message: 'The access token belongs to another account.' };
     return { state: 'valid', account: account.data.display_phone_number ?? account.data.name ?? id };
   }
-  const outcome = outcomeOfGraphError(answer, graphErrors({}));
+  const outcome = classifyGraphError(answer, graphErrors({}));
   if (outcome.kind === 'sent' || outcome.kind === 'retry')
     return { state: 'unreachable', message: outcome.kind === 'retry' ? outcome.message : '' };
   return { state: 'refused', message: `The provider refused the access token: ${outcome.message}` };
 }
 
 /** The outcome of a send by either channel; `readId` finds the message id in the answer it hopes for. */
-export function outcomeOfGraphSend(
+export function classifyGraphSend(
   answer: ProviderAnswer | NoAnswer,
   { readId, errors }: { readonly readId: (body: unknown) => string | undefined; readonly errors: GraphErrorTable },
 ): SendOutcome {
-  if ('failure' in answer) return outcomeOfNoAnswer(answer);
+  if ('failure' in answer) return classifyNoAnswer(answer);
   const providerMessageId = answer.status < 300 ? readId(answer.body) : undefined;
-  return providerMessageId === undefined ? outcomeOfGraphError(answer, errors) : { kind: 'sent', providerMessageId };
+  return providerMessageId === undefined ? classifyGraphError(answer, errors) : { kind: 'sent', providerMessageId };
 }
