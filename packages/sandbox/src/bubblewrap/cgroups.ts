@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { SandboxLimits } from '../limits.ts';
+import type { SandboxLimits } from '../sandbox.ts';
 
 const mountPoint = '/sys/fs/cgroup';
 const ours = 'concierge-sandbox';

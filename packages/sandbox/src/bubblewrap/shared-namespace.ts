@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import type { SandboxLimits } from '../limits.ts';
+import type { SandboxLimits } from '../sandbox.ts';
 import { sharedTmp } from './template.ts';
 
 /** The shell steps into control groups before it becomes the next program: that one and all it makes begin in there. */
@@ -45,8 +45,8 @@ export class SharedNamespace implements Disposable {
    */
   entering(doors: readonly string[]): string[] {
     const joining = doors.length === 0 ? [] : ['/bin/sh', '-c', `${stepIn}; exec "$@"`, 'sh', ...doors, '--'];
-    const users = this.#users === undefined ? [] : [`--user=${pathOf(this.#users)}`, '--preserve-credentials'];
-    return [...joining, 'nsenter', ...users, `--mount=${pathOf(this.#mounts)}`];
+    const users = this.#users === undefined ? [] : [`--user=${buildPath(this.#users)}`, '--preserve-credentials'];
+    return [...joining, 'nsenter', ...users, `--mount=${buildPath(this.#mounts)}`];
   }
 
   [Symbol.dispose](): void {
@@ -55,6 +55,6 @@ export class SharedNamespace implements Disposable {
   }
 }
 
-function pathOf(descriptor: number): string {
+function buildPath(descriptor: number): string {
   return `/proc/${String(process.pid)}/fd/${String(descriptor)}`;
 }

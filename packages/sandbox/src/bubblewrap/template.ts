@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SandboxLimits } from '../limits.ts';
+import type { SandboxLimits } from '../sandbox.ts';
 import { dispatcherPath, workspacePath, type Workspace } from '../workspace.ts';
 import { seccompProgram } from './seccomp.ts';
 

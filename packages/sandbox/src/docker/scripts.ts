@@ -80,7 +80,7 @@ done
 exit 0`;
 
 /** The mark stands in the first line of the process's command line: the search reads only that line. */
-export function launchOf(mark: string, argv: readonly string[]): string[] {
+export function buildLaunch(mark: string, argv: readonly string[]): string[] {
   return [...subreaper, '/bin/sh', '-c', `: ${mark}${launch}`, 'sh', ...argv];
 }
 

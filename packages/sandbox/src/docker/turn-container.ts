@@ -5,12 +5,11 @@ import { Duplex, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { CommandOutput } from '../command-output.ts';
-import { endOfCode } from '../command-end.ts';
+import { readExitCode, StopWatch } from '../stop-watch.ts';
 import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOptions, type SandboxCommand } from '../sandbox.ts';
-import { StopWatch } from '../stop-watch.ts';
 import { isUncovered, workspacePath } from '../workspace.ts';
 import { engineError, isGone, isMissing } from './engine-error.ts';
-import { countOfMemoryKills, launchOf, sweepBut } from './scripts.ts';
+import { countOfMemoryKills, buildLaunch, sweepBut } from './scripts.ts';
 import { containerOptions, type ContainerPlan } from './template.ts';
 
 const engineTimeoutMs = 30_000;
@@ -76,10 +75,10 @@ export class TurnContainer {
     const mark = `concierge-${randomBytes(8).toString('hex')}`;
     this.#marks.add(mark);
     try {
-      const exec = await this.#exec(launchOf(mark, command.argv), command);
+      const exec = await this.#exec(buildLaunch(mark, command.argv), command);
       if (exec === undefined) return undefined;
       const output = new CommandOutput(this.#plan.engine.limits.outputBytes, options.onOutput);
-      const end = await this.#endOf({ exec, output, mark, command, signal: options.signal });
+      const end = await this.#readEnd({ exec, output, mark, command, signal: options.signal });
       return { end, output: output.end(), outputBytes: output.bytes };
     } finally {
       this.#marks.delete(mark);
@@ -93,7 +92,7 @@ export class TurnContainer {
     this.#lifeline.destroy();
   }
 
-  async #endOf({ exec, output, mark, command, signal }: RunningCommand): Promise<CommandEnd> {
+  async #readEnd({ exec, output, mark, command, signal }: RunningCommand): Promise<CommandEnd> {
     const stopped = Promise.withResolvers<void>();
     using watch = new StopWatch(command.timeoutMs, signal, () => {
       stopped.resolve();
@@ -104,7 +103,7 @@ export class TurnContainer {
     if (watch.reason === undefined) {
       const code = await this.#exitCode(exec.exec);
       if (code === killedCode && (await this.#ranOutOfMemory())) return { kind: 'out_of_memory' };
-      return endOfCode(code);
+      return readExitCode(code);
     }
     await this.#stop(mark);
     await Promise.race([written, wait(lastWordsMs, undefined, { ref: false })]);

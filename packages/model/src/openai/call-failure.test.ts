@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { isContextOverflow } from './context-overflow.ts';
+import { isRefusedAsTooLong } from './call-failure.ts';
 
-describe('isContextOverflow', () => {
+describe('isRefusedAsTooLong', () => {
   it.each([
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
     "This endpoint's maximum context length is 131072 tokens. However, you requested about 132463 tokens (1463 of text input, 131000 in the output).",
@@ -17,12 +17,12 @@ describe('isContextOverflow', () => {
     'the request exceeds the available context size, try increasing it',
     'Invalid request: Your request exceeded model token limit: 131072',
   ])('knows: %s', (message) => {
-    expect(isContextOverflow({ status: 400, code: null, message })).toBe(true);
+    expect(isRefusedAsTooLong({ status: 400, code: null, message })).toBe(true);
   });
 
   it('goes by the code where there is one', () => {
-    expect(isContextOverflow({ status: 400, code: 'context_length_exceeded', message: 'no' })).toBe(true);
-    expect(isContextOverflow({ status: 413, code: null, message: '' })).toBe(true);
+    expect(isRefusedAsTooLong({ status: 400, code: 'context_length_exceeded', message: 'no' })).toBe(true);
+    expect(isRefusedAsTooLong({ status: 413, code: null, message: '' })).toBe(true);
   });
 
   it.each([
@@ -31,6 +31,6 @@ describe('isContextOverflow', () => {
     [429, 'Rate limit reached: please reduce the length of the messages'],
     [500, 'maximum context length'],
   ])('is not fooled by %d %s', (status, message) => {
-    expect(isContextOverflow({ status, code: null, message })).toBe(false);
+    expect(isRefusedAsTooLong({ status, code: null, message })).toBe(false);
   });
 });

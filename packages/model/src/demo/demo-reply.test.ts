@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { callsAskedFor } from './demo-intents.ts';
+import { callsAskedFor } from './demo-reply.ts';
 
 describe('callsAskedFor', () => {
   it.each([
