@@ -1,4 +1,4 @@
-import type { SessionMessage, ToolCall, TurnOutput, UploadRef } from '@concierge/contract';
+import type { SessionMessage, ToolCall, TurnOutput, UploadRef, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Model, ModelTool } from '@concierge/model';
 import type { Conversation } from './conversation.ts';
 import type { ShownImages } from './model-messages.ts';
@@ -49,4 +49,27 @@ export interface LoopRun {
   readonly compact: Compact;
   /** Calls whose `tool_call_start` an earlier attempt has already published. */
   readonly startedCalls: ReadonlySet<string>;
+}
+
+type CallStep = Extract<TurnStep, { kind: 'intent' | 'result' | 'nested_intent' | 'nested_result' }>;
+
+/**
+ * A call that may run again is only noted. Around a side effect each step is written, which fails once another worker
+ * has the session, and then put on disk: an emptied Redis must not make the effect happen twice. The same holds for a
+ * call that takes up what it began: asked anew, the model would make another one.
+ */
+export async function journalCall(
+  { conversation, tools, writer }: Pick<LoopRun, 'conversation' | 'tools' | 'writer'>,
+  step: CallStep,
+  events: TurnEvent[] = [],
+): Promise<void> {
+  const name = step.kind === 'result' ? step.message.name : step.name;
+  if (tools.hasSideEffect(name) || tools.resumes(name)) {
+    await writer.step(step, events);
+    await writer.persist();
+  } else {
+    writer.record(step);
+    for (const event of events) writer.emit(event);
+  }
+  conversation.apply(step);
 }

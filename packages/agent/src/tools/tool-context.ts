@@ -1,12 +1,9 @@
 import type { UploadRef, UsageRow } from '@concierge/contract';
 import type { SkillEditor, Skills } from '@concierge/tenant';
 import type { TurnSchedules } from './automation/turn-schedules.ts';
-import type { ReadUpload, TurnDocuments } from './documents/turn-documents.ts';
-import type { FileAccess } from './files/file-access.ts';
-import type { TurnMemory } from './memory/turn-memory.ts';
+import type { ReadUpload, TurnDocuments, TurnMemory, TurnSessions, FileAccess } from './tool-scope.ts';
 import type { RequestStaff, FindReplyWindow, TurnMessaging } from './messaging/turn-messaging.ts';
 import type { RuntimeAccess } from './runtime/runtime-access.ts';
-import type { TurnSessions } from './sessions/turn-sessions.ts';
 import type { ToolAccess } from './tool-access.ts';
 
 /** One page of a document of the web; long documents have several. */

@@ -2,8 +2,8 @@ import { AppError, clip } from '@concierge/contract';
 import type { FileEntry } from '@concierge/tenant';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
-import type { FileAccess } from './file-access.ts';
-import { folderOf, isHidden } from './file-tools.ts';
+import type { FileAccess } from '../tool-scope.ts';
+import { findFolder, isHidden } from './file-tools.ts';
 import { TextSearch } from './text-search.ts';
 
 const FILES_MAX = 5000;
@@ -57,7 +57,7 @@ Use it to find where something stands; to read on, use read with the line as off
     await using texts = new TextSearch();
     await texts.lookFor({ text: query, isRegex: regex, wholeWords });
     const search = new FileSearch({ files, texts, signal, limit, context });
-    const folder = folderOf(path);
+    const folder = findFolder(path);
     const { entries, isCut } = await filesUnder(files, folder, async (paths) => texts.filter(paths, globs, folder));
     await search.run(entries);
     return search.answer(isCut);
@@ -128,11 +128,11 @@ class FileSearch {
 
   async #search(path: string): Promise<void> {
     const { files, texts, limit, context } = this.#options;
-    const text = await textOf(files, path);
+    const text = await readText(files, path);
     if (text === undefined) return;
     this.#searched += 1;
     // One more than fits shows whether there are more.
-    const found = await texts.linesOf(text, limit - this.#matches + 1);
+    const found = await texts.findLines(text, limit - this.#matches + 1);
     const fitting = found.slice(0, limit - this.#matches);
     if (found.length > fitting.length) this.#stopped = `there are more than ${String(limit)} matches`;
     if (fitting.length === 0) return;
@@ -149,7 +149,7 @@ class FileSearch {
 }
 
 /** undefined for a file that is not text, and for one that was deleted since it was listed. */
-async function textOf(files: FileAccess, path: string): Promise<string | undefined> {
+async function readText(files: FileAccess, path: string): Promise<string | undefined> {
   try {
     return searchableText((await files.readBytes(path)).bytes);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { fitContext, type FittingRoom, type PromptSources } from './fit-context.ts';
+import { fitContext, type FittingRoom, type PromptSources } from './system-prompt.ts';
 
 /** A token per character makes the arithmetic of these tests readable. */
 const room: FittingRoom = { contextWindow: 40_000, estimateTokens: (text) => text.length, agent: 'admin', access: 'admin' };
