@@ -32,18 +32,24 @@ export interface LoopTools {
  */
 export type Compact = (reason: 'due' | 'overflowed') => Promise<boolean>;
 
-/** Everything that one turn's loop works with. */
-export interface LoopRun {
-  readonly conversation: Conversation;
+/** What answers: a model with a system prompt. */
+export interface LoopAgent {
   readonly model: Model;
   readonly system: string;
-  readonly tools: LoopTools;
+  /** Model calls with tools that a turn may make. */
+  readonly maxTurns: number;
   /**
    * The images of these messages that the model is shown. Asked before every model call, for tools may have shown new
    * ones.
    */
-  imagesOf(messages: readonly SessionMessage[]): Promise<ShownImages>;
-  readonly maxTurns: number;
+  loadImages(messages: readonly SessionMessage[]): Promise<ShownImages>;
+}
+
+/** Everything that one turn's loop works with. */
+export interface LoopRun {
+  readonly conversation: Conversation;
+  readonly agent: LoopAgent;
+  readonly tools: LoopTools;
   readonly signal: AbortSignal;
   readonly writer: TurnOutput;
   readonly compact: Compact;

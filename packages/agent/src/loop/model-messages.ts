@@ -45,7 +45,7 @@ class SentMessages {
   }
 
   add(message: ModelMessage): void {
-    if (message.role !== 'tool') this.#tellShown();
+    if (message.role !== 'tool') this.#addShown();
     this.#sent.push(message);
   }
 
@@ -64,7 +64,7 @@ class SentMessages {
   }
 
   all(): ModelMessage[] {
-    this.#tellShown();
+    this.#addShown();
     return this.#sent;
   }
 
@@ -77,7 +77,7 @@ class SentMessages {
     }
   }
 
-  #tellShown(): void {
+  #addShown(): void {
     if (this.#shown.length === 0) return;
     this.#sent.push({ role: 'user', content: this.#shown });
     this.#shown = [];

@@ -128,7 +128,7 @@ describe('the agent loop', () => {
   it('answers the user with one last call without tools when maxTurns is reached', async () => {
     const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
     const model = new ScriptedReplies([callTools(toolCall('a', 'look')), callTools(toolCall('b', 'look')), say('what I have')]);
-    const run = loopFixture({ model, tools, run: { maxTurns: 2 } });
+    const run = loopFixture({ model, tools, maxTurns: 2 });
     await expect(runAgentLoop(run)).resolves.toBe('max_turns');
     expect(model.requests.map((request) => request.tools.length)).toEqual([1, 1, 0]);
   });
@@ -136,7 +136,7 @@ describe('the agent loop', () => {
   it('does not take tool calls of the last call, which was offered none', async () => {
     const model = new ScriptedReplies([callTools(toolCall('a', 'look')), [ending({ text: 'x', toolCalls: [toolCall('b', 'look')] })]]);
     const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
-    await expect(runAgentLoop(loopFixture({ model, tools, run: { maxTurns: 1 } }))).resolves.toBe('max_turns');
+    await expect(runAgentLoop(loopFixture({ model, tools, maxTurns: 1 }))).resolves.toBe('max_turns');
     expect(tools.ran).toEqual(['a']);
   });
 

@@ -23,14 +23,15 @@ import type { OpenCall } from './conversation.ts';
  */
 export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
   const { conversation } = run;
+  const { maxTurns } = run.agent;
   await callTools(run); // What an earlier attempt left open; usually nothing.
-  for (let round = conversation.replies; !conversation.answered && round <= run.maxTurns; round += 1) {
+  for (let round = conversation.replies; !conversation.answered && round <= maxTurns; round += 1) {
     run.signal.throwIfAborted();
     await run.compact('due');
-    await replyInBounds(run, round < run.maxTurns);
+    await replyInBounds(run, round < maxTurns);
     await callTools(run);
   }
-  return conversation.finishReason(run.maxTurns);
+  return conversation.finishReason(maxTurns);
 }
 
 /**
@@ -54,7 +55,7 @@ async function replyInBounds(run: LoopRun, withTools: boolean): Promise<void> {
   try {
     await streamReply(run, withTools);
   } catch (error) {
-    if (!run.model.isContextOverflow(error) || !(await run.compact('overflowed'))) throw error;
+    if (!run.agent.model.isContextOverflow(error) || !(await run.compact('overflowed'))) throw error;
     if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: 'restarted' } });
     await streamReply(run, withTools);
   }
@@ -68,13 +69,13 @@ type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
  * error.
  */
 async function streamReply(run: LoopRun, withTools: boolean): Promise<void> {
-  const { conversation, signal, writer } = run;
+  const { conversation, agent, signal, writer } = run;
   const startedAtMs = Date.now();
   let end: ModelEnd | undefined;
-  const images = await run.imagesOf(conversation.messages);
-  for await (const event of run.model.stream(
+  const images = await agent.loadImages(conversation.messages);
+  for await (const event of agent.model.stream(
     {
-      system: run.system,
+      system: agent.system,
       messages: modelMessages(conversation, images),
       tools: withTools ? run.tools.offered : [],
       conversationId: conversation.sessionId,
@@ -111,7 +112,7 @@ function hear(run: LoopRun, event: ModelEvent): ModelEnd | undefined {
 function assistantStep(run: LoopRun, end: ModelEnd, startedAtMs: number): AssistantStep {
   const { conversation } = run;
   const runsTools = end.finishReason === 'stop' || end.finishReason === 'tool_calls';
-  const lastCall = conversation.replies >= run.maxTurns;
+  const lastCall = conversation.replies >= run.agent.maxTurns;
   const toolCalls = runsTools && !lastCall ? conversation.withUniqueIds(end.toolCalls) : [];
   return {
     kind: 'assistant',
@@ -212,7 +213,7 @@ const MORE_NOTE = '\n[there is more: it is in the result]\n';
 
 /**
  * Emits what a call reports while it runs to the readers of the turn. quiet (the call may be short: nothing is emitted)
- * → telling (some of it at a time) → full (the limit is reached); disposed when the call has ended: nothing comes after
+ * → emitting (some of it at a time) → full (the limit is reached); disposed when the call has ended: nothing comes after
  * that.
  */
 export class CallProgress implements Disposable {
@@ -220,13 +221,13 @@ export class CallProgress implements Disposable {
   readonly #emit: (event: TurnEvent) => void;
   #gathered = '';
   #bytesLeft: number = limits.toolProgressMaxBytes;
-  #state: 'quiet' | 'telling' | 'full' | 'disposed' = 'quiet';
+  #state: 'quiet' | 'emitting' | 'full' | 'disposed' = 'quiet';
   #timer: NodeJS.Timeout;
 
   constructor(call: Pick<ToolCall, 'id' | 'name'>, emit: (event: TurnEvent) => void) {
     this.#call = call;
     this.#emit = emit;
-    this.#timer = setTimeout(() => this.#tell(), limits.toolProgressAfterMs);
+    this.#timer = setTimeout(() => this.#emitGathered(), limits.toolProgressAfterMs);
   }
 
   hear(delta: string): void {
@@ -240,8 +241,8 @@ export class CallProgress implements Disposable {
     clearTimeout(this.#timer);
   }
 
-  #tell(): void {
-    this.#state = 'telling';
+  #emitGathered(): void {
+    this.#state = 'emitting';
     const { text, isCut } = cutText(this.#gathered.toWellFormed(), this.#bytesLeft);
     this.#gathered = '';
     this.#bytesLeft -= Buffer.byteLength(text);
@@ -249,6 +250,6 @@ export class CallProgress implements Disposable {
     const { id, name } = this.#call;
     if (delta !== '') this.#emit({ type: 'tool_call_progress', data: { id, name, delta } });
     if (isCut) this.#state = 'full';
-    else this.#timer = setTimeout(() => this.#tell(), GATHER_MS);
+    else this.#timer = setTimeout(() => this.#emitGathered(), GATHER_MS);
   }
 }
