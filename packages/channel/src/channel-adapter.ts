@@ -51,7 +51,7 @@ export interface SurfaceHint {
 /**
  * Addresses that lead to a binding: the first is the one that providers are given. Without PUBLIC_URL they are paths.
  */
-export type WebhookPlaces = readonly [string, ...string[]];
+export type WebhookAddresses = readonly [string, ...string[]];
 
 export interface WebhooksOptions {
   readonly urls: ProviderUrls;
@@ -63,11 +63,11 @@ export interface WebhooksOptions {
 /** Calls to the provider about its webhook. Never throws for failures of the network or the provider. */
 export interface ChannelWebhooks {
   /** undefined: it is unknown where the provider would reach us, so it is done by hand. */
-  register(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
+  register(addresses: WebhookAddresses): Promise<ChannelCheck | undefined>;
   /** Done as far as the provider can be reached: a delivery to an address without a binding is refused. */
-  remove(places: WebhookPlaces): Promise<void>;
+  remove(addresses: WebhookAddresses): Promise<void>;
   /** undefined: it cannot be asked, and nothing is known to be wrong. */
-  check(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
+  check(addresses: WebhookAddresses): Promise<ChannelCheck | undefined>;
 }
 
 /** As a query parser gives it; anything but a string is nothing that a provider sends. */

@@ -9,7 +9,7 @@ import {
   type ChannelView,
   type ConnectedChannel,
 } from '@concierge/contract';
-import type { ChannelWebhooks, WebhookPlaces } from './channel-adapter.ts';
+import type { ChannelWebhooks, WebhookAddresses } from './channel-adapter.ts';
 import { channelAdapters, readBinding, openSender, openWebhooks, readSelfId, type OpenBinding } from './channel-adapters.ts';
 import type { CredentialCheck } from './outbound/channel-sender.ts';
 import type { ProviderUrls } from './outbound/provider-environment.ts';
@@ -121,9 +121,9 @@ export class ChannelConnections {
 
   /** The webhook of a previous bot is removed: it would go on delivering messages that are not accepted. */
   async #bringHere(tenant: ConnectableTenant, binding: OpenBinding, before: OpenBinding | undefined): Promise<ChannelCheck | undefined> {
-    const places = this.#listWebhookAddresses(tenant, binding.channel);
-    if (before !== undefined && readSelfId(before) !== readSelfId(binding)) await this.#openWebhooks(before)?.remove(places);
-    return this.#openWebhooks(binding)?.register(places);
+    const addresses = this.#listWebhookAddresses(tenant, binding.channel);
+    if (before !== undefined && readSelfId(before) !== readSelfId(binding)) await this.#openWebhooks(before)?.remove(addresses);
+    return this.#openWebhooks(binding)?.register(addresses);
   }
 
   #openWebhooks(binding: OpenBinding): ChannelWebhooks | undefined {
@@ -134,7 +134,7 @@ export class ChannelConnections {
     return { ...view, webhookUrl: this.#listWebhookAddresses(tenant, view.channel)[0], window: viewWindow(view) };
   }
 
-  #listWebhookAddresses({ tenantId }: ConnectableTenant, channel: MessagingChannel): WebhookPlaces {
+  #listWebhookAddresses({ tenantId }: ConnectableTenant, channel: MessagingChannel): WebhookAddresses {
     const base = this.#publicUrl ?? '';
     const [byName, byNumber] = webhookPaths(channel, tenantId);
     return [`${base}${byName}`, `${base}${byNumber}`];
@@ -152,9 +152,9 @@ async function readable({ channels }: ConnectableTenant, channel: MessagingChann
   }
 }
 
-async function keepNew({ channels }: ConnectableTenant, view: ChannelView, told: Readonly<Record<string, string>> = {}): Promise<void> {
-  const isNew = Object.entries(told).some(([name, value]) => view.identifiers[name] !== value);
-  if (isNew) await channels.learn(view, told);
+async function keepNew({ channels }: ConnectableTenant, view: ChannelView, found: Readonly<Record<string, string>> = {}): Promise<void> {
+  const isNew = Object.entries(found).some(([name, value]) => view.identifiers[name] !== value);
+  if (isNew) await channels.learn(view, found);
 }
 
 function credentialsChecked(check: CredentialCheck): ChannelCheck {

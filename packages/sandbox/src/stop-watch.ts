@@ -8,7 +8,7 @@ const signalBase = 128;
  * Without HUP, INT and QUIT: no process sends them to a command in a sandbox, and some programs use 129 to 131 as exit
  * codes (git's for a wrong call is 129).
  */
-const telling = new Set([
+const endingSignals = new Set([
   'SIGILL',
   'SIGTRAP',
   'SIGABRT',
@@ -25,7 +25,7 @@ const telling = new Set([
 
 const signalNames = new Map(
   Object.entries(constants.signals)
-    .filter(([name]) => telling.has(name))
+    .filter(([name]) => endingSignals.has(name))
     .map(([name, number]) => [signalBase + number, name]),
 );
 

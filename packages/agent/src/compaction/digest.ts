@@ -91,7 +91,7 @@ function readSentence(text: string, weight: number): Sentence {
   return { line, words: [...new Set(line.match(/[\p{L}\p{N}]+/gu))], weight };
 }
 
-/** A repeated sentence is kept once, at its first place. */
+/** A repeated sentence is kept once, where it stood first. */
 function unique(sentences: readonly Sentence[]): Sentence[] {
   return [...new Map(sentences.toReversed().map((sentence) => [sentence.line.toLowerCase(), sentence])).values()].toReversed();
 }
@@ -102,8 +102,8 @@ function mostTelling(sentences: readonly Sentence[], room: number): Sentence[] {
   for (const { words } of sentences) for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
   const rarity = (word: string): number => Math.log(1 + sentences.length / (counts.get(word) ?? 1)) * weighWord(word);
   const ranked = sentences
-    .map((sentence, place) => ({ sentence, place, worth: computeWorth(sentence, rarity) }))
-    .toSorted((one, other) => other.worth - one.worth || one.place - other.place);
+    .map((sentence, position) => ({ sentence, position, worth: computeWorth(sentence, rarity) }))
+    .toSorted((one, other) => other.worth - one.worth || one.position - other.position);
   let left = room;
   const chosen = ranked.filter(({ sentence }) => {
     const length = sentence.line.length + '- \n'.length;
@@ -111,7 +111,7 @@ function mostTelling(sentences: readonly Sentence[], room: number): Sentence[] {
     left -= length;
     return true;
   });
-  return chosen.toSorted((one, other) => one.place - other.place).map(({ sentence }) => sentence);
+  return chosen.toSorted((one, other) => one.position - other.position).map(({ sentence }) => sentence);
 }
 
 function computeWorth({ line, words, weight }: Sentence, rarity: (word: string) => number): number {

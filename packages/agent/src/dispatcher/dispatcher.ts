@@ -16,7 +16,7 @@ interface CallSlots {
   run<Result>(call: () => Promise<Result>): Promise<Result>;
 }
 
-interface GatePlace {
+interface GateOptions {
   readonly token: string;
   readonly depth: number;
   /** Shared by the command's calls. */
@@ -36,12 +36,12 @@ export class CommandGate implements AsyncDisposable {
   readonly #onEnd: () => void;
   #made = 0;
 
-  constructor(caller: CommandCaller, place: GatePlace) {
+  constructor(caller: CommandCaller, options: GateOptions) {
     this.caller = caller;
-    this.token = place.token;
-    this.depth = place.depth;
-    this.#slots = place.slots;
-    this.#onEnd = place.onEnd;
+    this.token = options.token;
+    this.depth = options.depth;
+    this.#slots = options.slots;
+    this.#onEnd = options.onEnd;
   }
 
   get signal(): AbortSignal {

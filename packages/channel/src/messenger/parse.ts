@@ -139,7 +139,7 @@ function readMessage(message: Message, from: From): InboundItem {
   if (message.is_deleted === true) return { kind: 'retraction', providerMessageId: mid, messageRef: mid };
   if (message.is_unsupported === true) return ignored('unsupported', mid);
   const attachments = message.attachments.map((attachment) => Attachment.safeParse(attachment).data).filter((known) => known !== undefined);
-  const location = attachments.map(readLocation).find((place) => place !== undefined);
+  const location = attachments.map(readLocation).find((found) => found !== undefined);
   const text = textOrNull(message.text);
   const payload = message.quick_reply?.payload;
   const story = message.reply_to?.story?.id;

@@ -1,5 +1,5 @@
 import type { ChannelCheck, TelegramSettings } from '@concierge/contract';
-import type { ChannelAdapter, WebhookRequest, ChannelWebhooks, WebhookPlaces, WebhooksOptions } from '../channel-adapter.ts';
+import type { ChannelAdapter, WebhookRequest, ChannelWebhooks, WebhookAddresses, WebhooksOptions } from '../channel-adapter.ts';
 import { readHeader, isSecret } from '../inbound/signature.ts';
 import { parseTelegram } from './parse.ts';
 import { mediaSources, TelegramSender, type TelegramWebhook } from './send.ts';
@@ -83,28 +83,28 @@ class TelegramWebhooks implements ChannelWebhooks {
     this.#options = options;
   }
 
-  async register([url]: WebhookPlaces): Promise<ChannelCheck | undefined> {
+  async register([url]: WebhookAddresses): Promise<ChannelCheck | undefined> {
     if (!this.#options.hasPublicUrl) return undefined;
     const registered = await this.#sender.registerWebhook({ url, secretToken: this.#secretToken }, this.#deadline());
     if (registered.state === 'valid') return found(true, `Telegram brings messages to ${url}.`);
     return found(false, `Telegram did not take the address ${url}: ${registered.message}`);
   }
 
-  async remove(places: WebhookPlaces): Promise<void> {
-    if (this.#options.hasPublicUrl) await this.#sender.removeWebhook(places, this.#deadline());
+  async remove(addresses: WebhookAddresses): Promise<void> {
+    if (this.#options.hasPublicUrl) await this.#sender.removeWebhook(addresses, this.#deadline());
   }
 
-  async check(places: WebhookPlaces): Promise<ChannelCheck> {
+  async check(addresses: WebhookAddresses): Promise<ChannelCheck> {
     const webhook = await this.#sender.findWebhook(this.#deadline());
     if ('failure' in webhook) return found(false, `Telegram did not say where it brings messages: ${webhook.reason}`);
-    const problem = this.#findProblem(webhook, places);
+    const problem = this.#findProblem(webhook, addresses);
     return problem === undefined ? found(true, `Telegram brings messages to ${webhook.url}.`) : found(false, problem);
   }
 
-  #findProblem({ url, lastError, waitingUpdates, missingUpdates }: TelegramWebhook, places: WebhookPlaces): string | undefined {
+  #findProblem({ url, lastError, waitingUpdates, missingUpdates }: TelegramWebhook, addresses: WebhookAddresses): string | undefined {
     const remedy = this.#options.hasPublicUrl ? 'connect it again, and it is registered' : 'register it with setWebhook';
-    if (url === '') return `Telegram brings messages nowhere. It should be ${places[0]}: ${remedy}.`;
-    if (!this.#isOurs(url, places)) return `Telegram brings messages to ${url}. It should be ${places[0]}: ${remedy}.`;
+    if (url === '') return `Telegram brings messages nowhere. It should be ${addresses[0]}: ${remedy}.`;
+    if (!this.#isOurs(url, addresses)) return `Telegram brings messages to ${url}. It should be ${addresses[0]}: ${remedy}.`;
     if (missingUpdates.length > 0) return `Telegram was not asked for ${missingUpdates.join(', ')}: ${remedy}.`;
     // An error of the past, after which everything was taken, is none.
     if (lastError === undefined || waitingUpdates === 0) return undefined;
@@ -112,9 +112,9 @@ class TelegramWebhooks implements ChannelWebhooks {
   }
 
   /** The part before the path is known only where PUBLIC_URL is set. */
-  #isOurs(url: string, places: WebhookPlaces): boolean {
+  #isOurs(url: string, addresses: WebhookAddresses): boolean {
     const pathname = URL.parse(url)?.pathname;
-    return this.#options.hasPublicUrl ? places.includes(url) : places.some((path) => pathname?.endsWith(path) === true);
+    return this.#options.hasPublicUrl ? addresses.includes(url) : addresses.some((path) => pathname?.endsWith(path) === true);
   }
 
   #deadline(): AbortSignal {

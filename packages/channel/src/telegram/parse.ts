@@ -219,8 +219,8 @@ function readPhoto(photo: readonly unknown[]): MediaReference | undefined {
 
 /** A venue repeats its place as a location. */
 function readLocation({ location, venue }: Message): InboundLocation | undefined {
-  const place = venue?.location ?? location;
-  return place === undefined ? undefined : { ...place, name: venue?.title ?? null, address: venue?.address ?? null };
+  const found = venue?.location ?? location;
+  return found === undefined ? undefined : { ...found, name: venue?.title ?? null, address: venue?.address ?? null };
 }
 
 function joinNames({ first_name, last_name }: NonNullable<Message['contact']>): string {

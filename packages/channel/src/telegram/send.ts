@@ -23,7 +23,7 @@ const Refused = z.object({
 });
 type Refused = z.infer<typeof Refused>;
 
-/** The only mark of these cases is the sentence: Telegram has one code for all of them. */
+/** The only sign of these cases is the sentence: Telegram has one code for all of them. */
 const sentences: readonly (readonly [RegExp, FinalKind])[] = [
   [/can't parse (?:entities|message text|caption)|unsupported start tag|can't find end/iu, 'resend_plain'],
   [/message to (?:be replied|reply) not found|replied message not found/iu, 'resend_without_reply'],
@@ -73,7 +73,7 @@ const Bot = z.object({
       .catch(undefined),
   }),
 });
-const FilePlace = z.object({ ok: z.literal(true), result: z.object({ file_path: z.string(), file_size: z.number().optional() }) });
+const FileAddress = z.object({ ok: z.literal(true), result: z.object({ file_path: z.string(), file_size: z.number().optional() }) });
 const Done = z.object({ ok: z.literal(true) });
 const Problem = z.object({ description: z.string() });
 const WebhookInfo = z.object({
@@ -196,9 +196,9 @@ export class TelegramSender implements ChannelSender {
     if (file.id === null) throw unnamed();
     const answer = await this.#call('getFile', { file_id: file.id }, signal);
     if ('failure' in answer) throw new FileUnavailableError('unreachable', answer.reason);
-    const place = FilePlace.safeParse(answer.body);
-    if (!place.success) throw unavailable(answer);
-    const { file_path: path, file_size: size } = place.data.result;
+    const found = FileAddress.safeParse(answer.body);
+    if (!found.success) throw unavailable(answer);
+    const { file_path: path, file_size: size } = found.data.result;
     if ((size ?? 0) > maxBytes) throw new FileUnavailableError('too_large', `The file is larger than ${String(maxBytes)} bytes.`);
     const escaped = path.split('/').map(encodeURIComponent).join('/');
     return download({

@@ -92,13 +92,13 @@ function readUserIdUpdate(json: unknown): InboundItem {
  */
 export class ContactBook {
   readonly #contacts: readonly Contact[];
-  /** The first place of each id. */
-  readonly #places = new Map<string, number>();
+  /** The first index of each id. */
+  readonly #indexes = new Map<string, number>();
 
   constructor(contacts: readonly Contact[]) {
     this.#contacts = contacts;
-    for (const [place, { wa_id, user_id }] of contacts.entries()) {
-      for (const id of [wa_id, user_id]) if (id !== undefined && !this.#places.has(id)) this.#places.set(id, place);
+    for (const [index, { wa_id, user_id }] of contacts.entries()) {
+      for (const id of [wa_id, user_id]) if (id !== undefined && !this.#indexes.has(id)) this.#indexes.set(id, index);
     }
   }
 
@@ -106,8 +106,8 @@ export class ContactBook {
   findContact(senderIds: readonly (string | undefined)[]): Contact | undefined {
     const ids = senderIds.filter((known) => known !== undefined);
     if (ids.length === 0) return this.#contacts.length === 1 ? this.#contacts[0] : undefined;
-    const places = ids.map((id) => this.#places.get(id)).filter((place) => place !== undefined);
-    return places.length === 0 ? undefined : this.#contacts[Math.min(...places)];
+    const indexes = ids.map((id) => this.#indexes.get(id)).filter((index) => index !== undefined);
+    return indexes.length === 0 ? undefined : this.#contacts[Math.min(...indexes)];
   }
 }
 

@@ -30,7 +30,7 @@ const errors = graphErrors({
 const TELEPHONE_NUMBER = /^\+?\d+$/u;
 const BUSINESS_SCOPED_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/u;
 
-const MediaPlace = z.object({ url: z.string(), file_size: z.number().optional() });
+const MediaAddress = z.object({ url: z.string(), file_size: z.number().optional() });
 export const mediaSources: MediaSources = { withToken: ['lookaside.fbsbx.com'], open: [] };
 
 const MARK_MAX_CHARACTERS = 512;
@@ -93,12 +93,12 @@ export class WhatsAppSender implements ChannelSender {
     const path = `${encodeURIComponent(file.id)}?phone_number_id=${encodeURIComponent(this.#phoneNumberId)}`;
     const answer = await askGraph(this.#access, { path, signal });
     if ('failure' in answer) throw new FileUnavailableError('unreachable', answer.reason);
-    const place = MediaPlace.safeParse(answer.body);
-    if (answer.status !== 200 || !place.success) throw new FileUnavailableError('gone', 'WhatsApp does not have the file any more.');
-    if ((place.data.file_size ?? 0) > maxBytes)
+    const found = MediaAddress.safeParse(answer.body);
+    if (answer.status !== 200 || !found.success) throw new FileUnavailableError('gone', 'WhatsApp does not have the file any more.');
+    if ((found.data.file_size ?? 0) > maxBytes)
       throw new FileUnavailableError('too_large', `The file is larger than ${String(maxBytes)} bytes.`);
     return download({
-      url: place.data.url,
+      url: found.data.url,
       headers: { authorization: `Bearer ${this.#access.token}` },
       maxBytes,
       sources: mediaSources,

@@ -186,8 +186,8 @@ function hashEmbedding(text: string, dimensions: number = DEMO_DIMENSIONS): Floa
   const vector = new Float32Array(dimensions);
   for (const word of text.toLowerCase().match(/[\p{L}\d]+/gu) ?? ['']) {
     const digest = createHash('sha256').update(word).digest();
-    const place = digest.readUInt32LE(0) % dimensions;
-    vector[place] = (vector[place] ?? 0) + (digest.readUInt8(4) % 2 === 0 ? 1 : -1);
+    const index = digest.readUInt32LE(0) % dimensions;
+    vector[index] = (vector[index] ?? 0) + (digest.readUInt8(4) % 2 === 0 ? 1 : -1);
   }
   const length = Math.hypot(...vector);
   return length === 0 ? vector.fill(1 / Math.sqrt(dimensions)) : vector.map((value) => value / length);

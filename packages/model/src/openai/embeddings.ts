@@ -104,7 +104,7 @@ export class Embeddings implements Embedder {
   #readVectors(body: string, count: number): Float32Array[] {
     const { data, usage } = parseAnswer(body);
     const inOrder = data.toSorted((one, other) => one.index - other.index);
-    if (inOrder.length !== count || inOrder.some(({ index }, place) => index !== place)) {
+    if (inOrder.length !== count || inOrder.some(({ index }, position) => index !== position)) {
       throw brokenStream(`${String(data.length)} vectors came for ${String(count)} texts`);
     }
     const dimensions = this.#dimensions ?? inOrder[0]?.embedding.length;

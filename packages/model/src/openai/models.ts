@@ -154,9 +154,9 @@ class FallbackModel implements Model {
 
   /** Every possible attempt, in order; a model whose last failure cannot be helped by repetition is left. */
   *#attempts(lastFailure: () => CallFailure | undefined): Generator<Attempt, void, undefined> {
-    for (const [place, model] of this.#line.entries()) {
+    for (const [index, model] of this.#line.entries()) {
       for (let number = 1; number <= this.#options.limits.attempts; number += 1) {
-        const attempt = { model, number, last: place === this.#line.length - 1 };
+        const attempt = { model, number, last: index === this.#line.length - 1 };
         yield attempt;
         const failure = lastFailure();
         if (failure !== undefined && !this.#isRepeated(attempt, failure)) break;

@@ -212,9 +212,9 @@ function isCovered(processId: number, { maskedFolders, maskedFiles, readOnly }: 
 function parseMounts(text: string): Map<string, Mount> {
   const mounts = new Map<string, Mount>();
   for (const line of text.split('\n')) {
-    const [, , device, source, place, options] = line.split(' ');
-    if (device === undefined || source === undefined || place === undefined || options === undefined) continue;
-    mounts.set(unescape(place), { device, source: unescape(source), isReadOnly: options.split(',').includes('ro') });
+    const [, , device, source, target, options] = line.split(' ');
+    if (device === undefined || source === undefined || target === undefined || options === undefined) continue;
+    mounts.set(unescape(target), { device, source: unescape(source), isReadOnly: options.split(',').includes('ro') });
   }
   return mounts;
 }

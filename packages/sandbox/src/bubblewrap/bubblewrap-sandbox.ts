@@ -82,7 +82,7 @@ export class BubblewrapSandbox implements Sandbox {
     this.#namespace = promise;
     try {
       return await this.#runWith(command, options, {
-        before: (doors) => SharedNamespace.making(this.#limits, this.#asRoot, doors),
+        before: (entryFiles) => SharedNamespace.making(this.#limits, this.#asRoot, entryFiles),
         onMade: (processId) => {
           resolve(SharedNamespace.of(processId, this.#asRoot));
         },
@@ -93,7 +93,7 @@ export class BubblewrapSandbox implements Sandbox {
   }
 
   async #runIn(namespace: SharedNamespace, command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
-    return this.#runWith(command, options, { before: (doors) => namespace.entering(doors), onMade: () => undefined });
+    return this.#runWith(command, options, { before: (entryFiles) => namespace.entering(entryFiles), onMade: () => undefined });
   }
 
   async #runWith(command: SandboxCommand, options: RunOptions, { before, onMade }: Entrance): Promise<CommandResult> {
@@ -112,7 +112,15 @@ export class BubblewrapSandbox implements Sandbox {
     };
     const pipe = await this.#pipes.take();
     try {
-      return await new BubblewrapCommand({ plan, before: before(cgroup?.doors ?? []), command, options, cgroup, pipe, onMade }).result();
+      return await new BubblewrapCommand({
+        plan,
+        before: before(cgroup?.entryFiles ?? []),
+        command,
+        options,
+        cgroup,
+        pipe,
+        onMade,
+      }).result();
     } finally {
       pipe.done();
       cgroup?.discard();
@@ -122,7 +130,7 @@ export class BubblewrapSandbox implements Sandbox {
 
 /** The arguments by which a command enters the turn's namespace. */
 interface Entrance {
-  readonly before: (doors: readonly string[]) => readonly string[];
+  readonly before: (entryFiles: readonly string[]) => readonly string[];
   readonly onMade: (processId: number) => void;
 }
 

@@ -121,7 +121,7 @@ export class CommandCgroup {
    * moment of all processors, which takes longer than making a sandbox. A single thread that moves itself need not
    * wait, through the file that only version 1 has.
    */
-  get doors(): readonly string[] {
+  get entryFiles(): readonly string[] {
     return this.#folders.map((folder) => join(folder, existsSync(join(folder, 'tasks')) ? 'tasks' : 'cgroup.procs'));
   }
 

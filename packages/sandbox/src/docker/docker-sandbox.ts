@@ -133,9 +133,9 @@ export class DockerSandboxes implements Sandboxes {
       });
     const alive = new Map<string, Promise<boolean>>();
     let removed = 0;
-    for (const { Id: id, Labels: marks } of found) {
-      if (marks[labels.instance] === this.#engine.instance) continue;
-      const owner = marks[labels.owner] ?? '';
+    for (const { Id: id, Labels: labelled } of found) {
+      if (labelled[labels.instance] === this.#engine.instance) continue;
+      const owner = labelled[labels.owner] ?? '';
       const lives = alive.get(owner) ?? this.#lives(owner, isAlive);
       alive.set(owner, lives);
       if (await lives) continue;

@@ -84,7 +84,7 @@ export function containerOptions({ engine, request, workspace }: ContainerPlan):
     HostConfig: {
       ...isolation(engine),
       ...resources(engine.limits),
-      ...places({ engine, request, workspace }),
+      ...bindFolders({ engine, request, workspace }),
     },
   };
 }
@@ -125,7 +125,7 @@ function resources(limits: SandboxLimits): ContainerCreateOptions['HostConfig'] 
  * workspace is covered by its path inside: the runtime resolves that within the container's own root, whatever it may
  * be a link to by then.
  */
-function places({ engine, request, workspace }: ContainerPlan): ContainerCreateOptions['HostConfig'] {
+function bindFolders({ engine, request, workspace }: ContainerPlan): ContainerCreateOptions['HostConfig'] {
   const inside = (name: string): string => posix.join(workspacePath, name);
   const { dispatcherFolder } = request;
   return {

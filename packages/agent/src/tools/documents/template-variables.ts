@@ -51,7 +51,7 @@ export function checkVariables(declared: readonly Declared[], given: Readonly<Re
       if (variable.required) problems.push(`${variable.name} is missing: ${describeVariable(variable)}`);
     } else {
       const problem = findProblem(variable, value);
-      if (problem === undefined) place(values, splitName(variable.name), prepared(variable, value));
+      if (problem === undefined) setValue(values, splitName(variable.name), prepared(variable, value));
       else problems.push(`${variable.name} ${problem}`);
     }
   }
@@ -152,7 +152,7 @@ function bare(items: unknown[]): unknown[] {
   return items;
 }
 
-function place(values: Values, parts: readonly string[], value: unknown): void {
+function setValue(values: Values, parts: readonly string[], value: unknown): void {
   const [first = '', ...rest] = parts;
   if (rest.length === 0) {
     values[first] = value;
@@ -161,7 +161,7 @@ function place(values: Values, parts: readonly string[], value: unknown): void {
   const known = values[first];
   const inner: Values = isRecord(known) ? known : emptyValues();
   values[first] = inner;
-  place(inner, rest, value);
+  setValue(inner, rest, value);
 }
 
 function isRecord(value: unknown): value is Values {

@@ -69,8 +69,8 @@ async function filesUnder(
   path: string,
   choose: (paths: readonly string[]) => Promise<ReadonlySet<string>>,
 ): Promise<{ entries: FileEntry[]; isCut: boolean }> {
-  const place = path === '' ? undefined : await files.stat(path);
-  if (place?.kind === 'file') return { entries: [place], isCut: false };
+  const entry = path === '' ? undefined : await files.stat(path);
+  if (entry?.kind === 'file') return { entries: [entry], isCut: false };
   const entries = await files.list(path, { recursive: true, limit: FILES_MAX });
   const shown = entries.filter((entry) => entry.kind === 'file' && !isHidden(entry.path.slice(path.length)));
   const chosen = await choose(shown.map((entry) => entry.path));
@@ -177,8 +177,8 @@ function writeHits({ path, text, found }: LineHits, context: number): string[] {
   const hits = new Set(found);
   const shown = [...new Set(found.flatMap((at) => range(Math.max(0, at - context), Math.min(lines.length - 1, at + context))))];
   return shown.flatMap((at, index) => {
-    const mark = hits.has(at) ? ':' : '-';
-    const line = `${path}${mark}${String(at + 1)}${mark} ${clip((lines[at] ?? '').trimEnd(), LINE_MAX_CHARACTERS)}`;
+    const sign = hits.has(at) ? ':' : '-';
+    const line = `${path}${sign}${String(at + 1)}${sign} ${clip((lines[at] ?? '').trimEnd(), LINE_MAX_CHARACTERS)}`;
     const isApart = context > 0 && index > 0 && shown[index - 1] !== at - 1;
     return isApart ? ['--', line] : [line];
   });
@@ -189,17 +189,17 @@ function range(from: number, to: number): number[] {
 }
 
 const decoders = [
-  { mark: [0xff, 0xfe], decoder: new TextDecoder('utf-16le') },
-  { mark: [0xfe, 0xff], decoder: new TextDecoder('utf-16be') },
+  { byteOrder: [0xff, 0xfe], decoder: new TextDecoder('utf-16le') },
+  { byteOrder: [0xfe, 0xff], decoder: new TextDecoder('utf-16be') },
 ] as const;
 const utf8 = new TextDecoder('utf-8');
 
 /**
- * A file's text as ripgrep sees it: UTF-16 by its mark, otherwise UTF-8, whatever is no text in it replaced; with NUL
+ * A file's text as ripgrep sees it: UTF-16 by its byte order mark, otherwise UTF-8, whatever is no text in it replaced; with NUL
  * in it, it is binary and undefined. Line ends are plain.
  */
 function searchableText(bytes: Buffer): string | undefined {
-  const marked = decoders.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte));
+  const marked = decoders.find(({ byteOrder }) => byteOrder.every((byte, index) => bytes[index] === byte));
   if (marked === undefined && bytes.includes(0)) return undefined;
   return (marked?.decoder ?? utf8).decode(bytes).replaceAll('\r\n', '\n');
 }

@@ -163,7 +163,7 @@ export const memorySearch = defineTool({
 function hitLines({ hits, total }: MemoryAnswer, { offset, sessionId }: { offset: number; sessionId: string }): string[] {
   if (hits.length === 0)
     return [offset > 0 && total > 0 ? `There are only ${String(total)} results.` : 'Nothing was found. Try other words, or fewer.'];
-  const lines = hits.map((hit, place) => `${String(offset + place + 1)}. ${describeSource(hit, sessionId)}\n${hit.snippet}`);
+  const lines = hits.map((hit, index) => `${String(offset + index + 1)}. ${describeSource(hit, sessionId)}\n${hit.snippet}`);
   const next = offset + hits.length;
   return next < total ? [...lines, `[${String(next)} of ${String(total)} results; continue with offset ${String(next)}]`] : lines;
 }

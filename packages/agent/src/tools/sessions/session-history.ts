@@ -96,7 +96,7 @@ function renderFound(
   const lines = found
     .slice(0, count)
     .toSorted((one, other) => one - other)
-    .map((place) => `#${String(place + 1)} ${nameSpeaker(messages[place])}\n${snippetOf(texts[place] ?? '', question)}`);
+    .map((index) => `#${String(index + 1)} ${nameSpeaker(messages[index])}\n${snippetOf(texts[index] ?? '', question)}`);
   const rest = found.length > count ? `\n\n[${String(found.length - count)} further messages fit less]` : '';
   return `${title}\n\n${lines.join('\n\n')}${rest}\n\n[cut; read around a message with before, as in before ${String((found[0] ?? 0) + 4)} and limit 6]`;
 }
