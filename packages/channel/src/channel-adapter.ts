@@ -2,7 +2,7 @@ import type { MessagingChannel, ChannelCheck, ChannelSettings, ReceiptState } fr
 import type { MediaSources } from './outbound/fetch-file.ts';
 import type { ChannelSender, SenderOptions } from './outbound/channel-sender.ts';
 import type { ProviderUrls } from './outbound/provider-environment.ts';
-import type { Surface } from './outbound/surface.ts';
+import type { SendingRules } from './outbound/sending-rules.ts';
 
 /**
  * One channel: everything that differs between channels is behind this interface. What can be declared stands in
@@ -31,16 +31,16 @@ export interface ChannelAdapter<Settings = ChannelSettings[MessagingChannel]> {
   openSender(settings: Settings, options: SenderOptions): ChannelSender;
   /** Manages the webhook address at the provider. Absent: it is set by hand, and cannot be queried. */
   openWebhooks?(settings: Settings, options: WebhooksOptions): ChannelWebhooks;
-  /** All surfaces: one, or one for each kind of conversation. */
-  readonly surfaces: readonly Surface[];
-  /** The surface of a conversation, as far as it is known. */
-  surface(conversation: SurfaceHint): Surface;
-  /** The surface depends on which of the binding's accounts was written to. */
-  hasSurfacePerAccount?(identifiers: Readonly<Record<string, string>>): boolean;
+  /** One set of rules, or one for each kind of conversation. */
+  readonly allRules: readonly SendingRules[];
+  /** The rules for a conversation, as far as it is known. */
+  rulesFor(conversation: ConversationHint): SendingRules;
+  /** The rules depend on which of the binding's accounts was written to. */
+  hasRulesPerAccount?(identifiers: Readonly<Record<string, string>>): boolean;
   readonly mediaSources: MediaSources;
 }
 
-export interface SurfaceHint {
+export interface ConversationHint {
   readonly to?: string;
   /** The binding's identifiers, as they are stored. */
   readonly identifiers?: Readonly<Record<string, string>>;

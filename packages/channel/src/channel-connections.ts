@@ -13,7 +13,7 @@ import type { ChannelWebhooks, WebhookAddresses } from './channel-adapter.ts';
 import { channelAdapters, readBinding, openSender, openWebhooks, readSelfId, type OpenBinding } from './channel-adapters.ts';
 import type { CredentialCheck } from './outbound/channel-sender.ts';
 import type { ProviderUrls } from './outbound/provider-environment.ts';
-import { replyWindow } from './outbound/surface.ts';
+import { replyWindow } from './outbound/sending-rules.ts';
 
 /** Where a tenant's bindings are kept. */
 export interface BindingStore {
@@ -164,7 +164,7 @@ function credentialsChecked(check: CredentialCheck): ChannelCheck {
 }
 
 function viewWindow({ channel, identifiers, lastInboundAt }: ChannelView): ConnectedChannel['window'] {
-  const window = replyWindow(channelAdapters[channel].surface({ identifiers }), {
+  const window = replyWindow(channelAdapters[channel].rulesFor({ identifiers }), {
     lastInboundMs: lastInboundAt === null ? undefined : Date.parse(lastInboundAt),
     nowMs: Date.now(),
   });

@@ -44,8 +44,8 @@ export {
   type ProviderUrls,
 } from './outbound/provider-environment.ts';
 export { renderParts } from './outbound/render-parts.ts';
-export { replyWindow, type ReplyWindow } from './outbound/surface.ts';
+export { replyWindow, type ReplyWindow } from './outbound/sending-rules.ts';
 export { retryDelayMs, type RetryPosition } from './outbound/send-outcome.ts';
 export type { SendOutcome, SendProblem } from './outbound/send-outcome.ts';
 export type { Part } from './outbound/render-parts.ts';
-export type { Pace, Surface } from './outbound/surface.ts';
+export type { Pace, SendingRules } from './outbound/sending-rules.ts';

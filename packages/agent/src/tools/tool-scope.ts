@@ -1,22 +1,18 @@
-import { AppError, type AcceptedTurn, type SessionListItem, type SessionView, type UsageRow, type UploadRef } from '@concierge/contract';
-import {
-  contactOf,
-  type MemoryAnswer,
-  type MemoryFiles,
-  type MemoryQuery,
-  type TenantScope,
-  type SessionStore,
-  type TenantIndex,
-  type Uploads,
-  type FileBytes,
-  type FileEntry,
-  type FileText,
-  type TenantFiles,
-} from '@concierge/tenant';
+import { AppError, type AcceptedTurn, type SessionView, type UsageRow, type UploadRef } from '@concierge/contract';
+import { contactOf, type TenantScope, type SessionStore, type TenantIndex, type Uploads, type TenantFiles } from '@concierge/tenant';
 import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules.ts';
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
 import type { ToolAccess } from './tool-access.ts';
-import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
+import type {
+  FileAccess,
+  ReadUpload,
+  TurnCapabilities,
+  TurnContext,
+  TurnDocuments,
+  TurnMemory,
+  TurnSessions,
+  TurnStatus,
+} from './tool-context.ts';
 
 export { contactOf } from '@concierge/tenant';
 
@@ -66,12 +62,6 @@ export function toolScope({ scope, turn, access, allow, capabilities, status, sh
   };
 }
 
-type MemoryQuestion = Pick<MemoryQuery, 'text' | 'limit' | 'offset' | 'kinds' | 'signal'>;
-
-export type TurnMemory = Pick<MemoryFiles, 'write' | 'get' | 'list' | 'forget'> & {
-  readonly search: (question: MemoryQuestion) => Promise<MemoryAnswer>;
-};
-
 /**
  * Earlier notes and messages, as far as this turn may read them: the owner's notes and every conversation for the
  * admin; for cs this contact's notes and its own conversations with this agent.
@@ -101,12 +91,6 @@ interface SessionsSource {
   readonly index: Pick<TenantIndex, 'listSessions'>;
 }
 
-export interface TurnSessions {
-  readonly list: (query: { limit: number; agent: string | undefined }) => Promise<readonly SessionListItem[]>;
-  /** The whole conversation; undefined when there is none that this agent may see. */
-  readonly history: (sessionId: string) => Promise<SessionView | undefined>;
-}
-
 /** Conversations as an agent of this access may see them: cs none but its own. */
 function turnSessions(source: SessionsSource, access: ToolAccess, ownId: string): TurnSessions {
   return {
@@ -122,19 +106,6 @@ function usageToday(index: Pick<TenantIndex, 'usage'>, now: () => Date = () => n
     return index.usage({ from: day, to: day });
   };
 }
-
-export interface TurnDocuments {
-  /** Attached in this conversation, in order. */
-  readonly list: () => Promise<readonly UploadRef[]>;
-  /** undefined for what there is not, and for what this agent may not see. */
-  readonly find: (id: string) => Promise<UploadRef | undefined>;
-  readonly text: ReadUpload;
-  /** The turn's model is sent images; otherwise it gets a note in their place. */
-  readonly showsImages: boolean;
-}
-
-/** Text that is read out of an upload, now or before; undefined when there is none, as of an image. */
-export type ReadUpload = (upload: UploadRef, signal: AbortSignal) => Promise<string | undefined>;
 
 interface DocumentsOptions {
   readonly uploads: Pick<Uploads, 'find'>;
@@ -166,19 +137,6 @@ function turnDocuments({ uploads, readUpload, access, attached, history, showsIm
     text: readUpload,
     showsImages,
   };
-}
-
-/** The files that this agent may touch at all. A path outside is `not_found`, as if it did not exist. */
-export interface FileAccess {
-  /** @throws AppError */
-  readText(path: string): Promise<FileText>;
-  /** @throws AppError */
-  readBytes(path: string): Promise<FileBytes>;
-  list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
-  stat(path: string): Promise<FileEntry | undefined>;
-  writeText(path: string, text: string): Promise<{ created: boolean }>;
-  /** Read, change and write without interruption. Throws what `change` throws. */
-  updateText(path: string, change: (text: string) => string): Promise<unknown>;
 }
 
 /** All that the cs agent may see of the tenant's files. */

@@ -6,7 +6,7 @@ import { classifySlackSend } from '../slack/send.ts';
 import { classifyTelegramSend } from '../telegram/send.ts';
 import { classifyWhatsAppSend } from '../whatsapp/send.ts';
 import type { NoAnswer, ProviderAnswer } from './ask-provider.ts';
-import { replyWindow, type Surface } from './surface.ts';
+import { replyWindow, type SendingRules } from './sending-rules.ts';
 import { retryDelayMs, type SendOutcome } from './send-outcome.ts';
 import { channelAdapters } from '../channel-adapters.ts';
 
@@ -120,12 +120,12 @@ describe('the next try', () => {
   });
 });
 
-const surfaces = Object.values(channelAdapters).flatMap((adapter) => adapter.surfaces);
+const allRules = Object.values(channelAdapters).flatMap((adapter) => adapter.allRules);
 
-function surfaceOf(name: string): Surface {
-  const surface = surfaces.find((known) => known.name === name);
-  if (surface === undefined) throw new Error(`no surface ${name}`);
-  return surface;
+function findRules(name: string): SendingRules {
+  const rules = allRules.find((known) => known.name === name);
+  if (rules === undefined) throw new Error(`no surface ${name}`);
+  return rules;
 }
 
 describe('what is known before sending', () => {
@@ -133,27 +133,27 @@ describe('what is known before sending', () => {
   const hours = (count: number): number => lastInboundMs + count * 3_600_000;
 
   it('is whether Meta takes free text: for 24 hours after the contact last wrote', () => {
-    expect(replyWindow(surfaceOf('whatsapp'), { lastInboundMs, nowMs: hours(23.9) }).state).toBe('open');
-    expect(replyWindow(surfaceOf('instagram'), { lastInboundMs, nowMs: hours(24) }).state).toBe('closed');
-    expect(replyWindow(surfaceOf('messenger'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({
+    expect(replyWindow(findRules('whatsapp'), { lastInboundMs, nowMs: hours(23.9) }).state).toBe('open');
+    expect(replyWindow(findRules('instagram'), { lastInboundMs, nowMs: hours(24) }).state).toBe('closed');
+    expect(replyWindow(findRules('messenger'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({
       state: 'closed',
       sinceMs: undefined,
     });
   });
 
   it('is that Telegram and Slack have no window', () => {
-    expect(replyWindow(surfaceOf('telegram'), { lastInboundMs, nowMs: hours(9999) })).toEqual({ state: 'none' });
-    expect(replyWindow(surfaceOf('slack'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'none' });
+    expect(replyWindow(findRules('telegram'), { lastInboundMs, nowMs: hours(9999) })).toEqual({ state: 'none' });
+    expect(replyWindow(findRules('slack'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'none' });
   });
 
   it('is how fast a conversation may go', () => {
-    expect(surfaceOf('whatsapp').pace('49301')).toMatchObject({
+    expect(findRules('whatsapp').pace('49301')).toMatchObject({
       conversationIntervalMs: 6000,
       conversationBurst: 45,
       bindingPerSecond: 80,
     });
-    expect(surfaceOf('telegram').pace('-1001').conversationIntervalMs).toBeGreaterThan(
-      surfaceOf('telegram').pace('1001').conversationIntervalMs,
+    expect(findRules('telegram').pace('-1001').conversationIntervalMs).toBeGreaterThan(
+      findRules('telegram').pace('1001').conversationIntervalMs,
     );
   });
 });

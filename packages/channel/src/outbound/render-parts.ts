@@ -1,14 +1,14 @@
 import { readMarkdown } from './markdown.ts';
-import type { Surface } from './surface.ts';
+import type { SendingRules } from './sending-rules.ts';
 import { plainText, type Dialect } from './dialect.ts';
 import { isVisible } from '../visible-text.ts';
 import { sliceRuns, joinText, type Marks, type RichText } from './rich-text.ts';
 
-/** `(12/34) `: a message has fewer than a hundred parts on any surface. */
+/** `(12/34) `: a message has fewer than a hundred parts on any channel. */
 const NUMBER_MAX_UNITS = 8;
 
 /** Markdown as the messages that a provider takes, in order; none when nothing of it can be seen. */
-export function renderParts(markdown: string, { dialect, isNumbered = false }: Pick<Surface, 'dialect' | 'isNumbered'>): Part[] {
+export function renderParts(markdown: string, { dialect, isNumbered = false }: Pick<SendingRules, 'dialect' | 'isNumbered'>): Part[] {
   const rich = readMarkdown(markdown);
   const parts = splitIntoParts(rich, dialect);
   if (!isNumbered || parts.length < 2) return parts;

@@ -1,7 +1,7 @@
 import type { SlackSettings } from '@concierge/contract';
 import type { ChannelAdapter, WebhookRequest } from '../channel-adapter.ts';
 import { readHeader, isSigned } from '../inbound/signature.ts';
-import { mediaSources, SlackSender, slackSurface } from './send.ts';
+import { mediaSources, SlackSender, slackRules } from './send.ts';
 import { parseSlack } from './parse.ts';
 
 /** How far Slack's clock and ours may be apart, in both directions: older ones are replays. */
@@ -13,8 +13,8 @@ export const slack: ChannelAdapter<SlackSettings> = {
   parse: parseSlack,
   selfId: ({ teamId }) => teamId,
   openSender: (settings, options) => new SlackSender(settings, options),
-  surfaces: [slackSurface],
-  surface: () => slackSurface,
+  allRules: [slackRules],
+  rulesFor: () => slackRules,
   mediaSources,
 };
 

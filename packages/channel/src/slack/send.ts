@@ -14,7 +14,7 @@ import { below } from '../outbound/provider-environment.ts';
 import { failed, retry, type FinalKind, type SendOutcome } from '../outbound/send-outcome.ts';
 import { ZERO_WIDTH_SPACE, aroundLines, beforeLines, fenced, ticked, writeMarkup, type Dialect, utf16Units } from '../outbound/dialect.ts';
 import type { RichText } from '../outbound/rich-text.ts';
-import type { Surface } from '../outbound/surface.ts';
+import type { SendingRules } from '../outbound/sending-rules.ts';
 
 export const mediaSources: MediaSources = { withToken: ['slack.com'], open: [] };
 
@@ -221,7 +221,7 @@ function render(rich: RichText): string {
 
 const dialect: Dialect = { maxLength: 4000, render, lengthOf: (rich) => utf16Units(render(rich)) };
 
-export const slackSurface: Surface = {
+export const slackRules: SendingRules = {
   name: 'slack',
   dialect,
   pace: () => ({ conversationIntervalMs: 1000, conversationBurst: 1, bindingPerSecond: 30 }),

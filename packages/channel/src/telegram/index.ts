@@ -5,7 +5,7 @@ import { parseTelegram } from './parse.ts';
 import { mediaSources, TelegramSender, type TelegramWebhook } from './send.ts';
 import { writeMarkup, type Dialect, utf16Units } from '../outbound/dialect.ts';
 import { joinText, type RichText } from '../outbound/rich-text.ts';
-import type { Surface } from '../outbound/surface.ts';
+import type { SendingRules } from '../outbound/sending-rules.ts';
 
 const tag = (name: string) => (inside: string) => `<${name}>${inside}</${name}>`;
 
@@ -41,7 +41,7 @@ const chatPace = { conversationIntervalMs: 1000, conversationBurst: 1, bindingPe
 /** Telegram takes 20 messages a minute in a group, and limits groups each by itself. */
 const groupPace = { ...chatPace, conversationIntervalMs: 3000, isOwnLimit: true };
 
-const telegramSurface: Surface = {
+const telegramRules: SendingRules = {
   name: 'telegram',
   dialect,
   // The ids of groups are negative.
@@ -60,8 +60,8 @@ export const telegram: ChannelAdapter<TelegramSettings> = {
   selfId: ({ botToken }) => botToken.split(':', 1)[0] ?? '',
   openSender: (settings, options) => new TelegramSender(settings, options),
   openWebhooks: (settings, options) => new TelegramWebhooks(settings, options),
-  surfaces: [telegramSurface],
-  surface: () => telegramSurface,
+  allRules: [telegramRules],
+  rulesFor: () => telegramRules,
   mediaSources,
 };
 

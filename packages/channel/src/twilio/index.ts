@@ -2,8 +2,8 @@ import type { ChannelAdapter, ChannelWebhooks, WebhookRequest } from '../channel
 import { parseTwilio } from './parse.ts';
 import { mediaSources, TwilioSender } from './send.ts';
 import { plainDialect, utf16Units } from '../outbound/dialect.ts';
-import { DAY_WINDOW_MS, type Surface } from '../outbound/surface.ts';
-import { whatsAppDialect } from '../whatsapp/surface.ts';
+import { DAY_WINDOW_MS, type SendingRules } from '../outbound/sending-rules.ts';
+import { whatsAppDialect } from '../whatsapp/sending-rules.ts';
 import { createHmac } from 'node:crypto';
 import type { TwilioSettings } from '@concierge/contract';
 import { readHeader, isSecret } from '../inbound/signature.ts';
@@ -18,7 +18,7 @@ function isWhatsApp(address: string): boolean {
   return address.startsWith(WHATSAPP_PREFIX);
 }
 
-const smsSurface: Surface = {
+const smsRules: SendingRules = {
   name: 'sms',
   dialect: plainDialect({ maxLength: BODY_MAX_UNITS, count: utf16Units }),
   isNumbered: true,
@@ -27,7 +27,7 @@ const smsSurface: Surface = {
   replyWindowMs: null,
 };
 
-const whatsAppSurface: Surface = {
+const whatsAppRules: SendingRules = {
   name: 'twilio-whatsapp',
   dialect: whatsAppDialect(BODY_MAX_UNITS),
   pace: () => ({ conversationIntervalMs: 6000, conversationBurst: 45, bindingPerSecond: 80 }),
@@ -41,8 +41,8 @@ export const twilio: ChannelAdapter<TwilioSettings> = {
   selfId: ({ accountSid }) => accountSid,
   openSender: (settings, options) => new TwilioSender(settings, options),
   openWebhooks: (_settings, { hasPublicUrl }) => webhooks(hasPublicUrl),
-  surfaces: [smsSurface, whatsAppSurface],
-  surface: ({ to, identifiers }) => (isWhatsApp(to ?? identifiers?.['from'] ?? '') ? whatsAppSurface : smsSurface),
+  allRules: [smsRules, whatsAppRules],
+  rulesFor: ({ to, identifiers }) => (isWhatsApp(to ?? identifiers?.['from'] ?? '') ? whatsAppRules : smsRules),
   mediaSources,
 };
 

@@ -3,7 +3,7 @@ import type { ChannelAdapter } from '../channel-adapter.ts';
 import { isSignedByMeta, metaHandshake } from '../meta/meta.ts';
 import { parseWhatsApp } from './parse.ts';
 import { mediaSources, WhatsAppSender } from './send.ts';
-import { whatsAppSurface } from './surface.ts';
+import { whatsAppRules } from './sending-rules.ts';
 
 /** WhatsApp Cloud API. */
 export const whatsapp: ChannelAdapter<WhatsAppSettings> = {
@@ -12,7 +12,7 @@ export const whatsapp: ChannelAdapter<WhatsAppSettings> = {
   parse: parseWhatsApp,
   selfId: ({ phoneNumberId }) => phoneNumberId,
   openSender: (settings, options) => new WhatsAppSender(settings, options),
-  surfaces: [whatsAppSurface],
-  surface: () => whatsAppSurface,
+  allRules: [whatsAppRules],
+  rulesFor: () => whatsAppRules,
   mediaSources,
 };

@@ -1,7 +1,7 @@
 import { AppError, type UploadRef } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
-import type { FileAccess, TurnDocuments } from '../tool-scope.ts';
+import type { FileAccess, TurnDocuments } from '../tool-context.ts';
 import { Template, TemplateError } from './template.ts';
 import { pageArguments, buildPage, wrapLines } from '../page-lines.ts';
 

@@ -2,7 +2,7 @@ import { AppError, clip } from '@concierge/contract';
 import type { FileEntry } from '@concierge/tenant';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
-import type { FileAccess } from '../tool-scope.ts';
+import type { FileAccess } from '../tool-context.ts';
 import { findFolder, isHidden } from './file-tools.ts';
 import { TextSearch } from './text-search.ts';
 

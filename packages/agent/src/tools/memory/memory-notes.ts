@@ -2,7 +2,7 @@ import { AppError, ContactId, cutText } from '@concierge/contract';
 import { z } from 'zod';
 import type { ToolAccess } from '../tool-access.ts';
 import { defineTool, ToolError } from '../tool.ts';
-import type { TurnMemory } from '../tool-scope.ts';
+import type { TurnMemory } from '../tool-context.ts';
 import type { MemoryAnswer, MemoryHit } from '@concierge/tenant';
 
 /** Stays under the cap of a result, so that the note about the next page is never what is cut. */

@@ -1,10 +1,10 @@
 import type { Dialect } from './dialect.ts';
 
 /**
- * What a message is written for. A channel may have two: Instagram is reached through the page of Messenger, and has
- * separate limits.
+ * What a provider takes in a conversation, and how fast. A channel may have two sets: Instagram is reached through the
+ * page of Messenger, and has separate limits.
  */
-export interface Surface {
+export interface SendingRules {
   readonly name: string;
   readonly dialect: Dialect;
   /**
@@ -41,7 +41,7 @@ export type ReplyWindow =
 
 /** Whether free text may be sent, known before it is tried. A contact who never wrote has no window at all. */
 export function replyWindow(
-  { replyWindowMs }: Pick<Surface, 'replyWindowMs'>,
+  { replyWindowMs }: Pick<SendingRules, 'replyWindowMs'>,
   { lastInboundMs, nowMs }: { readonly lastInboundMs: number | undefined; readonly nowMs: number },
 ): ReplyWindow {
   if (replyWindowMs === null) return { state: 'none' };

@@ -10,7 +10,7 @@ import {
   utf16Units,
 } from '../outbound/dialect.ts';
 import type { RichText } from '../outbound/rich-text.ts';
-import { DAY_WINDOW_MS, type Surface } from '../outbound/surface.ts';
+import { DAY_WINDOW_MS, type SendingRules } from '../outbound/sending-rules.ts';
 
 const markup = {
   escape: (text: string) => text,
@@ -34,7 +34,7 @@ export function whatsAppDialect(maxLength: number): Dialect {
   return { maxLength, render, lengthOf: (rich) => utf16Units(render(rich)) };
 }
 
-export const whatsAppSurface: Surface = {
+export const whatsAppRules: SendingRules = {
   name: 'whatsapp',
   dialect: whatsAppDialect(4096),
   pace: () => ({ conversationIntervalMs: 6000, conversationBurst: 45, bindingPerSecond: 80 }),
